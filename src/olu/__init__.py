@@ -1,0 +1,36 @@
+"""Olu: from recordings in any language to a voice that speaks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from olu.corpus.manifest import Corpus
+    from olu.errors import OluError
+    from olu.files import Workspace
+    from olu.speak.voice import Voice
+    from olu.types import Audio, Clip, Mark, Reading, Word
+
+__version__ = "0.1.0"
+__all__ = ["Audio", "Clip", "Corpus", "Mark", "OluError", "Reading", "Voice", "Word", "Workspace"]
+
+_HOMES = {
+    "Audio": "olu.types",
+    "Clip": "olu.types",
+    "Corpus": "olu.corpus.manifest",
+    "Mark": "olu.types",
+    "OluError": "olu.errors",
+    "Reading": "olu.types",
+    "Voice": "olu.speak.voice",
+    "Word": "olu.types",
+    "Workspace": "olu.files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported on use: `import olu` loads neither numpy nor torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'olu' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

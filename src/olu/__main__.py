@@ -1,0 +1,3 @@
+from olu.cli.main import main
+
+main()

@@ -1,0 +1,70 @@
+"""`olu`: one file per verb, each calling one stage. Nothing heavy is imported before a verb runs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from importlib import import_module
+
+import typer
+
+from olu import __version__
+from olu.errors import OluError
+
+VERBS = ("new",)
+
+app = typer.Typer(
+    name="olu",
+    help="From recordings in any language to a voice that speaks.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+# A machine that is full or read-only is no bug of ours: one sentence, exit code 2.
+PLACES = {
+    errno.ENOSPC: "the disk is full: free some space and run the command again; what was finished before is kept",
+    errno.EDQUOT: "your disk quota is used up: free some space and run the command again",
+    errno.EROFS: "this place is read-only: choose a folder you can write to",
+    errno.EACCES: "no permission: choose a folder you can read and write",
+    errno.EPERM: "no permission: choose a folder you can read and write",
+}
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"olu {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """From recordings in any language to a voice that speaks."""
+
+
+for verb in VERBS:
+    import_module(f"olu.cli.{verb}").register(app)
+
+
+def main() -> None:
+    try:
+        app()
+    except OluError as mistake:
+        _leave(str(mistake))
+    except OSError as failed:
+        if failed.errno not in PLACES:
+            raise
+        _leave(f"{failed.filename or 'writing'}: {PLACES[failed.errno]}")
+    except KeyboardInterrupt:
+        _leave("stopped; what was finished is kept", code=130)
+
+
+def _leave(message: str, *, code: int = 2) -> None:
+    sys.stderr.write(f"olu: {message}\n")
+    sys.stderr.flush()
+    if code == 130:
+        os._exit(code)  # worker threads may still be busy; everything on disk is whole
+    raise SystemExit(code)

@@ -1,0 +1,52 @@
+"""How the command line shows things: bars and tables to stderr or a person, JSON to stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from olu.types import Work
+
+Result = TypeVar("Result")
+
+
+def follow(work: Work[Result], *, label: str) -> Result:
+    """Run a stage with a progress bar on stderr; no bar where nobody watches."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(label, total=None)
+        while True:
+            try:
+                tick = next(work)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+            progress.update(bar, total=tick.total, completed=tick.done, description=f"{label} {tick.what}".strip())
+
+
+def print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def say(text: str) -> None:
+    """One plain line on stdout."""
+    sys.stdout.write(text + "\n")
+
+
+def warn(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(*columns, title=title or None, title_justify="left")
+    for row in rows:
+        shown.add_row(*row)
+    Console().print(shown)

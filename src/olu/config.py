@@ -1,0 +1,93 @@
+"""Settings people write: strict models, TOML files, --set, and "did you mean"."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from olu.errors import ConfigError
+
+
+class Strict(BaseModel):
+    """A group of settings: an unknown key is an error, and values never change after they are checked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Settings = TypeVar("Settings", bound=Strict)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is not there: check the path") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as bad:
+        raise ConfigError(f"{path} is not valid TOML: {bad}") from None
+
+
+def with_overrides(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """`values` with every "section.key=value" laid over it; values are TOML, bare words are strings."""
+    result = _copy(values)
+    for item in overrides:
+        dotted, equals, raw = item.partition("=")
+        if not equals or not dotted:
+            raise ConfigError(f"--set {item!r} is not key=value: write for example --set plan.steps=500")
+        *sections, key = dotted.strip().split(".")
+        here = result
+        for section in sections:
+            here = here.setdefault(section, {})
+            if not isinstance(here, dict):
+                raise ConfigError(f"--set {item!r}: {section!r} is a value, not a section")
+        here[key] = _value(raw.strip())
+    return result
+
+
+def _copy(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: _copy(value) if isinstance(value, dict) else value for key, value in values.items()}
+
+
+def _value(raw: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        return raw
+
+
+def check(model: type[Settings], values: dict[str, Any], *, where: str) -> Settings:
+    """`values` as settings, or one sentence that names the key and what to do."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as bad:
+        raise ConfigError(_sentence(model, bad, where)) from None
+
+
+def _sentence(model: type[BaseModel], bad: ValidationError, where: str) -> str:
+    first = bad.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = _fields(model, first["loc"][:-1])
+        hint = did_you_mean(str(first["loc"][-1]), known) or f"; known here: {', '.join(sorted(known))}"
+        return f"{where}: unknown key {key!r}{hint}"
+    reason = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {key or 'settings'}: {reason} (got {first['input']!r})" if key else f"{where}: {reason}"
+
+
+def _fields(model: type[BaseModel], path: Iterable[int | str]) -> list[str]:
+    for part in path:
+        field = model.model_fields.get(str(part))
+        inner = field.annotation if field else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        model = inner
+    return list(model.model_fields)

@@ -1,0 +1,112 @@
+"""The corpus of a workspace: clips, and what the stages wrote beside them, joined by id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from olu.audio import io
+from olu.errors import CorpusError, WorkspaceError
+from olu.files import Workspace, hash_file, hash_value, read_json, read_jsonl, write_json, write_jsonl
+from olu.types import Audio, Clip, Mark, Reading, Split
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One import: where its files lie. Moving the recordings means editing `root` in corpus/sources.json."""
+
+    name: str
+    root: str  # absolute, or relative to the workspace when the audio was copied
+    layout: str
+
+
+class Corpus:
+    """Clips in manifest order. Read-only: readers make new manifests, stages write beside."""
+
+    def __init__(self, ws: Workspace, clips: tuple[Clip, ...], sources: dict[str, Source]) -> None:
+        self.ws, self.clips, self.sources = ws, clips, sources
+
+    @staticmethod
+    def open(ws: Workspace) -> Corpus:
+        path = ws.corpus / "clips.jsonl"
+        if not path.exists():
+            raise WorkspaceError(f"{ws.root} has no clips yet: run 'olu import {ws.root} SOURCE' first")
+        try:
+            clips = tuple(Clip(**row) for row in read_jsonl(path))
+        except TypeError as bad:
+            raise WorkspaceError(f"{path} is not a clip manifest ({bad}): run 'olu import' again") from None
+        sources = {row["name"]: Source(**row) for row in read_json(ws.corpus / "sources.json")}
+        return Corpus(ws, clips, sources)
+
+    @staticmethod
+    def save(ws: Workspace, clips: list[Clip], sources: list[Source], splits: dict[str, Split]) -> None:
+        """Write sources and splits first: a manifest never names what is not there."""
+        write_json(ws.corpus / "sources.json", [asdict(source) for source in sources])
+        write_jsonl(ws.corpus / "splits.jsonl", ({"id": c.id, "split": splits[c.id]} for c in clips))
+        write_jsonl(ws.corpus / "clips.jsonl", (asdict(clip) for clip in clips))
+
+    def __len__(self) -> int:
+        return len(self.clips)
+
+    def __iter__(self) -> Iterator[Clip]:
+        return iter(self.clips)
+
+    def where(self, keep: Callable[[Clip], bool]) -> Corpus:
+        return Corpus(self.ws, tuple(clip for clip in self.clips if keep(clip)), self.sources)
+
+    @property
+    def seconds(self) -> float:
+        return sum(clip.seconds for clip in self.clips)
+
+    @property
+    def speakers(self) -> list[str]:
+        return sorted({clip.speaker for clip in self.clips})
+
+    def locate(self, clip: Clip) -> Path:
+        name, _, inside = clip.audio.partition("/")
+        if name not in self.sources:
+            raise CorpusError(f"clip {clip.id}: source {name!r} is not in corpus/sources.json: import it again")
+        return self.ws.root / self.sources[name].root / inside
+
+    def audio(self, clip: Clip) -> Audio:
+        return io.read(self.locate(clip), start=clip.start, seconds=clip.seconds)
+
+    @cached_property
+    def _marks(self) -> dict[str, tuple[Mark, ...]]:
+        marks: dict[str, list[Mark]] = {}
+        for row in read_jsonl(self.ws.audit / "audit.jsonl"):
+            marks.setdefault(row.pop("id"), []).append(Mark(**row))
+        return {id: tuple(found) for id, found in marks.items()}
+
+    def marks(self, clip: Clip) -> tuple[Mark, ...]:
+        return self._marks.get(clip.id, ())
+
+    @cached_property
+    def _readings(self) -> dict[str, dict[str, Any]]:
+        return {row["id"]: row for row in read_jsonl(self.ws.readings / "readings.jsonl")}
+
+    def reading(self, clip: Clip) -> Reading:
+        row = self._readings.get(clip.id)
+        if row is None:
+            raise WorkspaceError(f"clip {clip.id} has no reading: run 'olu read {self.ws.root}'")
+        return Reading.from_row(row)
+
+    @cached_property
+    def _splits(self) -> dict[str, Split]:
+        return {row["id"]: row["split"] for row in read_jsonl(self.ws.corpus / "splits.jsonl")}
+
+    def split(self, clip: Clip) -> Split:
+        return self._splits.get(clip.id, "train")
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when a clip, its text or its split does."""
+        return fingerprint(self.ws)
+
+
+def fingerprint(ws: Workspace) -> str:
+    paths = [ws.corpus / name for name in ("clips.jsonl", "splits.jsonl", "sources.json")]
+    return hash_value([hash_file(path) if path.exists() else "" for path in paths])

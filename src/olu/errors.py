@@ -1,0 +1,61 @@
+"""Every error a person can cause. Each message says what, which clip or key, and what to do next.
+
+OluError                 exit code 2, no traceback
+├── ConfigError          a recipe, a workspace file or a flag holds something we cannot use
+├── WorkspaceError       the folder is not a workspace, is of a newer schema, or lacks an earlier stage
+├── CorpusError          nothing usable could be imported
+├── AudioError           a sound file cannot be read or written
+├── TextError            a text cannot be read aloud as given
+├── LanguageError        a language code nobody knows
+├── TrainError           training cannot start or go on
+├── ExportError          a run cannot become a voice
+├── VoiceError           a voice package is damaged, foreign or lacks what was asked
+└── MissingExtra         a verb needs packages that are not installed
+"""
+
+from __future__ import annotations
+
+
+class OluError(ValueError):
+    """A mistake a person can mend."""
+
+
+class ConfigError(OluError):
+    pass
+
+
+class WorkspaceError(OluError):
+    pass
+
+
+class CorpusError(OluError):
+    pass
+
+
+class AudioError(OluError):
+    pass
+
+
+class TextError(OluError):
+    pass
+
+
+class LanguageError(OluError):
+    pass
+
+
+class TrainError(OluError):
+    pass
+
+
+class ExportError(OluError):
+    pass
+
+
+class VoiceError(OluError):
+    pass
+
+
+class MissingExtra(OluError):
+    def __init__(self, verb: str, *, extra: str, package: str) -> None:
+        super().__init__(f"{verb} needs the package {package!r}: pip install 'olu[{extra}]'")

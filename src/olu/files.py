@@ -1,0 +1,192 @@
+"""Files written whole or not at all, hashes, JSON lines, and the workspace's paths and stage stamps."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+import tomllib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from olu.errors import WorkspaceError
+
+SCHEMA = 1
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; on success it is flushed to disk and renamed over `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        for file in [partial] if partial.is_file() else sorted(p for p in partial.rglob("*") if p.is_file()):
+            _flush(file)
+        if path.is_dir():  # a folder cannot be renamed over a full folder: the old one steps aside first
+            aside = path.with_name(f".{path.name}.{os.getpid()}.old.partial")
+            path.rename(aside)
+            partial.rename(path)
+            shutil.rmtree(aside)
+        else:
+            partial.replace(path)
+        _flush(path.parent)
+    finally:
+        if partial.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+        else:
+            partial.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # Windows cannot open a folder
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(path: Path, text: str) -> None:
+    with whole(path) as partial:
+        partial.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as bad:
+        raise WorkspaceError(f"{path} is damaged ({bad}): delete it and run its stage again") from None
+
+
+def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with whole(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as out:
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file; a missing file has none. Only real newlines end a row, whatever the texts hold."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as bad:
+                raise WorkspaceError(f"{path} line {number} is damaged ({bad.msg}): run its stage again") from None
+
+
+def hash_file(path: Path) -> str:
+    with path.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
+
+
+def hash_value(value: Any) -> str:
+    """A stable hash of anything JSON can hold."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def disk_bytes(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(p.stat().st_size for p in path.rglob("*") if p.is_file() and not p.is_symlink())
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """One project folder. People may edit olu.toml; everything else is written by stages."""
+
+    root: Path
+    language: str
+    name: str
+
+    @staticmethod
+    def create(root: Path, *, language: str, name: str | None = None) -> Workspace:
+        if (root / "olu.toml").exists():
+            raise WorkspaceError(f"{root} is a workspace already: go on with 'olu status {root}'")
+        if root.exists() and not root.is_dir():
+            raise WorkspaceError(f"{root} is a file: name a folder that is empty or not there yet")
+        if root.exists() and any(root.iterdir()):
+            raise WorkspaceError(f"{root} is not empty: name a folder that is empty or not there yet")
+        title = json.dumps(name or root.resolve().name, ensure_ascii=False)
+        write_text(root / "olu.toml", f"schema = {SCHEMA}\nname = {title}\nlanguage = {json.dumps(language)}\n")
+        return Workspace.open(root)
+
+    @staticmethod
+    def open(root: Path) -> Workspace:
+        path = root / "olu.toml"
+        if not path.is_file():
+            raise WorkspaceError(
+                f"{root} is not a workspace (no olu.toml): make one with 'olu new {root} --language CODE'"
+            )
+        try:
+            facts = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as bad:
+            raise WorkspaceError(f"{path} cannot be read: {bad}") from None
+        schema = facts.get("schema")
+        if not isinstance(schema, int):
+            raise WorkspaceError(f"{path} has no schema number: add the line 'schema = {SCHEMA}'")
+        if schema > SCHEMA:
+            raise WorkspaceError(f"{path} has schema {schema}, this Olu knows up to {SCHEMA}: upgrade Olu to open it")
+        known = {"schema", "name", "language"}
+        for key in facts:
+            if key not in known:
+                raise WorkspaceError(f"{path}: unknown key {key!r}; known: {', '.join(sorted(known))}")
+        if not isinstance(facts.get("language"), str):
+            raise WorkspaceError(f'{path} names no language: add a line such as language = "swa"')
+        return Workspace(root=root, language=facts["language"], name=str(facts.get("name", root.resolve().name)))
+
+    @property
+    def corpus(self) -> Path:
+        return self.root / "corpus"
+
+    @property
+    def audit(self) -> Path:
+        return self.root / "audit"
+
+    @property
+    def readings(self) -> Path:
+        return self.root / "readings"
+
+    @property
+    def features(self) -> Path:
+        return self.root / "features"
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    @property
+    def voices(self) -> Path:
+        return self.root / "voices"
+
+    def stamp_path(self, stage: str) -> Path:
+        return self.root / "stamps" / f"{stage}.json"
+
+    def stamp(self, stage: str, *, inputs: str, options: dict[str, Any], summary: dict[str, Any]) -> None:
+        """Record that `stage` is done for these inputs. Written last, so a killed stage is simply not done."""
+        write_json(
+            self.stamp_path(stage),
+            {"stage": stage, "inputs": inputs, "options": options, "finished": int(time.time()), "summary": summary},
+        )
+
+    def stamped(self, stage: str) -> dict[str, Any] | None:
+        path = self.stamp_path(stage)
+        if not path.exists():
+            return None
+        try:
+            stamp = read_json(path)
+        except WorkspaceError:
+            return None  # a damaged stamp only means the stage runs again
+        return stamp if isinstance(stamp, dict) else None

@@ -1,0 +1,154 @@
+"""What the stages hand each other: frozen, small, numpy at most."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Severity = Literal["error", "warn", "info"]
+Split = Literal["train", "valid", "test"]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """How far a stage is: it yields these, and whoever runs it decides what to draw."""
+
+    done: int
+    total: int
+    what: str = ""
+
+
+Work = Generator[Tick, None, Result]  # yields ticks, returns its result
+
+
+def finish(work: Work[Result]) -> Result:
+    """Run a stage to its end without looking at its ticks."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """Mono sound: float32 samples in [-1, 1] and their rate in Hz."""
+
+    samples: NDArray[np.float32]
+    rate: int
+
+    @property
+    def seconds(self) -> float:
+        return len(self.samples) / self.rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clip:
+    """One stretch of recorded speech and what was said in it. Never edited: stages write beside it, by id."""
+
+    id: str
+    audio: str  # "<source>/<path inside that source>"; Corpus.locate makes it a real path
+    seconds: float
+    rate: int
+    text: str  # exactly as given, newlines and all
+    language: str
+    start: float = 0.0
+    speaker: str = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What an audit check said of a clip."""
+
+    check: str
+    severity: Severity
+    value: float
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str
+    phones: tuple[str, ...]
+    tones: tuple[str, ...] = ()
+    stress: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A text as it will be said. `breaks` has one entry more than `words`: what stands before, between and after them."""
+
+    text: str
+    normal: str
+    words: tuple[Word, ...]
+    breaks: tuple[str, ...]
+    dropped: dict[str, int] = field(default_factory=dict)  # what could not be read, and how often
+
+    def symbols(self) -> list[str]:
+        """The symbols a vocabulary encodes, breaks and words in turn."""
+        stream = list(self.breaks[0])
+        for word, after in zip(self.words, self.breaks[1:], strict=True):
+            stream += word.phones
+            stream += after
+        return stream
+
+    def row(self) -> dict[str, Any]:
+        """What readings.jsonl holds of it."""
+        words = [[w.text, list(w.phones), list(w.tones), list(w.stress)] for w in self.words]
+        return {
+            "text": self.text,
+            "normal": self.normal,
+            "words": words,
+            "breaks": list(self.breaks),
+            "dropped": self.dropped,
+        }
+
+    @staticmethod
+    def from_row(row: dict[str, Any]) -> Reading:
+        words = tuple(Word(w[0], tuple(w[1]), tuple(w[2]), tuple(w[3])) for w in row["words"])
+        return Reading(
+            text=row["text"],
+            normal=row["normal"],
+            words=words,
+            breaks=tuple(row["breaks"]),
+            dropped=dict(row["dropped"]),
+        )
+
+
+class Frontend(Protocol):
+    """Turns text into a reading, and can say enough of itself to be rebuilt inside a voice package."""
+
+    language: str
+
+    def read(self, text: str) -> Reading: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+
+class Vocabulary(Protocol):
+    """Symbols and their ids. Extending appends: old ids never move."""
+
+    @property
+    def size(self) -> int: ...
+
+    def encode(self, reading: Reading) -> list[int]: ...
+
+    def extend(self, symbols: list[str]) -> Vocabulary: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+
+class Feature(Protocol):
+    """Something computed once per clip and cached under a hash of its own settings."""
+
+    @property
+    def key(self) -> str: ...
+
+    def compute(self, audio: Audio, reading: Reading) -> NDArray[Any]: ...
