@@ -73,7 +73,8 @@ def check(model: type[Settings], values: dict[str, Any], *, where: str) -> Setti
 
 
 def _sentence(model: type[BaseModel], bad: ValidationError, where: str) -> str:
-    first = bad.errors()[0]
+    found = bad.errors()
+    first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])  # a typo explains the rest
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = _fields(model, first["loc"][:-1])

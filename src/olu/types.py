@@ -83,7 +83,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A text as it will be said. `breaks` has one entry more than `words`: what stands before, between and after them."""
+    """A text as it will be said. `breaks`, one more than `words`, is what stands before, between and after them."""
 
     text: str
     normal: str

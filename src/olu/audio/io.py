@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 import soxr
+from numpy.typing import NDArray
 
 from olu.errors import AudioError
 from olu.files import whole
@@ -79,7 +80,7 @@ def write(path: Path, audio: Audio) -> None:
             raise AudioError(f"{path} cannot be written ({_reason(bad)}): check the folder and free space") from None
 
 
-def to_int16(audio: Audio) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
+def to_int16(audio: Audio) -> NDArray[np.int16]:
     """16-bit samples, rounded and saturated: what the feature store keeps."""
     return np.clip(np.rint(audio.samples * 32768.0), -32768, 32767).astype(np.int16)
 

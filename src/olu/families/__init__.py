@@ -1,0 +1,19 @@
+"""The families, by name. Adding one is a folder and its name here."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from olu.config import did_you_mean
+from olu.errors import ConfigError
+from olu.train.family import Family
+
+FAMILIES = ("vits",)
+
+
+def family(name: str) -> Family:
+    if name not in FAMILIES:
+        hint = did_you_mean(name, FAMILIES) or f"; there are: {', '.join(FAMILIES)}"
+        raise ConfigError(f"recipe: unknown family {name!r}{hint}")
+    found: Family = import_module(f"olu.families.{name}").FAMILY
+    return found

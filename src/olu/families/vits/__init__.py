@@ -1,0 +1,60 @@
+"""VITS: text to sound in one network, trained against discriminators. Importing this needs no torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from olu.errors import ConfigError
+from olu.families.vits.config import VitsConfig
+from olu.train.family import Base, Family
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def _refuses(config: VitsConfig, *, samples: int, tokens: int) -> str | None:
+    """Why a clip cannot be learned from: every token needs a frame, and every clip a whole segment."""
+    frames = samples // config.hop_length
+    if tokens == 0:
+        return "its text has nothing that can be said"
+    if frames < tokens:
+        return f"{frames} frames of sound for {tokens} tokens: the text is too long for this recording"
+    if frames < config.segment_frames:
+        seconds = config.segment_size / config.sampling_rate
+        return f"shorter than one training segment ({seconds:.2f} s)"
+    return None
+
+
+def _learner(config: VitsConfig, *, vocab_size: int, num_speakers: int) -> nn.Module:
+    from olu.families.vits.learn import VitsLearner
+
+    default = VitsConfig.model_fields["speaker_embedding_size"].default
+    if num_speakers == 1 and config.speaker_embedding_size != default:
+        raise ConfigError("recipe: model.speaker_embedding_size has no effect: the corpus has one speaker")
+    return VitsLearner(config, vocab_size=vocab_size, num_speakers=num_speakers)
+
+
+def _read_base(folder: Path) -> Base:
+    from olu.families.vits.base import read_base
+
+    return read_base(folder)
+
+
+def _export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
+    from olu.families.vits.export import export
+
+    return export(learner, folder=folder)
+
+
+FAMILY = Family(
+    name="vits",
+    summary="VITS and MMS: end to end, tokens to sound, sizes tiny, small and mms",
+    config=VitsConfig,
+    score="mel",
+    rate=lambda config: int(config.sampling_rate),
+    refuses=_refuses,
+    learner=_learner,
+    read_base=_read_base,
+    export=_export,
+)

@@ -1,0 +1,58 @@
+"""What a check is: a suspicion, its rule and fix in words, and a function that finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from olu.audit.sound import Facts
+from olu.audit.thresholds import Thresholds
+from olu.types import Clip, Mark, Severity
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A clip and what its sound told, or why it told nothing."""
+
+    clip: Clip
+    facts: Facts | None
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    id: str
+    mark: Mark
+    badness: float  # orders the findings of one check and severity; larger is worse
+
+
+Look = Callable[[Sequence[Heard], Thresholds], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    name: str
+    title: str
+    rule: Callable[[Thresholds], str]  # what is marked, with the numbers in force
+    reason: str  # why it hurts a voice
+    fix: str  # what a person can do
+    look: Look
+
+
+def each(judge: Callable[[Heard, Thresholds], Mark | None], *, badness: Callable[[Mark], float] | None = None) -> Look:
+    """A check of single clips as a check of all of them."""
+
+    def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+        for one in heard:
+            mark = judge(one, limits)
+            if mark is not None:
+                yield Finding(id=one.clip.id, mark=mark, badness=badness(mark) if badness else mark.value)
+
+    return look
+
+
+def order(finding: Finding) -> tuple[int, float]:
+    """Sorts the worst first; equals keep the order of the corpus."""
+    return SEVERITIES.index(finding.mark.severity), -finding.badness

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from olu.audit.check import Check, Heard, each
+from olu.audit.thresholds import Thresholds
+from olu.types import Mark, Severity
+
+NAME = "clipping"
+
+
+def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+    if heard.facts is None:
+        return None
+    share = heard.facts.clipped
+    severity: Severity
+    if share > limits.clipped_error:
+        severity = "error"
+    elif share > limits.clipped_warn:
+        severity = "warn"
+    elif share > limits.clipped_info:
+        severity = "info"
+    else:
+        return None
+    return Mark(check=NAME, severity=severity, value=share, message=f"{share:.3%} of the samples are cut off flat")
+
+
+CHECK = Check(
+    name=NAME,
+    title="Clipping",
+    rule=lambda t: (
+        f"Samples cut off at full scale: error over {t.clipped_error:.2%}, warning over {t.clipped_warn:.2%}, "
+        f"noted over {t.clipped_info:.2%}."
+    ),
+    reason="Too loud for the recorder: the tops of the wave are cut off, which sounds harsh and is learned as a buzz.",
+    fix="Record again further from the microphone or with less gain; turning the file down does not bring it back.",
+    look=each(judge),
+)

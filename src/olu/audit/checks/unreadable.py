@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from olu.audit.check import Check, Heard, each
+from olu.audit.thresholds import Thresholds
+from olu.types import Mark
+
+NAME = "unreadable"
+
+
+def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+    expected = heard.clip.seconds
+    if heard.facts is None:
+        return Mark(check=NAME, severity="error", value=expected, message=heard.trouble)
+    lost = abs(heard.facts.seconds - expected)
+    if lost <= limits.length_differs * expected:
+        return None
+    message = f"{heard.facts.seconds:.2f} s of sound where {expected:.2f} s were announced: copy or convert it again"
+    return Mark(check=NAME, severity="error", value=lost, message=message)
+
+
+CHECK = Check(
+    name=NAME,
+    title="Unreadable",
+    rule=lambda t: (
+        f"Error when a file cannot be decoded, breaks off, or its length differs by more than {t.length_differs:.1%} "
+        "from what it said when it was imported."
+    ),
+    reason="A damaged file cannot be learned from, and a part of one no longer fits its text.",
+    fix="Copy or convert the file again from the original and import it again.",
+    look=each(judge),
+)

@@ -1,0 +1,195 @@
+"""The audit as one page a person can read, hear and pass on: no file beside it, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+
+from olu.audit.chart import histogram
+from olu.audit.check import SEVERITIES, Check, Finding, Heard
+from olu.audit.checks import CHECKS
+from olu.audit.checks.rate import letters_per_second
+from olu.audit.player import LONGEST_SECONDS
+from olu.audit.style import SCRIPT, STYLE
+from olu.audit.summary import AuditSummary
+from olu.audit.thresholds import Thresholds
+from olu.types import Clip
+
+WORST_PER_CHECK = 5
+PAGE_BYTES = 8_000_000
+WORDS = {"error": "left out", "warn": "worth a look", "info": "noted"}
+
+# The page itself forbids loading anything, so a transcript that slipped through could not either.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; media-src data:"
+
+
+def render(
+    title: str,
+    *,
+    heard: Sequence[Heard],
+    findings: Mapping[str, Sequence[Finding]],
+    summary: AuditSummary,
+    thresholds: Thresholds,
+    play: Callable[[Clip], str | None],
+) -> str:
+    """`findings` are those of each check, worst first; `play` gives a clip as a data: URI."""
+    clips = {one.clip.id: one for one in heard}
+    sounds = _sounds(clips, findings, play)
+    found = [check for check in CHECKS if findings[check.name]]
+    sections = [_section(check, findings[check.name], clips, sounds, thresholds) for check in found]
+    listen = f"<h2>Listen to the worst</h2>{''.join(sections)}" if found else ""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}: audit</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{STYLE}</style></head><body><main>"
+        f"<h1><bdi>{escape(title)}</bdi></h1>{_head(summary, heard, findings)}"
+        f"<h2>What was checked</h2>{_table(findings, thresholds)}"
+        f"<h2>The corpus in two pictures</h2>{_charts(heard, thresholds)}"
+        f"{listen}</main><script>{SCRIPT}</script></body></html>\n"
+    )
+
+
+def _head(summary: AuditSummary, heard: Sequence[Heard], findings: Mapping[str, Sequence[Finding]]) -> str:
+    marked = {f.id for found in findings.values() for f in found if f.mark.severity == "warn"}
+    broken = {f.id for found in findings.values() for f in found if f.mark.severity == "error"}
+    look = len(marked - broken)
+    if broken:
+        verdict = (
+            f"{_clips(len(broken))} of {summary.clips} would be left out of training. "
+            f"{_length(summary.seconds_left)} of {_length(summary.seconds)} remain."
+        )
+    else:
+        verdict = f"No clip has to be left out: all {_length(summary.seconds)} can be used."
+    if look:
+        verdict += f" {_clips(look)} more can be used as they are, but something could be better."
+    cards = [
+        (_length(summary.seconds), "recorded"),
+        (_length(summary.seconds_left), "usable"),
+        (f"{summary.clips:,}", "clips"),
+        (f"{summary.speakers:,}", "speaker" if summary.speakers == 1 else "speakers"),
+        (f"{len(broken):,}", "clips left out"),
+        (f"{look:,}", "clips worth a look"),
+    ]
+    languages = ", ".join(sorted({one.clip.language for one in heard}))
+    shown = "".join(f'<div class="card"><b>{escape(value)}</b><span>{label}</span></div>' for value, label in cards)
+    return (
+        f'<p class="soft">What Olu found in the recordings. Language: {escape(languages)}</p>'
+        f'<p class="lead">{escape(verdict)}</p><p class="soft">Nothing was deleted or changed.</p>'
+        f'<div class="cards">{shown}</div>'
+    )
+
+
+def _table(findings: Mapping[str, Sequence[Finding]], thresholds: Thresholds) -> str:
+    heads = "".join(f'<th class="n">{WORDS[severity].capitalize()}</th>' for severity in SEVERITIES)
+    rows = []
+    for check in CHECKS:
+        found = findings[check.name]
+        name = escape(check.title)
+        link = f'<a href="#{check.name}">{name}</a>' if found else f'{name} <span class="tag good">fine</span>'
+        cells = ""
+        for severity in SEVERITIES:
+            count = sum(f.mark.severity == severity for f in found)
+            style = severity if count else "zero"
+            cells += f'<td class="n {style}" data-label="{WORDS[severity]}">{count:,}</td>'
+        rows.append(
+            f'<tr><th scope="row">{link}</th><td class="rule">{escape(check.rule(thresholds))}</td>{cells}</tr>'
+        )
+    return (
+        f'<div class="scroll"><table class="checks"><thead><tr><th>Check</th><th>What it looks for</th>{heads}</tr>'
+        f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _charts(heard: Sequence[Heard], t: Thresholds) -> str:
+    lengths = [one.facts.seconds if one.facts else one.clip.seconds for one in heard]
+    rates = [rate for one in heard if (rate := letters_per_second(one)) is not None]
+    limits = (
+        (t.duration_error_under, "error"),
+        (t.duration_warn_under, "warn"),
+        (t.duration_warn_over, "warn"),
+        (t.duration_error_over, "error"),
+    )
+    return (
+        '<div class="charts"><figure><figcaption>How long the clips are</figcaption>'
+        f"{histogram(lengths, unit='seconds', limits=limits)}"
+        '<p class="soft">Dashed lines: where warnings and errors begin.</p></figure>'
+        "<figure><figcaption>How fast they are spoken</figcaption>"
+        f"{histogram(rates, unit='letters per second')}"
+        '<p class="soft">One speaker makes one hill; a clip far from it rarely fits its text.</p></figure></div>'
+    )
+
+
+def _section(
+    check: Check,
+    found: Sequence[Finding],
+    clips: Mapping[str, Heard],
+    sounds: Mapping[tuple[str, str], str],
+    thresholds: Thresholds,
+) -> str:
+    tags = "".join(
+        f'<span class="tag {severity}">{count:,} {WORDS[severity]}</span>'
+        for severity in SEVERITIES
+        if (count := sum(f.mark.severity == severity for f in found))
+    )
+    shown = found[:WORST_PER_CHECK]
+    rest = len(found) - len(shown)
+    more = f'<p class="soft">And {_clips(rest)} more, listed in audit.jsonl.</p>' if rest else ""
+    items = "".join(_item(f, clips[f.id], sounds.get((check.name, f.id))) for f in shown)
+    return (
+        f'<section class="check" id="{check.name}"><h3>{escape(check.title)} {tags}</h3>'
+        f"<p>{escape(check.reason)}</p><p><b>What to do:</b> {escape(check.fix)}</p>"
+        f'<ol class="clips">{items}</ol>{more}</section>'
+    )
+
+
+def _item(finding: Finding, heard: Heard, sound: str | None) -> str:
+    clip, mark = heard.clip, finding.mark
+    if heard.facts is None:
+        player = "This clip cannot be played."
+    elif sound is None:
+        player = f"Not embedded to keep this page small: {escape(clip.audio)}"
+    else:
+        player = f'<audio controls preload="none" src="{sound}"></audio>'
+        if clip.seconds > LONGEST_SECONDS:
+            player += f"The first {LONGEST_SECONDS:g} of {clip.seconds:.1f} s."
+    speaker = f" · {escape(clip.speaker)}" if clip.speaker != "default" else ""
+    text = escape(clip.text.strip()) or '<span class="none">(no text)</span>'
+    return (
+        f'<li><div><span class="tag {mark.severity}">{WORDS[mark.severity]}</span> '
+        f'<span class="what">{escape(mark.message)}</span>'
+        f'<div class="clip">{escape(clip.id)}{speaker} · value {mark.value:.4g}</div>'
+        f'<div class="said" dir="auto" lang="{escape(clip.language)}">{text}</div></div>'
+        f'<div class="sound">{player}</div></li>'
+    )
+
+
+def _sounds(
+    clips: Mapping[str, Heard], findings: Mapping[str, Sequence[Finding]], play: Callable[[Clip], str | None]
+) -> dict[tuple[str, str], str]:
+    """Players by check and clip: the worst of every check first, until the page is full."""
+    sounds: dict[tuple[str, str], str] = {}
+    packed: dict[str, str | None] = {}
+    room = PAGE_BYTES * 9 // 10  # the rest is for the words around them
+    for place in range(WORST_PER_CHECK):
+        for name, found in findings.items():
+            if place >= len(found) or clips[found[place].id].facts is None:
+                continue
+            id = found[place].id
+            if id not in packed:
+                packed[id] = play(clips[id].clip)
+            sound = packed[id]
+            if sound is not None and len(sound) <= room:
+                sounds[name, id] = sound
+                room -= len(sound)
+    return sounds
+
+
+def _clips(count: int) -> str:
+    return f"{count:,} clip" if count == 1 else f"{count:,} clips"
+
+
+def _length(seconds: float) -> str:
+    if seconds >= 3600:
+        return f"{seconds / 3600:.2f} hours"
+    return f"{seconds / 60:.1f} minutes" if seconds >= 60 else f"{seconds:.1f} seconds"

@@ -1,0 +1,78 @@
+"""What an audit comes to, small enough for a stamp and a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from olu.audit.check import SEVERITIES, Finding, Heard, order
+
+WORST = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSummary:
+    folder: Path
+    clips: int
+    seconds: float
+    speakers: int
+    counts: dict[str, dict[str, int]]  # check -> severity -> clips
+    clips_with_errors: int
+    seconds_left: float  # of the clips without an error
+    worst: list[dict[str, Any]]  # rows as in audit.jsonl
+
+    @property
+    def marks(self) -> Path:
+        return self.folder / "audit.jsonl"
+
+    @property
+    def report(self) -> Path:
+        return self.folder / "report.html"
+
+    @property
+    def summary(self) -> Path:
+        return self.folder / "summary.json"
+
+    @property
+    def hours_left(self) -> float:
+        return self.seconds_left / 3600
+
+    def total(self, severity: str) -> int:
+        return sum(count[severity] for count in self.counts.values())
+
+    def row(self) -> dict[str, Any]:
+        """Without the folder: a workspace may move."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "folder"}
+
+    @staticmethod
+    def from_row(row: dict[str, Any], *, folder: Path) -> AuditSummary:
+        return AuditSummary(folder=folder, **row)
+
+
+def summarise(heard: Sequence[Heard], findings: Mapping[str, Sequence[Finding]], *, folder: Path) -> AuditSummary:
+    """`findings` are those of each check, worst first."""
+    broken = {f.id for found in findings.values() for f in found if f.mark.severity == "error"}
+    counts: dict[str, dict[str, int]] = {
+        name: {severity: sum(f.mark.severity == severity for f in found) for severity in SEVERITIES}
+        for name, found in findings.items()
+    }
+    ranked = sorted(
+        ((order(f)[0], place, f) for found in findings.values() for place, f in enumerate(found)),
+        key=lambda item: item[:2],  # the worst of each check before the second worst of any
+    )
+    return AuditSummary(
+        folder=folder,
+        clips=len(heard),
+        seconds=round(sum(one.clip.seconds for one in heard), 3),
+        speakers=len({one.clip.speaker for one in heard}),
+        counts=counts,
+        clips_with_errors=len(broken),
+        seconds_left=round(sum(one.clip.seconds for one in heard if one.clip.id not in broken), 3),
+        worst=[row(f) for severity, _, f in ranked if SEVERITIES[severity] != "info"][:WORST],
+    )
+
+
+def row(finding: Finding) -> dict[str, Any]:
+    return {"id": finding.id, **asdict(finding.mark)}

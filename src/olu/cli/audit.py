@@ -1,0 +1,54 @@
+"""olu audit"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from olu.cli.show import follow, print_json, say, table, warn
+
+if TYPE_CHECKING:
+    from olu.audit.summary import AuditSummary
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def audit(
+        ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
+        as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+        strict: bool = typer.Option(False, "--strict", help="Exit with code 2 when any clip has an error."),
+        force: bool = typer.Option(False, "--force", help="Listen again even if the corpus has not changed."),
+    ) -> None:
+        """Listen to every clip and report what is wrong with which."""
+        from olu.files import Workspace
+        from olu.stages.audit import audit as run
+
+        summary = follow(run(Workspace.open(ws), force=force), label="listening")
+        if as_json:
+            print_json({**summary.row(), "report": str(summary.report), "marks": str(summary.marks)})
+        else:
+            _show(summary, ws)
+        if strict and summary.clips_with_errors:
+            warn(f"olu: {summary.clips_with_errors} of {summary.clips} clips have errors: see {summary.report}")
+            raise typer.Exit(2)
+
+
+def _show(summary: AuditSummary, ws: Path) -> None:
+    from olu.audit.checks import CHECKS
+
+    rows = []
+    for check in CHECKS:
+        count = summary.counts[check.name]
+        rows.append([check.title, *(str(count[severity] or "-") for severity in ("error", "warn", "info"))])
+    table("", ["check", "errors", "warnings", "notes"], rows)
+    for bad in summary.worst:
+        say(f"{bad['severity']:5} {bad['check']}: {bad['id']}: {bad['message']}")
+    speakers = "1 speaker" if summary.speakers == 1 else f"{summary.speakers} speakers"
+    say(
+        f"{summary.clips} clips, {summary.seconds / 3600:.2f} hours, {speakers}; {summary.clips_with_errors} clips "
+        f"with errors, {summary.hours_left:.2f} hours left without them"
+    )
+    say(f"Report: {summary.report}")
+    say(f"Next: olu read {ws}")

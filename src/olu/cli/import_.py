@@ -1,0 +1,67 @@
+"""olu import"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from olu.cli.show import follow, print_json, say
+
+if TYPE_CHECKING:
+    from olu.stages.import_ import ImportSummary
+
+SHOWN = 5
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("import")
+    def import_(
+        ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
+        source: Path = typer.Argument(..., metavar="SOURCE", help="The folder with recordings and their texts."),
+        layout: str = typer.Option("auto", "--layout", help="auto, ljspeech (metadata.csv) or folder (.txt beside)."),
+        speaker: str | None = typer.Option(None, "--speaker", help="Who speaks, when it is one person."),
+        copy: bool = typer.Option(False, "--copy", help="Copy the audio into the workspace."),
+        as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    ) -> None:
+        """Take in recordings and their texts; running it again adds only what is new."""
+        from olu.files import Workspace
+        from olu.stages.import_ import import_source
+
+        work = import_source(Workspace.open(ws), source, layout=layout, speaker=speaker, copy=copy)
+        summary = follow(work, label="import")
+        if as_json:
+            print_json({"workspace": str(ws), **asdict(summary), "next": f"olu audit {ws}"})
+        else:
+            _tell(summary, ws)
+
+
+def _tell(summary: ImportSummary, ws: Path) -> None:
+    say(f"Layout {summary.layout}: {summary.why}.")
+    already = f", {summary.already} were there already" if summary.already else ""
+    skipped = f", {len(summary.skipped)} skipped" if summary.skipped else ""
+    say(f"Added {summary.added} clips{already}{skipped}.")
+    names = ", ".join(summary.speakers)
+    say(f"The corpus has {summary.clips} clips, {_length(summary.seconds)}, in {summary.language}; speakers: {names}.")
+    _some("Skipped:", summary.skipped, more=f"see {ws / 'corpus' / 'problems.jsonl'}")
+    _some("Notes:", summary.notes, more="--json lists them all")
+    say(f"Next: olu audit {ws}")
+
+
+def _some(title: str, lines: tuple[str, ...], *, more: str) -> None:
+    if not lines:
+        return
+    say(title)
+    for line in lines[:SHOWN]:
+        say(f"  {line}")
+    if len(lines) > SHOWN:
+        say(f"  ... and {len(lines) - SHOWN} more, {more}")
+
+
+def _length(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{seconds / 60:.1f} min"

@@ -1,0 +1,71 @@
+"""A tree of recordings, each with a .txt or .lab of the same name beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from olu.audio.io import SUFFIXES
+from olu.corpus.readers.rows import Problem, Row, Tree, decode, look, without_ending
+
+ENDINGS = (".txt", ".lab")
+# Texts that lie beside recordings without being what was said in one.
+PAPERS = {"readme", "license", "licence", "copying", "notice", "authors", "changelog", "metadata", "speakers"}
+
+
+def seen(source: Path, tree: Tree) -> str:
+    """Why this is such a tree, or nothing."""
+    texts = _texts(tree)
+    pairs = sum(without_ending(audio) in texts for audio in tree.audio)
+    return f"{pairs} of {len(tree.audio)} audio files have a .txt or .lab beside them" if pairs else ""
+
+
+def rows(source: Path) -> Iterator[Row | Problem]:
+    tree = look(source)
+    texts = _texts(tree)
+    yield from tree.problems
+    taken: dict[str, str] = {}
+    for audio in sorted(tree.audio, key=_rank):
+        stem = without_ending(audio)
+        if stem not in texts:
+            name = PurePosixPath(audio).stem
+            yield Problem(where=audio, message=f"no {name}.txt or {name}.lab beside it: write what is said in it there")
+        elif stem in taken:
+            yield Problem(where=audio, message=f"has the name of {taken[stem]}, which was taken: rename or remove one")
+        else:
+            taken[stem] = audio
+            yield _row(source, audio=audio, text=texts[stem])
+    yield from _orphans(texts, taken)
+
+
+def _rank(audio: str) -> tuple[str, int]:
+    return without_ending(audio), SUFFIXES.index(PurePosixPath(audio).suffix.lower())
+
+
+def _texts(tree: Tree) -> dict[str, str]:
+    """Name without ending -> text file; a .txt goes before a .lab."""
+    found = {}
+    for ending in reversed(ENDINGS):
+        found.update({without_ending(file): file for file in tree.files if file.lower().endswith(ending)})
+    return found
+
+
+def _row(source: Path, *, audio: str, text: str) -> Row | Problem:
+    try:
+        said = decode((source / text).read_bytes()).removeprefix("\ufeff")
+    except OSError as bad:
+        return Problem(where=text, message=f"cannot be read ({bad.strerror}): allow reading it")
+    except ValueError as bad:
+        return Problem(where=text, message=f"{bad}: save it as UTF-8")
+    ending = "\r\n" if said.endswith("\r\n") else "\n"
+    return Row(audio=audio, text=said.removesuffix(ending), where=text)
+
+
+def _orphans(texts: dict[str, str], taken: dict[str, str]) -> Iterator[Problem]:
+    folders = {PurePosixPath(stem).parent for stem in taken}
+    for stem, text in texts.items():
+        path = PurePosixPath(stem)
+        if stem not in taken and path.parent in folders and path.name.lower() not in PAPERS:
+            yield Problem(
+                where=text, message="no audio of that name beside it: add it, or ignore this if it is no text"
+            )

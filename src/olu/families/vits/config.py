@@ -1,0 +1,208 @@
+"""Every setting of the VITS family. Architecture fields carry transformers' `VitsConfig` names."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from olu.config import Strict
+
+SMALL: dict[str, Any] = {
+    "hidden_size": 128,
+    "num_hidden_layers": 4,
+    "ffn_dim": 384,
+    "flow_size": 128,
+    "prior_encoder_num_wavenet_layers": 3,
+    "posterior_encoder_num_wavenet_layers": 8,
+    "wavenet_kernel_size": 3,
+    "upsample_initial_channel": 256,
+    "upsample_rates": (8, 8, 4),
+    "upsample_kernel_sizes": (16, 16, 8),
+    "resblock_kernel_sizes": (3, 5, 7),
+    "resblock_dilation_sizes": ((1, 3), (1, 3), (1, 3)),
+    "duration_predictor_filter_channels": 128,
+    "use_stochastic_duration_prediction": False,
+    "discriminator_period_channels": (16, 64, 128, 256),
+    "discriminator_scale_channels": (16, 32, 64, 128),
+}
+TINY: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "ffn_dim": 32,
+    "flow_size": 16,
+    "prior_encoder_num_flows": 2,
+    "prior_encoder_num_wavenet_layers": 2,
+    "posterior_encoder_num_wavenet_layers": 2,
+    "wavenet_kernel_size": 3,
+    "upsample_initial_channel": 32,
+    "upsample_rates": (8, 8, 4),
+    "upsample_kernel_sizes": (16, 16, 8),
+    "resblock_kernel_sizes": (3,),
+    "resblock_dilation_sizes": ((1, 3),),
+    "duration_predictor_filter_channels": 16,
+    "duration_predictor_num_flows": 2,
+    "duration_predictor_flow_bins": 6,
+    "segment_size": 4096,
+    "discriminator_periods": (2, 3),
+    "discriminator_period_channels": (4, 8),
+    "discriminator_scale_channels": (4, 8),
+    "learning_rate": 2e-3,
+    "discriminator_learning_rate": 1e-3,
+}
+SIZES: dict[str, dict[str, Any]] = {"tiny": TINY, "small": SMALL, "mms": {}}
+
+# Each duration predictor reads settings the other does not; setting one that would be ignored is an error.
+PLAIN_ONLY = ("duration_predictor_filter_channels",)
+STOCHASTIC_ONLY = (
+    "duration_predictor_num_flows",
+    "duration_predictor_flow_bins",
+    "duration_predictor_tail_bound",
+    "depth_separable_num_layers",
+    "noise_scale_duration",
+)
+
+
+class VitsConfig(Strict):
+    """`size` chooses the defaults of everything below it; `mms` is the architecture of facebook/mms-tts."""
+
+    size: Literal["tiny", "small", "mms"] = "small"
+
+    # text encoder
+    hidden_size: int = Field(192, ge=2)
+    num_hidden_layers: int = Field(6, ge=1)
+    num_attention_heads: int = Field(2, ge=1)
+    window_size: int = Field(4, ge=1)
+    use_bias: bool = True
+    ffn_dim: int = Field(768, ge=1)
+    ffn_kernel_size: int = Field(3, ge=1)
+    hidden_act: Literal["relu", "gelu"] = "relu"
+    hidden_dropout: float = Field(0.1, ge=0, lt=1)
+    attention_dropout: float = Field(0.1, ge=0, lt=1)
+    activation_dropout: float = Field(0.1, ge=0, lt=1)
+    layer_norm_eps: float = Field(1e-5, gt=0)
+
+    # flow, posterior encoder
+    flow_size: int = Field(192, ge=2)
+    prior_encoder_num_flows: int = Field(4, ge=1)
+    prior_encoder_num_wavenet_layers: int = Field(4, ge=1)
+    posterior_encoder_num_wavenet_layers: int = Field(16, ge=1)
+    wavenet_kernel_size: int = Field(5, ge=1)
+    wavenet_dilation_rate: int = Field(1, ge=1)
+    wavenet_dropout: float = Field(0.0, ge=0, lt=1)
+
+    # durations
+    use_stochastic_duration_prediction: bool = True
+    duration_predictor_filter_channels: int = Field(256, ge=1)
+    duration_predictor_kernel_size: int = Field(3, ge=1)
+    duration_predictor_dropout: float = Field(0.5, ge=0, lt=1)
+    duration_predictor_num_flows: int = Field(4, ge=1)
+    duration_predictor_flow_bins: int = Field(10, ge=2)
+    duration_predictor_tail_bound: float = Field(5.0, gt=0)
+    depth_separable_num_layers: int = Field(3, ge=1)
+
+    # decoder
+    upsample_initial_channel: int = Field(512, ge=2)
+    upsample_rates: tuple[int, ...] = (8, 8, 2, 2)
+    upsample_kernel_sizes: tuple[int, ...] = (16, 16, 4, 4)
+    resblock_kernel_sizes: tuple[int, ...] = (3, 7, 11)
+    resblock_dilation_sizes: tuple[tuple[int, ...], ...] = ((1, 3, 5), (1, 3, 5), (1, 3, 5))
+    leaky_relu_slope: float = Field(0.1, ge=0)
+    speaker_embedding_size: int = Field(256, ge=1)  # read when there is more than one speaker
+
+    # sound
+    sampling_rate: int = Field(16000, ge=8000)
+    spectrogram_bins: int = Field(513, ge=65)
+    mel_bins: int = Field(80, ge=8)
+    mel_low_hz: float = Field(0.0, ge=0)
+    mel_high_hz: float | None = Field(None, gt=0)  # none: half the sampling rate
+
+    # discriminators
+    discriminator_periods: tuple[int, ...] = (2, 3, 5, 7, 11)
+    discriminator_period_channels: tuple[int, ...] = (32, 128, 512, 1024)
+    discriminator_scale_channels: tuple[int, ...] = (16, 64, 256, 1024)  # empty: no scale discriminator
+    discriminator_kernel_size: int = Field(5, ge=1)
+    discriminator_stride: int = Field(3, ge=1)
+    discriminator_start: int = Field(0, ge=0)  # the step at which the discriminator joins
+
+    # training
+    segment_size: int = Field(8192, ge=512)
+    learning_rate: float = Field(2e-4, gt=0)
+    discriminator_learning_rate: float = Field(2e-4, gt=0)
+    adam_betas: tuple[float, float] = (0.8, 0.99)
+    adam_epsilon: float = Field(1e-9, gt=0)
+    weight_decay: float = Field(0.01, ge=0)
+    clip: float | None = Field(None, gt=0)  # gradient norm limit of each part; none: measured, not clipped
+    average: float | None = Field(0.999, gt=0, lt=1)  # decay of the averaged generator that is exported
+    weight_mel: float = Field(45.0, ge=0)
+    weight_kl: float = Field(1.0, ge=0)
+    weight_duration: float = Field(1.0, ge=0)
+    weight_adversarial: float = Field(1.0, ge=0)
+    weight_features: float = Field(1.0, ge=0)
+    weight_discriminator: float = Field(1.0, ge=0)
+
+    # speaking defaults, stored in the voice
+    noise_scale: float = Field(0.667, ge=0)
+    noise_scale_duration: float = Field(0.8, ge=0)
+    speaking_rate: float = Field(1.0, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _size_defaults(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        size = values.get("size", cls.model_fields["size"].default)
+        return {**SIZES.get(size, {}), **values}
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> VitsConfig:
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError("hidden_size must be a multiple of num_attention_heads")
+        if self.flow_size % 2:
+            raise ValueError("flow_size must be even")
+        for name in ("upsample_rates", "resblock_kernel_sizes", "discriminator_period_channels"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} must not be empty")
+        if not self.discriminator_periods and not self.discriminator_scale_channels:
+            raise ValueError("there must be at least one discriminator")
+        if len(self.upsample_rates) != len(self.upsample_kernel_sizes):
+            raise ValueError("upsample_rates and upsample_kernel_sizes must have the same length")
+        for rate, kernel in zip(self.upsample_rates, self.upsample_kernel_sizes, strict=True):
+            if kernel < rate or (kernel - rate) % 2:
+                raise ValueError(f"upsample kernel {kernel} must exceed its rate {rate} by an even number")
+        if self.upsample_initial_channel % 2 ** len(self.upsample_rates):
+            raise ValueError("upsample_initial_channel must be divisible by 2 for every upsampling")
+        if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
+            raise ValueError("resblock_kernel_sizes and resblock_dilation_sizes must have the same length")
+        if self.segment_size % self.hop_length:
+            raise ValueError(
+                f"segment_size must be a multiple of the hop, {self.hop_length} (product of upsample_rates)"
+            )
+        if self.segment_size <= (self.fft_size - self.hop_length) // 2:
+            raise ValueError("segment_size is too short for one spectrogram frame")
+        unread = PLAIN_ONLY if self.use_stochastic_duration_prediction else STOCHASTIC_ONLY
+        for name in unread:
+            default = SIZES[self.size].get(name, type(self).model_fields[name].default)
+            if getattr(self, name) != default:
+                kind = "stochastic" if self.use_stochastic_duration_prediction else "plain"
+                raise ValueError(f"{name} has no effect with the {kind} duration predictor")
+        if self.mel_top_hz > self.sampling_rate / 2 or self.mel_low_hz >= self.mel_top_hz:
+            raise ValueError("mel_low_hz and mel_high_hz must lie between 0 and half the sampling rate")
+        return self
+
+    @property
+    def hop_length(self) -> int:
+        return prod(self.upsample_rates)
+
+    @property
+    def fft_size(self) -> int:
+        return 2 * (self.spectrogram_bins - 1)
+
+    @property
+    def segment_frames(self) -> int:
+        return self.segment_size // self.hop_length
+
+    @property
+    def mel_top_hz(self) -> float:
+        return self.sampling_rate / 2 if self.mel_high_hz is None else self.mel_high_hz

@@ -1,0 +1,74 @@
+"""The judges of VITS training: one at full rate and one per period. Each returns every feature map, its verdict last.
+
+Shape letters: B clips, S samples, P a period.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.parametrizations import weight_norm
+
+from olu.families.vits.config import VitsConfig
+
+SLOPE = 0.1
+SCALE_GROUPS = 4  # channels per group of the strided scale convolutions, as in the original
+
+
+class Discriminator(nn.Module):
+    """The scale discriminator first (where there is one), then the periods."""
+
+    def __init__(self, config: VitsConfig) -> None:
+        super().__init__()
+        scale = [ScaleDiscriminator(config)] if config.discriminator_scale_channels else []
+        periods = [PeriodDiscriminator(config, period) for period in config.discriminator_periods]
+        self.discriminators = nn.ModuleList([*scale, *periods])
+
+    def forward(self, wave_BS: Tensor) -> list[list[Tensor]]:
+        return [judge(wave_BS.unsqueeze(1)) for judge in self.discriminators]
+
+
+class ScaleDiscriminator(nn.Module):
+    def __init__(self, config: VitsConfig) -> None:
+        super().__init__()
+        first, *rest = config.discriminator_scale_channels
+        convs = [nn.Conv1d(1, first, 15, padding=7)]
+        before = first
+        for size in [*rest, before if not rest else rest[-1]]:
+            groups = before // SCALE_GROUPS
+            convs.append(nn.Conv1d(before, size, 41, stride=4, groups=groups, padding=20))
+            before = size
+        convs.append(nn.Conv1d(before, before, 5, padding=2))
+        self.convs = nn.ModuleList(weight_norm(conv) for conv in convs)
+        self.final_conv = weight_norm(nn.Conv1d(before, 1, 3, padding=1))
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        maps = []
+        for conv in self.convs:
+            x = F.leaky_relu(conv(x), SLOPE)
+            maps.append(x)
+        return [*maps, self.final_conv(x).flatten(1)]
+
+
+class PeriodDiscriminator(nn.Module):
+    def __init__(self, config: VitsConfig, period: int) -> None:
+        super().__init__()
+        self.period = period
+        kernel, stride = config.discriminator_kernel_size, config.discriminator_stride
+        pad, before, convs = (kernel // 2, 0), 1, []
+        for size in config.discriminator_period_channels:
+            convs.append(nn.Conv2d(before, size, (kernel, 1), stride=(stride, 1), padding=pad))
+            before = size
+        convs.append(nn.Conv2d(before, before, (kernel, 1), padding=pad))
+        self.convs = nn.ModuleList(weight_norm(conv) for conv in convs)
+        self.final_conv = weight_norm(nn.Conv2d(before, 1, (3, 1), padding=(1, 0)))
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        x = F.pad(x, (0, -x.shape[-1] % self.period), mode="reflect")
+        x = torch.unflatten(x, -1, (-1, self.period))  # [B, 1, S / P, P]
+        maps = []
+        for conv in self.convs:
+            x = F.leaky_relu(conv(x), SLOPE)
+            maps.append(x)
+        return [*maps, self.final_conv(x).flatten(1)]

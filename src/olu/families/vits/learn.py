@@ -1,0 +1,223 @@
+"""Learning VITS: one forward, an update for the judges, then one for the generator.
+
+Shape letters as in model.py; M mel bins, f frames of the random segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from olu.align.mas import best_path
+from olu.families.vits.config import VitsConfig
+from olu.families.vits.discriminator import Discriminator
+from olu.families.vits.model import Generator, mask_of
+from olu.features import mel as spectra
+from olu.train.family import Clock, Example, Exhibit, Loss, Part, Update
+from olu.types import Audio
+
+
+@dataclass(frozen=True)
+class VitsBatch:
+    ids_BT: Tensor
+    tokens_B: Tensor
+    padded_BS: Tensor  # waves with their own reflected edges, then zeros
+    frames_B: Tensor
+    speaker_B: Tensor
+    counts: Mapping[str, float]
+    clips: tuple[str, ...]
+
+    def to(self, device: torch.device) -> VitsBatch:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return VitsBatch(**{k: v.to(device) if isinstance(v, Tensor) else v for k, v in values.items()})
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the forward pass of training leaves for both updates. Losses here are sums in float32."""
+
+    fake_BS: Tensor
+    real_BS: Tensor
+    mel: Tensor
+    kl: Tensor
+    duration: Tensor
+
+
+class VitsLearner(nn.Module):
+    def __init__(self, config: VitsConfig, *, vocab_size: int, num_speakers: int) -> None:
+        super().__init__()
+        self.config = config
+        self.gen = Generator(config, vocab_size=vocab_size, num_speakers=num_speakers)
+        self.disc = Discriminator(config)
+        bank = spectra.mel_bank(
+            rate=config.sampling_rate,
+            fft_size=config.fft_size,
+            bins=config.mel_bins,
+            low=config.mel_low_hz,
+            high=config.mel_top_hz,
+        )
+        self.mel_bank: Tensor
+        self.register_buffer("mel_bank", torch.from_numpy(bank), persistent=False)
+
+    def parts(self) -> dict[str, Part]:
+        c = self.config
+        shared: dict[str, Any] = {
+            "betas": c.adam_betas,
+            "eps": c.adam_epsilon,
+            "weight_decay": c.weight_decay,
+            "clip": c.clip,
+        }
+        return {
+            "disc": Part(self.disc, lr=c.discriminator_learning_rate, start=c.discriminator_start, **shared),
+            "gen": Part(self.gen, lr=c.learning_rate, ema=c.average, **shared),
+        }
+
+    def collate(self, examples: Sequence[Example]) -> VitsBatch:
+        hop, pad = self.config.hop_length, spectra.padding(fft_size=self.config.fft_size, hop=self.config.hop_length)
+        tokens = [len(e.ids) for e in examples]
+        samples = [len(e.samples) for e in examples]
+        ids = np.zeros((len(examples), max(tokens)), dtype=np.int64)
+        waves = np.zeros((len(examples), max(samples) + 2 * pad), dtype=np.float32)
+        for row, example in enumerate(examples):
+            ids[row, : tokens[row]] = example.ids
+            wave = example.samples.astype(np.float32) / 32768.0
+            waves[row, : samples[row] + 2 * pad] = np.pad(wave, pad, mode="reflect")
+        frames = [count // hop for count in samples]
+        counts = {"items": float(len(examples)), "frames": float(sum(frames)), "tokens": float(sum(tokens))}
+        return VitsBatch(
+            ids_BT=torch.from_numpy(ids),
+            tokens_B=torch.tensor(tokens),
+            padded_BS=torch.from_numpy(waves),
+            frames_B=torch.tensor(frames),
+            speaker_B=torch.tensor([e.speaker for e in examples]),
+            counts=counts,
+            clips=tuple(e.id for e in examples),
+        )
+
+    def step(self, batch: VitsBatch, clock: Clock) -> Iterator[Update]:
+        c = self.config
+        room = (batch.frames_B - c.segment_frames + 1).clamp_min(1)
+        start_B = (torch.rand(len(room), device=room.device) * room).long()
+        heard = self.forward(batch, start_B)
+        judged = clock.step >= c.discriminator_start
+        if judged:
+            verdicts = self.disc(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
+            yield Update("disc", {"disc": Loss(_judge_loss(verdicts), "items", c.weight_discriminator)})
+        losses = {
+            "mel": Loss(heard.mel, "items", c.weight_mel),
+            "kl": Loss(heard.kl, "frames", c.weight_kl),
+            "duration": Loss(heard.duration, "tokens", c.weight_duration),
+        }
+        if judged:
+            adversarial, features = _fool_loss(self.disc(torch.cat([heard.real_BS, heard.fake_BS])))
+            losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial)
+            losses["features"] = Loss(features, "items", c.weight_features)
+        yield Update("gen", losses)
+
+    def forward(self, batch: VitsBatch, start_B: Tensor) -> Heard:
+        """One pass from text and sound to a decoded segment per clip, starting at these frames."""
+        c, gen = self.config, self.gen
+        size = {"fft_size": c.fft_size, "hop": c.hop_length}
+        linear = spectra.linear(batch.padded_BS, **size)[:, :, : int(batch.frames_B.max())]
+        id_mask = mask_of(batch.tokens_B, batch.ids_BT.shape[1])
+        frame_mask = mask_of(batch.frames_B, linear.shape[2])
+        g = gen.speaker(batch.speaker_B)
+        hidden, mean_p, log_std_p = gen.text_encoder(batch.ids_BT, id_mask)
+        mean_q, log_std_q = (x.float() for x in gen.posterior_encoder(linear * frame_mask, frame_mask, g))
+        z = (mean_q + torch.randn_like(mean_q) * torch.exp(log_std_q)) * frame_mask
+        z_p = gen.flow(z, frame_mask, g).float()
+        mean_p, log_std_p = mean_p.float(), log_std_p.float()
+        path_BFT = best_path(alignment_score(z_p, mean_p, log_std_p), batch.frames_B, batch.tokens_B)
+        durations_B1T = path_BFT.sum(1, keepdim=True)
+        mean_p, log_std_p = (x @ path_BFT.transpose(1, 2) for x in (mean_p, log_std_p))
+        apart = log_std_p - log_std_q - 0.5 + 0.5 * (z_p - mean_p).square() * torch.exp(-2 * log_std_p)
+        fake = gen.decoder(_slice(z, start_B, c.segment_frames), g).float()
+        pad = spectra.padding(**size)
+        real = _slice(batch.padded_BS.unsqueeze(1), start_B * c.hop_length + pad, c.segment_size).squeeze(1)
+        fake_mel = spectra.mel(spectra.linear(spectra.reflect(fake, **size), **size), self.mel_bank)
+        real_mel = spectra.mel(_slice(linear, start_B, c.segment_frames), self.mel_bank)
+        return Heard(
+            fake_BS=fake,
+            real_BS=real,
+            mel=_item_means((fake_mel - real_mel).abs()),
+            kl=(apart * frame_mask).sum(),
+            duration=gen.duration_predictor.loss(hidden, id_mask, g, durations_B1T),
+        )
+
+    def validate(self, batch: VitsBatch) -> Mapping[str, Loss]:
+        """The middle of each clip, decoded from its own latents."""
+        heard = self.forward(batch, (batch.frames_B - self.config.segment_frames).clamp_min(0) // 2)
+        return {
+            "mel": Loss(heard.mel, "items"),
+            "kl": Loss(heard.kl, "frames"),
+            "duration": Loss(heard.duration, "tokens"),
+        }
+
+    def demo(self, batch: VitsBatch) -> Iterator[Exhibit]:
+        for row, clip in enumerate(batch.clips):
+            ids = batch.ids_BT[row : row + 1, : batch.tokens_B[row]]
+            yield Exhibit(clip, Audio(self.speak(ids, batch.speaker_B[row : row + 1]), self.config.sampling_rate))
+
+    def speak(self, ids_1T: Tensor, speaker_1: Tensor) -> NDArray[np.float32]:
+        c, g = self.config, self.gen.speaker(speaker_1)
+        size = ids_1T.shape[1]
+        z, _ = self.gen.latents(
+            ids_1T,
+            torch.tensor([size], device=ids_1T.device),
+            g=g,
+            noise_BCF=torch.randn(1, c.flow_size, 16 * size, device=ids_1T.device),
+            duration_noise_B2T=torch.randn(1, 2, size, device=ids_1T.device),
+            noise_scale=c.noise_scale,
+            noise_scale_duration=c.noise_scale_duration,
+            length_scale=1 / c.speaking_rate,
+        )
+        # An untrained predictor can ask for minutes; a minute is enough to hear that.
+        limit = 60 * c.sampling_rate // c.hop_length
+        samples: NDArray[np.float32] = self.gen.decoder(z[:, :, :limit], g)[0].float().cpu().numpy()
+        return samples
+
+
+def alignment_score(z_p: Tensor, mean_p: Tensor, log_std_p: Tensor) -> Tensor:
+    """Log likelihood [B, F, T] of each frame's latent under each token's prior; no gradient."""
+    with torch.no_grad():
+        precision = torch.exp(-2 * log_std_p)
+        constant = (-0.5 * np.log(2 * np.pi) - log_std_p).sum(1, keepdim=True)
+        square = (-0.5 * z_p.square()).transpose(1, 2) @ precision
+        cross = z_p.transpose(1, 2) @ (mean_p * precision)
+        own = (-0.5 * mean_p.square() * precision).sum(1, keepdim=True)
+        score: Tensor = constant + square + cross + own
+        return score
+
+
+def _slice(x_BCF: Tensor, start_B: Tensor, size: int) -> Tensor:
+    index = start_B[:, None] + torch.arange(size, device=x_BCF.device)
+    return x_BCF.gather(2, index.unsqueeze(1).expand(-1, x_BCF.shape[1], -1))
+
+
+def _item_means(x: Tensor) -> Tensor:
+    """Mean within each clip, summed over clips: divided by the number of clips it is the mean over the batch."""
+    return x.float().flatten(1).mean(1).sum()
+
+
+def _judge_loss(verdicts: list[list[Tensor]]) -> Tensor:
+    total = verdicts[0][-1].new_zeros((), dtype=torch.float32)
+    for maps in verdicts:
+        real, fake = maps[-1].chunk(2)
+        total = total + _item_means((1 - real.float()).square()) + _item_means(fake.float().square())
+    return total
+
+
+def _fool_loss(verdicts: list[list[Tensor]]) -> tuple[Tensor, Tensor]:
+    adversarial = features = verdicts[0][-1].new_zeros((), dtype=torch.float32)
+    for maps in verdicts:
+        adversarial = adversarial + _item_means((1 - maps[-1].chunk(2)[1].float()).square())
+        for layer in maps:
+            real, fake = layer.chunk(2)
+            features = features + 2 * _item_means((real.detach().float() - fake.float()).abs())
+    return adversarial, features

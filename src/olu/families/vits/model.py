@@ -1,0 +1,301 @@
+"""The VITS network, inference path first. Parameter names equal transformers' `VitsModel` once weight norm is folded.
+
+Shape letters: B clips, T tokens, F frames, C channels, N spectrogram bins, S samples, H heads.
+Masks are [B, 1, T] or [B, 1, F] of ones and zeros. g is a speaker vector [B, C, 1] or None.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.parametrizations import weight_norm
+
+from olu.families.vits.config import VitsConfig
+from olu.families.vits.durations import PlainDurations, StochasticDurations
+
+
+class Generator(nn.Module):
+    """Text to sound, and in training sound to latents."""
+
+    def __init__(self, config: VitsConfig, *, vocab_size: int, num_speakers: int) -> None:
+        super().__init__()
+        self.config = config
+        cond = config.speaker_embedding_size if num_speakers > 1 else 0
+        self.text_encoder = TextEncoder(config, vocab_size=vocab_size)
+        predictor = StochasticDurations if config.use_stochastic_duration_prediction else PlainDurations
+        self.duration_predictor = predictor(config, cond=cond)
+        self.flow = Flow(config, cond=cond)
+        self.decoder = Decoder(config, cond=cond)
+        self.posterior_encoder = PosteriorEncoder(config, cond=cond)
+        if cond:
+            self.embed_speaker = nn.Embedding(num_speakers, cond)
+
+    def speaker(self, speaker_B: Tensor | None) -> Tensor | None:
+        return self.embed_speaker(speaker_B).unsqueeze(-1) if hasattr(self, "embed_speaker") else None
+
+    def latents(
+        self,
+        ids_BT: Tensor,
+        lengths_B: Tensor,
+        *,
+        g: Tensor | None,
+        noise_BCF: Tensor,
+        duration_noise_B2T: Tensor,
+        noise_scale: Tensor | float,
+        noise_scale_duration: Tensor | float,
+        length_scale: Tensor | float,
+    ) -> tuple[Tensor, Tensor]:
+        """Decoder input [B, C, F] and durations in frames [B, T]. Noise may be shorter than F: it repeats."""
+        id_mask = mask_of(lengths_B, ids_BT.shape[1])
+        hidden, mean, log_std = self.text_encoder(ids_BT, id_mask)
+        log_durations = self.duration_predictor.infer(hidden, id_mask, g, duration_noise_B2T * noise_scale_duration)
+        durations = torch.ceil(torch.exp(log_durations) * id_mask * length_scale).squeeze(1)
+        frames_B = torch.clamp_min(durations.sum(1), 1).long()
+        path_BFT, frame_mask = expansion(durations, frames_B)
+        mean, log_std = (path_BFT @ x.transpose(1, 2) for x in (mean, log_std))
+        at = torch.arange(path_BFT.shape[1], device=ids_BT.device) % noise_BCF.shape[2]
+        prior = mean.transpose(1, 2) + noise_BCF[:, :, at] * torch.exp(log_std.transpose(1, 2)) * noise_scale
+        return self.flow(prior * frame_mask, frame_mask, g, reverse=True) * frame_mask, durations
+
+
+def mask_of(lengths_B: Tensor, size: int) -> Tensor:
+    return (torch.arange(size, device=lengths_B.device)[None] < lengths_B[:, None]).float().unsqueeze(1)
+
+
+def expansion(durations_BT: Tensor, frames_B: Tensor) -> tuple[Tensor, Tensor]:
+    """The path [B, F, T] that repeats each token for its duration, and the frame mask [B, 1, F]."""
+    ends = torch.cumsum(durations_BT, 1)
+    frame = torch.arange(frames_B.max(), device=durations_BT.device)[None, :, None]
+    path = ((frame < ends[:, None]) & (frame >= (ends - durations_BT)[:, None])).float()
+    return path, (frame.squeeze(-1) < frames_B[:, None]).float().unsqueeze(1)
+
+
+# ---------------------------------------------------------------- text
+
+
+class TextEncoder(nn.Module):
+    def __init__(self, config: VitsConfig, *, vocab_size: int) -> None:
+        super().__init__()
+        self.embed_tokens = nn.Embedding(vocab_size, config.hidden_size)
+        nn.init.normal_(self.embed_tokens.weight, 0.0, config.hidden_size**-0.5)
+        self.encoder = nn.Module()
+        self.encoder.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.num_hidden_layers))
+        self.project = nn.Conv1d(config.hidden_size, 2 * config.flow_size, 1)
+
+    def forward(self, ids_BT: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Hidden states, prior mean and log deviation, each [B, C, T]."""
+        mask_BT1 = mask.transpose(1, 2)
+        hidden = self.embed_tokens(ids_BT) * math.sqrt(self.embed_tokens.embedding_dim) * mask_BT1
+        for layer in self.encoder.layers:
+            hidden = layer(hidden, mask)
+        hidden = (hidden * mask_BT1).transpose(1, 2)
+        mean, log_std = (self.project(hidden) * mask).chunk(2, dim=1)
+        return hidden, mean, log_std
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, config: VitsConfig) -> None:
+        super().__init__()
+        self.attention = RelativeAttention(config)
+        self.layer_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.feed_forward = FeedForward(config)
+        self.final_layer_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def forward(self, hidden_BTC: Tensor, mask: Tensor) -> Tensor:
+        hidden_BTC = self.layer_norm(hidden_BTC + self.dropout(self.attention(hidden_BTC, mask)))
+        return self.final_layer_norm(hidden_BTC + self.dropout(self.feed_forward(hidden_BTC, mask)))
+
+
+class RelativeAttention(nn.Module):
+    """Attention with learned keys and values for distances up to the window."""
+
+    def __init__(self, config: VitsConfig) -> None:
+        super().__init__()
+        size, self.heads, self.window = config.hidden_size, config.num_attention_heads, config.window_size
+        self.head_size = size // self.heads
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            self.add_module(name, nn.Linear(size, size, bias=config.use_bias))
+        for layer in (self.q_proj, self.k_proj, self.v_proj):
+            nn.init.xavier_uniform_(layer.weight)
+        self.emb_rel_k = nn.Parameter(torch.randn(1, 2 * self.window + 1, self.head_size) * self.head_size**-0.5)
+        self.emb_rel_v = nn.Parameter(torch.randn(1, 2 * self.window + 1, self.head_size) * self.head_size**-0.5)
+        self.dropout = nn.Dropout(config.attention_dropout)
+
+    def forward(self, hidden_BTC: Tensor, mask: Tensor) -> Tensor:
+        b, t, c = hidden_BTC.shape
+        q, k, v = (
+            proj(hidden_BTC).view(b, t, self.heads, self.head_size).transpose(1, 2)
+            for proj in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        q = q * self.head_size**-0.5
+        at = torch.arange(t, device=hidden_BTC.device)
+        distance_TT = at[None, :] - at[:, None]
+        near = (distance_TT.abs() <= self.window).to(q.dtype)
+        slot_TT = distance_TT.clamp(-self.window, self.window) + self.window
+        by_distance = q @ self.emb_rel_k.transpose(1, 2)  # [B, H, T, 2w+1]
+        bias = by_distance.gather(3, slot_TT.expand(b, self.heads, t, t)) * near
+        scores = (q @ k.transpose(2, 3) + bias).masked_fill(mask.unsqueeze(1) == 0, -1e4)
+        weights = self.dropout(torch.softmax(scores.float(), dim=-1).to(v.dtype))
+        other_TW = at[:, None] + torch.arange(-self.window, self.window + 1, device=at.device)[None]
+        inside = ((other_TW >= 0) & (other_TW < t)).to(q.dtype)
+        index = torch.minimum(other_TW.clamp_min(0), at[-1]).expand(b, self.heads, t, 2 * self.window + 1)
+        near_weights = weights.gather(3, index) * inside
+        heard = weights @ v + near_weights @ self.emb_rel_v
+        return self.out_proj(heard.transpose(1, 2).reshape(b, t, c))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, config: VitsConfig) -> None:
+        super().__init__()
+        kernel = config.ffn_kernel_size
+        self.pad = ((kernel - 1) // 2, kernel // 2)
+        self.conv_1 = nn.Conv1d(config.hidden_size, config.ffn_dim, kernel)
+        self.conv_2 = nn.Conv1d(config.ffn_dim, config.hidden_size, kernel)
+        self.act = F.relu if config.hidden_act == "relu" else F.gelu
+        self.dropout = nn.Dropout(config.activation_dropout)
+
+    def forward(self, hidden_BTC: Tensor, mask: Tensor) -> Tensor:
+        x = hidden_BTC.transpose(1, 2) * mask
+        x = self.dropout(self.act(self.conv_1(F.pad(x, self.pad))))
+        x = self.conv_2(F.pad(x * mask, self.pad)) * mask
+        return x.transpose(1, 2)
+
+
+# ---------------------------------------------------------------- latents
+
+
+class WaveNet(nn.Module):
+    def __init__(self, config: VitsConfig, *, layers: int, cond: int) -> None:
+        super().__init__()
+        self.size = size = config.hidden_size
+        self.in_layers, self.res_skip_layers = nn.ModuleList(), nn.ModuleList()
+        for i in range(layers):
+            dilation = config.wavenet_dilation_rate**i
+            pad = (config.wavenet_kernel_size * dilation - dilation) // 2
+            conv = nn.Conv1d(size, 2 * size, config.wavenet_kernel_size, dilation=dilation, padding=pad)
+            self.in_layers.append(weight_norm(conv))
+            self.res_skip_layers.append(weight_norm(nn.Conv1d(size, 2 * size if i < layers - 1 else size, 1)))
+        if cond:
+            self.cond_layer = weight_norm(nn.Conv1d(cond, 2 * size * layers, 1))
+        self.dropout = nn.Dropout(config.wavenet_dropout)
+
+    def forward(self, x: Tensor, mask: Tensor, g: Tensor | None) -> Tensor:
+        output = torch.zeros_like(x)
+        conds = None if g is None else self.cond_layer(g).split(2 * self.size, dim=1)
+        last = len(self.in_layers) - 1
+        for i, (in_layer, res_skip) in enumerate(zip(self.in_layers, self.res_skip_layers, strict=True)):
+            inner = in_layer(x)
+            if conds is not None:
+                inner = inner + conds[i]
+            gate, level = inner.chunk(2, dim=1)
+            both = res_skip(self.dropout(torch.tanh(gate) * torch.sigmoid(level)))
+            if i == last:
+                output = output + both
+            else:
+                x = (x + both[:, : self.size]) * mask
+                output = output + both[:, self.size :]
+        return output * mask
+
+
+class PosteriorEncoder(nn.Module):
+    def __init__(self, config: VitsConfig, *, cond: int) -> None:
+        super().__init__()
+        self.conv_pre = nn.Conv1d(config.spectrogram_bins, config.hidden_size, 1)
+        self.wavenet = WaveNet(config, layers=config.posterior_encoder_num_wavenet_layers, cond=cond)
+        self.conv_proj = nn.Conv1d(config.hidden_size, 2 * config.flow_size, 1)
+
+    def forward(self, linear_BNF: Tensor, mask: Tensor, g: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Mean and log deviation of the latents, [B, C, F] each."""
+        x = self.wavenet(self.conv_pre(linear_BNF) * mask, mask, g)
+        mean, log_std = (self.conv_proj(x) * mask).chunk(2, dim=1)
+        return mean, log_std
+
+
+class Flow(nn.Module):
+    """Mean-only coupling layers with a channel flip after each; starts as the identity."""
+
+    def __init__(self, config: VitsConfig, *, cond: int) -> None:
+        super().__init__()
+        self.flows = nn.ModuleList(Coupling(config, cond=cond) for _ in range(config.prior_encoder_num_flows))
+
+    def forward(self, x: Tensor, mask: Tensor, g: Tensor | None, *, reverse: bool = False) -> Tensor:
+        if not reverse:
+            for flow in self.flows:
+                x = torch.flip(flow(x, mask, g, sign=1), [1])
+        else:
+            for flow in reversed(self.flows):
+                x = flow(torch.flip(x, [1]), mask, g, sign=-1)
+        return x
+
+
+class Coupling(nn.Module):
+    def __init__(self, config: VitsConfig, *, cond: int) -> None:
+        super().__init__()
+        self.half = config.flow_size // 2
+        self.conv_pre = nn.Conv1d(self.half, config.hidden_size, 1)
+        self.wavenet = WaveNet(config, layers=config.prior_encoder_num_wavenet_layers, cond=cond)
+        self.conv_post = nn.Conv1d(config.hidden_size, self.half, 1)
+        nn.init.zeros_(self.conv_post.weight)
+        nn.init.zeros_(self.conv_post.bias)
+
+    def forward(self, x: Tensor, mask: Tensor, g: Tensor | None, *, sign: int) -> Tensor:
+        kept, moved = x.split(self.half, dim=1)
+        mean = self.conv_post(self.wavenet(self.conv_pre(kept) * mask, mask, g)) * mask
+        return torch.cat([kept, (moved + sign * mean) * mask], dim=1)
+
+
+# ---------------------------------------------------------------- sound
+
+
+class Decoder(nn.Module):
+    """HiFi-GAN: latents [B, C, F] to waves [B, S]."""
+
+    def __init__(self, config: VitsConfig, *, cond: int) -> None:
+        super().__init__()
+        self.slope, self.kinds = config.leaky_relu_slope, len(config.resblock_kernel_sizes)
+        channels = config.upsample_initial_channel
+        self.conv_pre = nn.Conv1d(config.flow_size, channels, 7, padding=3)
+        self.upsampler, self.resblocks = nn.ModuleList(), nn.ModuleList()
+        for rate, kernel in zip(config.upsample_rates, config.upsample_kernel_sizes, strict=True):
+            up = nn.ConvTranspose1d(channels, channels // 2, kernel, stride=rate, padding=(kernel - rate) // 2)
+            nn.init.normal_(up.weight, 0.0, 0.01)
+            self.upsampler.append(weight_norm(up))
+            channels //= 2
+            for size, dilations in zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True):
+                self.resblocks.append(ResBlock(channels, kernel=size, dilations=dilations, slope=self.slope))
+        self.conv_post = nn.Conv1d(channels, 1, 7, padding=3, bias=False)
+        if cond:
+            self.cond = nn.Conv1d(cond, config.upsample_initial_channel, 1)
+
+    def forward(self, latents_BCF: Tensor, g: Tensor | None) -> Tensor:
+        x = self.conv_pre(latents_BCF)
+        if g is not None:
+            x = x + self.cond(g)
+        for i, up in enumerate(self.upsampler):
+            x = up(F.leaky_relu(x, self.slope))
+            blocks = self.resblocks[i * self.kinds : (i + 1) * self.kinds]
+            x = sum(block(x) for block in blocks) / self.kinds
+        return torch.tanh(self.conv_post(F.leaky_relu(x, 0.01))).squeeze(1)  # this slope is .01 in every release
+
+
+class ResBlock(nn.Module):
+    def __init__(self, channels: int, *, kernel: int, dilations: tuple[int, ...], slope: float) -> None:
+        super().__init__()
+        self.slope = slope
+        self.convs1 = nn.ModuleList(_same(channels, kernel, dilation) for dilation in dilations)
+        self.convs2 = nn.ModuleList(_same(channels, kernel, 1) for _ in dilations)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for conv1, conv2 in zip(self.convs1, self.convs2, strict=True):
+            x = x + conv2(F.leaky_relu(conv1(F.leaky_relu(x, self.slope)), self.slope))
+        return x
+
+
+def _same(channels: int, kernel: int, dilation: int) -> nn.Module:
+    conv = nn.Conv1d(channels, channels, kernel, dilation=dilation, padding=(kernel - 1) * dilation // 2)
+    nn.init.normal_(conv.weight, 0.0, 0.01)
+    return weight_norm(conv)

@@ -1,0 +1,56 @@
+"""Symbols and their ids. Id 0 is the blank that VITS-like models put between symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from olu.errors import TextError
+from olu.types import Reading
+
+BLANK = "_"
+BLANK_ID = 0
+
+
+class SymbolVocabulary:
+    def __init__(self, symbols: Iterable[str], *, interleave: bool = True) -> None:
+        self.symbols, self.interleave = tuple(symbols), interleave
+        self._ids = {symbol: id for id, symbol in enumerate(self.symbols)}
+        if len(self._ids) != len(self.symbols):
+            raise TextError("a vocabulary holds a symbol twice: remove one of them")
+
+    @staticmethod
+    def of(symbols: Iterable[str]) -> SymbolVocabulary:
+        """A new vocabulary: the blank first, then the symbols in code point order."""
+        return SymbolVocabulary((BLANK, *sorted(set(symbols) - {BLANK})))
+
+    @staticmethod
+    def from_state(state: dict[str, Any]) -> SymbolVocabulary:
+        return SymbolVocabulary(state["symbols"], interleave=state["interleave"])
+
+    @property
+    def size(self) -> int:
+        return len(self.symbols)
+
+    def sayable(self) -> list[str]:
+        """The symbols a text can hold: not the blank, not <unk> and the like."""
+        return [s for s in self.symbols if s != BLANK and not (len(s) > 2 and s.startswith("<") and s.endswith(">"))]
+
+    def encode(self, reading: Reading) -> list[int]:
+        try:
+            ids = [self._ids[symbol] for symbol in reading.symbols()]
+        except KeyError as unknown:
+            raise TextError(f"{unknown.args[0]!r} is not in the vocabulary: run 'olu read' again") from None
+        if not self.interleave:
+            return ids
+        spaced = [BLANK_ID] * (2 * len(ids) + 1)
+        spaced[1::2] = ids
+        return spaced
+
+    def extend(self, symbols: Iterable[str]) -> SymbolVocabulary:
+        """New symbols get new ids at the end; old ids never move."""
+        new = sorted(set(symbols) - set(self.symbols))
+        return SymbolVocabulary((*self.symbols, *new), interleave=self.interleave)
+
+    def state(self) -> dict[str, Any]:
+        return {"symbols": list(self.symbols), "interleave": self.interleave}

@@ -1,0 +1,77 @@
+"""Which clips come in which batch: length buckets under a budget of padded seconds, the same for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olu.train.family import Batch, Example
+
+POOL = 50  # batches worth of clips that are sorted by length together: enough to pad little, few enough to stay random
+
+
+class Batches:
+    """An endless, resumable stream of batches: its whole state is the epoch, the place in it and the quarantine."""
+
+    def __init__(
+        self,
+        clips: Sequence[str],
+        seconds: Sequence[float],
+        *,
+        example: Callable[[str], Example],
+        collate: Callable[[Sequence[Example]], Batch],
+        seed: int,
+        batch_clips: int,
+        batch_seconds: float,
+    ) -> None:
+        self.clips, self.seconds = list(clips), list(seconds)
+        self.example, self.collate = example, collate
+        self.seed, self.batch_clips, self.batch_seconds = seed, batch_clips, batch_seconds
+        self.epoch, self.place, self.quarantine = 0, 0, list[str]()
+        self._plan = self.plan(0)
+
+    def plan(self, epoch: int) -> list[list[int]]:
+        """Every clip once, in batches of alike length, in random order."""
+        random = np.random.default_rng([self.seed, epoch])
+        order = random.permutation(len(self.clips))
+        pool = POOL * self.batch_clips
+        batches: list[list[int]] = []
+        for first in range(0, len(order), pool):
+            chunk = sorted((int(i) for i in order[first : first + pool]), key=lambda i: (self.seconds[i], i))
+            batches += self._cut(chunk)
+        return [batches[i] for i in random.permutation(len(batches))]
+
+    def _cut(self, sorted_by_length: list[int]) -> list[list[int]]:
+        batches: list[list[int]] = [[]]
+        for index in sorted_by_length:  # the newest is the longest, so it alone decides the padded size
+            size = len(batches[-1]) + 1
+            if batches[-1] and (size > self.batch_clips or size * self.seconds[index] > self.batch_seconds):
+                batches.append([])
+            batches[-1].append(index)
+        return batches
+
+    def __next__(self) -> Batch:
+        away = set(self.quarantine)
+        for _ in range(2 * len(self._plan) + 2):
+            if self.place >= len(self._plan):
+                self.epoch, self.place = self.epoch + 1, 0
+                self._plan = self.plan(self.epoch)
+            ids = [self.clips[i] for i in self._plan[self.place]]
+            self.place += 1
+            if kept := [id for id in ids if id not in away]:
+                return self.collate([self.example(id) for id in kept])
+        raise StopIteration
+
+    def state(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "place": self.place, "quarantine": self.quarantine}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.epoch, self.place, self.quarantine = state["epoch"], state["place"], list(state["quarantine"])
+        self._plan = self.plan(self.epoch)
+
+    def padding_share(self) -> float:
+        """Share of the padded seconds of one epoch that is padding."""
+        padded = sum(len(batch) * max(self.seconds[i] for i in batch) for batch in self._plan)
+        return 1 - sum(self.seconds) / padded if padded else 0.0

@@ -1,0 +1,80 @@
+"""Checkpoints: whole or not there, checksummed, pruned by step number, never the best or the newest."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from olu.errors import TrainError
+from olu.files import hash_file, whole, write_json
+
+WEIGHTS, OPTIMISER, STATE = "weights.safetensors", "optimiser.safetensors", "state.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    weights: dict[str, Tensor]  # "learner/<name>" and "average/<part>/<name>"
+    optimiser: dict[str, Tensor]  # "<part>/<name>/<moment>"
+    state: dict[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of one run."""
+
+    def __init__(self, folder: Path, *, keep: int) -> None:
+        self.folder, self.keep = folder, keep
+
+    def steps(self) -> list[int]:
+        """By number, not by name: step 10000 comes after step 2000."""
+        names = (path.name for path in self.folder.glob("step-*") if path.is_dir())
+        return sorted(int(name.removeprefix("step-")) for name in names if name.removeprefix("step-").isdigit())
+
+    def path(self, step: int) -> Path:
+        return self.folder / f"step-{step}"
+
+    def save(self, step: int, checkpoint: Checkpoint, *, best: int | None) -> None:
+        with whole(self.path(step)) as partial:
+            partial.mkdir()
+            save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, partial / WEIGHTS)
+            save_file({k: v.contiguous() for k, v in checkpoint.optimiser.items()}, partial / OPTIMISER)
+            sums = {name: hash_file(partial / name) for name in (WEIGHTS, OPTIMISER)}
+            write_json(partial / STATE, {**checkpoint.state, "sha256": sums})
+        for old in self.steps()[: -self.keep]:
+            if old != best:
+                shutil.rmtree(self.path(old))
+
+    def load(self, step: int) -> Checkpoint:
+        path = self.path(step)
+        try:
+            state = json.loads((path / STATE).read_text(encoding="utf-8"))
+            for name, expected in state.pop("sha256").items():
+                if hash_file(path / name) != expected:
+                    raise TrainError(f"{path / name} is damaged (its checksum differs)")
+            return Checkpoint(load_file(path / WEIGHTS), load_file(path / OPTIMISER), state)
+        except (OSError, KeyError, json.JSONDecodeError, SafetensorError) as bad:
+            raise TrainError(f"{path} is damaged ({bad})") from None
+
+    def newest(self) -> tuple[Checkpoint, int, list[str]]:
+        """The newest whole checkpoint, its step, and a sentence for every damaged one passed over."""
+        passed = []
+        for step in reversed(self.steps()):
+            try:
+                return self.load(step), step, passed
+            except TrainError as bad:
+                passed.append(f"{bad}: falling back to the one before it")
+        raise TrainError(
+            f"{self.folder} has no whole checkpoint: start a new run ({'; '.join(passed) or 'it is empty'})"
+        )
+
+    def drop_after(self, step: int) -> None:
+        """Remove damaged checkpoints newer than the one a resume starts from."""
+        for later in self.steps():
+            if later > step:
+                shutil.rmtree(self.path(later))

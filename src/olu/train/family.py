@@ -1,0 +1,123 @@
+"""What a family of voices gives the engine, and what the engine tells it. The engine knows no family by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor, device, nn
+
+    from olu.config import Strict
+    from olu.types import Audio
+
+
+@dataclass(frozen=True)
+class Part:
+    """Parameters that one optimiser moves. What is in no part is frozen and stays in eval mode."""
+
+    module: nn.Module
+    lr: float
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    clip: float | None = None
+    ema: float | None = None
+    lr_scale: Mapping[str, float] = field(default_factory=dict)  # parameter-name prefix -> factor; 0 freezes
+    start: int = 0  # this part moves from this step on
+    until: int | None = None  # and before this one
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A sum and the name of what it is a mean over; the batch knows how many of those there are."""
+
+    sum: Tensor
+    over: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Update:
+    """Losses for one optimiser step of one part."""
+
+    part: str
+    losses: Mapping[str, Loss]
+
+
+@dataclass(frozen=True)
+class Clock:
+    step: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """Something to hear: spoken through the real inference path, never by teacher forcing."""
+
+    name: str
+    audio: Audio
+
+
+@dataclass(frozen=True)
+class Example:
+    """One clip as a learner needs it."""
+
+    id: str
+    ids: tuple[int, ...]
+    samples: NDArray[np.int16]
+    speaker: int
+
+
+class Batch(Protocol):
+    """What collate makes. `counts` says how many of each `Loss.over` it holds; `clips` names its clips."""
+
+    counts: Mapping[str, float]
+    clips: tuple[str, ...]
+
+    def to(self, device: device) -> Batch: ...
+
+
+class Learner(Protocol):
+    """An `nn.Module` that also answers these.
+
+    Rules for `step`: no `with` spans a `yield`; a judge's forward for the generator's loss comes after the judge's own
+    update; never call backward, an optimiser, `.item()` or a logger; losses are float32.
+    """
+
+    def parts(self) -> dict[str, Part]: ...
+    def collate(self, examples: Sequence[Example]) -> Batch: ...
+    def step(self, batch: Any, clock: Clock) -> Iterator[Update]: ...
+    def validate(self, batch: Any) -> Mapping[str, Loss]: ...
+    def demo(self, batch: Any) -> Iterator[Exhibit]: ...
+
+
+@dataclass(frozen=True)
+class Base:
+    """A foreign checkpoint a run starts from, with its own settings, alphabet and what loading it left open."""
+
+    settings: dict[str, Any]
+    symbols: tuple[str, ...]
+    interleave: bool
+    lower: bool
+    num_speakers: int
+    load: Callable[[nn.Module], list[str]]  # into a learner; returns sentences on what started fresh
+
+
+@dataclass(frozen=True)
+class Family:
+    """`families/<name>/__init__.py` holds one; importing it needs no torch."""
+
+    name: str
+    summary: str
+    config: type[Strict]
+    score: str  # the validation figure that chooses the best step; lower is better
+    rate: Callable[[Any], int]  # sampling rate its features need
+    refuses: Callable[..., str | None]  # (config, samples=, tokens=) -> why this clip cannot be learned from
+    learner: Callable[..., nn.Module]  # (config, vocab_size=, num_speakers=) -> a Learner
+    read_base: Callable[[Path], Base]
+    export: Callable[..., dict[str, Any]]  # (learner, folder=) -> facts for voice.json; writes the ONNX files

@@ -1,0 +1,130 @@
+"""Guards: pure, torch-free, each one sentence of suspicion. Their memory is plain data, saved with the run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from statistics import median
+from typing import Any, Protocol
+
+MIN_HISTORY = 20  # updates before a median means anything
+
+
+class Verdict(IntEnum):
+    NOTE, SKIP, REWIND, STOP = range(4)
+
+
+@dataclass(frozen=True)
+class Event:
+    step: int
+    guard: str
+    verdict: Verdict
+    message: str
+    clips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What happened in one update, before its optimiser moves."""
+
+    step: int
+    part: str
+    losses: Mapping[str, float]
+    grad_norm: float
+    lr: float
+    clips: tuple[str, ...] = ()
+    untouched: tuple[str, ...] = ()  # parameters of the part that the loss did not reach
+    sick: tuple[str, ...] = ()  # weights or buffers that are not numbers
+
+
+class Guard(Protocol):
+    def watch(self, seen: Observation) -> Event | None: ...
+    def state(self) -> dict[str, Any]: ...
+    def load(self, state: dict[str, Any]) -> None: ...
+
+
+class Wiring:
+    """At a part's first update, the loss must reach every parameter it owns."""
+
+    def __init__(self) -> None:
+        self.checked: list[str] = []
+
+    def watch(self, seen: Observation) -> Event | None:
+        if seen.part in self.checked:
+            return None
+        self.checked.append(seen.part)
+        if not seen.untouched:
+            return None
+        names = ", ".join(seen.untouched[:5]) + (" ..." if len(seen.untouched) > 5 else "")
+        message = f"{seen.part}: no gradient reaches {names}: these weights would never learn; report this as a bug"
+        return Event(seen.step, "wiring", Verdict.STOP, message)
+
+    def state(self) -> dict[str, Any]:
+        return {"checked": self.checked}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.checked = list(state["checked"])
+
+
+class Finite:
+    """What is not a number never reaches the weights; weights or buffers that are none send the run back."""
+
+    def __init__(self, *, patience: int = 3) -> None:
+        self.patience, self.streak = patience, 0
+
+    def watch(self, seen: Observation) -> Event | None:
+        bad = [name for name, value in seen.losses.items() if not math.isfinite(value)]
+        if not math.isfinite(seen.grad_norm):
+            bad.append("gradient")
+        if seen.sick:
+            message = f"{', '.join(seen.sick[:3])}: not a number any more; going back to the last good checkpoint"
+            return Event(seen.step, "finite", Verdict.REWIND, message, seen.clips)
+        if not bad:
+            self.streak = 0
+            return None
+        self.streak += 1
+        verdict = Verdict.SKIP if self.streak <= self.patience else Verdict.REWIND
+        message = f"{seen.part}: {', '.join(bad)} not a number ({self.streak} in a row); the update was not made"
+        if verdict is Verdict.REWIND:
+            self.streak = 0
+        return Event(seen.step, "finite", verdict, message, seen.clips)
+
+    def state(self) -> dict[str, Any]:
+        return {"streak": self.streak}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.streak = int(state["streak"])
+
+
+class Spike:
+    """A gradient far outside its own recent history is skipped; many of them send the run back."""
+
+    def __init__(self, *, factor: float = 20.0, window: int = 50, patience: int = 5) -> None:
+        self.factor, self.window, self.patience = factor, window, patience
+        self.history: dict[str, list[float]] = {}
+        self.spikes: dict[str, list[int]] = {}
+
+    def watch(self, seen: Observation) -> Event | None:
+        if not math.isfinite(seen.grad_norm):
+            return None  # the Finite guard's matter
+        past = self.history.setdefault(seen.part, [])
+        usual = median(past) if len(past) >= MIN_HISTORY else math.inf
+        if seen.grad_norm <= self.factor * max(usual, 1e-8):
+            self.history[seen.part] = [*past, seen.grad_norm][-self.window :]
+            return None
+        recent = [step for step in self.spikes.get(seen.part, []) if step > seen.step - self.window]
+        self.spikes[seen.part] = recent = [*recent, seen.step]
+        verdict = Verdict.SKIP if len(recent) < self.patience else Verdict.REWIND
+        message = f"{seen.part}: gradient {seen.grad_norm:.3g}, usually {usual:.3g}; the update was not made"
+        if verdict is Verdict.REWIND:
+            self.spikes[seen.part] = []
+        return Event(seen.step, "spike", verdict, message, seen.clips)
+
+    def state(self) -> dict[str, Any]:
+        return {"history": self.history, "spikes": self.spikes}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.history = {part: list(past) for part, past in state["history"].items()}
+        self.spikes = {part: list(steps) for part, steps in state["spikes"].items()}

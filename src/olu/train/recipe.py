@@ -1,0 +1,82 @@
+"""The recipe of a run: what people write in TOML, strict and with every default visible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from olu.config import Strict, check, read_toml, with_overrides
+
+
+class DataSettings(Strict):
+    min_seconds: float = Field(0.6, ge=0)  # shorter clips are left out, by name
+    max_seconds: float = Field(20.0, gt=0)  # longer ones too: never cut on one side
+    leave_out_errors: bool = True  # clips the audit marked as errors
+
+    @model_validator(mode="after")
+    def _ordered(self) -> DataSettings:
+        if self.min_seconds >= self.max_seconds:
+            raise ValueError("min_seconds must be below max_seconds")
+        return self
+
+
+class PlanSettings(Strict):
+    steps: int = Field(2000, ge=0)
+    batch_clips: int = Field(16, ge=1)  # most clips in one micro-batch
+    batch_seconds: float = Field(120.0, gt=0)  # most padded sound in one micro-batch
+    accumulate: int = Field(1, ge=1)  # micro-batches per update
+    schedule: Literal["constant", "linear", "cosine", "exponential"] = "exponential"
+    warmup_steps: int = Field(0, ge=0)
+    final_rate: float = Field(0.1, ge=0, le=1)  # linear and cosine end at this share of the rate
+    decay: float = Field(0.999875, gt=0, le=1)  # exponential: factor per epoch
+    precision: Literal["fp32", "bf16"] = "fp32"
+    validate_every: int = Field(200, ge=1)
+    save_every: int = Field(200, ge=1)
+    keep: int = Field(3, ge=1)  # newest checkpoints kept, beside the best
+    demo_clips: int = Field(2, ge=0)  # validation texts spoken at every validation
+
+    @model_validator(mode="after")
+    def _nothing_ignored(self) -> PlanSettings:
+        fields = type(self).model_fields
+        if self.schedule not in ("linear", "cosine") and self.final_rate != fields["final_rate"].default:
+            raise ValueError(f"final_rate has no effect with the {self.schedule} schedule")
+        if self.schedule != "exponential" and self.decay != fields["decay"].default:
+            raise ValueError(f"decay has no effect with the {self.schedule} schedule")
+        return self
+
+
+class GuardSettings(Strict):
+    finite_patience: int = Field(3, ge=0)  # bad updates in a row that are skipped before a rewind
+    spike_factor: float = Field(20.0, gt=1)  # times the running median that counts as a spike
+    spike_window: int = Field(50, ge=20)  # updates the median runs over
+    spike_patience: int = Field(5, ge=1)  # spikes within one window before a rewind
+    rewind_limit: int = Field(3, ge=0)
+    rewind_factor: float = Field(0.5, gt=0, lt=1)  # the rate is multiplied by this at each rewind
+
+
+class Recipe(Strict):
+    family: str = "vits"
+    base: str | None = None
+    seed: int = Field(1, ge=0)
+    data: DataSettings = DataSettings()
+    model: dict[str, Any] = Field(default_factory=dict)  # the family's own settings; checked by the family
+    plan: PlanSettings = PlanSettings()
+    guards: GuardSettings = GuardSettings()
+
+
+def read_recipe(path: Path | None, overrides: list[str]) -> Recipe:
+    where = str(path) if path else "recipe"
+    return check(Recipe, with_overrides(read_toml(path) if path else {}, overrides), where=where)
+
+
+def recipe_toml(recipe: Recipe) -> str:
+    """Every setting, defaults included. TOML has no null: what is off is not written, and off is its default."""
+    import tomli_w
+
+    return tomli_w.dumps(without_none(recipe.model_dump(mode="json")))
+
+
+def without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: without_none(v) if isinstance(v, dict) else v for k, v in values.items() if v is not None}
