@@ -67,10 +67,14 @@ def resample(audio: Audio, rate: int) -> Audio:
     return Audio(np.ascontiguousarray(samples, dtype=np.float32), rate)
 
 
-def write(path: Path, audio: Audio) -> None:
-    """Write by the file's ending; 16-bit where the format has bits."""
+def check_format(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise AudioError(f"{path}: no format for the ending {path.suffix!r}; use one of {', '.join(SUFFIXES)}")
+
+
+def write(path: Path, audio: Audio) -> None:
+    """Write by the file's ending; 16-bit where the format has bits."""
+    check_format(path)
     kind = {".opus": ("OGG", "OPUS"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "MPEG_LAYER_III")}
     form, subtype = kind.get(path.suffix.lower(), (path.suffix[1:].upper(), "PCM_16"))
     with whole(path) as partial:
@@ -82,7 +86,8 @@ def write(path: Path, audio: Audio) -> None:
 
 def to_int16(audio: Audio) -> NDArray[np.int16]:
     """16-bit samples, rounded and saturated: what the feature store keeps."""
-    return np.clip(np.rint(audio.samples * 32768.0), -32768, 32767).astype(np.int16)
+    samples: NDArray[np.int16] = np.clip(np.rint(audio.samples * 32768.0), -32768, 32767).astype(np.int16)
+    return samples
 
 
 def _reason(bad: Exception) -> str:

@@ -44,7 +44,9 @@ def render(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{STYLE}</style></head><body><main>"
         f"<h1><bdi>{escape(title)}</bdi></h1>{_head(summary, heard, findings)}"
-        f"<h2>What was checked</h2>{_table(findings, thresholds)}"
+        "<h2>What was checked</h2>"
+        '<p class="soft">An error leaves a clip out of training; a warning is worth a look.</p>'
+        f"{_table(findings, thresholds)}"
         f"<h2>The corpus in two pictures</h2>{_charts(heard, thresholds)}"
         f"{listen}</main><script>{SCRIPT}</script></body></html>\n"
     )
@@ -62,10 +64,13 @@ def _head(summary: AuditSummary, heard: Sequence[Heard], findings: Mapping[str, 
     else:
         verdict = f"No clip has to be left out: all {_length(summary.seconds)} can be used."
     if look:
-        verdict += f" {_clips(look)} more can be used as they are, but something could be better."
+        most = max(CHECKS, key=lambda check: sum(f.mark.severity == "warn" for f in findings[check.name]))
+        verdict += f" {_clips(look)} could be better but can stay; the commonest reason is {most.title.lower()}."
+    number, unit = _length(summary.seconds).split(" ")
+    left, unit_left = _length(summary.seconds_left).split(" ")
     cards = [
-        (_length(summary.seconds), "recorded"),
-        (_length(summary.seconds_left), "usable"),
+        (number, f"{unit} recorded"),
+        (left, f"{unit_left} usable"),
         (f"{summary.clips:,}", "clips"),
         (f"{summary.speakers:,}", "speaker" if summary.speakers == 1 else "speakers"),
         (f"{len(broken):,}", "clips left out"),
@@ -113,7 +118,8 @@ def _charts(heard: Sequence[Heard], t: Thresholds) -> str:
     return (
         '<div class="charts"><figure><figcaption>How long the clips are</figcaption>'
         f"{histogram(lengths, unit='seconds', limits=limits)}"
-        '<p class="soft">Dashed lines: where warnings and errors begin.</p></figure>'
+        '<p class="soft">Dashed lines: where warnings and errors begin. '
+        "The last bar also counts what lies beyond it.</p></figure>"
         "<figure><figcaption>How fast they are spoken</figcaption>"
         f"{histogram(rates, unit='letters per second')}"
         '<p class="soft">One speaker makes one hill; a clip far from it rarely fits its text.</p></figure></div>'
@@ -150,7 +156,7 @@ def _item(finding: Finding, heard: Heard, sound: str | None) -> str:
     elif sound is None:
         player = f"Not embedded to keep this page small: {escape(clip.audio)}"
     else:
-        player = f'<audio controls preload="none" src="{sound}"></audio>'
+        player = f'<audio controls preload="metadata" src="{sound}"></audio>'
         if clip.seconds > LONGEST_SECONDS:
             player += f"The first {LONGEST_SECONDS:g} of {clip.seconds:.1f} s."
     speaker = f" · {escape(clip.speaker)}" if clip.speaker != "default" else ""

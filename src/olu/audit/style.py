@@ -18,6 +18,7 @@ a { color: inherit; text-decoration-color: var(--line); text-underline-offset: .
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem; margin: 1.5rem 0 0; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem; }
 .card b { display: block; font-size: 1.55rem; font-weight: 600; line-height: 1.2; font-variant-numeric: tabular-nums; }
+.lead + .soft { margin-bottom: 0; } .scroll, .charts { margin-top: .75rem; }
 .card span { color: var(--soft); font-size: .9rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: .75rem; }
 figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .9rem 1rem; }

@@ -30,9 +30,7 @@ class Thresholds(Strict):
 
     rate_warn_iqr: float = Field(default=1.5, ge=0)  # interquartile ranges of the log rate beyond the quartiles
     rate_error_iqr: float = Field(default=3.0, ge=0)
-    rate_least_iqr: float = Field(
-        default=0.15, gt=0
-    )  # made or very even speech has almost none: a hair would be an outlier
+    rate_least_iqr: float = Field(default=0.15, gt=0)  # made or very even speech has almost none
     rate_least_clips: int = Field(default=20, ge=4)  # fewer clips of a speaker have no quartiles worth the name
     rate_least_letters: int = Field(default=10, ge=1)  # a word or two has no speaking rate
     rate_error_under: float = Field(default=1.0, ge=0)  # letters per second that nobody speaks, in any script

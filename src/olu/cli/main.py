@@ -12,7 +12,23 @@ import typer
 from olu import __version__
 from olu.errors import OluError
 
-VERBS = ("new",)
+VERBS = (
+    "make",
+    "new",
+    "sample",
+    "import_",
+    "audit",
+    "read",
+    "prepare",
+    "train",
+    "export",
+    "speak",
+    "status",
+    "doctor",
+    "languages",
+    "families",
+    "clean",
+)
 
 app = typer.Typer(
     name="olu",

@@ -50,7 +50,7 @@ def mel_bank(*, rate: int, fft_size: int, bins: int, low: float, high: float) ->
 
 _LINEAR_HZ = 200.0 / 3  # Hz per mel below the break
 _BREAK_HZ = 1000.0
-_LOG_STEP = np.log(6.4) / 27.0
+_LOG_STEP = float(np.log(6.4)) / 27.0
 
 
 def _hz_to_mel(hertz: float) -> float:

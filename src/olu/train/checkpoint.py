@@ -63,7 +63,7 @@ class Checkpoints:
 
     def newest(self) -> tuple[Checkpoint, int, list[str]]:
         """The newest whole checkpoint, its step, and a sentence for every damaged one passed over."""
-        passed = []
+        passed: list[str] = []
         for step in reversed(self.steps()):
             try:
                 return self.load(step), step, passed

@@ -33,6 +33,7 @@ class Report:
     """What one step did. `step` counts finished steps."""
 
     step: int
+    steps: int
     epoch: int
     clips: int
     seen: tuple[Observation, ...]
@@ -174,6 +175,7 @@ class Engine:
                 events += [event] if event else []
         return Report(
             step=self.step,
+            steps=self.plan.steps,
             epoch=self.batches.epoch,
             clips=len(clips),
             seen=tuple(seen),

@@ -75,7 +75,7 @@ def recipe_toml(recipe: Recipe) -> str:
     """Every setting, defaults included. TOML has no null: what is off is not written, and off is its default."""
     import tomli_w
 
-    return tomli_w.dumps(without_none(recipe.model_dump(mode="json")))
+    return str(tomli_w.dumps(without_none(recipe.model_dump(mode="json"))))
 
 
 def without_none(values: dict[str, Any]) -> dict[str, Any]:

@@ -90,9 +90,9 @@ CHECK = Check(
     name=NAME,
     title="Speaking rate",
     rule=lambda t: (
-        f"Letters per second far from the speaker's other clips: warning beyond {t.rate_warn_iqr:g}, error beyond "
-        f"{t.rate_error_iqr:g} interquartile ranges (at least {t.rate_least_iqr:g} of the log rate) for texts of "
-        f"{t.rate_least_letters} letters or more, where a speaker has {t.rate_least_clips} such clips. "
+        "Letters per second far from the middle half of the same speaker's clips: warning beyond "
+        f"{t.rate_warn_iqr:g}, error beyond {t.rate_error_iqr:g} times its width. Judged for texts of "
+        f"{t.rate_least_letters} letters or more, where a speaker has {t.rate_least_clips} of them. "
         f"Always an error under {t.rate_error_under:g} or over {t.rate_error_over:g} letters per second."
     ),
     reason="Far too many or too few letters for the sound mostly means that text and recording do not belong together.",

@@ -34,8 +34,9 @@ class VitsBatch:
     clips: tuple[str, ...]
 
     def to(self, device: torch.device) -> VitsBatch:
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return VitsBatch(**{k: v.to(device) if isinstance(v, Tensor) else v for k, v in values.items()})
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        placed: dict[str, Any] = {k: v.to(device) if isinstance(v, Tensor) else v for k, v in values.items()}
+        return VitsBatch(**placed)
 
 
 @dataclass(frozen=True)

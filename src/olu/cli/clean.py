@@ -1,0 +1,29 @@
+"""olu clean"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from olu.cli.show import print_json, say
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def clean(
+        ws: Path = typer.Argument(..., metavar="WS"),
+        as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    ) -> None:
+        """Remove what can be made again: features and leftovers of killed commands."""
+        from dataclasses import asdict
+
+        from olu.files import Workspace
+        from olu.stages.clean import clean as stage
+
+        summary = stage(Workspace.open(ws))
+        if as_json:
+            print_json(asdict(summary))
+        else:
+            removed = ", ".join(summary.removed) or "nothing to remove"
+            say(f"{removed}: {summary.bytes / 2**20:.1f} MiB given back")

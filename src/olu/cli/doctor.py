@@ -1,0 +1,23 @@
+"""olu doctor"""
+
+from __future__ import annotations
+
+import typer
+
+from olu.cli.show import print_json, say
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def doctor(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
+        """Say what this machine has and what it can do."""
+        from olu.stages.doctor import doctor as stage
+
+        findings = stage()
+        if as_json:
+            print_json({f.what: {"good": f.good, "said": f.said} for f in findings})
+        else:
+            for finding in findings:
+                say(f"{'ok ' if finding.good else 'BAD'} {finding.what}: {finding.said}")
+        if not all(finding.good for finding in findings):
+            raise typer.Exit(2)

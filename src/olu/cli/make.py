@@ -1,0 +1,34 @@
+"""olu make"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from olu.cli.show import print_json, say
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def make(
+        ws: Path = typer.Argument(..., metavar="WS", help="The workspace to make or go on with."),
+        source: Path = typer.Argument(..., metavar="SOURCE", help="A folder of recordings and their texts."),
+        language: str = typer.Option(..., "--language", "-l", help="Language code: am, amh, am-ET, ig, es, swa ..."),
+        recipe: Path | None = typer.Option(None, "--recipe", metavar="FILE", help="Training settings in TOML."),
+        changes: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Change a setting: plan.steps=500"),
+        device: str = typer.Option("cpu", "--device", help="cpu, cuda or mps"),
+        as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    ) -> None:
+        """Everything in one go: new, import, audit, read, prepare, train, export."""
+        from dataclasses import asdict
+
+        from olu.cli.train import watch
+        from olu.stages.make import make as stage
+
+        made = watch(stage(ws, source, language=language, recipe=recipe, overrides=changes, device=device))
+        if as_json:
+            print_json(asdict(made))
+            return
+        say(f"{made.voice.voice}: a voice from {made.clips} clips ({made.run}). Report: {ws}/audit/report.html")
+        say(f'Next: olu speak "..." --voice {ws} -o out.wav')

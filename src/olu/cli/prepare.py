@@ -1,0 +1,33 @@
+"""olu prepare"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from olu.cli.show import follow, print_json, say, warn
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def prepare(
+        ws: Path = typer.Argument(..., metavar="WS"),
+        jobs: int | None = typer.Option(None, "--jobs", help="Threads; default: one per core."),
+        recipe: Path | None = typer.Option(None, "--recipe", help="The recipe whose sampling rate is meant."),
+        as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    ) -> None:
+        """Make the features ahead of training (training makes them itself if they are missing)."""
+        from dataclasses import asdict
+
+        from olu.files import Workspace
+        from olu.stages.prepare import prepare as stage
+        from olu.stages.prepare import rate_of
+
+        summary = follow(stage(Workspace.open(ws), rate=rate_of(recipe), jobs=jobs), label="preparing")
+        for problem in summary.problems[:5]:
+            warn(problem)
+        if as_json:
+            print_json(asdict(summary))
+        else:
+            say(f"{summary.clips} clips at {summary.rate} Hz. Next: olu train {ws}")

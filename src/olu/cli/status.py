@@ -1,0 +1,33 @@
+"""olu status"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from olu.cli.show import print_json, say, table
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def status(
+        ws: Path = typer.Argument(..., metavar="WS"),
+        as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    ) -> None:
+        """Say which stage is stale, how much disk each uses, and what to run next."""
+        from dataclasses import asdict
+
+        from olu.files import Workspace
+        from olu.stages.status import status as stage
+
+        found = stage(Workspace.open(ws))
+        if as_json:
+            print_json(asdict(found))
+            return
+        say(f"{found.workspace}: {found.language}, {found.clips} clips, {found.seconds / 60:.1f} minutes")
+        rows = [[s.name, s.state, f"{s.bytes / 2**20:.1f} MiB", s.command] for s in found.stages]
+        table("", ["stage", "state", "disk", "command"], rows)
+        for run in found.runs:
+            say(f"{run['run']}: {run['state']} at step {run['step']}")
+        say(f"Next: {found.next}")

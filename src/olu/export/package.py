@@ -1,0 +1,91 @@
+"""The voice package: everything a voice needs to speak, written whole, and heard once before it is handed out."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from olu.errors import ExportError, TextError
+from olu.files import whole, write_json
+from olu.speak.voice import SCHEMA, Voice
+from olu.text.languages import Language
+from olu.text.vocabulary import SymbolVocabulary
+from olu.types import Frontend
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What goes into a package beside the graphs."""
+
+    name: str
+    family: str
+    language: Language
+    frontend: Frontend
+    vocabulary: SymbolVocabulary
+    speakers: list[str]
+    sentences: list[str]  # spoken once at export; their ids and lengths are kept as a check
+    scores: dict[str, float]
+    facts: dict[str, Any]  # where it comes from: run, step, corpus, versions
+
+
+def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], dict[str, Any]]) -> Voice:
+    """`x.voice` becomes a folder, `x.zip` one file. `graphs` writes the ONNX files into the folder it is given."""
+    zipped = path.suffix == ".zip"
+    if path.exists() and not zipped and not (path / "voice.json").is_file():
+        raise ExportError(f"{path} is there already and is no voice: choose another name with -o")
+    with whole(path.with_suffix(".voice.tmp") if zipped else path) as folder:
+        folder.mkdir()
+        _fill(folder, contents, graphs(folder))
+        if zipped:
+            with whole(path) as archive_path, zipfile.ZipFile(archive_path, "w", zipfile.ZIP_DEFLATED) as archive:
+                for file in sorted(p for p in folder.rglob("*") if p.is_file()):
+                    archive.write(file, file.relative_to(folder).as_posix())
+    if zipped:
+        shutil.rmtree(path.with_suffix(".voice.tmp"))
+    return Voice.open(path)
+
+
+def _fill(folder: Path, contents: Contents, facts: dict[str, Any]) -> None:
+    if contents.language.folder is not None:
+        shutil.copytree(contents.language.folder, folder / "language", ignore=shutil.ignore_patterns("__pycache__"))
+    write_json(folder / "language" / "frontend.json", contents.frontend.state())
+    write_json(folder / "vocabulary.json", contents.vocabulary.state())
+    write_json(
+        folder / "voice.json",
+        {
+            "schema": SCHEMA,
+            "name": contents.name,
+            "family": contents.family,
+            "language": contents.language.code,
+            "speakers": contents.speakers,
+            "sentence_ends": list(contents.language.sentence_ends),
+            **facts,
+            "licence": None,
+            "consent": None,
+            "scores": contents.scores,
+            "facts": contents.facts,
+        },
+    )
+    write_json(folder / "check.json", {"sentences": []})
+    write_json(folder / "check.json", {"sentences": _hear(folder, contents)})
+
+
+def _hear(folder: Path, contents: Contents) -> list[dict[str, Any]]:
+    voice = Voice.open(folder)
+    rows = []
+    for text in contents.sentences:
+        try:
+            audio = voice.speak(text)
+        except TextError:
+            continue  # a sentence this voice has no letters for proves nothing
+        if not np.isfinite(audio.samples).all():
+            raise ExportError(f"the voice says {text!r} as numbers that are not finite: export an earlier step")
+        ids = contents.vocabulary.encode(contents.frontend.read(text))
+        rows.append({"text": text, "ids": ids, "samples": len(audio.samples)})
+    return rows

@@ -1,0 +1,137 @@
+"""VITS as two ONNX graphs. Noise is an input, so that the same text and seed give the same samples.
+
+encoder.onnx: ids [1, T], noise [1, C, N], duration_noise [1, 2, T], noise_scale, duration_noise_scale, length_scale
+              (and speaker [1]) -> latents [1, C, F], durations [1, T]; noise shorter than F repeats
+decoder.onnx: latents [1, C, F] (and speaker [1]) -> wave [1, S]; latents may come in overlapping chunks
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from olu.families.vits.learn import VitsLearner
+from olu.families.vits.model import Generator
+
+OPSET = 17
+
+
+class EncoderGraph(nn.Module):
+    def __init__(self, gen: Generator) -> None:
+        super().__init__()
+        self.gen = gen
+
+    def forward(
+        self,
+        ids: Tensor,
+        noise: Tensor,
+        duration_noise: Tensor,
+        noise_scale: Tensor,
+        duration_noise_scale: Tensor,
+        length_scale: Tensor,
+        speaker: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        return self.gen.latents(
+            ids,
+            torch.ones_like(ids).sum(1),  # the length as a traced value, not a constant
+            g=self.gen.speaker(speaker),
+            noise_BCF=noise,
+            duration_noise_B2T=duration_noise,
+            noise_scale=noise_scale,
+            noise_scale_duration=duration_noise_scale,
+            length_scale=length_scale,
+        )
+
+
+class DecoderGraph(nn.Module):
+    def __init__(self, gen: Generator) -> None:
+        super().__init__()
+        self.gen = gen
+
+    def forward(self, latents: Tensor, speaker: Tensor | None = None) -> Tensor:
+        return cast(Tensor, self.gen.decoder(latents, self.gen.speaker(speaker)))
+
+
+def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
+    """Write both graphs; returns what voice.json keeps of this family."""
+    assert isinstance(learner, VitsLearner)
+    config, gen = learner.config, plain(learner.gen)
+    size, frames = 7, 11
+    speaker = (torch.zeros(1, dtype=torch.long),) if hasattr(gen, "embed_speaker") else ()
+    scalars = tuple(torch.tensor(value) for value in (0.5, 0.5, 1.0))
+    noise = (torch.randn(1, config.flow_size, frames), torch.randn(1, 2, size))
+    names = ("speaker",) if speaker else ()
+    _write(
+        EncoderGraph(gen),
+        (torch.zeros(1, size, dtype=torch.long), *noise, *scalars, *speaker),
+        folder / "encoder.onnx",
+        inputs=["ids", "noise", "duration_noise", "noise_scale", "duration_noise_scale", "length_scale", *names],
+        outputs=["latents", "durations"],
+        axes={
+            "ids": {1: "T"},
+            "noise": {2: "N"},
+            "duration_noise": {2: "T"},
+            "latents": {2: "F"},
+            "durations": {1: "T"},
+        },
+    )
+    _write(
+        DecoderGraph(gen),
+        (torch.randn(1, config.flow_size, frames), *speaker),
+        folder / "decoder.onnx",
+        inputs=["latents", *names],
+        outputs=["wave"],
+        axes={"latents": {2: "F"}, "wave": {1: "S"}},
+    )
+    return {
+        "rate": config.sampling_rate,
+        "hop": config.hop_length,
+        "channels": config.flow_size,
+        "sampling": {
+            "noise_scale": config.noise_scale,
+            "duration_noise_scale": config.noise_scale_duration,
+            "length_scale": 1 / config.speaking_rate,
+        },
+        "parameters": sum(t.numel() for n, t in gen.state_dict().items() if not n.startswith("posterior_encoder.")),
+    }
+
+
+def plain(gen: Generator) -> Generator:
+    """A copy for speaking: weight norm folded into the weights, eval mode, no gradients."""
+    with warnings.catch_warnings():
+        # copying a parametrised module warns about the parametrisation's own hooks on some torch versions
+        warnings.simplefilter("ignore")
+        gen = copy.deepcopy(gen).cpu()
+    for module in gen.modules():
+        if parametrize.is_parametrized(module, "weight"):
+            parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)
+    return gen.eval().requires_grad_(False)
+
+
+def _write(
+    graph: nn.Module,
+    example: tuple[Tensor, ...],
+    path: Path,
+    *,
+    inputs: list[str],
+    outputs: list[str],
+    axes: dict[str, dict[int, str]],
+) -> None:
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # the tracer's remarks; a test compares the graph with torch instead
+        torch.onnx.export(
+            graph.eval(),
+            example,
+            str(path),
+            input_names=inputs,
+            output_names=outputs,
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            dynamo=False,
+        )

@@ -1,0 +1,25 @@
+"""Give disk back: what can be made again, and leftovers of killed commands."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+
+from olu.files import Workspace, disk_bytes
+
+
+@dataclass(frozen=True)
+class CleanSummary:
+    removed: list[str]
+    bytes: int
+
+
+def clean(ws: Workspace) -> CleanSummary:
+    """Features and partial files. Clips, marks, readings, runs and voices stay."""
+    partial = [path for path in ws.root.rglob("*.partial") if not any(p.suffix == ".partial" for p in path.parents)]
+    found = [path for path in (ws.features, *partial) if path.exists()]
+    freed = sum(disk_bytes(path) for path in found)
+    for path in found:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    ws.stamp_path("prepare").unlink(missing_ok=True)
+    return CleanSummary([str(path.relative_to(ws.root)) for path in found], freed)

@@ -1,0 +1,67 @@
+"""What this machine has and what it can do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+import olu
+
+PACKAGES = {
+    "speak": ("numpy", "onnxruntime", "soundfile", "soxr"),
+    "train": ("torch", "numba", "safetensors", "tomli_w", "onnx"),
+    "sample": ("espeakng_loader",),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    what: str
+    good: bool
+    said: str
+
+
+def doctor() -> list[Finding]:
+    findings = [
+        Finding("olu", True, f"{olu.__version__} on Python {platform.python_version()}, {platform.system()}"),
+        Finding("cores", True, str(os.cpu_count())),
+        _disk(),
+    ]
+    for extra, names in PACKAGES.items():
+        missing = [name for name in names if util.find_spec(name) is None]
+        versions = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
+        said = versions if not missing else f"missing {', '.join(missing)}: pip install 'olu[{extra}]'"
+        findings.append(Finding(extra, not missing or extra != "speak", said))
+    findings.append(_devices())
+    return findings
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name.replace("_", "-"))
+    except metadata.PackageNotFoundError:
+        return "?"
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(Path.cwd()).free / 2**30
+    enough = free > 2
+    return Finding("disk", enough, f"{free:.1f} GiB free here" + ("" if enough else ": training wants at least 2"))
+
+
+def _devices() -> Finding:
+    if util.find_spec("torch") is None:
+        return Finding("device", True, "cpu (torch is not installed; speaking needs none)")
+    import torch
+
+    if torch.cuda.is_available():
+        facts: Any = torch.cuda.get_device_properties(0)
+        return Finding("device", True, f"cuda: {facts.name}, {facts.total_memory / 2**30:.0f} GiB")
+    if torch.backends.mps.is_available():
+        return Finding("device", True, "mps")
+    return Finding("device", True, "cpu: good for a demo and small runs; train longer ones on a GPU")

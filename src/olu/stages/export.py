@@ -1,0 +1,166 @@
+"""Turn a run, or a foreign checkpoint, into a voice that speaks anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from olu.config import check, did_you_mean
+from olu.corpus.manifest import Corpus
+from olu.errors import ExportError, MissingExtra
+from olu.export.package import Contents, write_package
+from olu.families import FAMILIES
+from olu.families import family as family_named
+from olu.files import Workspace, disk_bytes, hash_file, hash_value
+from olu.stages.stage import Stage
+from olu.text.characters import CharacterFrontend
+from olu.text.frontend import from_state
+from olu.text.languages import load
+from olu.text.vocabulary import SymbolVocabulary
+
+try:
+    from olu.train.checkpoint import Checkpoint
+    from olu.train.run import Run
+    from olu.train.speaking import load_averaged
+except ModuleNotFoundError as missing:
+    raise MissingExtra("olu export", extra="train", package=str(missing.name)) from None
+
+FORMATS = ("voice",)
+CHECK_SENTENCES = 3
+
+
+def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
+    weights = ws.runs / str(options.get("run")) / "checkpoints" / f"step-{options.get('step')}" / "state.json"
+    newest = [run.name for run in Run.all(ws.runs) if run.finished][-1:]
+    return hash_value([hash_file(weights) if weights.exists() else "", newest])
+
+
+STAGE = Stage(name="export", command="olu export {ws} --to voice", folder="voices", inputs=_inputs)
+
+
+@dataclass(frozen=True)
+class ExportSummary:
+    voice: str
+    run: str
+    step: int
+    bytes: int
+    parameters: int
+    language: str
+    speakers: list[str]
+
+
+def export(
+    source: Path, *, to: str = "voice", run: str | None = None, step: int | None = None, out: Path | None = None
+) -> ExportSummary:
+    """`source` is a workspace, or the folder of a foreign checkpoint."""
+    if to not in FORMATS:
+        raise ExportError(f"cannot export to {to!r}{did_you_mean(to, FORMATS)}; there is: {', '.join(FORMATS)}")
+    if (source / "config.json").is_file() and not (source / "olu.toml").exists():
+        return _foreign(source, out=out)
+    ws = Workspace.open(source)
+    chosen = Run.named(ws.runs, run) if run else _newest_finished(ws)
+    at, checkpoint = _checkpoint(chosen, step)
+    name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
+    path = out or ws.voices / f"{name}.voice"
+    summary = _from_run(ws, chosen, at, checkpoint, path=path, name=name)
+    STAGE.stamp(ws, {"run": chosen.name, "step": at}, asdict(summary))
+    return summary
+
+
+def _newest_finished(ws: Workspace) -> Run:
+    runs = Run.all(ws.runs)
+    if finished := [run for run in runs if run.finished]:
+        return finished[-1]
+    if runs:
+        raise ExportError(f"{runs[-1].name} is not finished: 'olu train {ws.root} --resume', or export it with --run")
+    raise ExportError(f"{ws.root} has no run yet: train one with 'olu train {ws.root}'")
+
+
+def _checkpoint(run: Run, step: int | None) -> tuple[int, Checkpoint]:
+    checkpoints = run.checkpoints()
+    steps = checkpoints.steps()
+    if not steps:
+        raise ExportError(f"{run.name} has no checkpoint yet")
+    if step is not None and step not in steps:
+        raise ExportError(f"{run.name} has no step {step}; it has: {', '.join(map(str, steps))}")
+    best = run.best
+    at = step if step is not None else int(best["step"]) if best and best["step"] in steps else steps[-1]
+    return at, checkpoints.load(at)
+
+
+def _from_run(ws: Workspace, run: Run, step: int, checkpoint: Checkpoint, *, path: Path, name: str) -> ExportSummary:
+    recipe = run.recipe
+    family = family_named(recipe.family)
+    config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
+    vocabulary = SymbolVocabulary.from_state(run.document("vocabulary.json"))
+    speakers = run.document("speakers.json")
+    learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
+    load_averaged(learner, checkpoint)
+    corpus = Corpus.open(ws)
+    valid = [clip.text for clip in corpus if corpus.split(clip) != "train"][:CHECK_SENTENCES]
+    best = run.best
+    contents = Contents(
+        name=name,
+        family=family.name,
+        language=load(ws.language),
+        frontend=from_state(run.document("frontend.json")),
+        vocabulary=vocabulary,
+        speakers=speakers,
+        sentences=valid or [clip.text for clip in corpus][:CHECK_SENTENCES],
+        scores={f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {},
+        facts={"run": run.name, "step": step, "recipe": recipe.model_dump(mode="json"), **run.document("facts.json")},
+    )
+    write_package(path, contents, graphs=lambda folder: family.export(learner, folder=folder))
+    return _summary(path, run=run.name, step=step)
+
+
+def _foreign(source: Path, *, out: Path | None) -> ExportSummary:
+    family = family_named(FAMILIES[0])
+    base = family.read_base(source)
+    vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave)
+    config = check(family.config, base.settings, where=str(source))
+    learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=base.num_speakers)
+    base.load(learner)
+    language = load(_language_of(source))
+    name = source.resolve().name
+    contents = Contents(
+        name=name,
+        family=family.name,
+        language=language,
+        frontend=CharacterFrontend(language.code, lower=base.lower, inventory=vocabulary.sayable()),
+        vocabulary=vocabulary,
+        speakers=[f"speaker-{number}" for number in range(base.num_speakers)] if base.num_speakers > 1 else ["default"],
+        sentences=[],
+        scores={},
+        facts={"base": name},
+    )
+    path = out or Path(f"{name}.voice")
+    write_package(path, contents, graphs=lambda folder: family.export(learner, folder=folder))
+    return _summary(path, run=str(source), step=0)
+
+
+def _language_of(source: Path) -> str:
+    """The tokenizer's language where it is given, else the code the folder's name begins or ends with."""
+    import json
+    import re
+
+    path = source / "tokenizer_config.json"
+    stated = json.loads(path.read_text(encoding="utf-8")).get("language") if path.exists() else None
+    guess = re.match(r"(?:mms-tts-)?([a-z]{3})\b", source.resolve().name)
+    return str(stated or (guess[1] if guess else "und"))
+
+
+def _summary(path: Path, *, run: str, step: int) -> ExportSummary:
+    from olu.speak.voice import Voice
+
+    voice = Voice.open(path)
+    return ExportSummary(
+        voice=str(path),
+        run=run,
+        step=step,
+        bytes=disk_bytes(path),
+        parameters=voice.facts["parameters"],
+        language=voice.language,
+        speakers=voice.speakers,
+    )

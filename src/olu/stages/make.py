@@ -1,0 +1,65 @@
+"""Everything in one go: from recordings to a voice."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from olu.errors import TrainError, WorkspaceError
+from olu.files import Workspace
+from olu.stages.export import ExportSummary, export
+from olu.stages.import_ import import_source
+from olu.stages.new import new_workspace
+from olu.stages.train import Note, train
+from olu.text.languages import resolve
+from olu.types import Tick
+
+if TYPE_CHECKING:
+    from olu.train.engine import Report
+
+
+@dataclass(frozen=True)
+class MakeSummary:
+    workspace: str
+    clips: int
+    run: str
+    voice: ExportSummary
+
+
+Making = Generator["Tick | Note | Report", None, MakeSummary]
+
+
+def make(
+    root: Path,
+    source: Path,
+    *,
+    language: str,
+    recipe: Path | None = None,
+    overrides: list[str] | None = None,
+    device: str = "cpu",
+) -> Making:
+    """Each stage runs only if it is missing or stale, and an unfinished run is gone on with: run it again any time."""
+    ws = _workspace(root, language)
+    imported = yield from import_source(ws, source)
+    yield Note(f"imported {imported.added} clips ({imported.layout}), {len(imported.skipped)} skipped")
+    try:
+        trained = yield from train(ws, recipe=recipe, overrides=overrides, device=device)
+    except TrainError as stopped:
+        if "--resume" not in str(stopped):
+            raise
+        trained = yield from train(ws, resume=True, device=device)
+    if trained.stopped:
+        raise TrainError(f"{trained.run} stopped at step {trained.steps}: {trained.stopped}")
+    voice = export(ws.root, run=None)
+    return MakeSummary(workspace=str(ws.root), clips=imported.clips, run=trained.run, voice=voice)
+
+
+def _workspace(root: Path, language: str) -> Workspace:
+    if not (root / "olu.toml").exists():
+        return new_workspace(root, language=language)
+    ws = Workspace.open(root)
+    if ws.language != resolve(language):
+        raise WorkspaceError(f"{root} is a workspace for {ws.language}, not {resolve(language)}: choose another folder")
+    return ws

@@ -1,0 +1,71 @@
+"""Make the features training reads, ahead of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from olu.config import check
+from olu.corpus.manifest import Corpus, fingerprint
+from olu.errors import ConfigError
+from olu.families import family as family_named
+from olu.features.store import Samples, build
+from olu.files import Workspace, hash_value, read_json
+from olu.stages.stage import Stage
+from olu.train.recipe import read_recipe
+from olu.types import Work
+
+PREPARE_VERSION = 1
+
+
+def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
+    return hash_value([PREPARE_VERSION, fingerprint(ws), options])
+
+
+STAGE = Stage(name="prepare", command="olu prepare {ws}", folder="features", inputs=_inputs)
+
+
+@dataclass(frozen=True)
+class PrepareSummary:
+    clips: int
+    rate: int
+    folder: str
+    problems: list[str]
+
+
+def prepare(ws: Workspace, *, rate: int, jobs: int | None = None) -> Work[PrepareSummary]:
+    """Resample every clip to `rate` into one memory map. `jobs` threads; none: one per core."""
+    if jobs is not None and jobs < 1:
+        raise ConfigError(f"--jobs {jobs}: give 1 or more")
+    feature, options = Samples(rate), {"rate": rate}
+    folder = ws.features / feature.key
+    earlier = STAGE.done(ws, options)
+    if earlier and _whole(folder):
+        return PrepareSummary(**earlier)
+    corpus = Corpus.open(ws)
+    problems = yield from build(
+        folder, list(corpus), feature=feature, audio=corpus.audio, jobs=jobs or os.cpu_count() or 1
+    )
+    for other in ws.features.glob("wave-*"):
+        if other != folder:
+            shutil.rmtree(other)  # one rate at a time: the cache can always be made again
+    summary = PrepareSummary(clips=len(corpus) - len(problems), rate=rate, folder=str(folder), problems=problems)
+    STAGE.stamp(ws, options, asdict(summary))
+    return summary
+
+
+def _whole(folder: Path) -> bool:
+    if not (folder / "index.json").is_file() or not (folder / "samples.i16").is_file():
+        return False
+    total = sum(count for _, _, count in read_json(folder / "index.json")["clips"])
+    return bool((folder / "samples.i16").stat().st_size == 2 * total)
+
+
+def rate_of(recipe: Path | None) -> int:
+    """The sampling rate a recipe's family needs; without a recipe, the default one's."""
+    settings = read_recipe(recipe, [])
+    chosen = family_named(settings.family)
+    return chosen.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))

@@ -1,0 +1,82 @@
+"""Where a workspace stands: each stage, its disk use, and the one command to run next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from olu.corpus.manifest import Corpus
+from olu.files import Workspace, disk_bytes
+from olu.stages.stage import Stage
+
+STAGES = ("import_", "audit", "read", "prepare", "train", "export")  # in the order of the data
+OPTIONAL = ("prepare",)  # training makes its features itself
+
+
+@dataclass(frozen=True)
+class StageStatus:
+    name: str
+    state: str
+    bytes: int
+    command: str
+
+
+@dataclass(frozen=True)
+class Status:
+    workspace: str
+    language: str
+    clips: int
+    seconds: float
+    stages: list[StageStatus]
+    runs: list[dict[str, object]]
+    bytes: int
+    next: str
+
+
+def status(ws: Workspace) -> Status:
+    stages = [_status(ws, _stage(name)) for name in STAGES]
+    corpus = Corpus.open(ws) if (ws.corpus / "clips.jsonl").exists() else None
+    runs = _runs(ws)
+    return Status(
+        workspace=str(ws.root),
+        language=ws.language,
+        clips=len(corpus) if corpus else 0,
+        seconds=corpus.seconds if corpus else 0.0,
+        stages=stages,
+        runs=runs,
+        bytes=disk_bytes(ws.root),
+        next=_next(ws, stages, runs),
+    )
+
+
+def _stage(name: str) -> Stage:
+    stage: Stage = import_module(f"olu.stages.{name}").STAGE
+    return stage
+
+
+def _status(ws: Workspace, stage: Stage) -> StageStatus:
+    folder = ws.root / stage.folder
+    used = disk_bytes(folder) if folder.exists() else 0
+    return StageStatus(stage.name, stage.state(ws), used, stage.command.format(ws=ws.root))
+
+
+def _runs(ws: Workspace) -> list[dict[str, object]]:
+    from olu.train.run import Run
+
+    rows: list[dict[str, object]] = []
+    for run in Run.all(ws.runs):
+        result = run.result
+        state = "unfinished" if result is None else "finished" if result["finished"] else "stopped"
+        steps = run.checkpoints().steps()
+        rows.append({"run": run.name, "state": state, "step": steps[-1] if steps else 0, "best": run.best})
+    return rows
+
+
+def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]]) -> str:
+    for stage in stages:
+        if stage.name in OPTIONAL or stage.state == "fresh":
+            continue
+        if stage.name == "train" and runs and runs[-1]["state"] == "unfinished":
+            return f"{stage.command} --resume"
+        return stage.command
+    return f'olu speak "..." --voice {ws.root} -o out.wav'

@@ -1,0 +1,138 @@
+"""Train a voice: everything a run needs, from the recipe to the last checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from olu.errors import MissingExtra, TrainError
+from olu.files import Workspace, hash_file, hash_value
+from olu.stages.stage import Stage
+from olu.train.recipe import read_recipe
+from olu.types import Tick
+
+try:
+    import torch
+
+    from olu.stages.train_setup import Setup, dry_run, parse_start, prepare_run, set_up
+    from olu.train.engine import Report
+    from olu.train.guards import Verdict
+    from olu.train.run import Recorder, Run
+except ModuleNotFoundError as missing:
+    raise MissingExtra("olu train", extra="train", package=str(missing.name)) from None
+
+TRAIN_VERSION = 1
+
+
+def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
+    paths = [ws.corpus / "clips.jsonl", ws.corpus / "splits.jsonl", ws.audit / "audit.jsonl"]
+    paths.append(ws.readings / "readings.jsonl")
+    return hash_value([TRAIN_VERSION, [hash_file(path) if path.exists() else "" for path in paths]])
+
+
+STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence for the person watching."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class TrainSummary:
+    run: str
+    steps: int
+    best: dict[str, Any] | None = None
+    stopped: str | None = None
+    fresh: bool = False  # nothing was done: an equal run exists
+    dry: dict[str, Any] = field(default_factory=dict)
+
+
+Training = Generator["Tick | Note | Report", None, TrainSummary]
+
+
+def train(
+    ws: Workspace,
+    *,
+    recipe: Path | None = None,
+    overrides: list[str] | None = None,
+    base: Path | None = None,
+    resume: bool = False,
+    new: bool = False,
+    from_run: str | None = None,
+    dry: bool = False,
+    device: str = "cpu",
+) -> Training:
+    """Start a run, or go on with one. Yields progress, sentences and a `Report` per step."""
+    check_device(device)
+    changes = list(overrides or []) + ([f"base={base.resolve()}"] if base else [])
+    if resume:
+        if recipe or changes or from_run or new:
+            raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
+        run = _unfinished(ws)
+        if run is None:
+            raise TrainError(f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'")
+        yield from prepare_run(ws, run.recipe)
+        setup = set_up(ws, run.recipe, device=device, run=run)
+        yield Note(f"going on with {run.name}")
+        return (yield from _go(ws, run, setup))
+    start = parse_start(ws, from_run) if from_run else None
+    settings = read_recipe(recipe or (start[0].folder / "recipe.toml" if start else None), changes)
+    yield from prepare_run(ws, settings)
+    setup = set_up(ws, settings, device=device, start=start)
+    for sentence in setup.notes:
+        yield Note(sentence)
+    if dry:
+        return TrainSummary(run="(dry run)", steps=0, dry=dry_run(setup))
+    if not new:
+        if (earlier := STAGE.done(ws, _options(setup))) and (ws.runs / earlier["run"] / "result.json").exists():
+            return TrainSummary(**{**earlier, "fresh": True})
+        if (unfinished := _unfinished(ws)) is not None:
+            raise TrainError(
+                f"{unfinished.name} is unfinished: go on with 'olu train {ws.root} --resume', or add --new for another"
+            )
+    run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
+    return (yield from _go(ws, run, setup))
+
+
+def check_device(device: str) -> None:
+    if device not in ("cpu", "cuda", "mps"):
+        raise TrainError(f"unknown device {device!r}: use cpu, cuda or mps")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise TrainError("no CUDA device here: use --device cpu, or install a torch built for your GPU")
+    if device == "mps" and not torch.backends.mps.is_available():
+        raise TrainError("no Apple GPU here: use --device cpu")
+
+
+def _unfinished(ws: Workspace) -> Run | None:
+    newest = Run.all(ws.runs)[-1:]
+    return newest[0] if newest and newest[0].result is None else None
+
+
+def _options(setup: Setup) -> dict[str, Any]:
+    return {"recipe": setup.facts["recipe"], "from": setup.facts["from"]}
+
+
+def _go(ws: Workspace, run: Run, setup: Setup) -> Training:
+    engine = setup.engine(run)
+    if engine.checkpoints.steps():
+        for sentence in engine.resume():
+            yield Note(sentence)
+    run.rewind_records(engine.step)
+    yield Note(f"{run.name}: {setup.describe()}, from step {engine.step} to {engine.plan.steps}")
+    stopped = None
+    with Recorder(run, rate=setup.rate) as recorder:
+        for report in engine.train():
+            recorder.record(report, best=engine.best, metric=setup.family.score)
+            yield report
+            stopped = next((e.message for e in report.events if e.verdict is Verdict.STOP), None)
+    run.finish(steps=engine.step, stopped=stopped)
+    summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped)
+    if stopped is None:
+        done = {"run": summary.run, "steps": summary.steps, "best": summary.best}
+        STAGE.stamp(ws, _options(setup), done)
+    return summary

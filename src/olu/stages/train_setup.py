@@ -1,0 +1,326 @@
+"""What a run is made of: family, vocabulary, clips, learner and engine, from a recipe and a workspace."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import olu
+from olu.config import check
+from olu.corpus.manifest import Corpus
+from olu.errors import TrainError
+from olu.families import family as family_named
+from olu.features.store import Samples, Store
+from olu.files import Workspace, hash_file, hash_value, read_json
+from olu.stages.audit import audit
+from olu.stages.prepare import prepare
+from olu.stages.read import named, read_corpus
+from olu.text.frontend import from_state
+from olu.text.vocabulary import SymbolVocabulary
+from olu.train.batches import Batches
+from olu.train.engine import Engine
+from olu.train.family import Base, Example, Family
+from olu.train.guards import Finite, Guard, Spike, Wiring
+from olu.train.recipe import Recipe
+from olu.train.run import Run
+from olu.types import Clip, Tick
+
+VALIDATION_CLIPS = 32
+FINE_TUNING_RATE = 2e-5  # a base is moved gently; ten times more forgets it
+
+
+@dataclass
+class Setup:
+    """Everything ready to train; nothing has been written yet."""
+
+    recipe: Recipe
+    family: Family
+    config: Any
+    learner: nn.Module
+    vocabulary: SymbolVocabulary
+    frontend_state: dict[str, Any]
+    speakers: list[str]
+    store: Store
+    rate: int
+    train: list[str]
+    seconds: dict[str, float]
+    valid: list[str]
+    ids: dict[str, tuple[int, ...]]
+    speaker_of: dict[str, int]
+    device: str
+    facts: dict[str, Any]
+    documents: dict[str, Any]
+    start: tuple[Run, int] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def example(self, clip: str) -> Example:
+        return Example(id=clip, ids=self.ids[clip], samples=self.store[clip], speaker=self.speaker_of[clip])
+
+    def batches(self) -> Batches:
+        plan = self.recipe.plan
+        return Batches(
+            self.train,
+            [self.seconds[clip] for clip in self.train],
+            example=self.example,
+            collate=self.learner.collate,  # type: ignore[arg-type]
+            seed=self.recipe.seed,
+            batch_clips=plan.batch_clips,
+            batch_seconds=plan.batch_seconds,
+        )
+
+    def validation(self) -> list[Any]:
+        size = self.recipe.plan.batch_clips
+        groups = [self.valid[at : at + size] for at in range(0, len(self.valid), size)]
+        return [self.learner.collate([self.example(clip) for clip in group]) for group in groups]  # type: ignore[operator]
+
+    def engine(self, run: Run) -> Engine:
+        guards = self.recipe.guards
+        watching: list[Guard] = [
+            Wiring(),
+            Finite(patience=guards.finite_patience),
+            Spike(factor=guards.spike_factor, window=guards.spike_window, patience=guards.spike_patience),
+        ]
+        engine = Engine(
+            self.learner,
+            self.batches(),
+            validation=self.validation,
+            score=self.family.score,
+            plan=self.recipe.plan,
+            rewinds=guards,
+            guards=watching,
+            checkpoints=run.checkpoints(keep=self.recipe.plan.keep),
+            seed=self.recipe.seed,
+            device=self.device,
+        )
+        if self.start and not engine.checkpoints.steps():
+            old, step = self.start
+            engine.restore(old.checkpoints().load(step), weights_only=True)
+        return engine
+
+    def describe(self) -> str:
+        hours = sum(self.seconds[clip] for clip in self.train) / 3600
+        return f"{len(self.train)} clips ({hours:.2f} h), {len(self.valid)} for validation, on {self.device}"
+
+
+def prepare_run(ws: Workspace, recipe: Recipe) -> Generator[Tick, None, None]:
+    """The earlier stages, each only if it is missing or stale."""
+    Corpus.open(ws)
+    yield from audit(ws)
+    yield from read_corpus(ws)
+    chosen = family_named(recipe.family)
+    config = _config(chosen, recipe, _base(chosen, recipe))
+    yield from prepare(ws, rate=chosen.rate(config))
+
+
+def set_up(
+    ws: Workspace, recipe: Recipe, *, device: str, run: Run | None = None, start: tuple[Run, int] | None = None
+) -> Setup:
+    """`run` set: go on with it, so its own vocabulary holds; `start`: begin from that checkpoint of another run."""
+    family = family_named(recipe.family)
+    base = _base(family, recipe)
+    config = _config(family, recipe, base)
+    recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
+    if recipe.plan.precision == "bf16" and device == "cpu":
+        raise TrainError("plan.precision = bf16 is for GPUs: on a CPU train in fp32")
+    corpus = Corpus.open(ws)
+    if run and run.document("facts.json")["from"]:
+        start = parse_start(ws, run.document("facts.json")["from"])
+    holder = run or (start[0] if start else None)
+    vocabulary, frontend_state = _alphabet(ws, holder, base)
+    speakers = holder.document("speakers.json") if holder else corpus.speakers
+    rate = family.rate(config)
+    store = Store(ws.features / Samples(rate).key)
+    frontend = from_state(frontend_state)
+    readings = {clip.id: frontend.read(clip.text) for clip in corpus}
+    ids = {id: tuple(vocabulary.encode(reading)) for id, reading in readings.items()}
+    dropped = sum((Counter(reading.dropped) for reading in readings.values()), Counter[str]())
+    kept, left_out = _select(corpus, recipe, family, config, store, ids)
+    train_clips = [clip for clip in kept if corpus.split(clip) == "train"]
+    valid_clips = [clip for clip in kept if corpus.split(clip) == "valid"][:VALIDATION_CLIPS]
+    if not train_clips:
+        first = next(iter(left_out.items()), ("", ""))
+        raise TrainError(f"no clip is left to train on; the first left out is {first[0]}: {first[1]}")
+    notes = [f"{len(left_out)} of {len(corpus)} clips left out: {_few(left_out)}"] if left_out else []
+    if dropped:
+        listed = ", ".join(f"{named(symbol)} x{count}" for symbol, count in dropped.most_common(8))
+        notes.append(f"characters that are not read: {listed}")
+    if not valid_clips:
+        valid_clips = train_clips[:4]
+        notes.append("no clip is left for validation: its figures come from training clips")
+    unknown = sorted({clip.speaker for clip in train_clips + valid_clips} - set(speakers))
+    if unknown:
+        raise TrainError(f"speaker {unknown[0]!r} is not in {holder.name if holder else 'the corpus'}: start a new run")
+    torch.manual_seed(recipe.seed)
+    num_speakers = len(speakers)
+    if base and base.num_speakers != num_speakers:
+        raise TrainError(f"the base has {base.num_speakers} speakers, the corpus {num_speakers}: use a fitting base")
+    learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=num_speakers)
+    if base:
+        notes += base.load(learner)
+    if start:
+        notes += _changes(start[0].recipe, recipe, start)
+    return Setup(
+        recipe=recipe,
+        family=family,
+        config=config,
+        learner=learner,
+        vocabulary=vocabulary,
+        frontend_state=frontend_state,
+        speakers=speakers,
+        store=store,
+        rate=rate,
+        train=[clip.id for clip in train_clips],
+        seconds={clip.id: store.length(clip.id) / rate for clip in train_clips + valid_clips},
+        valid=[clip.id for clip in valid_clips],
+        ids=ids,
+        speaker_of={clip.id: speakers.index(clip.speaker) for clip in train_clips + valid_clips},
+        device=device,
+        facts=_facts(corpus, recipe, device, start),
+        documents={
+            "vocabulary.json": vocabulary.state(),
+            "frontend.json": frontend_state,
+            "speakers.json": speakers,
+            "left_out.json": left_out,
+        },
+        start=start,
+        notes=notes,
+    )
+
+
+def parse_start(ws: Workspace, text: str) -> tuple[Run, int]:
+    """RUN or RUN@STEP; without a step, the best one."""
+    name, _, at = text.partition("@")
+    run = Run.named(ws.runs, name)
+    steps = run.checkpoints().steps()
+    if not steps:
+        raise TrainError(f"{name} has no checkpoint to start from")
+    if at and (not at.isdigit() or int(at) not in steps):
+        raise TrainError(f"{name} has no checkpoint at step {at!r}; it has: {', '.join(map(str, steps))}")
+    return run, int(at) if at else int((run.best or {"step": steps[-1]})["step"])
+
+
+def _base(family: Family, recipe: Recipe) -> Base | None:
+    if recipe.base is None:
+        return None
+    folder = Path(recipe.base)
+    if not folder.is_dir():
+        raise TrainError(
+            f"base {recipe.base!r} is not a folder: give a folder with config.json, vocab.json and weights"
+        )
+    return family.read_base(folder)
+
+
+def _config(family: Family, recipe: Recipe, base: Base | None) -> Any:
+    gentle = {"learning_rate": FINE_TUNING_RATE, "discriminator_learning_rate": FINE_TUNING_RATE}
+    under = {**base.settings, **gentle} if base else {}
+    return check(family.config, {**under, **recipe.model}, where="recipe [model]")
+
+
+def _alphabet(ws: Workspace, holder: Run | None, base: Base | None) -> tuple[SymbolVocabulary, dict[str, Any]]:
+    """The vocabulary and the frontend that speaks it: of the run gone on with, or of the base and the corpus."""
+    if holder:
+        return SymbolVocabulary.from_state(holder.document("vocabulary.json")), holder.document("frontend.json")
+    vocabulary = SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json"))
+    state = read_json(ws.readings / "frontend.json")
+    if base:
+        symbols = vocabulary.sayable()
+        vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave).extend(symbols)
+        state = {**state, "inventory": vocabulary.sayable()}
+    return vocabulary, state
+
+
+def _select(
+    corpus: Corpus, recipe: Recipe, family: Family, config: Any, store: Store, ids: dict[str, tuple[int, ...]]
+) -> tuple[list[Clip], dict[str, str]]:
+    """Clips to learn from, and why each other one is left out. Nothing is cut to fit."""
+    kept, left_out = [], {}
+    for clip in corpus:
+        why = _why_not(corpus, clip, recipe, store)
+        if why is None:
+            why = family.refuses(config, samples=store.length(clip.id), tokens=len(ids[clip.id]))
+        if why is None:
+            kept.append(clip)
+        else:
+            left_out[clip.id] = why
+    return kept, left_out
+
+
+def _why_not(corpus: Corpus, clip: Clip, recipe: Recipe, store: Store) -> str | None:
+    data = recipe.data
+    if clip.id not in store:
+        return "it cannot be decoded"
+    if not data.min_seconds <= clip.seconds <= data.max_seconds:
+        return (
+            f"{clip.seconds:.1f} s, and data.min_seconds to max_seconds is {data.min_seconds:g} to {data.max_seconds:g}"
+        )
+    errors = [mark for mark in corpus.marks(clip) if mark.severity == "error"]
+    return f"audit: {errors[0].message}" if errors and data.leave_out_errors else None
+
+
+def _few(left_out: dict[str, str]) -> str:
+    shown = [f"{clip} ({why})" for clip, why in list(left_out.items())[:3]]
+    return "; ".join(shown) + (" ..." if len(left_out) > 3 else "")
+
+
+def _changes(old: Recipe, new: Recipe, start: tuple[Run, int]) -> list[str]:
+    before, after = _flat(old.model_dump(mode="json")), _flat(new.model_dump(mode="json"))
+    changed = [f"{key}: {before.get(key)} -> {after.get(key)}" for key in after if before.get(key) != after.get(key)]
+    return [f"from {start[0].name} at step {start[1]}; changed: {', '.join(changed) or 'nothing'}"]
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat
+
+
+def _facts(corpus: Corpus, recipe: Recipe, device: str, start: tuple[Run, int] | None) -> dict[str, Any]:
+    base = Path(recipe.base) if recipe.base else None
+    weights = base / "model.safetensors" if base else None
+    return {
+        "olu": olu.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "machine": f"{platform.system()} {platform.machine()}",
+        "device": torch.cuda.get_device_name() if device == "cuda" else device,
+        "corpus": corpus.fingerprint,
+        "base": hash_file(weights) if weights and weights.exists() else None,
+        "from": f"{start[0].name}@{start[1]}" if start else None,
+        "recipe": hash_value(recipe.model_dump(mode="json")),
+        "started": int(time.time()),
+    }
+
+
+def dry_run(setup: Setup) -> dict[str, Any]:
+    """One update and one validation batch in memory; nothing is written."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        run = Run(Path(folder))
+        (run.folder / "checkpoints").mkdir()
+        engine = setup.engine(run)
+        engine.checkpoints.save = lambda *args, **kwargs: None  # type: ignore[method-assign]
+        report = engine.advance()
+        scores, _ = engine._validate()
+    return {
+        "parameters": {name: sum(p.numel() for p in live.params) for name, live in engine.live.items()},
+        "losses": {name: value for seen in report.seen for name, value in seen.losses.items()},
+        "valid": scores,
+        "events": [event.message for event in report.events],
+        "seconds_per_step": round(report.seconds, 3),
+        "hours_expected": round(report.seconds * setup.recipe.plan.steps / 3600, 3),
+        "clips": len(setup.train),
+        "padding_share": round(engine.batches.padding_share(), 4),
+        "symbols": setup.vocabulary.size,
+    }

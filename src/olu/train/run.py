@@ -1,0 +1,138 @@
+"""A run's folder: its recipe and facts, what happened, its checkpoints and samples."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+from olu.audio import io
+from olu.errors import TrainError
+from olu.files import read_json, read_jsonl, whole, write_json, write_jsonl, write_text
+from olu.train.checkpoint import Checkpoints
+from olu.train.engine import Report
+from olu.train.recipe import Recipe, read_recipe, recipe_toml
+
+
+class Run:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = folder.name
+        self.checkpoints_folder = folder / "checkpoints"
+
+    @staticmethod
+    def create(runs: Path, recipe: Recipe, *, facts: dict[str, Any], documents: dict[str, Any]) -> Run:
+        """A new folder that appears whole. `documents` are JSON files the run needs to be understood alone."""
+        taken = [int(match[1]) for path in runs.glob("*") if (match := re.fullmatch(r".*-(\d+)", path.name))]
+        folder = runs / f"{recipe.family}-{max(taken, default=0) + 1:03d}"
+        with whole(folder) as partial:
+            partial.mkdir()
+            write_text(partial / "recipe.toml", recipe_toml(recipe))
+            write_json(partial / "facts.json", facts)
+            for name, value in documents.items():
+                write_json(partial / name, value)
+            (partial / "checkpoints").mkdir()
+        return Run(folder)
+
+    @staticmethod
+    def all(runs: Path) -> list[Run]:
+        found = [Run(path) for path in runs.glob("*") if (path / "recipe.toml").is_file()]
+        return sorted(found, key=lambda run: (int(run.name.rpartition("-")[2] or 0), run.name))
+
+    @staticmethod
+    def named(runs: Path, name: str) -> Run:
+        run = Run(runs / name)
+        if not (run.folder / "recipe.toml").is_file():
+            known = ", ".join(other.name for other in Run.all(runs)) or "none yet"
+            raise TrainError(f"no run {name!r} in {runs}; there are: {known}")
+        return run
+
+    @property
+    def recipe(self) -> Recipe:
+        return read_recipe(self.folder / "recipe.toml", [])
+
+    def document(self, name: str) -> Any:
+        return read_json(self.folder / name)
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        path = self.folder / "result.json"
+        return read_json(path) if path.exists() else None
+
+    @property
+    def finished(self) -> bool:
+        result = self.result
+        return result is not None and bool(result["finished"])
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        path = self.folder / "best.json"
+        return read_json(path) if path.exists() else None
+
+    def checkpoints(self, *, keep: int = 3) -> Checkpoints:
+        return Checkpoints(self.checkpoints_folder, keep=keep)
+
+    def rewind_records(self, step: int) -> None:
+        """Forget what was recorded after `step`: a resumed run writes it again."""
+        for name in ("metrics.jsonl", "events.jsonl"):
+            path = self.folder / name
+            if path.exists():
+                write_jsonl(path, [row for row in _whole_rows(path) if row["step"] <= step])
+
+    def finish(self, *, steps: int, stopped: str | None) -> None:
+        write_json(self.folder / "result.json", {"finished": stopped is None, "steps": steps, "stopped": stopped})
+
+
+def _whole_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a log that a kill may have cut in its last line."""
+    rows = []
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows
+
+
+class Recorder:
+    """Appends each report to the run's files as it comes."""
+
+    def __init__(self, run: Run, *, rate: int) -> None:
+        self.run, self.rate = run, rate
+        self._metrics = (run.folder / "metrics.jsonl").open("a", encoding="utf-8")
+        self._events = (run.folder / "events.jsonl").open("a", encoding="utf-8")
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._metrics.close()
+        self._events.close()
+
+    def record(self, report: Report, *, best: dict[str, float] | None, metric: str) -> None:
+        row: dict[str, Any] = {"step": report.step, "epoch": report.epoch, "clips": report.clips}
+        row["seconds"] = round(report.seconds, 4)
+        for seen in report.seen:
+            row[seen.part] = {"losses": dict(seen.losses), "grad_norm": seen.grad_norm, "lr": seen.lr}
+        if report.scores:
+            row["valid"] = dict(report.scores)
+        _append(self._metrics, row)
+        for event in report.events:
+            _append(
+                self._events, {**asdict(event), "verdict": event.verdict.name, "step": report.step, "at": event.step}
+            )
+        for exhibit in report.exhibits:
+            io.write(self.run.folder / "samples" / f"step-{report.step}" / f"{exhibit.name}.wav", exhibit.audio)
+        if best and best["step"] == report.step:
+            write_json(self.run.folder / "best.json", {**best, "metric": metric})
+
+
+def _append(file: IO[str], row: dict[str, Any]) -> None:
+    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    file.flush()
+
+
+def metrics(run: Run) -> list[dict[str, Any]]:
+    return list(read_jsonl(run.folder / "metrics.jsonl"))

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from olu.cli.audit import register
+from olu.files import Workspace
+
+from .conftest import silence, speech
+
+Make = Callable[..., Workspace]
+app = typer.Typer()
+app.callback()(lambda: None)  # keeps the verb a verb though it is alone
+register(app)
+
+
+@pytest.fixture
+def mixed(make: Make) -> Workspace:
+    return make({"good": (speech(3), "Otu okwu ọma"), "[/mute]".replace("/", ""): (silence(2), "Okwu [/b] ọzọ")})
+
+
+def run(*words: str):
+    return CliRunner().invoke(app, ["audit", *words])
+
+
+def test_a_person_sees_counts_names_report_and_what_comes_next(mixed: Workspace):
+    done = run(str(mixed.root))
+    assert done.exit_code == 0, done.output
+    assert "Silence inside" in done.stdout
+    assert "[mute]: nothing is heard" in done.stdout
+    assert str(mixed.audit / "report.html") in done.stdout
+    assert f"olu read {mixed.root}" in done.stdout
+
+
+def test_json_is_one_object_and_nothing_else(mixed: Workspace):
+    for _ in range(2):
+        done = run(str(mixed.root), "--json")
+        assert done.exit_code == 0
+        assert done.stderr == ""
+        assert done.stdout.count("\n") == 1
+        found = json.loads(done.stdout)
+        assert (found["clips"], found["clips_with_errors"]) == (2, 1)
+        assert found["report"] == str(mixed.audit / "report.html")
+
+
+def test_strict_exits_with_two_and_one_line(mixed: Workspace):
+    done = run(str(mixed.root), "--strict", "--json")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["clips_with_errors"] == 1
+    assert done.stderr.count("\n") == 1
+    assert "1 of 2 clips have errors" in done.stderr
+    assert (mixed.audit / "report.html").exists()
+
+
+def test_strict_is_content_with_good_clips(make: Make):
+    ws = make({"good": (speech(3), "Otu okwu ọma")})
+    assert run(str(ws.root), "--strict").exit_code == 0

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import base64
+import io as memory
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import soundfile
+
+import olu.audit.report
+from olu.audit.chart import histogram, nice
+from olu.files import Workspace
+from olu.stages.audit import audit
+from olu.types import finish
+
+from .conftest import silence, speech
+
+Make = Callable[..., Workspace]
+EVIL = '<script>alert("x")</script> & "quoted" </main>'
+
+
+@pytest.fixture
+def page(make: Make) -> str:
+    ws = make(
+        {
+            "evil": (np.concatenate([silence(1), speech(2)]), EVIL),
+            "long": (speech(22, seed=1), "Ogologo " * 12),
+            "junk": (b"junk", "Nke a mebiri emebi"),
+        },
+        name="<b>bold</b>".replace("/", ""),
+    )
+    return finish(audit(ws)).report.read_text(encoding="utf-8")
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.links += [value or "" for key, value in attrs if key in ("src", "href", "srcset", "action", "poster")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_loads_nothing(page: str):
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert tags.links
+    assert all(link.startswith(("data:audio/ogg;base64,", "#")) for link in tags.links)
+    assert not re.search(r"https?://|@import|url\(", page)
+
+
+def test_what_people_wrote_is_escaped(page: str):
+    assert page.count("<script>") == 1
+    assert "alert(&quot;x&quot;)" in page
+    assert "<b>bold" not in page
+
+
+def test_players_hold_short_sound_and_unreadable_clips_have_none(page: str):
+    sounds = [base64.b64decode(found) for found in re.findall(r"base64,([^\"]+)", page)]
+    seconds = [soundfile.info(memory.BytesIO(sound)).duration for sound in sounds]
+    assert sorted(seconds) == pytest.approx([3.0, 15.0], abs=0.1)
+    assert "The first 15 of 22.0 s." in page
+    assert page.count("This clip cannot be played.") == 1
+
+
+def test_a_full_page_embeds_no_more(make: Make, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(olu.audit.report, "PAGE_BYTES", 1000)
+    ws = make({"edge": (np.concatenate([silence(1), speech(2)]), "Otu okwu")})
+    page = finish(audit(ws)).report.read_text(encoding="utf-8")
+    assert "<audio" not in page
+    assert "Not embedded" in page
+
+
+def test_a_clean_corpus_has_a_page_too(make: Make):
+    page = finish(audit(make({"a": (speech(3), "Otu okwu ọma")}))).report.read_text(encoding="utf-8")
+    assert "No clip has to be left out" in page
+    assert "Listen to the worst" not in page
+
+
+def test_every_value_is_in_a_bar():
+    values = [0.1, 0.2, 5.0, 5.1, 80.0]
+    drawn = histogram(values, unit="seconds")
+    assert sum(int(count) for count in re.findall(r": (\d+) clips", drawn)) == len(values)
+    assert "No clip" in histogram([], unit="seconds")
+    assert "<svg" in histogram([0.0], unit="seconds")
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.9, 1), (1.0, 1), (1.1, 2), (3, 5), (7, 10), (0.03, 0.05)])
+def test_nice_steps(value: float, expected: float):
+    assert nice(value) == pytest.approx(expected)
