@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from importlib import import_module
+from typing import Any, NoReturn
 
 import typer
 
@@ -38,6 +39,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+INTERRUPTED = 130
+
 # A machine that is full or read-only is no bug of ours: one sentence, exit code 2.
 PLACES = {
     errno.ENOSPC: "the disk is full: free some space and run the command again; what was finished before is kept",
@@ -66,8 +69,10 @@ for verb in VERBS:
 
 
 def main() -> None:
+    if len(sys.argv) == 1:
+        sys.argv.append("--help")
     try:
-        app()
+        code = app(standalone_mode=False)  # else typer answers wrong words with a box, and Ctrl-C with nothing
     except OluError as mistake:
         _leave(str(mistake))
     except OSError as failed:
@@ -75,12 +80,26 @@ def main() -> None:
             raise
         _leave(f"{failed.filename or 'writing'}: {PLACES[failed.errno]}")
     except KeyboardInterrupt:
-        _leave("stopped; what was finished is kept", code=130)
+        code = INTERRUPTED
+    except Exception as wrong:
+        if not hasattr(wrong, "format_message"):  # typer's own errors have it, whichever click it carries
+            raise
+        _leave(_usage(wrong))
+    if code == INTERRUPTED:
+        _leave("stopped; what was finished is kept", code=INTERRUPTED)
+    raise SystemExit(code or 0)
 
 
-def _leave(message: str, *, code: int = 2) -> None:
+def _usage(wrong: Any) -> str:
+    """What typer has to say of wrong words, in one line."""
+    told = " ".join(wrong.format_message().split()).rstrip(".")
+    where = wrong.ctx.command_path if getattr(wrong, "ctx", None) else "olu"
+    return f"{told}: see '{where} --help'"
+
+
+def _leave(message: str, *, code: int = 2) -> NoReturn:
     sys.stderr.write(f"olu: {message}\n")
     sys.stderr.flush()
-    if code == 130:
+    if code == INTERRUPTED:
         os._exit(code)  # worker threads may still be busy; everything on disk is whole
     raise SystemExit(code)

@@ -66,7 +66,7 @@ def watch(work: Generator[Any, None, Result]) -> Result:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from olu.stages.train import Note
-    from olu.train.engine import Report
+    from olu.types import Tick
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -81,10 +81,10 @@ def watch(work: Generator[Any, None, Result]) -> Result:
                 return result
             if isinstance(event, Note):
                 console.print(event.text, markup=False, highlight=False, soft_wrap=True)
-            elif isinstance(event, Report):
-                _show(event, console, progress, bar)
-            else:
+            elif isinstance(event, Tick):
                 progress.update(bar, total=event.total, completed=event.done, description=event.what)
+            else:
+                _show(event, console, progress, bar)
 
 
 def _show(report: Report, console: Any, progress: Any, bar: Any) -> None:

@@ -39,16 +39,23 @@ def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], di
     zipped = path.suffix == ".zip"
     if path.exists() and not zipped and not (path / "voice.json").is_file():
         raise ExportError(f"{path} is there already and is no voice: choose another name with -o")
-    with whole(path.with_suffix(".voice.tmp") if zipped else path) as folder:
-        folder.mkdir()
-        _fill(folder, contents, graphs(folder))
-        if zipped:
-            with whole(path) as archive_path, zipfile.ZipFile(archive_path, "w", zipfile.ZIP_DEFLATED) as archive:
-                for file in sorted(p for p in folder.rglob("*") if p.is_file()):
-                    archive.write(file, file.relative_to(folder).as_posix())
-    if zipped:
-        shutil.rmtree(path.with_suffix(".voice.tmp"))
+    with whole(path) as partial:
+        folder = partial.with_name(f"{partial.name}.partial") if zipped else partial
+        try:
+            folder.mkdir()
+            _fill(folder, contents, graphs(folder))
+            if zipped:
+                _zip(folder, partial)
+        finally:
+            if zipped:
+                shutil.rmtree(folder, ignore_errors=True)
     return Voice.open(path)
+
+
+def _zip(folder: Path, path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(p for p in folder.rglob("*") if p.is_file()):
+            archive.write(file, file.relative_to(folder).as_posix())
 
 
 def _fill(folder: Path, contents: Contents, facts: dict[str, Any]) -> None:

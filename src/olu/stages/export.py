@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from olu.config import check, did_you_mean
 from olu.corpus.manifest import Corpus
-from olu.errors import ExportError, MissingExtra
+from olu.errors import ExportError
 from olu.export.package import Contents, write_package
 from olu.families import FAMILIES
 from olu.families import family as family_named
 from olu.files import Workspace, disk_bytes, hash_file, hash_value
+from olu.speak.voice import Voice
+from olu.stages.extras import need_training
 from olu.stages.stage import Stage
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import from_state
 from olu.text.languages import load
 from olu.text.vocabulary import SymbolVocabulary
-
-try:
-    from olu.train.checkpoint import Checkpoint
-    from olu.train.run import Run
-    from olu.train.speaking import load_averaged
-except ModuleNotFoundError as missing:
-    raise MissingExtra("olu export", extra="train", package=str(missing.name)) from None
+from olu.train.checkpoint import Checkpoint
+from olu.train.run import Run
+from olu.train.speaking import load_averaged
 
 FORMATS = ("voice",)
 CHECK_SENTENCES = 3
@@ -56,6 +56,7 @@ def export(
     """`source` is a workspace, or the folder of a foreign checkpoint."""
     if to not in FORMATS:
         raise ExportError(f"cannot export to {to!r}{did_you_mean(to, FORMATS)}; there is: {', '.join(FORMATS)}")
+    need_training("olu export")
     if (source / "config.json").is_file() and not (source / "olu.toml").exists():
         return _foreign(source, out=out)
     ws = Workspace.open(source)
@@ -111,8 +112,8 @@ def _from_run(ws: Workspace, run: Run, step: int, checkpoint: Checkpoint, *, pat
         scores={f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {},
         facts={"run": run.name, "step": step, "recipe": recipe.model_dump(mode="json"), **run.document("facts.json")},
     )
-    write_package(path, contents, graphs=lambda folder: family.export(learner, folder=folder))
-    return _summary(path, run=run.name, step=step)
+    voice = write_package(path, contents, graphs=lambda folder: family.export(learner, folder=folder))
+    return _summary(voice, path, run=run.name, step=step)
 
 
 def _foreign(source: Path, *, out: Path | None) -> ExportSummary:
@@ -136,25 +137,19 @@ def _foreign(source: Path, *, out: Path | None) -> ExportSummary:
         facts={"base": name},
     )
     path = out or Path(f"{name}.voice")
-    write_package(path, contents, graphs=lambda folder: family.export(learner, folder=folder))
-    return _summary(path, run=str(source), step=0)
+    voice = write_package(path, contents, graphs=lambda folder: family.export(learner, folder=folder))
+    return _summary(voice, path, run=str(source), step=0)
 
 
 def _language_of(source: Path) -> str:
     """The tokenizer's language where it is given, else the code the folder's name begins or ends with."""
-    import json
-    import re
-
     path = source / "tokenizer_config.json"
     stated = json.loads(path.read_text(encoding="utf-8")).get("language") if path.exists() else None
     guess = re.match(r"(?:mms-tts-)?([a-z]{3})\b", source.resolve().name)
     return str(stated or (guess[1] if guess else "und"))
 
 
-def _summary(path: Path, *, run: str, step: int) -> ExportSummary:
-    from olu.speak.voice import Voice
-
-    voice = Voice.open(path)
+def _summary(voice: Voice, path: Path, *, run: str, step: int) -> ExportSummary:
     return ExportSummary(
         voice=str(path),
         run=run,

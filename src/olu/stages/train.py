@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from olu.errors import MissingExtra, TrainError
+from olu.errors import TrainError
 from olu.files import Workspace, hash_file, hash_value
+from olu.stages.extras import need_training
 from olu.stages.stage import Stage
+from olu.train.guards import Verdict
 from olu.train.recipe import read_recipe
+from olu.train.run import Recorder, Run
 from olu.types import Tick
 
-try:
-    import torch
-
-    from olu.stages.train_setup import Setup, dry_run, parse_start, prepare_run, set_up
+if TYPE_CHECKING:
+    from olu.stages.train_setup import Setup
     from olu.train.engine import Report
-    from olu.train.guards import Verdict
-    from olu.train.run import Recorder, Run
-except ModuleNotFoundError as missing:
-    raise MissingExtra("olu train", extra="train", package=str(missing.name)) from None
 
 TRAIN_VERSION = 1
 
@@ -68,6 +65,9 @@ def train(
     device: str = "cpu",
 ) -> Training:
     """Start a run, or go on with one. Yields progress, sentences and a `Report` per step."""
+    need_training("olu train")
+    from olu.stages.train_setup import dry_run, parse_start, prepare_run, set_up  # torch comes with it
+
     check_device(device)
     changes = list(overrides or []) + ([f"base={base.resolve()}"] if base else [])
     if resume:
@@ -100,6 +100,8 @@ def train(
 
 
 def check_device(device: str) -> None:
+    import torch
+
     if device not in ("cpu", "cuda", "mps"):
         raise TrainError(f"unknown device {device!r}: use cpu, cuda or mps")
     if device == "cuda" and not torch.cuda.is_available():
@@ -123,9 +125,11 @@ def _go(ws: Workspace, run: Run, setup: Setup) -> Training:
         for sentence in engine.resume():
             yield Note(sentence)
     run.rewind_records(engine.step)
+    if engine.best:
+        run.write_best(engine.best, metric=setup.family.score)
     yield Note(f"{run.name}: {setup.describe()}, from step {engine.step} to {engine.plan.steps}")
     stopped = None
-    with Recorder(run, rate=setup.rate) as recorder:
+    with Recorder(run) as recorder:
         for report in engine.train():
             recorder.record(report, best=engine.best, metric=setup.family.score)
             yield report

@@ -6,14 +6,13 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from olu.errors import TrainError
 from olu.files import hash_file, whole, write_json
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 WEIGHTS, OPTIMISER, STATE = "weights.safetensors", "optimiser.safetensors", "state.json"
 
@@ -42,8 +41,8 @@ class Checkpoints:
     def save(self, step: int, checkpoint: Checkpoint, *, best: int | None) -> None:
         with whole(self.path(step)) as partial:
             partial.mkdir()
-            save_file({k: v.contiguous() for k, v in checkpoint.weights.items()}, partial / WEIGHTS)
-            save_file({k: v.contiguous() for k, v in checkpoint.optimiser.items()}, partial / OPTIMISER)
+            _write(checkpoint.weights, partial / WEIGHTS)
+            _write(checkpoint.optimiser, partial / OPTIMISER)
             sums = {name: hash_file(partial / name) for name in (WEIGHTS, OPTIMISER)}
             write_json(partial / STATE, {**checkpoint.state, "sha256": sums})
         for old in self.steps()[: -self.keep]:
@@ -51,6 +50,9 @@ class Checkpoints:
                 shutil.rmtree(self.path(old))
 
     def load(self, step: int) -> Checkpoint:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
         path = self.path(step)
         try:
             state = json.loads((path / STATE).read_text(encoding="utf-8"))
@@ -78,3 +80,15 @@ class Checkpoints:
         for later in self.steps():
             if later > step:
                 shutil.rmtree(self.path(later))
+
+
+def _write(tensors: dict[str, Tensor], path: Path) -> None:
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    try:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+    except SafetensorError as failed:  # safetensors hides the operating system's error in its own
+        raise TrainError(
+            f"a checkpoint could not be written ({failed}): free some disk, then go on with --resume"
+        ) from None

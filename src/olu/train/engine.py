@@ -41,7 +41,7 @@ class Report:
     scores: Mapping[str, float] = field(default_factory=dict)
     exhibits: tuple[Exhibit, ...] = ()
     seconds: float = 0.0
-    saved: bool = False
+    saves: bool = False  # a checkpoint of this step follows
     rewound: bool = False
 
 
@@ -148,7 +148,11 @@ class Engine:
             self._save()  # so that there is always something to rewind to
         while self.step < self.plan.steps:
             report = self.advance()
-            yield report
+            try:
+                yield report  # first, so that whoever records it has done so when the checkpoint appears
+            finally:
+                if report.saves:
+                    self._save()
             if any(event.verdict is Verdict.STOP for event in report.events):
                 return
 
@@ -162,7 +166,7 @@ class Engine:
         worst = max((event.verdict for event in events), default=Verdict.NOTE)
         scores: Mapping[str, float] = {}
         exhibits: tuple[Exhibit, ...] = ()
-        saved = False
+        saves = False
         if worst is Verdict.REWIND:
             events.append(self._rewind(clips))
         elif worst is not Verdict.STOP:
@@ -170,9 +174,10 @@ class Engine:
             last = self.step == self.plan.steps
             if last or self.step % self.plan.validate_every == 0:
                 scores, exhibits = self._validate()
-            if last or self.step % self.plan.save_every == 0 or self._is_best():
-                saved, event = self._save_if_sound(clips)
-                events += [event] if event else []
+            saves = last or self.step % self.plan.save_every == 0 or self._is_best()
+            if saves and (sick := _sick([*self.module.named_parameters(), *self.module.named_buffers()])):
+                saves = False
+                events.append(self._rewind(clips, why=f"{', '.join(sick[:3])}: not a number; "))
         return Report(
             step=self.step,
             steps=self.plan.steps,
@@ -183,7 +188,7 @@ class Engine:
             scores=scores,
             exhibits=exhibits,
             seconds=time.monotonic() - started,
-            saved=saved,
+            saves=saves,
             rewound=worst is Verdict.REWIND,
         )
 
@@ -366,13 +371,6 @@ class Engine:
     def _save(self) -> None:
         best = None if self.best is None else int(self.best["step"])
         self.checkpoints.save(self.step, self.snapshot(), best=best)
-
-    def _save_if_sound(self, clips: tuple[str, ...]) -> tuple[bool, Event | None]:
-        sick = _sick([*self.module.named_parameters(), *self.module.named_buffers()])
-        if not sick:
-            self._save()
-            return True, None
-        return False, self._rewind(clips, why=f"{', '.join(sick[:3])}: not a number; ")
 
     def _rewind(self, clips: tuple[str, ...], why: str = "") -> Event:
         """Back to the last whole checkpoint, slower, and past the data that hurt, whose clips are put in quarantine."""

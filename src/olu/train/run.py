@@ -6,14 +6,16 @@ import json
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from olu.audio import io
 from olu.errors import TrainError
-from olu.files import read_json, read_jsonl, whole, write_json, write_jsonl, write_text
+from olu.files import read_json, whole, write_json, write_jsonl, write_text
 from olu.train.checkpoint import Checkpoints
-from olu.train.engine import Report
 from olu.train.recipe import Recipe, read_recipe, recipe_toml
+
+if TYPE_CHECKING:
+    from olu.train.engine import Report
 
 
 class Run:
@@ -71,6 +73,9 @@ class Run:
         path = self.folder / "best.json"
         return read_json(path) if path.exists() else None
 
+    def write_best(self, best: dict[str, float], *, metric: str) -> None:
+        write_json(self.folder / "best.json", {**best, "metric": metric})
+
     def checkpoints(self, *, keep: int = 3) -> Checkpoints:
         return Checkpoints(self.checkpoints_folder, keep=keep)
 
@@ -99,8 +104,8 @@ def _whole_rows(path: Path) -> list[dict[str, Any]]:
 class Recorder:
     """Appends each report to the run's files as it comes."""
 
-    def __init__(self, run: Run, *, rate: int) -> None:
-        self.run, self.rate = run, rate
+    def __init__(self, run: Run) -> None:
+        self.run = run
         self._metrics = (run.folder / "metrics.jsonl").open("a", encoding="utf-8")
         self._events = (run.folder / "events.jsonl").open("a", encoding="utf-8")
 
@@ -126,13 +131,9 @@ class Recorder:
         for exhibit in report.exhibits:
             io.write(self.run.folder / "samples" / f"step-{report.step}" / f"{exhibit.name}.wav", exhibit.audio)
         if best and best["step"] == report.step:
-            write_json(self.run.folder / "best.json", {**best, "metric": metric})
+            self.run.write_best(best, metric=metric)
 
 
 def _append(file: IO[str], row: dict[str, Any]) -> None:
     file.write(json.dumps(row, ensure_ascii=False) + "\n")
     file.flush()
-
-
-def metrics(run: Run) -> list[dict[str, Any]]:
-    return list(read_jsonl(run.folder / "metrics.jsonl"))

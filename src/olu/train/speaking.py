@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from torch import nn
+from typing import TYPE_CHECKING
 
-from olu.train.checkpoint import Checkpoint
-from olu.train.family import Part
+if TYPE_CHECKING:
+    from torch import nn
+
+    from olu.train.checkpoint import Checkpoint
+    from olu.train.family import Part
 
 
 def load_averaged(learner: nn.Module, checkpoint: Checkpoint) -> None:

@@ -1,0 +1,32 @@
+# A convenience on top of pip: each target makes .venv and installs what it needs when that is missing.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test soak lint bench
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train,sample,dev]"
+	@touch $(READY)
+
+# From a made corpus to a voice that speaks, in a few minutes on two cores.
+demo: $(READY)
+	$(BIN)/python dev/demo.py
+
+lint: $(READY)
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+
+# Lint, types and tests with reduced counts. One thread per worker: two workers share two cores best that way.
+test: lint
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile
+
+# The full counts: kills, fuzz. Takes long.
+soak: $(READY)
+	OLU_SOAK=1 OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist loadfile
+
+bench: $(READY)
+	$(BIN)/python benchmarks/bench.py
