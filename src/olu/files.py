@@ -126,6 +126,8 @@ class Workspace:
     @staticmethod
     def open(root: Path) -> Workspace:
         path = root / "olu.toml"
+        if root.is_file():
+            raise WorkspaceError(f"{root} is a file: name the folder of a workspace")
         if not path.is_file():
             raise WorkspaceError(
                 f"{root} is not a workspace (no olu.toml): make one with 'olu new {root} --language CODE'"

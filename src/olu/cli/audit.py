@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from olu.cli.show import follow, print_json, say, table, warn
+from olu.cli.show import followed, print_json, say, table, warn
 
 if TYPE_CHECKING:
     from olu.audit.summary import AuditSummary
@@ -25,17 +25,20 @@ def register(app: typer.Typer) -> None:
         from olu.files import Workspace
         from olu.stages.audit import audit as run
 
-        summary = follow(run(Workspace.open(ws), force=force), label="listening")
+        summary, busy = followed(run(Workspace.open(ws), force=force), label="listening")
         if as_json:
             print_json({**summary.row(), "report": str(summary.report), "marks": str(summary.marks)})
         else:
-            _show(summary, ws)
+            _show(summary)
+            if not busy:
+                say("The corpus has not changed since the last audit: nothing was done again (--force listens again).")
+            say(f"Next: olu read {ws}")
         if strict and summary.clips_with_errors:
             warn(f"olu: {summary.clips_with_errors} of {summary.clips} clips have errors: see {summary.report}")
             raise typer.Exit(2)
 
 
-def _show(summary: AuditSummary, ws: Path) -> None:
+def _show(summary: AuditSummary) -> None:
     from olu.audit.checks import CHECKS
 
     rows = []
@@ -51,4 +54,3 @@ def _show(summary: AuditSummary, ws: Path) -> None:
         f"with errors, {summary.hours_left:.2f} hours left without them"
     )
     say(f"Report: {summary.report}")
-    say(f"Next: olu read {ws}")

@@ -48,6 +48,9 @@ PLACES = {
     errno.EROFS: "this place is read-only: choose a folder you can write to",
     errno.EACCES: "no permission: choose a folder you can read and write",
     errno.EPERM: "no permission: choose a folder you can read and write",
+    errno.EISDIR: "this is a folder: name a file",
+    errno.ENOTDIR: "a part of this path is a file, not a folder: check the path",
+    errno.ENAMETOOLONG: "this name is too long: choose a shorter one",
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from olu.cli.show import follow, print_json, say, table
+from olu.cli.show import followed, print_json, say, table
 from olu.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _workspace(ws: Path, *, as_json: bool) -> None:
     from olu.files import Workspace
     from olu.stages.read import read_corpus
 
-    summary = follow(read_corpus(Workspace.open(ws)), label="reading")
+    summary, busy = followed(read_corpus(Workspace.open(ws)), label="reading")
     if as_json:
         print_json(asdict(summary))
         return
@@ -83,6 +83,8 @@ def _workspace(ws: Path, *, as_json: bool) -> None:
         say(f"not read: {_counts(summary.dropped)}")
     if summary.empty:
         say(f"nothing to say in {len(summary.empty)} clips: {', '.join(summary.empty[:5])}")
+    if not busy:
+        say("The corpus has not changed since it was read: nothing was done again.")
     say(f"Next: olu train {ws}")
 
 

@@ -13,19 +13,24 @@ Result = TypeVar("Result")
 
 
 def follow(work: Work[Result], *, label: str) -> Result:
-    """Run a stage with a progress bar on stderr; no bar where nobody watches."""
+    return followed(work, label=label)[0]
+
+
+def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
+    """Run a stage with a progress bar on stderr; no bar where nobody watches. Also says whether it had work to do."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task(label, total=None)
+        bar, busy = progress.add_task(label, total=None), False
         while True:
             try:
                 tick = next(work)
             except StopIteration as end:
                 result: Result = end.value
-                return result
+                return result, busy
+            busy = True
             progress.update(bar, total=tick.total, completed=tick.done, description=f"{label} {tick.what}".strip())
 
 

@@ -37,7 +37,7 @@ class Contents:
 def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], dict[str, Any]]) -> Voice:
     """`x.voice` becomes a folder, `x.zip` one file. `graphs` writes the ONNX files into the folder it is given."""
     zipped = path.suffix == ".zip"
-    if path.exists() and not zipped and not (path / "voice.json").is_file():
+    if path.exists() and not _is_voice(path, zipped=zipped):
         raise ExportError(f"{path} is there already and is no voice: choose another name with -o")
     with whole(path) as partial:
         folder = partial.with_name(f"{partial.name}.partial") if zipped else partial
@@ -56,6 +56,16 @@ def _zip(folder: Path, path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(p for p in folder.rglob("*") if p.is_file()):
             archive.write(file, file.relative_to(folder).as_posix())
+
+
+def _is_voice(path: Path, *, zipped: bool) -> bool:
+    """Whether what stands there is ours to replace."""
+    if not zipped:
+        return (path / "voice.json").is_file()
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return "voice.json" in archive.namelist()
 
 
 def _fill(folder: Path, contents: Contents, facts: dict[str, Any]) -> None:

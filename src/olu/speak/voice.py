@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ SCHEMA = 1
 PAUSE_SECONDS = 0.25  # between sentences
 NOISE_FRAMES_PER_TOKEN = 16  # the encoder repeats noise when a text needs more frames than this
 SLOWEST, FASTEST = 0.25, 4.0
+SAMPLING = ("noise_scale", "duration_noise_scale", "length_scale")
 FILES = ("voice.json", "vocabulary.json", "check.json", "language/frontend.json", "encoder.onnx", "decoder.onnx")
 
 
@@ -44,23 +46,30 @@ class Voice:
             raise VoiceError(
                 f"{where} has schema {facts.get('schema')!r}, this Olu knows {SCHEMA}: upgrade Olu or export again"
             )
-        try:
-            self.name: str = facts["name"]
-            self.language: str = facts["language"]
-            self.rate: int = facts["rate"]
-            self.speakers: list[str] = facts["speakers"]
-            self.sampling: dict[str, float] = facts["sampling"]
-            self._ends: list[str] = facts["sentence_ends"]
-            self._channels: int = facts["channels"]
-            self.vocabulary = SymbolVocabulary.from_state(_json(files, "vocabulary.json", where))
-            self.frontend: Frontend = from_state(_json(files, "language/frontend.json", where))
-            checks = _json(files, "check.json", where)["sentences"]
-        except (KeyError, TypeError) as bad:
-            raise VoiceError(f"{where} is not a whole voice package ({bad!r} is missing): export it again") from None
         self.facts = facts
-        for check in checks:
-            if self._ids(check["text"])[0] != check["ids"]:
-                raise VoiceError(f"{where} reads {check['text']!r} differently than at its export: export it again")
+        vocabulary = _json(files, "vocabulary.json", where)
+        frontend = _json(files, "language/frontend.json", where)
+        check = _json(files, "check.json", where)
+        try:
+            self.name = str(facts["name"])
+            self.language = str(facts["language"])
+            self.rate = int(facts["rate"])
+            self.speakers: list[str] = [str(name) for name in facts["speakers"]]
+            self.sampling = {name: float(facts["sampling"][name]) for name in SAMPLING}
+            self._ends: list[str] = [str(end) for end in facts["sentence_ends"]]
+            self._channels = int(facts["channels"])
+            self.vocabulary = SymbolVocabulary.from_state(vocabulary)
+            self.frontend: Frontend = from_state(frontend)
+            checks = [(str(row["text"]), row["ids"]) for row in check["sentences"]]
+        except VoiceError as newer:
+            raise VoiceError(f"{where}: {newer}") from None
+        except KeyError as absent:
+            raise VoiceError(f"{where} is not a whole voice package (no {absent}): export it again") from None
+        except (TypeError, ValueError, OverflowError, AttributeError) as bad:
+            raise VoiceError(f"{where} is damaged ({bad}): export it again") from None
+        for text, ids in checks:
+            if self._check_ids(text) != ids:
+                raise VoiceError(f"{where} reads {text!r} differently than at its export: export it again")
         self._encoder = _session(files, "encoder.onnx", where, threads)
         self._decoder = _session(files, "decoder.onnx", where, threads)
 
@@ -104,6 +113,12 @@ class Voice:
         reading = self.frontend.read(text)
         return (self.vocabulary.encode(reading) if reading.words else []), reading.dropped
 
+    def _check_ids(self, text: str) -> list[int] | None:
+        try:
+            return self._ids(text)[0]
+        except TextError:  # the frontend finds a symbol that the vocabulary no longer has
+            return None
+
     def _speaker(self, name: str | None) -> int:
         if name is None:
             return 0
@@ -133,8 +148,12 @@ class Voice:
 
 def _run(session: onnxruntime.InferenceSession, feeds: dict[str, Any]) -> list[NDArray[np.float32]]:
     """Feed what the graph asks for: a plain duration predictor has no use for noise, one speaker needs no name."""
-    wanted = {spec.name: np.asarray(feeds[spec.name]) for spec in session.get_inputs()}
-    outputs: list[NDArray[np.float32]] = session.run(None, wanted)
+    try:
+        wanted = {spec.name: np.asarray(feeds[spec.name]) for spec in session.get_inputs()}
+        outputs: list[NDArray[np.float32]] = session.run(None, wanted)
+    except Exception as bad:  # onnxruntime raises kinds of its own
+        reason = str(bad).strip().splitlines()[0][:200] if str(bad).strip() else type(bad).__name__
+        raise VoiceError(f"the voice's network failed ({reason}): export the voice again") from None
     return outputs
 
 
@@ -151,7 +170,7 @@ def _session(files: dict[str, bytes], name: str, where: str, threads: int) -> on
 def _json(files: dict[str, bytes], name: str, where: str) -> dict[str, Any]:
     try:
         value = json.loads(files[name].decode("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError):
+    except (ValueError, RecursionError):  # bad UTF-8, bad JSON, endless numbers, endless nesting
         raise VoiceError(f"{where}: {name} is damaged: export the voice again") from None
     if not isinstance(value, dict):
         raise VoiceError(f"{where}: {name} is damaged: export the voice again")
@@ -172,5 +191,5 @@ def _files(path: Path) -> dict[str, bytes]:
             return {name: archive.read(name) for name in FILES}
     except KeyError as absent_name:
         raise VoiceError(f"{path} is not a voice package ({absent_name.args[0]}): make one with 'olu export'") from None
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, OSError, EOFError, RuntimeError, NotImplementedError):
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError):
         raise VoiceError(f"{path} is not a voice package or is damaged: make one with 'olu export'") from None

@@ -10,7 +10,7 @@ from typing import Any
 
 from olu.config import check, did_you_mean
 from olu.corpus.manifest import Corpus
-from olu.errors import ExportError
+from olu.errors import ExportError, LanguageError
 from olu.export.package import Contents, write_package
 from olu.families import FAMILIES
 from olu.families import family as family_named
@@ -20,7 +20,7 @@ from olu.stages.extras import need_training
 from olu.stages.stage import Stage
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import from_state
-from olu.text.languages import load
+from olu.text.languages import Language, load
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.checkpoint import Checkpoint
 from olu.train.run import Run
@@ -123,7 +123,7 @@ def _foreign(source: Path, *, out: Path | None) -> ExportSummary:
     config = check(family.config, base.settings, where=str(source))
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=base.num_speakers)
     base.load(learner)
-    language = load(_language_of(source))
+    language = _language_of(source)
     name = source.resolve().name
     contents = Contents(
         name=name,
@@ -141,12 +141,15 @@ def _foreign(source: Path, *, out: Path | None) -> ExportSummary:
     return _summary(voice, path, run=str(source), step=0)
 
 
-def _language_of(source: Path) -> str:
-    """The tokenizer's language where it is given, else the code the folder's name begins or ends with."""
+def _language_of(source: Path) -> Language:
+    """The tokenizer's language where it is given, else the code the folder's name begins with, else undetermined."""
     path = source / "tokenizer_config.json"
     stated = json.loads(path.read_text(encoding="utf-8")).get("language") if path.exists() else None
     guess = re.match(r"(?:mms-tts-)?([a-z]{3})\b", source.resolve().name)
-    return str(stated or (guess[1] if guess else "und"))
+    try:
+        return load(str(stated or (guess[1] if guess else "")))
+    except LanguageError:
+        return Language(code="und", name="undetermined", native="undetermined")
 
 
 def _summary(voice: Voice, path: Path, *, run: str, step: int) -> ExportSummary:

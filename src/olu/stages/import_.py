@@ -115,8 +115,9 @@ def import_source(
         speakers=tuple(sorted({clip.speaker for clip in clips})),
         language=ws.language,
     )
-    options = {"source": str(root), "layout": layout, "speaker": speaker, "copy": copy}
-    STAGE.stamp(ws, options, asdict(summary))
+    if merge.fresh or STAGE.state(ws) != "fresh":
+        options = {"source": str(root), "layout": layout, "speaker": speaker, "copy": copy}
+        STAGE.stamp(ws, options, asdict(summary))
     return summary
 
 
@@ -140,7 +141,8 @@ def _nothing(source: Path, problems: list[Problem]) -> CorpusError:
             f"{source} has metadata for {number} but no audio for any: the first, {missing[0].missing!r}"
             f" ({missing[0].where}), is not in {ljspeech.LOOKED_IN}; put the audio there"
         )
-    return CorpusError(f"nothing in {source} can be used ({len(problems)} problems); the first is {problems[0]}")
+    number = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    return CorpusError(f"nothing in {source} can be used ({number}); the first is {problems[0]}")
 
 
 def _copy(ws: Workspace, root: Path, *, name: str, merge: Merge, before: _Before) -> Iterator[Tick]:
@@ -157,6 +159,12 @@ def _copy(ws: Workspace, root: Path, *, name: str, merge: Merge, before: _Before
 
 
 def _write(ws: Workspace, *, merge: Merge, sources: list[Source], problems: list[Problem], source: str) -> None:
+    """What was found. When nothing is new nothing is written, so that no later stage looks stale."""
+    shown = [{"source": source, "where": p.where, "problem": p.message} for p in problems]
+    if merge.fresh or shown != list(read_jsonl(ws.corpus / "problems.jsonl")):
+        write_jsonl(ws.corpus / "problems.jsonl", shown)
+    if not merge.fresh and STAGE.state(ws) == "fresh":
+        return
     files = {row["audio"]: row for row in read_jsonl(ws.corpus / "files.jsonl")}
     for audio, facts in merge.fresh.items():
         row = {"audio": audio, "sha256": facts.sha256, "bytes": facts.bytes, "mtime_ns": facts.mtime_ns}
@@ -164,6 +172,4 @@ def _write(ws: Workspace, *, merge: Merge, sources: list[Source], problems: list
     clips = list(merge.clips.values())
     named = {clip.audio for clip in clips}
     write_jsonl(ws.corpus / "files.jsonl", (row for audio, row in files.items() if audio in named))
-    shown = ({"source": source, "where": p.where, "problem": p.message} for p in problems)
-    write_jsonl(ws.corpus / "problems.jsonl", shown)
     Corpus.save(ws, clips, sources, split({clip.id: clip.text for clip in clips}))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from olu.errors import TrainError, WorkspaceError
 from olu.files import Workspace
+from olu.stages.export import STAGE as EXPORT
 from olu.stages.export import ExportSummary, export
 from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
@@ -52,8 +53,24 @@ def make(
         trained = yield from train(ws, resume=True, device=device)
     if trained.stopped:
         raise TrainError(f"{trained.run} stopped at step {trained.steps}: {trained.stopped}")
-    voice = export(ws.root, run=None)
+    if trained.fresh:
+        yield Note(f"{trained.run} was trained with these settings on this corpus already")
+    voice = _exported(ws, trained.run)
+    if voice is None:
+        voice = export(ws.root)
+    else:
+        yield Note(f"{voice.voice} holds it already: nothing new")
     return MakeSummary(workspace=str(ws.root), clips=imported.clips, run=trained.run, voice=voice)
+
+
+def _exported(ws: Workspace, run: str) -> ExportSummary | None:
+    """The workspace's own voice, where it was made from this run and is still there."""
+    stamp = ws.stamped("export")
+    path = ws.voices / f"{ws.name}.voice"
+    if stamp is None or stamp["options"]["run"] != run or EXPORT.state(ws) != "fresh":
+        return None
+    made = ExportSummary(**stamp["summary"])
+    return made if Path(made.voice) == path and (path / "voice.json").exists() else None
 
 
 def _workspace(root: Path, language: str) -> Workspace:

@@ -20,10 +20,10 @@ def find_voice(place: Path | None) -> Voice:
     if not (place / "olu.toml").is_file():
         return Voice.open(place)
     ws = Workspace.open(place)
-    voices = sorted(ws.voices.glob("*.voice"), key=lambda path: (path / "voice.json").stat().st_mtime)
-    if not voices:
+    found = list(ws.voices.glob("*.voice/voice.json"))
+    if not found:
         raise VoiceError(f"{place} has no voice yet: make one with 'olu export {place} --to voice'")
-    return Voice.open(voices[-1])
+    return Voice.open(max(found, key=lambda path: path.stat().st_mtime).parent)
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def _go(ws: Workspace, run: Run, setup: Setup) -> Training:
     if engine.checkpoints.steps():
         for sentence in engine.resume():
             yield Note(sentence)
-    run.rewind_records(engine.step)
+    run.rewind_records(engine.step, rewinds=engine.rewinds)
     if engine.best:
         run.write_best(engine.best, metric=setup.family.score)
     yield Note(f"{run.name}: {setup.describe()}, from step {engine.step} to {engine.plan.steps}")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from olu.text.vocabulary import BLANK
 from olu.types import Reading, Word
 
 UNSAYABLE = ("Cc", "Cf", "Cs", "Co", "Cn")  # control, format, surrogate, private use, unassigned
@@ -22,13 +23,16 @@ class CharacterFrontend:
     def __init__(self, language: str, *, lower: bool = True, inventory: Iterable[str] | None = None) -> None:
         self.language, self.lower = language, lower
         self.inventory = None if inventory is None else sorted(set(inventory))
-        if self.inventory:
-            longest_first = sorted(self.inventory, key=lambda symbol: (-len(symbol), symbol))
-            self._pattern = re.compile("|".join(re.escape(symbol) for symbol in longest_first))
+        # Text is NFC, an inventory may not be: its symbols are found by their NFC form, an NFC one before its twin.
+        by_form = sorted(self.inventory or (), key=lambda symbol: _nfc(symbol) == symbol)
+        self._symbols = {_nfc(symbol): symbol for symbol in by_form if symbol}
+        self._known_pattern = _any_of(self._symbols)
+        self._capitals = _any_of(form for form in self._symbols if form != form.lower())
 
     def read(self, text: str) -> Reading:
         dropped: Counter[str] = Counter()
-        symbols = _fold_spaces(self._known(_fold_spaces(_sayable(self._canonical(text), dropped)), dropped))
+        sayable = _fold_spaces(list(_nfc("".join(_sayable(self._canonical(text), dropped)))))
+        symbols = sayable if self.inventory is None else self._known("".join(sayable), dropped)
         words, breaks = _words(symbols)
         return Reading(text=text, normal="".join(symbols), words=words, breaks=breaks, dropped=dict(dropped))
 
@@ -40,24 +44,48 @@ class CharacterFrontend:
         return CharacterFrontend(state["language"], lower=state["lower"], inventory=state["inventory"])
 
     def _canonical(self, text: str) -> str:
-        text = unicodedata.normalize("NFC", text)
-        return unicodedata.normalize("NFC", text.lower()) if self.lower else text
+        text = _nfc(text)
+        if not self.lower:
+            return text
+        if self._capitals is None:
+            return _nfc(text.lower())
+        # capitals that are symbols of their own stay, as in transformers' VitsTokenizer
+        pieces = re.split(f"({self._capitals.pattern})", text)
+        return _nfc("".join(piece if place % 2 else piece.lower() for place, piece in enumerate(pieces)))
 
-    def _known(self, characters: list[str], dropped: Counter[str]) -> list[str]:
-        if self.inventory is None:
-            return characters
-        if not self.inventory:
-            dropped.update(characters)
-            return []
-        text, at, symbols = "".join(characters), 0, list[str]()
+    def _known(self, text: str, dropped: Counter[str]) -> list[str]:
+        """The symbols of a text. What a drop leaves side by side is read as if it had always stood so."""
+        while True:
+            symbols = _fold_spaces(self._match(text, dropped))
+            left = _nfc("".join(symbols))
+            if left == text:
+                return symbols
+            text = left
+
+    def _match(self, text: str, dropped: Counter[str]) -> list[str]:
+        symbols: list[str] = []
+        at = 0
         while at < len(text):
-            if match := self._pattern.match(text, at):
-                symbols.append(match[0])
+            if match := self._known_pattern and self._known_pattern.match(text, at):
+                symbols.append(self._symbols[match[0]])
                 at = match.end()
+                continue
+            parts = unicodedata.normalize("NFD", text[at])  # an inventory may hold a letter and its mark apart
+            if len(parts) > 1 and all(part in self._symbols for part in parts):
+                symbols += [self._symbols[part] for part in parts]
             else:
                 dropped[text[at]] += 1
-                at += 1
+            at += 1
         return symbols
+
+
+def _nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _any_of(forms: Iterable[str]) -> re.Pattern[str] | None:
+    longest_first = sorted(forms, key=lambda form: (-len(form), form))
+    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
 
 def _sayable(text: str, dropped: Counter[str]) -> list[str]:
@@ -65,7 +93,7 @@ def _sayable(text: str, dropped: Counter[str]) -> list[str]:
     for character in text:
         if character.isspace():
             kept.append(" ")
-        elif unicodedata.category(character) in UNSAYABLE:
+        elif unicodedata.category(character) in UNSAYABLE or character == BLANK:
             dropped[character] += 1
         else:
             kept.append(character)
@@ -83,7 +111,7 @@ def _fold_spaces(symbols: list[str]) -> list[str]:
 
 
 def _in_word(symbol: str) -> bool:
-    return unicodedata.category(symbol[0])[0] in "LMN"
+    return len(symbol) > 1 or unicodedata.category(symbol)[0] in "LMN"  # breaks are read character by character
 
 
 def _words(symbols: list[str]) -> tuple[tuple[Word, ...], tuple[str, ...]]:

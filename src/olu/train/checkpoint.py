@@ -14,6 +14,7 @@ from olu.files import hash_file, whole, write_json
 if TYPE_CHECKING:
     from torch import Tensor
 
+UNREADABLE = (OSError, LookupError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError)
 WEIGHTS, OPTIMISER, STATE = "weights.safetensors", "optimiser.safetensors", "state.json"
 
 
@@ -60,7 +61,7 @@ class Checkpoints:
                 if hash_file(path / name) != expected:
                     raise TrainError(f"{path / name} is damaged (its checksum differs)")
             return Checkpoint(load_file(path / WEIGHTS), load_file(path / OPTIMISER), state)
-        except (OSError, KeyError, json.JSONDecodeError, SafetensorError) as bad:
+        except (*UNREADABLE, SafetensorError) as bad:
             raise TrainError(f"{path} is damaged ({bad})") from None
 
     def newest(self) -> tuple[Checkpoint, int, list[str]]:

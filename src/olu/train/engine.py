@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, cast
 
 import torch
@@ -30,9 +31,11 @@ VALIDATION_SEED = 977
 
 @dataclass(frozen=True)
 class Report:
-    """What one step did. `step` counts finished steps."""
+    """What one step did. `step` counts finished steps; `tried` is the one this was, finished or not."""
 
     step: int
+    tried: int
+    rewinds: int  # before it
     steps: int
     epoch: int
     clips: int
@@ -158,7 +161,7 @@ class Engine:
 
     def advance(self) -> Report:
         """One step: all its micro-batches, its updates, and what falls due after it."""
-        started = time.monotonic()
+        started, tried, rewinds, best = time.monotonic(), self.step + 1, self.rewinds, self.best
         self._training_mode()
         batches = self._next_batches()
         seen, events = self._updates(batches)
@@ -176,10 +179,12 @@ class Engine:
                 scores, exhibits = self._validate()
             saves = last or self.step % self.plan.save_every == 0 or self._is_best()
             if saves and (sick := _sick([*self.module.named_parameters(), *self.module.named_buffers()])):
-                saves = False
+                saves, self.best = False, best
                 events.append(self._rewind(clips, why=f"{', '.join(sick[:3])}: not a number; "))
         return Report(
             step=self.step,
+            tried=tried,
+            rewinds=rewinds,
             steps=self.plan.steps,
             epoch=self.batches.epoch,
             clips=len(clips),
@@ -189,7 +194,7 @@ class Engine:
             exhibits=exhibits,
             seconds=time.monotonic() - started,
             saves=saves,
-            rewound=worst is Verdict.REWIND,
+            rewound=self.rewinds > rewinds,
         )
 
     def _next_batches(self) -> list[Batch]:
@@ -305,10 +310,7 @@ class Engine:
                 for name, loss in learner.validate(placed).items():
                     sums[name] = sums.get(name, 0.0) + float(loss.sum)
                     counts[name] = counts.get(name, 0.0) + placed.counts[loss.over]
-                for exhibit in learner.demo(placed):
-                    if len(exhibits) >= self.plan.demo_clips:
-                        break
-                    exhibits.append(exhibit)
+                exhibits += islice(learner.demo(placed), self.plan.demo_clips - len(exhibits))
         scores = {name: total / counts[name] for name, total in sums.items()}
         value = scores.get(self.score, math.nan)
         if math.isfinite(value) and (self.best is None or value < self.best["score"]):

@@ -72,7 +72,8 @@ class Finite:
     """What is not a number never reaches the weights; weights or buffers that are none send the run back."""
 
     def __init__(self, *, patience: int = 3) -> None:
-        self.patience, self.streak = patience, 0
+        self.patience = patience
+        self.streaks: dict[str, int] = {}  # by part: a judge in health must not excuse a sick generator
 
     def watch(self, seen: Observation) -> Event | None:
         bad = [name for name, value in seen.losses.items() if not math.isfinite(value)]
@@ -82,20 +83,20 @@ class Finite:
             message = f"{', '.join(seen.sick[:3])}: not a number any more; going back to the last good checkpoint"
             return Event(seen.step, "finite", Verdict.REWIND, message, seen.clips)
         if not bad:
-            self.streak = 0
+            self.streaks[seen.part] = 0
             return None
-        self.streak += 1
-        verdict = Verdict.SKIP if self.streak <= self.patience else Verdict.REWIND
-        message = f"{seen.part}: {', '.join(bad)} not a number ({self.streak} in a row); the update was not made"
+        self.streaks[seen.part] = streak = self.streaks.get(seen.part, 0) + 1
+        verdict = Verdict.SKIP if streak <= self.patience else Verdict.REWIND
+        message = f"{seen.part}: {', '.join(bad)} not a number ({streak} in a row); the update was not made"
         if verdict is Verdict.REWIND:
-            self.streak = 0
+            self.streaks = {}
         return Event(seen.step, "finite", verdict, message, seen.clips)
 
     def state(self) -> dict[str, Any]:
-        return {"streak": self.streak}
+        return {"streaks": self.streaks}
 
     def load(self, state: dict[str, Any]) -> None:
-        self.streak = int(state["streak"])
+        self.streaks = dict(state["streaks"])
 
 
 class Spike:

@@ -27,7 +27,7 @@ class Run:
     @staticmethod
     def create(runs: Path, recipe: Recipe, *, facts: dict[str, Any], documents: dict[str, Any]) -> Run:
         """A new folder that appears whole. `documents` are JSON files the run needs to be understood alone."""
-        taken = [int(match[1]) for path in runs.glob("*") if (match := re.fullmatch(r".*-(\d+)", path.name))]
+        taken = [number for path in runs.glob("*") if (number := _number(path)) is not None]
         folder = runs / f"{recipe.family}-{max(taken, default=0) + 1:03d}"
         with whole(folder) as partial:
             partial.mkdir()
@@ -40,8 +40,8 @@ class Run:
 
     @staticmethod
     def all(runs: Path) -> list[Run]:
-        found = [Run(path) for path in runs.glob("*") if (path / "recipe.toml").is_file()]
-        return sorted(found, key=lambda run: (int(run.name.rpartition("-")[2] or 0), run.name))
+        found = [Run(path) for path in runs.glob("*") if (path / "recipe.toml").is_file() and _number(path) is not None]
+        return sorted(found, key=lambda run: (_number(run.folder), run.name))
 
     @staticmethod
     def named(runs: Path, name: str) -> Run:
@@ -79,15 +79,21 @@ class Run:
     def checkpoints(self, *, keep: int = 3) -> Checkpoints:
         return Checkpoints(self.checkpoints_folder, keep=keep)
 
-    def rewind_records(self, step: int) -> None:
-        """Forget what was recorded after `step`: a resumed run writes it again."""
+    def rewind_records(self, step: int, *, rewinds: int) -> None:
+        """Forget what was recorded after `step`: a resumed run writes it again. Each rewind tries steps once more."""
         for name in ("metrics.jsonl", "events.jsonl"):
             path = self.folder / name
             if path.exists():
-                write_jsonl(path, [row for row in _whole_rows(path) if row["step"] <= step])
+                write_jsonl(path, [r for r in _whole_rows(path) if (r["rewinds"], r["step"]) <= (rewinds, step)])
 
     def finish(self, *, steps: int, stopped: str | None) -> None:
         write_json(self.folder / "result.json", {"finished": stopped is None, "steps": steps, "stopped": stopped})
+
+
+def _number(folder: Path) -> int | None:
+    """Of a run's folder; a killed run leaves hidden partial ones, and people put other things there."""
+    match = re.fullmatch(r"[^.].*-(\d+)", folder.name)
+    return int(match[1]) if match else None
 
 
 def _whole_rows(path: Path) -> list[dict[str, Any]]:
@@ -117,7 +123,8 @@ class Recorder:
         self._events.close()
 
     def record(self, report: Report, *, best: dict[str, float] | None, metric: str) -> None:
-        row: dict[str, Any] = {"step": report.step, "epoch": report.epoch, "clips": report.clips}
+        at = {"step": report.tried, "rewinds": report.rewinds}
+        row: dict[str, Any] = {**at, "epoch": report.epoch, "clips": report.clips}
         row["seconds"] = round(report.seconds, 4)
         for seen in report.seen:
             row[seen.part] = {"losses": dict(seen.losses), "grad_norm": seen.grad_norm, "lr": seen.lr}
@@ -125,11 +132,9 @@ class Recorder:
             row["valid"] = dict(report.scores)
         _append(self._metrics, row)
         for event in report.events:
-            _append(
-                self._events, {**asdict(event), "verdict": event.verdict.name, "step": report.step, "at": event.step}
-            )
+            _append(self._events, {**asdict(event), "verdict": event.verdict.name, **at})
         for exhibit in report.exhibits:
-            io.write(self.run.folder / "samples" / f"step-{report.step}" / f"{exhibit.name}.wav", exhibit.audio)
+            io.write(self.run.folder / "samples" / f"step-{report.tried}" / f"{exhibit.name}.wav", exhibit.audio)
         if best and best["step"] == report.step:
             self.run.write_best(best, metric=metric)
 

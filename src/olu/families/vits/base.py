@@ -23,8 +23,15 @@ def read_base(folder: Path) -> Base:
             raise TrainError("a VITS base can only start a VITS run")
         weights = dict(foreign.weights)
         rows = learner.gen.text_encoder.embed_tokens.num_embeddings
-        weights[EMBEDDING] = grown(weights[EMBEDDING], rows)
+        if EMBEDDING in weights:
+            weights[EMBEDDING] = grown(weights[EMBEDDING], rows)
         report = load_plain(learner.gen, weights)
+        kinds = (c.use_stochastic_duration_prediction for c in (learner.config, foreign.config))
+        may_be_fresh = (
+            ("posterior_encoder.",) if len(set(kinds)) == 1 else ("posterior_encoder.", "duration_predictor.")
+        )
+        if lost := [name for name in report.missing if not name.startswith(may_be_fresh)]:
+            raise TrainError(f"{folder} lacks {lost[0]} ({len(lost)} tensors in all): its weights are not whole")
         return _sentences(report, new_rows=rows - len(foreign.symbols))
 
     return Base(

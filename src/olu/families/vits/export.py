@@ -7,7 +7,6 @@ decoder.onnx: latents [1, C, F] (and speaker [1]) -> wave [1, S]; latents may co
 
 from __future__ import annotations
 
-import copy
 import warnings
 from pathlib import Path
 from typing import Any, cast
@@ -104,10 +103,12 @@ def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
 
 def plain(gen: Generator) -> Generator:
     """A copy for speaking: weight norm folded into the weights, eval mode, no gradients."""
-    with warnings.catch_warnings():
-        # copying a parametrised module warns about the parametrisation's own hooks on some torch versions
-        warnings.simplefilter("ignore")
-        gen = copy.deepcopy(gen).cpu()
+    # Not a deepcopy: it would share the classes that hold the parametrisations, and removing them breaks the original.
+    speakers = gen.embed_speaker.num_embeddings if hasattr(gen, "embed_speaker") else 1
+    weights = {name: value.detach().cpu().clone() for name, value in gen.state_dict().items()}
+    with torch.device("meta"):  # no time or random numbers spent on weights that are replaced at once
+        gen = Generator(gen.config, vocab_size=gen.text_encoder.embed_tokens.num_embeddings, num_speakers=speakers)
+    gen.load_state_dict(weights, assign=True)
     for module in gen.modules():
         if parametrize.is_parametrized(module, "weight"):
             parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from olu.config import check
 from olu.errors import TrainError
-from olu.families.vits.config import VitsConfig
+from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
 
 SPELLINGS = (
     (".parametrizations.weight.original0", ".parametrizations.weight.original1"),
@@ -37,7 +37,9 @@ def fold(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     for gain_end, direction_end in SPELLINGS:
         for key in [key for key in plain if key.endswith(gain_end)]:
             stem = key.removesuffix(gain_end)
-            gain, direction = plain.pop(key), plain.pop(stem + direction_end)
+            if stem + direction_end not in plain:
+                raise TrainError(f"the weights hold {key} without {stem}{direction_end}: the file is not whole")
+            gain, direction = plain.pop(key).float(), plain.pop(stem + direction_end).float()  # half would round
             plain[stem + ".weight"] = torch._weight_norm(direction, gain, 0)
     return plain
 
@@ -98,6 +100,12 @@ def read_transformers(folder: Path) -> Foreign:
     num_speakers = int(raw.get("num_speakers", 1))
     if num_speakers == 1:
         known.pop("speaker_embedding_size", None)  # 0 there; read only when there are speakers
+    for key in PLAIN_ONLY if known.get("use_stochastic_duration_prediction", True) else STOCHASTIC_ONLY:
+        known.pop(key, None)  # transformers writes the other predictor's settings too
+    for key in ("discriminator_period_channels", "discriminator_scale_channels"):
+        if key in known:  # finetune-hf-vits counts the one channel of sound too, and writes null for none
+            channels = list(known[key] or ())
+            known[key] = channels[1:] if channels[:1] == [1] else channels
     config = check(VitsConfig, {"size": "mms", **known}, where=f"{folder}/config.json")
     symbols = _symbols(_json(folder / "vocab.json"), size=int(raw.get("vocab_size", 38)), folder=folder)
     tokenizer = _json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
@@ -112,6 +120,8 @@ def read_transformers(folder: Path) -> Foreign:
 
 
 def _symbols(table: dict[str, int], *, size: int, folder: Path) -> tuple[str, ...]:
+    if not all(isinstance(id, int) for id in table.values()):
+        raise TrainError(f"{folder}/vocab.json: every symbol needs a whole number as its id")
     by_id = {id: symbol for symbol, id in table.items()}
     if len(by_id) != len(table) or any(not 0 <= id < size for id in by_id):
         raise TrainError(f"{folder}/vocab.json: ids must be distinct and below vocab_size = {size}")
@@ -129,9 +139,11 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
     if not path.exists():
         raise TrainError(f"{folder} has no model.safetensors: save the model with transformers' save_pretrained")
     try:
-        state: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # torch raises many kinds; none of them may run code from the file
         raise TrainError(f"{path} holds more than plain tensors, or is damaged: convert it to safetensors") from None
+    if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
+        raise TrainError(f"{path} is not a table of tensors: convert it to safetensors with save_pretrained")
     return state
 
 

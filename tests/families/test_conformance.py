@@ -1,0 +1,542 @@
+"""What every family must do. A new family adds its tiny settings and its table of other values; nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor, nn
+
+from olu.config import Strict
+from olu.errors import ConfigError
+from olu.families import FAMILIES, family
+from olu.train.batches import Batches
+from olu.train.checkpoint import Checkpoints
+from olu.train.engine import Engine, LivePart
+from olu.train.family import Clock, Example, Family, Update
+from olu.train.guards import Finite, Spike, Verdict, Wiring
+from olu.train.recipe import GuardSettings, PlanSettings
+
+VOCABULARY = 12
+pytestmark = pytest.mark.parametrize("name", FAMILIES)
+
+
+@dataclass(frozen=True)
+class Other:
+    """Another value for a field, on top of `base`, where the field can act."""
+
+    value: Any
+    base: dict[str, Any] = field(default_factory=dict)
+    speakers: int = 1
+    refused: str = ""  # where the field must raise instead: a part of the sentence
+
+
+@dataclass(frozen=True)
+class Table:
+    tiny: dict[str, Any]
+    still: dict[str, Any]  # laid over tiny: nothing random in a step, and a judge that stands still
+    other: dict[str, Other]
+
+
+PLAIN = {"use_stochastic_duration_prediction": False}
+TABLES: dict[str, Table] = {
+    "vits": Table(
+        tiny={"size": "tiny"},
+        still={
+            "hidden_dropout": 0.0,
+            "attention_dropout": 0.0,
+            "activation_dropout": 0.0,
+            "duration_predictor_dropout": 0.0,
+            "discriminator_learning_rate": 1e-30,
+        },
+        other={
+            "size": Other("small"),
+            "hidden_size": Other(24),
+            "num_hidden_layers": Other(1),
+            "num_attention_heads": Other(4),
+            "window_size": Other(2),
+            "use_bias": Other(False),
+            "ffn_dim": Other(24),
+            "ffn_kernel_size": Other(5),
+            "hidden_act": Other("gelu"),
+            "hidden_dropout": Other(0.4),
+            "attention_dropout": Other(0.4),
+            "activation_dropout": Other(0.4),
+            "layer_norm_eps": Other(1e-2),
+            "flow_size": Other(8),
+            "prior_encoder_num_flows": Other(1),
+            "prior_encoder_num_wavenet_layers": Other(1),
+            "posterior_encoder_num_wavenet_layers": Other(1),
+            "wavenet_kernel_size": Other(5),
+            "wavenet_dilation_rate": Other(2),
+            "wavenet_dropout": Other(0.3),
+            "use_stochastic_duration_prediction": Other(False),
+            "duration_predictor_filter_channels": Other(24, base=PLAIN),
+            "duration_predictor_kernel_size": Other(5),
+            "duration_predictor_dropout": Other(0.1),
+            "duration_predictor_num_flows": Other(3),
+            "duration_predictor_flow_bins": Other(4),
+            "duration_predictor_tail_bound": Other(1.0),
+            "depth_separable_num_layers": Other(2),
+            "upsample_initial_channel": Other(64),
+            "upsample_rates": Other((4, 8, 8)),
+            "upsample_kernel_sizes": Other((16, 16, 4)),
+            "resblock_kernel_sizes": Other((5,)),
+            "resblock_dilation_sizes": Other(((1, 5),)),
+            "leaky_relu_slope": Other(0.3),
+            "speaker_embedding_size": Other(8, speakers=2),
+            "sampling_rate": Other(22050),
+            "spectrogram_bins": Other(257),
+            "mel_bins": Other(40),
+            "mel_low_hz": Other(500.0),
+            "mel_high_hz": Other(4000.0),
+            "discriminator_periods": Other((2, 5)),
+            "discriminator_period_channels": Other((4, 4)),
+            "discriminator_scale_channels": Other(()),
+            "discriminator_kernel_size": Other(3),
+            "discriminator_stride": Other(2),
+            "discriminator_start": Other(7),
+            "segment_size": Other(2048),
+            "learning_rate": Other(1e-3),
+            "discriminator_learning_rate": Other(2e-3),
+            "adam_betas": Other((0.5, 0.9)),
+            "adam_epsilon": Other(1e-6),
+            "weight_decay": Other(0.1),
+            "clip": Other(1.0),
+            "average": Other(0.5),
+            "weight_mel": Other(10.0),
+            "weight_kl": Other(2.0),
+            "weight_duration": Other(3.0),
+            "weight_adversarial": Other(4.0),
+            "weight_features": Other(5.0),
+            "weight_discriminator": Other(6.0),
+            "noise_scale": Other(0.1),
+            "noise_scale_duration": Other(0.1),
+            "speaking_rate": Other(2.0),
+        },
+    )
+}
+
+
+@pytest.fixture
+def fam(name: str) -> Family:
+    assert name in TABLES, f"family {name} has no table here"
+    return family(name)
+
+
+def config_of(fam: Family, **changes: Any) -> Any:
+    return fam.config(**{**TABLES[fam.name].tiny, **changes})
+
+
+def made(fam: Family, config: Strict, *, speakers: int = 1, seed: int = 1) -> nn.Module:
+    torch.manual_seed(seed)
+    return fam.learner(config, vocab_size=VOCABULARY, num_speakers=speakers)
+
+
+def tones(count: int = 4, *, rate: int = 16000, frames: int = 40, hop: int = 256, speakers: int = 1) -> list[Example]:
+    """Clips of a steady buzz each, of different lengths, whose tokens tell its pitch."""
+    clips = []
+    for number in range(count):
+        samples = (frames + 4 * number) * hop + 17 * number
+        time = np.arange(samples) / rate
+        wave = sum(np.cos(2 * np.pi * (180 + 70 * number) * k * time) for k in range(1, 24)) / 8
+        tokens = tuple(1 + (number + k) % (VOCABULARY - 1) for k in range(9 + number))
+        clips.append(
+            Example(id=f"clip-{number}", ids=tokens, samples=(10000 * wave).astype(np.int16), speaker=number % speakers)
+        )
+    return clips
+
+
+def engine_for(
+    fam: Family, learner: nn.Module, folder: Path, clips: Sequence[Example], *, spike: bool = False, **plan: Any
+) -> Engine:
+    settings = {"steps": 6, "batch_clips": 2, "schedule": "constant", "validate_every": 100, "save_every": 100}
+    checked = PlanSettings(**{**settings, **plan})
+    by_id = {clip.id: clip for clip in clips}
+    batches = Batches(
+        list(by_id),
+        [len(clip.samples) / fam.rate(learner.config) for clip in clips],
+        example=by_id.__getitem__,
+        collate=learner.collate,
+        seed=1,
+        batch_clips=checked.batch_clips,
+        batch_seconds=checked.batch_seconds,
+    )
+    return Engine(
+        learner,
+        batches,
+        validation=lambda: [learner.collate(clips[:2])],
+        score=fam.score,
+        plan=checked,
+        rewinds=GuardSettings(),
+        guards=[Wiring(), Finite(), *([Spike()] if spike else [])],
+        checkpoints=Checkpoints(folder, keep=3),
+        seed=1,
+    )
+
+
+def gradients(engine: Engine) -> dict[str, Tensor]:
+    """The gradients each part was moved with, filled in as the engine goes."""
+    used: dict[str, Tensor] = {}
+
+    def catch(part: str, live: LivePart) -> None:
+        apply = live.apply
+
+        def wrapped(rate: float) -> None:
+            used.update({f"{part}/{n}": p.grad.clone() for n, p in live.named.items() if p.grad is not None})
+            apply(rate)
+
+        live.apply = wrapped
+
+    for part, live in engine.live.items():
+        catch(part, live)
+    return used
+
+
+def state(module: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+# ---------------------------------------------------------------- learning
+
+
+def test_overfits_one_batch(fam: Family, tmp_path: Path) -> None:
+    learner = made(fam, config_of(fam))
+    engine = engine_for(fam, learner, tmp_path, tones(2), spike=True, steps=50, validate_every=50, save_every=50)
+    before, _ = engine._validate()
+    reports = list(engine.train())
+    assert [event for report in reports for event in report.events] == []
+    scores = [next(seen.losses[fam.score] for seen in r.seen if fam.score in seen.losses) for r in reports]
+    assert np.mean(scores[-5:]) < 0.6 * np.mean(scores[:3])
+    assert reports[-1].scores[fam.score] < 0.6 * before[fam.score]
+    assert len(reports[-1].exhibits) == 2
+
+
+def test_resume_is_exact(fam: Family, tmp_path: Path) -> None:
+    plan = {"steps": 5, "save_every": 2, "validate_every": 2}
+    through = engine_for(fam, made(fam, config_of(fam)), tmp_path / "a", tones(), **plan)
+    expected = list(through.train())
+    first = engine_for(fam, made(fam, config_of(fam)), tmp_path / "b", tones(), **plan)
+    running = first.train()
+    next(report for report in running if report.step == 3)
+    running.close()
+    again = engine_for(fam, made(fam, config_of(fam), seed=99), tmp_path / "b", tones(), **plan)
+    again.resume()
+    assert again.step == 2
+    got = list(again.train())
+    assert [(r.step, r.seen, dict(r.scores)) for r in got] == [(r.step, r.seen, dict(r.scores)) for r in expected[2:]]
+    one, other = through.snapshot(), again.snapshot()
+    assert same(one.weights, other.weights) and same(one.optimiser, other.optimiser) and one.state == other.state
+
+
+def test_only_the_parts_move_and_every_weight_of_theirs_is_reached(fam: Family, tmp_path: Path) -> None:
+    learner = made(fam, config_of(fam))
+    owned = {id(p) for part in learner.parts().values() for p in part.module.parameters()}
+    inside = {name for name, p in learner.named_parameters() if id(p) in owned}
+    before = {name: t.detach().clone() for name, t in [*learner.named_parameters(), *learner.named_buffers()]}
+    engine = engine_for(fam, learner, tmp_path, tones(), steps=4)
+    assert [event for report in engine.train() for event in report.events] == []  # Wiring has nothing to say
+    after = dict([*learner.named_parameters(), *learner.named_buffers()])
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert moved <= inside
+    still = {name for name in inside - moved if bool((before[name] != 0).any())}
+    assert still == set()
+
+
+def test_a_nan_never_reaches_the_weights(fam: Family, tmp_path: Path) -> None:
+    for part in made(fam, config_of(fam)).parts():
+        learner = made(fam, config_of(fam))
+        step = learner.step
+
+        def spoilt(batch: Any, clock: Clock, part: str = part, step: Any = step) -> Iterator[Update]:
+            for update in step(batch, clock):
+                if update.part == part:
+                    name, loss = next(iter(update.losses.items()))
+                    update = Update(part, {**update.losses, name: replace(loss, sum=loss.sum * math.nan)})
+                yield update
+
+        learner.step = spoilt
+        engine = engine_for(fam, learner, tmp_path / part, tones(), steps=3)
+        before = state(engine.live[part].part.module)
+        reports = list(engine.train())
+        assert [e.verdict for report in reports for e in report.events] == [Verdict.SKIP] * 3
+        assert same(before, state(engine.live[part].part.module))
+        weights = engine.snapshot().weights
+        assert all(bool(torch.isfinite(t).all()) for t in weights.values() if t.is_floating_point())
+
+
+def test_a_nan_in_a_recording_never_reaches_the_weights(fam: Family, tmp_path: Path) -> None:
+    learner = made(fam, config_of(fam))
+    collate = learner.collate
+
+    def spoilt(examples: Sequence[Example]) -> Any:
+        batch = collate(examples)
+        batch.padded_BS[0, 3000:3100] = math.nan
+        return batch
+
+    learner.collate = spoilt
+    engine = engine_for(fam, learner, tmp_path, tones(), steps=3)
+    reports = [engine.advance(), engine.advance()]
+    assert [[event.guard for event in report.events] for report in reports] == [["finite"]] * 2
+    assert all(bool(torch.isfinite(t).all()) for t in engine.snapshot().weights.values())
+
+
+def test_one_parts_loss_leaves_nothing_in_another(fam: Family, tmp_path: Path) -> None:
+    learner = made(fam, config_of(fam))
+    engine = engine_for(fam, learner, tmp_path, tones())
+    backward, checked = engine._backward, []
+
+    def watched(update: Update, live: LivePart, totals: dict[str, float]) -> None:
+        held = {name: [p.grad for p in other.params] for name, other in engine.live.items() if other is not live}
+        backward(update, live, totals)
+        for name, grads in held.items():
+            assert all(now.grad is before for now, before in zip(engine.live[name].params, grads, strict=True))
+        checked.append(update.part)
+
+    engine._backward = watched
+    engine.advance()
+    assert set(checked) == set(engine.live)
+    assert all(p.grad is None for p in learner.parameters())
+
+
+def test_accumulated_gradients_equal_one_batch(fam: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With equal draws (all zero) and a judge that stands still: its step is the one thing the two ways differ in."""
+    monkeypatch.setattr(torch, "randn_like", lambda x, **_: torch.zeros_like(x))
+    monkeypatch.setattr(torch, "randn", lambda *size, device=None, **_: torch.zeros(*size, device=device))
+    monkeypatch.setattr(torch, "rand", lambda *size, device=None, **_: torch.zeros(*size, device=device))
+    got = []
+    clips = tones(4)
+    for size in (4, 2, 1):
+        learner = made(fam, config_of(fam, **TABLES[fam.name].still))
+        engine = engine_for(fam, learner, tmp_path / str(size), clips, batch_clips=size, accumulate=4 // size)
+        used = gradients(engine)
+        report = engine.advance()
+        losses = {name: value for seen in report.seen for name, value in seen.losses.items()}
+        got.append((losses, used))
+    (losses, used), *rest = got
+    assert {key.partition("/")[0] for key in used} == set(learner.parts())
+    largest = {part: max(float(g.abs().max()) for k, g in used.items() if k.startswith(part)) for part in engine.live}
+    for others, grads in rest:
+        assert others == pytest.approx(losses, rel=1e-4)
+        for key, grad in used.items():
+            scale = float(grad.abs().max()) + 1e-3 * largest[key.partition("/")[0]]  # some are zero but for rounding
+            torch.testing.assert_close(
+                grads[key] / scale, grad / scale, rtol=0, atol=2e-4, msg=lambda m, key=key: key + m
+            )
+
+
+def test_accumulating_the_generator_hears_the_judge_of_before(fam: Family, tmp_path: Path) -> None:
+    """With one batch the judge has moved when the other part's loss is made; accumulating it has not."""
+    for accumulate in (1, 2):
+        learner = made(fam, config_of(fam))
+        first = next(iter(learner.parts().values())).module
+        start = state(first)
+        moved: list[tuple[str, bool]] = []
+        step = learner.step
+
+        def watched(batch: Any, clock: Clock, step: Any = step) -> Iterator[Update]:
+            for update in step(batch, clock):
+                moved.append((update.part, not same(start, state(first))))  # noqa: B023
+                yield update
+
+        learner.step = watched
+        engine_for(fam, learner, tmp_path / str(accumulate), tones(), accumulate=accumulate).advance()
+        firsts, *others = learner.parts()
+        expected = [(firsts, False), *((other, accumulate == 1) for other in others)] * accumulate
+        assert moved == expected
+        assert not same(start, state(first))
+
+
+# ---------------------------------------------------------------- speaking
+
+
+def test_demo_is_finite_and_of_sane_length(fam: Family) -> None:
+    for speakers in (1, 3):
+        learner = made(fam, config_of(fam), speakers=speakers).eval()
+        clips = tones(3, speakers=speakers)
+        torch.manual_seed(0)
+        with torch.no_grad():
+            exhibits = list(learner.demo(learner.collate(clips)))
+        assert [exhibit.name for exhibit in exhibits] == [clip.id for clip in clips]
+        for exhibit in exhibits:
+            assert exhibit.audio.rate == fam.rate(learner.config)
+            assert exhibit.audio.samples.dtype == np.float32 and exhibit.audio.samples.ndim == 1
+            assert np.isfinite(exhibit.audio.samples).all() and np.abs(exhibit.audio.samples).max() <= 1
+            assert 0.05 < exhibit.audio.seconds < 20
+
+
+def test_export_writes_two_graphs_that_run(fam: Family, tmp_path: Path) -> None:
+    for speakers in (1, 2):
+        learner = made(fam, config_of(fam), speakers=speakers)
+        before = state(learner)
+        folder = tmp_path / str(speakers)
+        folder.mkdir()
+        facts = fam.export(learner, folder=folder)
+        assert sorted(path.name for path in folder.iterdir()) == ["decoder.onnx", "encoder.onnx"]
+        assert same(before, state(learner))  # export works on a copy
+        encoder, decoder = (
+            onnxruntime.InferenceSession(folder / f"{half}.onnx", providers=["CPUExecutionProvider"])
+            for half in ("encoder", "decoder")
+        )
+        random = np.random.default_rng(0)
+        tokens = 10
+        scales = {key: np.array(value, dtype=np.float32) for key, value in facts["sampling"].items()}
+        who = {"speaker": np.array([speakers - 1])} if speakers > 1 else {}
+        latents, durations = encoder.run(
+            None,
+            {
+                "ids": random.integers(0, VOCABULARY, (1, tokens)),
+                "noise": random.normal(size=(1, facts["channels"], 8 * tokens)).astype(np.float32),
+                "duration_noise": random.normal(size=(1, 2, tokens)).astype(np.float32),
+                **scales,
+                **who,
+            },
+        )
+        (wave,) = decoder.run(None, {"latents": latents, **who})
+        assert latents.shape == (1, facts["channels"], int(durations.sum()))
+        assert wave.shape == (1, latents.shape[2] * facts["hop"])
+        assert np.isfinite(wave).all() and facts["rate"] == fam.rate(learner.config)
+
+
+# ---------------------------------------------------------------- settings
+
+
+def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> dict[str, Any]:
+    """Everything a setting may change, aspect by aspect."""
+    learner = made(fam, config, speakers=speakers)
+    learner.train()
+    clips = tones(2, speakers=speakers)
+    batch = learner.collate(clips)
+    seen: dict[str, Any] = {}
+    parts = learner.parts()
+    torch.manual_seed(3)
+    for update in learner.step(batch, Clock(0, 100)):
+        total = sum(loss.sum * loss.weight / batch.counts[loss.over] for loss in update.losses.values())
+        params = list(parts[update.part].module.parameters())
+        grads = torch.autograd.grad(total, params, allow_unused=True, retain_graph=True)
+        norm = torch.stack([g.square().sum() for g in grads if g is not None]).sum()
+        seen[update.part] = ({name: loss.sum.item() for name, loss in update.losses.items()}, norm.item())
+    learner.eval()
+    torch.manual_seed(4)
+    with torch.no_grad():
+        spoken = [exhibit.audio.samples for exhibit in learner.demo(batch)]
+    return {
+        "shapes": {name: tuple(t.shape) for name, t in learner.state_dict().items()},
+        "parts": {key: {f: getattr(p, f) for f in vars(p) if f != "module"} for key, p in parts.items()},
+        "step": seen,
+        "spoken": [(len(wave), float(np.abs(wave).sum())) for wave in spoken],
+        "rate": fam.rate(config),
+        "refuses": [fam.refuses(config, samples=n, tokens=40) for n in (2000, 9000, 12000, 10**6)],
+    }
+
+
+def test_every_setting_acts(fam: Family, tmp_path: Path) -> None:
+    """For every field of the family's settings another value changes what is built, learned, spoken or refused."""
+    table = TABLES[fam.name].other
+    missing = fam.config.model_fields.keys() - table.keys()
+    assert not missing, f"no other value in the table for {sorted(missing)}"
+    assert table.keys() == fam.config.model_fields.keys()
+    known: dict[str, dict[str, Any]] = {}
+    idle = []
+    for key, other in table.items():
+        base = repr((sorted(other.base.items()), other.speakers))
+        if base not in known:
+            start = config_of(fam, **other.base)
+            known[base] = fingerprint(fam, start, speakers=other.speakers, folder=tmp_path)
+            assert fingerprint(fam, start, speakers=other.speakers, folder=tmp_path) == known[base]
+        changed = config_of(fam, **{**other.base, key: other.value})
+        assert getattr(changed, key) != getattr(config_of(fam, **other.base), key)
+        if fingerprint(fam, changed, speakers=other.speakers, folder=tmp_path) == known[base]:
+            idle.append(key)
+    assert idle == []
+
+
+def test_a_setting_that_would_be_ignored_is_refused(fam: Family) -> None:
+    if fam.name != "vits":
+        pytest.skip("these fields are of vits")
+    for key, other in TABLES["vits"].other.items():
+        if key.startswith(("duration_predictor_num", "duration_predictor_flow", "depth_sep", "noise_scale_duration")):
+            with pytest.raises(ValueError, match=f"{key} has no effect with the plain"):
+                config_of(fam, **PLAIN, **{key: other.value})
+    with pytest.raises(ValueError, match="duration_predictor_filter_channels has no effect with the stochastic"):
+        config_of(fam, duration_predictor_filter_channels=24)
+    with pytest.raises(ConfigError, match="speaker_embedding_size has no effect: the corpus has one speaker"):
+        made(fam, config_of(fam, speaker_embedding_size=8))
+
+
+def test_settings_survive_being_written_out(fam: Family) -> None:
+    for key, other in TABLES[fam.name].other.items():
+        config = config_of(fam, **{**other.base, key: other.value})
+        assert fam.config.model_validate(config.model_dump(mode="json")) == config
+
+
+# ---------------------------------------------------------------- of VITS
+
+
+def test_what_cannot_be_learned_from_is_refused(fam: Family) -> None:
+    config = config_of(fam)
+    hop, segment = config.hop_length, config.segment_size
+    assert fam.refuses(config, samples=segment, tokens=5) is None
+    assert "shorter than one training segment (0.26 s)" in fam.refuses(config, samples=segment - 1, tokens=5)
+    assert fam.refuses(config, samples=50 * hop, tokens=50) is None
+    assert "50 frames of sound for 51 tokens" in fam.refuses(config, samples=50 * hop + hop - 1, tokens=51)
+    assert "nothing that can be said" in fam.refuses(config, samples=10**6, tokens=0)
+
+
+def test_what_is_just_not_refused_can_be_learned_from(fam: Family, tmp_path: Path) -> None:
+    config = config_of(fam)
+    samples = (3000 * np.sin(np.arange(config.segment_size) / 9)).astype(np.int16)
+    tokens = tuple(1 + k % 9 for k in range(config.segment_frames))
+    short = Example(id="short", ids=tokens, samples=samples, speaker=0)
+    assert fam.refuses(config, samples=len(samples), tokens=len(tokens)) is None
+    engine = engine_for(fam, made(fam, config), tmp_path, [short, *tones(1)], batch_clips=2)
+    report = engine.advance()
+    assert report.events == () and all(math.isfinite(v) for seen in report.seen for v in seen.losses.values())
+
+
+def test_the_flow_starts_as_the_identity(fam: Family) -> None:
+    learner = made(fam, config_of(fam), speakers=2)
+    flow = learner.gen.flow
+    x, mask, g = torch.randn(2, learner.config.flow_size, 13), torch.ones(2, 1, 13), torch.randn(2, 256, 1)
+    flips = len(flow.flows) % 2
+    assert torch.equal(flow(x, mask, g), torch.flip(x, [1]) if flips else x)
+    with torch.no_grad():
+        for coupling in flow.flows:
+            nn.init.normal_(coupling.conv_post.weight)
+    moved = flow(x, mask, g)
+    assert not torch.allclose(moved, x)
+    torch.testing.assert_close(flow(moved, mask, g, reverse=True), x, rtol=1e-3, atol=1e-3)
+
+
+def test_every_encoder_layer_runs_in_training(fam: Family) -> None:
+    learner = made(fam, config_of(fam, num_hidden_layers=5)).train()
+    ran = [0] * 5
+    for number, layer in enumerate(learner.gen.text_encoder.encoder.layers):
+        layer.register_forward_hook(lambda *_, number=number: ran.__setitem__(number, ran[number] + 1))
+    ids, mask = torch.ones(1, 6, dtype=torch.long), torch.ones(1, 1, 6)
+    for _ in range(30):
+        learner.gen.text_encoder(ids, mask)
+    assert ran == [30] * 5
+
+
+def test_padding_changes_nothing(fam: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clip's losses are the same alone and beside a longer one."""
+    monkeypatch.setattr(torch, "randn_like", lambda x, **_: torch.zeros_like(x))
+    monkeypatch.setattr(torch, "randn", lambda *size, device=None, **_: torch.zeros(*size, device=device))
+    learner = made(fam, config_of(fam)).eval()
+    clips = tones(2)
+    with torch.no_grad():
+        alone = [{k: float(v.sum) for k, v in learner.validate(learner.collate([clip])).items()} for clip in clips]
+        both = {k: float(v.sum) for k, v in learner.validate(learner.collate(clips)).items()}
+    assert both == pytest.approx({k: alone[0][k] + alone[1][k] for k in both}, rel=1e-4)

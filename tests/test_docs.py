@@ -1,0 +1,121 @@
+"""The documentation and the tool agree."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from olu.cli.main import app
+from olu.config import check
+from olu.families import family
+from olu.train.recipe import read_recipe
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    page
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "dev").rglob("*.md"))
+    if page.is_file()
+)
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+# Commands of the README that are not run here, and why.
+NOT_RUN = {
+    "pip install": "changes this environment",
+    "make demo": "takes minutes; it is run by itself",
+    "make test": "this is it",
+    "olu new my-voice": "CODE, FOLDER and NAME stand for the reader's own",
+    "olu import my-voice": "CODE, FOLDER and NAME stand for the reader's own",
+    "olu audit my-voice": "CODE, FOLDER and NAME stand for the reader's own",
+    "olu train my-voice": "CODE, FOLDER and NAME stand for the reader's own",
+}
+
+
+def _options(verb: str) -> set[str]:
+    """The long and short names of a verb's options, as its help shows them."""
+    return {name for one in COMMANDS[verb].params for name in one.opts if name.startswith("-")} - {"--help"}
+
+
+def _sections() -> dict[str, str]:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## olu (\S+)$", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_cli_page_has_every_verb_and_no_other():
+    assert sorted(_sections()) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_cli_page_has_every_option_and_no_other(verb: str):
+    section = _sections()[verb]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    listed = {name for row in rows for name in re.findall(r"`(-[^`]+)`", row)}
+    assert listed == _options(verb)
+    described = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section)) | listed
+    assert described <= _options(verb) | ({"--language"} if verb in ("g2p", "read") else set())
+    (example,) = re.findall(r"```\n(olu .*)\n```", section)
+    assert shlex.split(example)[1] == verb
+
+
+def _commands(page: Path) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, flags=re.M | re.S)
+    joined = [block.replace("\\\n", " ") for block in blocks]
+    return [line.strip() for block in joined for line in block.splitlines() if line.strip() and line[0] != "#"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_command_on_a_page_is_one_of_ours(page: Path):
+    for command in _commands(page):
+        words = shlex.split(command)
+        if words[0] != "olu":
+            continue
+        assert words[1] in COMMANDS, command
+        unknown = {word.split("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)} - _options(words[1])
+        assert not unknown, command
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path):
+    script = Path(sys.executable).with_name("olu")
+    environment = {**os.environ, "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
+    ran, skipped = [], set[str]()
+    for command in _commands(ROOT / "README.md"):
+        if why := next((start for start in NOT_RUN if command.startswith(start)), None):
+            skipped.add(why)
+            continue
+        words = shlex.split(command)
+        assert words[0] == "olu", f"run {command!r} here, or say in NOT_RUN why not"
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        ran.append(words[1])
+    assert skipped == set(NOT_RUN), "NOT_RUN names commands that the README does not have"
+    assert {"sample", "new", "import", "audit", "read", "train", "export", "speak", "status"} <= set(ran)
+    assert (tmp_path / "hello.wav").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_relative_link_leads_somewhere(page: Path):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"!?\[[^\]]*\]\(([^)\s]+)\)", text):
+        if "://" not in target and not target.startswith(("#", "mailto:")):
+            assert (page.parent / target.partition("#")[0]).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.toml")), ids=lambda path: path.name)
+def test_every_recipe_loads_and_its_model_fits(path: Path):
+    recipe = read_recipe(path, [])
+    chosen = family(recipe.family)
+    config = check(chosen.config, recipe.model, where=f"{path.name} [model]")
+    assert chosen.rate(config) > 0
+    assert path.read_text(encoding="utf-8").startswith("#"), "say in the first line what it is for"
+
+
+def test_there_are_recipes():
+    assert {path.stem for path in (ROOT / "recipes").glob("*.toml")} >= {"demo", "small", "mms"}

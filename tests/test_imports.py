@@ -1,0 +1,199 @@
+"""Which way imports point: the rules of docs/architecture.md, read off the code itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import olu
+
+ROOT = Path(olu.__file__).parent
+
+# The data's path, top to bottom. A package imports from its own line and from those before it.
+ORDER = (
+    ("types", "errors", "config", "files"),
+    ("audio",),
+    ("corpus",),
+    ("audit",),
+    ("text", "languages"),
+    ("align",),
+    ("features",),
+    ("nn",),
+    ("train",),
+    ("families",),
+    ("evaluate",),
+    ("export",),
+    ("speak",),
+    ("serve",),
+    ("studio",),
+    ("stages",),
+    ("cli",),
+)
+LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
+TOP = ("__init__", "__main__")  # the public names, imported on use, and the script
+
+# Designed exceptions: (file, module) -> the reason.
+DOWNWARD = {
+    ("export/package.py", "olu.speak.voice"): "a package is heard before it is handed out",
+}
+LEAVES = {
+    ("cli/families.py", "olu.families"): "it lists what is installed: there is no workspace, so no stage to call",
+    ("cli/audit.py", "olu.audit.checks"): "the titles of the checks, for the table",
+}
+CLI_MAY = ("cli", "stages", "errors", "files", "types", "text")
+SPEAK_MAY_NOT = ("train", "corpus")
+TORCH_AT_THE_TOP = ("train/", "align/", "nn/", "export/", "features/mel.py", "stages/train")
+
+
+@dataclass(frozen=True)
+class Import:
+    file: str  # from the package's root, with forward slashes
+    line: int
+    module: str  # "olu.audio.io", "torch"
+    at_top: bool  # runs when the file is imported
+
+    @property
+    def package(self) -> str:
+        return self.file.split("/")[0].removesuffix(".py")
+
+    @property
+    def target(self) -> str:
+        """The package of ours that is imported, or nothing."""
+        parts = self.module.split(".")
+        return parts[1] if parts[0] == "olu" and len(parts) > 1 else ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} imports {self.module}"
+
+
+def _nodes(tree: ast.AST, *, at_top: bool = True) -> Iterator[tuple[ast.stmt, bool]]:
+    """Every import and whether it runs at import time; what stands under TYPE_CHECKING does not count."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for other in node.orelse:
+                yield from _nodes(ast.Module([other], []), at_top=at_top)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, at_top
+        else:
+            inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from _nodes(node, at_top=at_top and not inside)
+
+
+def _modules(node: ast.stmt, file: str) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    assert isinstance(node, ast.ImportFrom)
+    assert node.level == 0, f"{file}:{node.lineno}: write imports in full"
+    if node.module == "olu":  # from olu import audio
+        return [f"olu.{a.name}" if (ROOT / a.name).exists() else "olu" for a in node.names]
+    return [str(node.module)]
+
+
+def _all() -> list[Import]:
+    found = []
+    for path in sorted(ROOT.rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        for node, at_top in _nodes(ast.parse(path.read_text(encoding="utf-8"))):
+            found += [Import(file, node.lineno, module, at_top) for module in _modules(node, file)]
+    return found
+
+
+IMPORTS = _all()
+
+
+def test_every_package_has_its_place():
+    there = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
+    unknown = there - set(LEVEL) - set(TOP) - {"py.typed", "__pycache__"}
+    assert not unknown, f"add {sorted(unknown)} to ORDER, here and in docs/architecture.md"
+    assert len(IMPORTS) > 200  # else this test looks at nothing
+
+
+def test_imports_point_up_only():
+    wrong = [
+        str(one)
+        for one in IMPORTS
+        if one.target in LEVEL
+        and one.package in LEVEL
+        and LEVEL[one.target] > LEVEL[one.package]
+        and (one.file, one.module) not in DOWNWARD
+    ]
+    assert not wrong, wrong
+
+
+def test_the_first_four_import_only_each_other():
+    wrong = [str(one) for one in IMPORTS if one.package in ORDER[0] and one.target and one.target not in ORDER[0]]
+    assert not wrong, wrong
+
+
+def test_the_engine_names_no_family_and_families_do_not_know_each_other():
+    families = [path.name for path in (ROOT / "families").iterdir() if (path / "__init__.py").exists()]
+    assert families
+    wrong = [str(one) for one in IMPORTS if one.package == "train" and one.target == "families"]
+    for one in IMPORTS:
+        home, to = one.file.split("/"), one.module.split(".")
+        if home[0] == "families" and len(home) > 2 and to[:2] == ["olu", "families"] and to[2:3] != [home[1]]:
+            wrong.append(str(one))
+    assert not wrong, wrong
+    for path in (ROOT / "train").rglob("*.py"):
+        named = {node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if _is_word(node)}
+        allowed = {"vits"} if path.name == "recipe.py" else set()  # the default a person may leave out
+        assert not named & set(families) - allowed, f"{path} names a family"
+
+
+def _is_word(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_speaking_needs_no_training_no_corpus_and_no_torch():
+    wrong = [
+        str(one)
+        for one in IMPORTS
+        if one.package in ("speak", "serve") and (one.target in SPEAK_MAY_NOT or one.module.split(".")[0] == "torch")
+    ]
+    assert not wrong, wrong
+    # nor through what it imports
+    seen, todo = set(), ["speak/voice.py"]
+    while todo:
+        file = todo.pop()
+        seen.add(file)
+        for one in IMPORTS:
+            if one.file == file and one.at_top:
+                assert one.module.split(".")[0] != "torch", one
+                assert one.target not in SPEAK_MAY_NOT, one
+                next_file = one.module.removeprefix("olu.").replace(".", "/") + ".py"
+                todo += [next_file] if one.target and (ROOT / next_file).exists() and next_file not in seen else []
+    assert len(seen) > 4
+
+
+def test_the_command_line_is_a_leaf_over_the_stages():
+    wrong = [
+        str(one)
+        for one in IMPORTS
+        if one.package == "cli" and one.target and one.target not in CLI_MAY and (one.file, one.module) not in LEAVES
+    ]
+    assert not wrong, wrong
+    above = [str(one) for one in IMPORTS if one.target == "cli" and one.package not in ("cli", *TOP)]
+    assert not above, above
+
+
+def test_torch_is_imported_on_use():
+    wrong = [
+        str(one)
+        for one in IMPORTS
+        if one.at_top and one.module.split(".")[0] == "torch" and not one.file.startswith(TORCH_AT_THE_TOP)
+        if not _inside_a_family(one.file)
+    ]
+    assert not wrong, wrong
+
+
+def _inside_a_family(file: str) -> bool:
+    home, *inside = file.split("/")
+    return home == "families" and len(inside) > 1 and inside[-1] not in ("__init__.py", "config.py")
+
+
+def test_no_exception_outlives_its_cause():
+    there = {(one.file, one.module) for one in IMPORTS}
+    gone = [key for key in (*DOWNWARD, *LEAVES) if key not in there]
+    assert not gone, f"these exceptions are not needed any more: {gone}"

@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from olu.audio import io
+from olu.corpus.manifest import Corpus, Source
+from olu.errors import ConfigError, TrainError
+from olu.families import family
+from olu.files import Workspace, write_jsonl
+from olu.stages.prepare import prepare
+from olu.stages.read import read_corpus
+from olu.stages.train_setup import Setup, prepare_run, set_up
+from olu.train.family import Clock, Update
+from olu.train.recipe import DataSettings, GuardSettings, PlanSettings, Recipe, read_recipe, recipe_toml
+from olu.train.run import Run
+from olu.types import Audio, Clip, finish
+
+from . import toys
+
+# ---------------------------------------------------------------- what people write
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "r.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[plan]\nstpes = 5\n", "unknown key 'plan.stpes'; did you mean 'steps'?"),
+        ("[guards]\nspike_patiance = 5\n", "unknown key 'guards.spike_patiance'; did you mean 'spike_patience'?"),
+        ("[data]\nmin_second = 5\n", "unknown key 'data.min_second'; did you mean 'min_seconds'?"),
+        ("famly = 'vits'\n", "unknown key 'famly'; did you mean 'family'?"),
+        ("[plans]\nsteps = 5\n", "unknown key 'plans'; did you mean 'plan'?"),
+        ("[plan]\nzzz = 5\n", "unknown key 'plan.zzz'; known here: accumulate, batch_clips"),
+        ("[plan]\nsteps = 'many'\n", "plan.steps: "),
+        ("[plan]\nsteps = -1\n", "plan.steps: "),
+        ("[plan]\nbatch_seconds = nan\n", "plan.batch_seconds: "),
+        ("[plan]\nschedule = 'sine'\n", "plan.schedule: "),
+        ("plan = 3\n", "plan: "),
+        ("[plan\n", "not valid TOML"),
+    ],
+)
+def test_a_mistake_is_named_with_its_file(text: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_recipe(written(tmp_path, text), [])
+    assert says in str(caught.value) and "r.toml" in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.toml is not there"):
+        read_recipe(tmp_path / "none.toml", [])
+
+
+@pytest.mark.parametrize("section", ["data", "plan", "guards"])
+def test_every_field_of_every_section_can_be_set_from_the_shell(section: str) -> None:
+    defaults = getattr(Recipe(), section)
+    for name in type(defaults).model_fields:
+        value = getattr(defaults, name)
+        raw = str(value).lower() if isinstance(value, bool) else str(value)
+        assert read_recipe(None, [f"{section}.{name}={raw}"]) == Recipe()
+
+
+def test_set_takes_toml_values_and_bare_words(tmp_path: Path) -> None:
+    path = written(tmp_path, "seed = 3\n[plan]\nsteps = 7\nkeep = 9\n")
+    given = ["plan.steps=500", "plan.schedule=cosine", "base=/some/where", "data.leave_out_errors=false"]
+    recipe = read_recipe(path, [*given, "model.upsample_rates=[8, 8, 4]", 'model.size="tiny"', "plan.final_rate=1e-3"])
+    assert (recipe.seed, recipe.plan.keep, recipe.plan.steps) == (3, 9, 500)
+    assert (recipe.plan.schedule, recipe.plan.final_rate) == ("cosine", 0.001)
+    assert recipe.base == "/some/where" and recipe.data.leave_out_errors is False
+    assert recipe.model == {"upsample_rates": [8, 8, 4], "size": "tiny"}
+    assert read_recipe(None, ["plan.steps=1", "plan.steps=2"]).plan.steps == 2
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ("plan.steps", "is not key=value"),
+        ("=5", "is not key=value"),
+        ("", "is not key=value"),
+        ("plan.stpes=5", "did you mean 'steps'?"),
+        ("seeed=5", "did you mean 'seed'?"),
+        ("seed.x=5", "seed"),
+        ("plan.steps=", "plan.steps"),
+        ("plan=5", "plan"),
+        ("plan.steps.more=5", "plan.steps"),
+    ],
+)
+def test_a_bad_set_is_refused(item: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_recipe(None, [item])
+    assert says in str(caught.value)
+
+
+def test_set_cannot_open_a_value_as_a_section(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'seed' is a value, not a section"):
+        read_recipe(written(tmp_path, "seed = 3\n"), ["seed.x=5"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"schedule": "constant", "final_rate": 0.5},
+        {"schedule": "exponential", "final_rate": 0.5},
+        {"schedule": "constant", "decay": 0.5},
+        {"schedule": "cosine", "decay": 0.5},
+        {"schedule": "linear", "decay": 0.5},
+    ],
+)
+def test_a_setting_that_would_be_ignored_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"has no effect with the {settings['schedule']} schedule"):
+        PlanSettings(**settings)
+
+
+def test_impossible_lengths_are_refused() -> None:
+    with pytest.raises(ConfigError, match="min_seconds must be below max_seconds"):
+        read_recipe(None, ["data.min_seconds=9", "data.max_seconds=9"])
+
+
+def test_the_written_recipe_reads_back_the_same(tmp_path: Path) -> None:
+    model = family("vits").config(size="tiny", hidden_size=24, clip=2.5, mel_high_hz=7000.0).model_dump(mode="json")
+    changes = ["plan.schedule=cosine", "plan.final_rate=0.3", "seed=7", "guards.spike_window=33", "base=/a \"b\" 'c' ɓ"]
+    for recipe in (Recipe(), read_recipe(None, changes).model_copy(update={"model": model})):
+        text = recipe_toml(recipe)
+        back = read_recipe(written(tmp_path, text), [])
+        again = family("vits").config.model_validate(back.model)
+        assert again == family("vits").config.model_validate(recipe.model)
+        assert back.model_copy(update={"model": {}}) == recipe.model_copy(update={"model": {}})
+        values = tomllib.loads(text)
+        for section in ("data", "plan", "guards"):  # every default is written out
+            assert values[section].keys() == type(getattr(recipe, section)).model_fields.keys()
+
+
+# ---------------------------------------------------------------- every setting acts
+
+
+def toy_setup(recipe: Recipe, learner: toys.Toy) -> Setup:
+    clips = toys.examples(24)
+    held = {f"v{id}": replace(example, id=f"v{id}") for id, example in toys.examples(8, seed=99).items()}
+    both = {**clips, **held}
+    return Setup(
+        recipe=recipe,
+        family=replace(family("vits"), score="match"),
+        config=None,
+        learner=learner,
+        vocabulary=None,  # type: ignore[arg-type]
+        frontend_state={},
+        speakers=["default"],
+        store={id: example.samples for id, example in both.items()},  # type: ignore[arg-type]
+        rate=16000,
+        train=list(clips),
+        seconds={id: len(example.ids) / 10 for id, example in both.items()},
+        valid=list(held),
+        ids={id: example.ids for id, example in both.items()},
+        speaker_of=dict.fromkeys(both, 0),
+        device="cpu",
+        facts={},
+        documents={},
+    )
+
+
+def outcome(folder: Path, section: str, settings: dict[str, Any], learner: toys.Toy | None = None) -> dict[str, Any]:
+    """What a short run with these settings did, aspect by aspect."""
+    plan = {"steps": 12, "batch_clips": 4, "schedule": "constant", "validate_every": 4, "save_every": 4}
+    values = {"seed": 1, "plan": plan}
+    if section:
+        values[section] = {**values.get(section, {}), **settings}
+    else:
+        values |= settings
+    if section == "guards":
+        values["plan"] = {**plan, "steps": 60, "save_every": 10, "validate_every": 60}
+    recipe = Recipe.model_validate(values)
+    torch.manual_seed(1)
+    learner = learner or toys.Tokens(dropout=0.1)
+    run = Run(folder)
+    engine = toy_setup(recipe, learner).engine(run)
+    reports = list(engine.train())
+    return {
+        "length": len(reports),
+        "batches": list(learner.heard),
+        "rates": [seen.lr for report in reports for seen in report.seen],
+        "losses": [repr(seen.losses) for report in reports for seen in report.seen],
+        "validated": [report.step for report in reports if report.scores],
+        "saves": [report.step for report in reports if report.saves],
+        "checkpoints": engine.checkpoints.steps(),
+        "exhibits": [len(report.exhibits) for report in reports],
+        "events": [(e.step, e.guard, e.verdict.name) for report in reports for e in report.events],
+    }
+
+
+# field: the aspect it must change, what it starts from, what it becomes
+PLAN_CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "steps": ("length", {}, {"steps": 9}),
+    "batch_clips": ("batches", {}, {"batch_clips": 3}),
+    "batch_seconds": ("batches", {}, {"batch_seconds": 1.0}),
+    "accumulate": ("losses", {}, {"accumulate": 2}),
+    "schedule": ("rates", {}, {"schedule": "linear"}),
+    "warmup_steps": ("rates", {}, {"warmup_steps": 5}),
+    "final_rate": ("rates", {"schedule": "cosine"}, {"final_rate": 0.5}),
+    "decay": ("rates", {"schedule": "exponential"}, {"decay": 0.5}),
+    "precision": ("losses", {}, {"precision": "bf16"}),
+    "validate_every": ("validated", {}, {"validate_every": 3}),
+    "save_every": ("saves", {"validate_every": 12}, {"save_every": 3}),
+    "keep": ("checkpoints", {}, {"keep": 1}),
+    "demo_clips": ("exhibits", {}, {"demo_clips": 3}),
+}
+
+
+@pytest.mark.parametrize("name", PlanSettings.model_fields)
+def test_every_plan_setting_acts(name: str, tmp_path: Path) -> None:
+    assert name in PLAN_CASES, f"plan.{name} has no case here: add one that shows what it does"
+    aspect, base, change = PLAN_CASES[name]
+    before = outcome(tmp_path / "a", "plan", base)
+    assert outcome(tmp_path / "b", "plan", base) == before  # else anything would seem to act
+    assert outcome(tmp_path / "c", "plan", {**base, **change})[aspect] != before[aspect]
+
+
+def hurt(*, nan: range | tuple[int, ...] = (), spikes: tuple[int, ...] = ()) -> toys.Toy:
+    torch.manual_seed(1)
+    learner, count = toys.Tokens(), iter(range(10**6))
+
+    def meddle(update: Update, clock: Clock) -> Update:
+        turn = next(count)
+        factor = float("nan") if turn in nan else 200.0 if turn in spikes else 1.0
+        return Update(update.part, {n: replace(loss, sum=loss.sum * factor) for n, loss in update.losses.items()})
+
+    learner.meddle = meddle
+    return learner
+
+
+GUARD_CASES: dict[str, tuple[str, Callable[[], toys.Toy], dict[str, Any], dict[str, Any]]] = {
+    "finite_patience": ("events", lambda: hurt(nan=range(30, 34)), {}, {"finite_patience": 1}),
+    "spike_factor": ("events", lambda: hurt(spikes=(30,)), {}, {"spike_factor": 1e6}),
+    "spike_window": ("events", lambda: hurt(spikes=(25, 55)), {"spike_patience": 2}, {"spike_window": 20}),
+    "spike_patience": ("events", lambda: hurt(spikes=(30, 31)), {}, {"spike_patience": 2}),
+    "rewind_limit": ("events", lambda: hurt(nan=(30, 31)), {"finite_patience": 0}, {"rewind_limit": 1}),
+    "rewind_factor": ("rates", lambda: hurt(nan=(30,)), {"finite_patience": 0}, {"rewind_factor": 0.25}),
+}
+
+
+@pytest.mark.parametrize("name", GuardSettings.model_fields)
+def test_every_guard_setting_acts(name: str, tmp_path: Path) -> None:
+    assert name in GUARD_CASES, f"guards.{name} has no case here: add one that shows what it does"
+    aspect, learner, base, change = GUARD_CASES[name]
+    before = outcome(tmp_path / "a", "guards", base, learner())
+    assert outcome(tmp_path / "b", "guards", base, learner()) == before
+    assert outcome(tmp_path / "c", "guards", {**base, **change}, learner())[aspect] != before[aspect]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Four clips, ready to train on: short, two in the middle of which one is marked, long."""
+    root = tmp_path_factory.mktemp("data")
+    ws = Workspace.create(root / "ws", language="ibo")
+    clips = []
+    for id, seconds in {"short": 0.4, "good": 1.0, "marked": 1.0, "long": 3.0}.items():
+        time = np.arange(round(seconds * 16000)) / 16000
+        io.write(root / f"{id}.wav", Audio((0.3 * np.sin(2 * np.pi * 220 * time)).astype(np.float32), 16000))
+        clips.append(Clip(id=id, audio=f"s1/{id}.wav", seconds=seconds, rate=16000, text="ab a", language="ibo"))
+    Corpus.save(ws, clips, [Source(name="s1", root=str(root), layout="folder")], {clip.id: "train" for clip in clips})
+    finish(read_corpus(ws))
+    finish(prepare(ws, rate=16000, jobs=1))
+    mark = {"id": "marked", "check": "silent", "severity": "error", "value": 1.0, "message": "it is silent"}
+    write_jsonl(ws.audit / "audit.jsonl", [mark, {**mark, "id": "good", "severity": "warn"}])
+    return ws
+
+
+DATA_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "min_seconds": ({"min_seconds": 0.2}, ["short", "good", "long"]),
+    "max_seconds": ({"max_seconds": 2.0}, ["good"]),
+    "leave_out_errors": ({"leave_out_errors": False}, ["good", "marked", "long"]),
+}
+
+
+@pytest.mark.parametrize("name", DataSettings.model_fields)
+def test_every_data_setting_acts(name: str, workspace: Workspace) -> None:
+    assert name in DATA_CASES, f"data.{name} has no case here: add one that shows what it does"
+    change, expected = DATA_CASES[name]
+    assert set_up(workspace, recipe_for({}), device="cpu").train == ["good", "long"]
+    assert set_up(workspace, recipe_for(change), device="cpu").train == expected
+
+
+def recipe_for(data: dict[str, Any], **more: Any) -> Recipe:
+    return Recipe.model_validate({"model": {"size": "tiny"}, "data": data, **more})
+
+
+def test_what_is_left_out_is_named_with_its_reason(workspace: Workspace) -> None:
+    setup = set_up(workspace, recipe_for({"max_seconds": 2.0}), device="cpu")
+    left_out = setup.documents["left_out.json"]
+    assert left_out["marked"] == "audit: it is silent"
+    assert "0.4 s" in left_out["short"] and "data.min_seconds" in left_out["short"]
+    assert "3 of 4 clips left out" in setup.notes[0] and "short (" in setup.notes[0]
+    with pytest.raises(TrainError, match=r"no clip is left to train on; the first left out is short: 0\.4 s"):
+        set_up(workspace, recipe_for({"min_seconds": 5.0}), device="cpu")
+
+
+def test_every_setting_of_the_recipe_itself_acts(workspace: Workspace, tmp_path: Path) -> None:
+    def other_seed() -> None:
+        one, two = (outcome(tmp_path / str(seed), "", {"seed": seed}) for seed in (1, 2))
+        assert one["batches"] != two["batches"] and one["losses"] != two["losses"]
+        first, second = (set_up(workspace, recipe_for({}, seed=seed), device="cpu").learner for seed in (1, 2))
+        assert toys.differing(first.state_dict(), second.state_dict())
+        assert not toys.differing(
+            first.state_dict(), set_up(workspace, recipe_for({}, seed=1), device="cpu").learner.state_dict()
+        )
+
+    def other_family() -> None:
+        with pytest.raises(ConfigError, match="unknown family 'vitz'; did you mean 'vits'"):
+            set_up(workspace, recipe_for({}, family="vitz"), device="cpu")
+
+    def other_base() -> None:
+        with pytest.raises(TrainError, match="'/no/where' is not a folder"):
+            finish(prepare_run(workspace, recipe_for({}, base="/no/where")))
+
+    def other_model() -> None:
+        shapes = [
+            {name: tuple(t.shape) for name, t in set_up(workspace, recipe, device="cpu").learner.state_dict().items()}
+            for recipe in (recipe_for({}), recipe_for({}, model={"size": "tiny", "hidden_size": 24}))
+        ]
+        assert shapes[0] != shapes[1]
+        with pytest.raises(ConfigError, match="unknown key 'hiden_size'; did you mean 'hidden_size'"):
+            set_up(workspace, recipe_for({}, model={"hiden_size": 24}), device="cpu")
+
+    cases = {"seed": other_seed, "family": other_family, "base": other_base, "model": other_model}
+    sections = {"data", "plan", "guards"}  # field by field above
+    assert cases.keys() | sections == Recipe.model_fields.keys()
+    for case in cases.values():
+        case()
+
+
+def test_bf16_on_a_cpu_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(TrainError, match="bf16 is for GPUs"):
+        set_up(workspace, recipe_for({}, plan={"precision": "bf16"}), device="cpu")
