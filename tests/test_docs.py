@@ -84,7 +84,8 @@ def test_every_command_on_a_page_is_one_of_ours(page: Path):
 
 def test_the_commands_of_the_readme_run(tmp_path: Path):
     script = Path(sys.executable).with_name("olu")
-    environment = {**os.environ, "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
+    environment = {"OMP_NUM_THREADS": "1", **os.environ}
+    environment["PATH"] = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
     ran, skipped = [], set[str]()
     for command in _commands(ROOT / "README.md"):
         if why := next((start for start in NOT_RUN if command.startswith(start)), None):

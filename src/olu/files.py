@@ -24,6 +24,7 @@ def whole(path: Path) -> Iterator[Path]:
     """Yield a temporary name beside `path`; on success it is flushed to disk and renamed over `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    _remove(partial)  # a killed process may have had our number
     try:
         yield partial
         for file in [partial] if partial.is_file() else sorted(p for p in partial.rglob("*") if p.is_file()):
@@ -37,10 +38,14 @@ def whole(path: Path) -> Iterator[Path]:
             partial.replace(path)
         _flush(path.parent)
     finally:
-        if partial.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
-        else:
-            partial.unlink(missing_ok=True)
+        _remove(partial)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _flush(path: Path) -> None:

@@ -110,7 +110,7 @@ def test_ctrl_c_says_that_what_is_finished_is_kept(ws: Path):
 
 
 def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
-    here, ws, made = tmp_path / "s", tmp_path / "ws", tmp_path / "made"
+    here, ws = tmp_path / "s", tmp_path / "ws"
     said = {
         "sample": fine("sample", here, "-l", "sw", "--clips", "6", "--json").json(),
         "new": fine("new", ws, "-l", "sw", "--json").json(),
@@ -127,7 +127,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "families": fine("families", "--json").json(),
         "g2p": fine("g2p", "Habari", "-l", "sw", "--json").json(),
         "clean": fine("clean", ws, "--json").json(),
-        "make": fine("make", made, here, "-l", "sw", *TINY, "--json").json(),
+        "make": fine("make", ws, here, "-l", "sw", *TINY, "--json").json(),
     }
     assert set(said) == set(COMMANDS)
     assert said["import"]["added"] == said["audit"]["clips"] == said["read"]["clips"] == said["prepare"]["clips"] == 6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,15 @@ class Exported:
     facts: dict[str, Any]
     encoder: onnxruntime.InferenceSession
     decoder: onnxruntime.InferenceSession  # with what goes into its tanh as a second output
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Torch's threads wait for each other; on a busy machine that is many times slower."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def make(settings: dict[str, Any], speakers: int) -> VitsLearner:

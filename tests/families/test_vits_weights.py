@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,15 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Torch's threads wait for each other; on a busy machine that is many times slower."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def foreign(vocab_size: int = 40, **settings: Any) -> transformers.VitsModel:
     """A seeded model in which no weight is zero, loud enough to compare."""
     torch.manual_seed(11)
@@ -60,7 +70,7 @@ def foreign(vocab_size: int = 40, **settings: Any) -> transformers.VitsModel:
     with torch.no_grad():
         for value in model.parameters():
             value.add_(torch.randn_like(value) * 0.02)
-        wave = theirs(model, torch.arange(1, 30)[None] % vocab_size)
+        wave = theirs(model, torch.arange(1, 11)[None] % vocab_size)
         model.decoder.conv_post.weight.mul_(0.5 / wave.std())
     return model
 
@@ -117,7 +127,7 @@ def test_loads_whole_and_sounds_the_same(model: transformers.VitsModel, tmp_path
     assert shapes == {name: tuple(value.shape) for name, value in fold(model.state_dict()).items()}
     heard = []
     for speaker in range(speakers):
-        for ids in (torch.arange(1, 24)[None], torch.tensor([[0, 5, 0, 7, 0]]), torch.tensor([[3]])):
+        for ids in (torch.arange(1, 14)[None], torch.tensor([[0, 5, 0, 7, 0]]), torch.tensor([[3]])):
             expected = theirs(model, ids, speaker if speakers > 1 else None)
             found, durations = ours(gen, ids, speaker)
             assert expected.abs().max() > 0.05

@@ -14,6 +14,7 @@ from olu.errors import AudioError
 from olu.files import whole
 from olu.types import Audio
 
+OPUS_RATES = (8000, 12000, 16000, 24000, 48000)  # the only ones the format has
 SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3")
 
 
@@ -77,6 +78,8 @@ def write(path: Path, audio: Audio) -> None:
     check_format(path)
     kind = {".opus": ("OGG", "OPUS"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "MPEG_LAYER_III")}
     form, subtype = kind.get(path.suffix.lower(), (path.suffix[1:].upper(), "PCM_16"))
+    if subtype == "OPUS" and audio.rate not in OPUS_RATES:
+        audio = resample(audio, next(rate for rate in OPUS_RATES if rate >= min(audio.rate, OPUS_RATES[-1])))
     with whole(path) as partial:
         try:
             soundfile.write(str(partial), np.clip(audio.samples, -1.0, 1.0), audio.rate, format=form, subtype=subtype)

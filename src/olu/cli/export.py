@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import print_json, say
+from olu.cli.show import print_json, say, warn
 
 
 def register(app: typer.Typer) -> None:
@@ -25,6 +25,8 @@ def register(app: typer.Typer) -> None:
         from olu.stages.export import export as stage
 
         made = stage(source, to=to, run=run, step=step, out=out)
+        for note in made.notes:
+            warn(note)
         if as_json:
             print_json(asdict(made))
             return

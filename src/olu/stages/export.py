@@ -48,6 +48,7 @@ class ExportSummary:
     parameters: int
     language: str
     speakers: list[str]
+    notes: list[str]  # what loading a foreign checkpoint left open
 
 
 def export(
@@ -113,7 +114,7 @@ def _from_run(ws: Workspace, run: Run, step: int, checkpoint: Checkpoint, *, pat
         facts={"run": run.name, "step": step, "recipe": recipe.model_dump(mode="json"), **run.document("facts.json")},
     )
     voice = write_package(path, contents, graphs=lambda folder: family.export(learner, folder=folder))
-    return _summary(voice, path, run=run.name, step=step)
+    return _summary(voice, path, run=run.name, step=step, notes=[])
 
 
 def _foreign(source: Path, *, out: Path | None) -> ExportSummary:
@@ -122,7 +123,7 @@ def _foreign(source: Path, *, out: Path | None) -> ExportSummary:
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave)
     config = check(family.config, base.settings, where=str(source))
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=base.num_speakers)
-    base.load(learner)
+    notes = base.load(learner)
     language = _language_of(source)
     name = source.resolve().name
     contents = Contents(
@@ -138,7 +139,7 @@ def _foreign(source: Path, *, out: Path | None) -> ExportSummary:
     )
     path = out or Path(f"{name}.voice")
     voice = write_package(path, contents, graphs=lambda folder: family.export(learner, folder=folder))
-    return _summary(voice, path, run=str(source), step=0)
+    return _summary(voice, path, run=str(source), step=0, notes=notes)
 
 
 def _language_of(source: Path) -> Language:
@@ -152,7 +153,7 @@ def _language_of(source: Path) -> Language:
         return Language(code="und", name="undetermined", native="undetermined")
 
 
-def _summary(voice: Voice, path: Path, *, run: str, step: int) -> ExportSummary:
+def _summary(voice: Voice, path: Path, *, run: str, step: int, notes: list[str]) -> ExportSummary:
     return ExportSummary(
         voice=str(path),
         run=run,
@@ -161,4 +162,5 @@ def _summary(voice: Voice, path: Path, *, run: str, step: int) -> ExportSummary:
         parameters=voice.facts["parameters"],
         language=voice.language,
         speakers=voice.speakers,
+        notes=notes,
     )

@@ -12,6 +12,7 @@ from olu.text.vocabulary import BLANK
 from olu.types import Reading, Word
 
 UNSAYABLE = ("Cc", "Cf", "Cs", "Co", "Cn")  # control, format, surrogate, private use, unassigned
+UNHEARD = {"\u034f", *map(chr, range(0xFE00, 0xFE10))}  # marks that only choose how a character looks
 JOINERS = "'’ʼ-‐‑"  # inside a word these belong to it
 
 
@@ -93,7 +94,7 @@ def _sayable(text: str, dropped: Counter[str]) -> list[str]:
     for character in text:
         if character.isspace():
             kept.append(" ")
-        elif unicodedata.category(character) in UNSAYABLE or character == BLANK:
+        elif unicodedata.category(character) in UNSAYABLE or character in UNHEARD or character == BLANK:
             dropped[character] += 1
         else:
             kept.append(character)

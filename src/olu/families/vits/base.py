@@ -12,6 +12,7 @@ from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import LoadReport, load_plain, read_transformers
 from olu.train.family import Base
 
+JUDGE = "discriminator."  # as finetune-hf-vits stores it beside the generator
 EMBEDDING = "text_encoder.embed_tokens.weight"
 
 
@@ -21,7 +22,8 @@ def read_base(folder: Path) -> Base:
     def load(learner: nn.Module) -> list[str]:
         if not isinstance(learner, VitsLearner):
             raise TrainError("a VITS base can only start a VITS run")
-        weights = dict(foreign.weights)
+        judge = _under(foreign.weights, JUDGE)
+        weights = {name: value for name, value in foreign.weights.items() if not name.startswith(JUDGE)}
         rows = learner.gen.text_encoder.embed_tokens.num_embeddings
         if EMBEDDING in weights:
             weights[EMBEDDING] = grown(weights[EMBEDDING], rows)
@@ -32,7 +34,11 @@ def read_base(folder: Path) -> Base:
         )
         if lost := [name for name in report.missing if not name.startswith(may_be_fresh)]:
             raise TrainError(f"{folder} lacks {lost[0]} ({len(lost)} tensors in all): its weights are not whole")
-        return _sentences(report, new_rows=rows - len(foreign.symbols))
+        if judge and load_plain(learner.disc, judge) != LoadReport():
+            raise TrainError(
+                f"{folder} has a discriminator of another shape: remove its {JUDGE}* tensors to start afresh"
+            )
+        return _sentences(report, new_rows=rows - len(foreign.symbols), judged=bool(judge))
 
     return Base(
         settings=foreign.config.model_dump(mode="json"),
@@ -54,8 +60,12 @@ def grown(embedding: Tensor, rows: int) -> Tensor:
     return torch.cat([embedding, embedding.mean(0) + noise * embedding.std(0)])
 
 
-def _sentences(report: LoadReport, *, new_rows: int) -> list[str]:
-    said = ["the base has no discriminator: it starts fresh"]
+def _under(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+
+
+def _sentences(report: LoadReport, *, new_rows: int, judged: bool) -> list[str]:
+    said = [] if judged else ["the base has no discriminator: it starts fresh"]
     if report.missing:
         parts = sorted({name.split(".")[0] for name in report.missing})
         said.append(f"the base lacks {', '.join(parts)} ({len(report.missing)} tensors): started fresh")

@@ -80,7 +80,7 @@ class Foreign:
     weights: dict[str, Tensor] = field(repr=False)
 
 
-IGNORED = {  # fields of VitsConfig that change nothing here; anything else that is unknown is reported
+IGNORED = {  # fields of VitsConfig that change nothing here
     "layerdrop",  # the original has none, and it would skip layers in training
     "initializer_range",
     "vocab_size",
@@ -109,6 +109,11 @@ def read_transformers(folder: Path) -> Foreign:
     config = check(VitsConfig, {"size": "mms", **known}, where=f"{folder}/config.json")
     symbols = _symbols(_json(folder / "vocab.json"), size=int(raw.get("vocab_size", 38)), folder=folder)
     tokenizer = _json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
+    for key in ("is_uroman", "phonemize"):
+        if tokenizer.get(key):
+            raise TrainError(
+                f"{folder} reads text with {key}, which Olu does not do yet: use a base that reads letters"
+            )
     return Foreign(
         config=config,
         symbols=symbols,
