@@ -30,5 +30,6 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(asdict(made))
             return
-        say(f"{made.voice}: {made.parameters / 1e6:.1f} M parameters, {made.bytes / 2**20:.1f} MiB")
+        again = " (there already: nothing was done again)" if made.fresh else ""
+        say(f"{made.voice}: {made.parameters / 1e6:.1f} M parameters, {made.bytes / 2**20:.1f} MiB{again}")
         say(f'Next: olu speak "..." --voice {made.voice} -o out.wav')

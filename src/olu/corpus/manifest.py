@@ -108,5 +108,7 @@ class Corpus:
 
 
 def fingerprint(ws: Workspace) -> str:
-    paths = [ws.corpus / name for name in ("clips.jsonl", "splits.jsonl", "sources.json")]
+    paths = [
+        ws.corpus / name for name in ("clips.jsonl", "splits.jsonl")
+    ]  # not where the recordings lie: they may move
     return hash_value([hash_file(path) if path.exists() else "" for path in paths])

@@ -22,7 +22,6 @@ from olu.text.characters import CharacterFrontend
 from olu.text.frontend import from_state
 from olu.text.languages import Language, load
 from olu.text.vocabulary import SymbolVocabulary
-from olu.train.checkpoint import Checkpoint
 from olu.train.run import Run
 from olu.train.speaking import load_averaged
 
@@ -49,6 +48,7 @@ class ExportSummary:
     language: str
     speakers: list[str]
     notes: list[str]  # what loading a foreign checkpoint left open
+    fresh: bool = False  # nothing was done: this voice exists
 
 
 def export(
@@ -62,11 +62,16 @@ def export(
         return _foreign(source, out=out)
     ws = Workspace.open(source)
     chosen = Run.named(ws.runs, run) if run else _newest_finished(ws)
-    at, checkpoint = _checkpoint(chosen, step)
+    at = _step(chosen, step)
     name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
     path = out or ws.voices / f"{name}.voice"
-    summary = _from_run(ws, chosen, at, checkpoint, path=path, name=name)
-    STAGE.stamp(ws, {"run": chosen.name, "step": at}, asdict(summary))
+    options = {"run": chosen.name, "step": at, "name": name}
+    earlier = STAGE.done(ws, options) if out is None else None
+    if earlier and (path / "voice.json").exists():
+        return ExportSummary(**{**earlier, "voice": str(path), "fresh": True})
+    summary = _from_run(ws, chosen, at, path=path, name=name)
+    if out is None:
+        STAGE.stamp(ws, options, asdict(summary))
     return summary
 
 
@@ -79,26 +84,25 @@ def _newest_finished(ws: Workspace) -> Run:
     raise ExportError(f"{ws.root} has no run yet: train one with 'olu train {ws.root}'")
 
 
-def _checkpoint(run: Run, step: int | None) -> tuple[int, Checkpoint]:
-    checkpoints = run.checkpoints()
-    steps = checkpoints.steps()
+def _step(run: Run, step: int | None) -> int:
+    """The step asked for, or the best one."""
+    steps = run.checkpoints().steps()
     if not steps:
         raise ExportError(f"{run.name} has no checkpoint yet")
     if step is not None and step not in steps:
         raise ExportError(f"{run.name} has no step {step}; it has: {', '.join(map(str, steps))}")
     best = run.best
-    at = step if step is not None else int(best["step"]) if best and best["step"] in steps else steps[-1]
-    return at, checkpoints.load(at)
+    return step if step is not None else int(best["step"]) if best and best["step"] in steps else steps[-1]
 
 
-def _from_run(ws: Workspace, run: Run, step: int, checkpoint: Checkpoint, *, path: Path, name: str) -> ExportSummary:
+def _from_run(ws: Workspace, run: Run, step: int, *, path: Path, name: str) -> ExportSummary:
     recipe = run.recipe
     family = family_named(recipe.family)
     config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
     vocabulary = SymbolVocabulary.from_state(run.document("vocabulary.json"))
     speakers = run.document("speakers.json")
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
-    load_averaged(learner, checkpoint)
+    load_averaged(learner, run.checkpoints().load(step))
     corpus = Corpus.open(ws)
     valid = [clip.text for clip in corpus if corpus.split(clip) != "train"][:CHECK_SENTENCES]
     best = run.best

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from olu.errors import TrainError, WorkspaceError
 from olu.files import Workspace
-from olu.stages.export import STAGE as EXPORT
 from olu.stages.export import ExportSummary, export
 from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
-from olu.stages.train import Note, train
+from olu.stages.train import Note, UnfinishedRun, train
 from olu.text.languages import resolve
 from olu.types import Tick
 
@@ -47,30 +46,18 @@ def make(
     yield Note(f"imported {imported.added} clips ({imported.layout}), {len(imported.skipped)} skipped")
     try:
         trained = yield from train(ws, recipe=recipe, overrides=overrides, device=device)
-    except TrainError as stopped:
-        if "--resume" not in str(stopped):
+    except UnfinishedRun as unfinished:
+        if not unfinished.same_recipe:
             raise
         trained = yield from train(ws, resume=True, device=device)
     if trained.stopped:
         raise TrainError(f"{trained.run} stopped at step {trained.steps}: {trained.stopped}")
     if trained.fresh:
         yield Note(f"{trained.run} was trained with these settings on this corpus already")
-    voice = _exported(ws, trained.run)
-    if voice is None:
-        voice = export(ws.root)
-    else:
+    voice = export(ws.root)
+    if voice.fresh:
         yield Note(f"{voice.voice} holds it already: nothing new")
     return MakeSummary(workspace=str(ws.root), clips=imported.clips, run=trained.run, voice=voice)
-
-
-def _exported(ws: Workspace, run: str) -> ExportSummary | None:
-    """The workspace's own voice, where it was made from this run and is still there."""
-    stamp = ws.stamped("export")
-    path = ws.voices / f"{ws.name}.voice"
-    if stamp is None or stamp["options"]["run"] != run or EXPORT.state(ws) != "fresh":
-        return None
-    made = ExportSummary(**stamp["summary"])
-    return made if Path(made.voice) == path and (path / "voice.json").exists() else None
 
 
 def _workspace(root: Path, language: str) -> Workspace:

@@ -52,7 +52,7 @@ def prepare(ws: Workspace, *, rate: int, jobs: int | None = None) -> Work[Prepar
     for other in ws.features.glob("wave-*"):
         if other != folder:
             shutil.rmtree(other)  # one rate at a time: the cache can always be made again
-    summary = PrepareSummary(clips=len(corpus) - len(problems), rate=rate, folder=str(folder), problems=problems)
+    summary = PrepareSummary(clips=len(corpus) - len(problems), rate=rate, folder=feature.key, problems=problems)
     STAGE.stamp(ws, options, asdict(summary))
     return summary
 

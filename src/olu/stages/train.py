@@ -32,6 +32,16 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
 STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)
 
 
+class UnfinishedRun(TrainError):
+    """A new run was asked for while another waits to be gone on with."""
+
+    def __init__(self, ws: Workspace, run: Run, setup: Setup) -> None:
+        super().__init__(
+            f"{run.name} is unfinished: go on with 'olu train {ws.root} --resume', or add --new for another"
+        )
+        self.same_recipe = run.document("facts.json")["recipe"] == setup.facts["recipe"]
+
+
 @dataclass(frozen=True)
 class Note:
     """A sentence for the person watching."""
@@ -92,9 +102,7 @@ def train(
         if (earlier := STAGE.done(ws, _options(setup))) and (ws.runs / earlier["run"] / "result.json").exists():
             return TrainSummary(**{**earlier, "fresh": True})
         if (unfinished := _unfinished(ws)) is not None:
-            raise TrainError(
-                f"{unfinished.name} is unfinished: go on with 'olu train {ws.root} --resume', or add --new for another"
-            )
+            raise UnfinishedRun(ws, unfinished, setup)
     run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
     return (yield from _go(ws, run, setup))
 
