@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from olu.train.engine import Engine, LivePart, Report, rate_factor
 from olu.train.family import Clock, Loss, Part, Update
@@ -148,6 +149,17 @@ def test_the_records_of_a_killed_run_with_rewinds_end_the_same(tmp_path: Path) -
         assert go(f"killed-{until}", until=None) == expected
 
 
+def test_what_came_after_a_checkpoint_is_forgotten_and_a_cut_line_too(tmp_path: Path) -> None:
+    tries = [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 3), (1, 4)]  # sent back from step 5 to step 2
+    lines = [json.dumps({"step": step, "rewinds": rewinds}) for rewinds, step in tries]
+    for (step, rewinds), left in {(3, 1): 6, (2, 0): 2, (2, 1): 5, (9, 1): 7}.items():
+        for name in ("metrics.jsonl", "events.jsonl"):
+            (tmp_path / name).write_text("\n".join(lines) + '\n{"step": 1, "rewi')
+        Run(tmp_path).rewind_records(step, rewinds=rewinds)
+        for name in ("metrics.jsonl", "events.jsonl"):
+            assert (tmp_path / name).read_text().splitlines() == lines[:left]
+
+
 # ---------------------------------------------------------------- what moves and what does not
 
 
@@ -216,6 +228,7 @@ def test_a_prefix_scales_the_rate_and_zero_freezes(tmp_path: Path) -> None:
     before = toys.weights(frozen)
     list(toys.engine(frozen, tmp_path / "frozen", steps=5).train())
     assert toys.differing(before, toys.weights(frozen)) == {"body.net.weight", "body.net.bias"}
+    assert not any(p.requires_grad for p in frozen.body["extra"].parameters())
 
 
 def test_wiring_names_what_no_loss_reaches_and_stops(tmp_path: Path) -> None:
@@ -656,7 +669,6 @@ def test_two_parts_of_one_learner_have_their_own_rates(tmp_path: Path) -> None:
     assert {seen.part: seen.lr for seen in report.seen} == {"disc": 1e-3, "gen": 3e-3}
 
 
-def test_the_engine_never_leaves_a_part_named_but_unknown(tmp_path: Path) -> None:
+def test_a_run_of_no_steps_is_saved_as_it_began(tmp_path: Path) -> None:
     engine = toys.engine(toys.made("tokens"), tmp_path, guards=[Wiring()], steps=0)
     assert list(engine.train()) == [] and engine.checkpoints.steps() == [0]
-    assert isinstance(engine.module, nn.Module)

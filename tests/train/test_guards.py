@@ -91,9 +91,18 @@ class TestSpike:
 
     @pytest.mark.parametrize("patience", [1, 2, 5])
     def test_many_in_one_window_send_back(self, patience: int) -> None:
-        got = self.run(Spike(patience=patience), [1.0] * MIN_HISTORY + [100.0] * (patience + 1))
+        got = self.run(Spike(patience=patience), [1.0] * MIN_HISTORY + [100.0, 1.0] * (patience + 1))
         last = Verdict.REWIND if patience == 1 else Verdict.SKIP  # the count begins again after a rewind
-        assert got[MIN_HISTORY:] == [Verdict.SKIP] * (patience - 1) + [Verdict.REWIND, last]
+        assert got[MIN_HISTORY::2] == [Verdict.SKIP] * (patience - 1) + [Verdict.REWIND, last]
+
+    def test_a_gradient_that_stays_high_has_a_new_level(self) -> None:
+        got = self.run(Spike(), [1.0] * 50 + [30.0, 25.0, 35.0] + [30.0] * 200)
+        assert got[50:53] == [Verdict.SKIP, Verdict.SKIP, Verdict.NOTE]
+        assert set(got[53:]) == {None}
+
+    def test_a_level_out_of_all_proportion_sends_back(self) -> None:
+        got = self.run(Spike(factor=20), [1.0] * 50 + [500.0] * 3)
+        assert got[50:] == [Verdict.SKIP, Verdict.SKIP, Verdict.REWIND]
 
     def test_spikes_further_apart_than_the_window_never_send_back(self) -> None:
         got = self.run(Spike(window=30, patience=2), ([1.0] * 30 + [100.0]) * 5)
@@ -106,7 +115,7 @@ class TestSpike:
 
     def test_a_spike_does_not_become_usual(self) -> None:
         guard = Spike(patience=1000)
-        self.run(guard, [1.0] * MIN_HISTORY + [1000.0] * 100)
+        self.run(guard, [1.0] * MIN_HISTORY + [100.0, 100.0, 1.0] * 30)
         assert max(guard.history["gen"]) == 1.0
 
     def test_a_gradient_that_is_not_a_number_is_not_its_matter(self) -> None:

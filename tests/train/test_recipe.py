@@ -242,7 +242,7 @@ GUARD_CASES: dict[str, tuple[str, Callable[[], toys.Toy], dict[str, Any], dict[s
     "finite_patience": ("events", lambda: hurt(nan=range(30, 34)), {}, {"finite_patience": 1}),
     "spike_factor": ("events", lambda: hurt(spikes=(30,)), {}, {"spike_factor": 1e6}),
     "spike_window": ("events", lambda: hurt(spikes=(25, 55)), {"spike_patience": 2}, {"spike_window": 20}),
-    "spike_patience": ("events", lambda: hurt(spikes=(30, 31)), {}, {"spike_patience": 2}),
+    "spike_patience": ("events", lambda: hurt(spikes=(30, 33)), {}, {"spike_patience": 2}),
     "rewind_limit": ("events", lambda: hurt(nan=(30, 31)), {"finite_patience": 0}, {"rewind_limit": 1}),
     "rewind_factor": ("rates", lambda: hurt(nan=(30,)), {"finite_patience": 0}, {"rewind_factor": 0.25}),
 }

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any, Protocol
 
 MIN_HISTORY = 20  # updates before a median means anything
+NEW_LEVEL = 3  # spikes directly after one another that are no spikes any more
 
 
 class Verdict(IntEnum):
@@ -100,32 +101,46 @@ class Finite:
 
 
 class Spike:
-    """A gradient far outside its own recent history is skipped; many of them send the run back."""
+    """A gradient far outside its own recent history is skipped.
+
+    One that stays there is a new level (a judge that begins to tell real from made does this) and is accepted; spikes
+    that come too often, or a level out of all proportion, send the run back.
+    """
 
     def __init__(self, *, factor: float = 20.0, window: int = 50, patience: int = 5) -> None:
         self.factor, self.window, self.patience = factor, window, patience
         self.history: dict[str, list[float]] = {}
-        self.spikes: dict[str, list[int]] = {}
+        self.spikes: dict[str, list[int]] = {}  # steps of single spikes
+        self.row: dict[str, list[float]] = {}  # the spikes that came directly after one another
 
     def watch(self, seen: Observation) -> Event | None:
         if not math.isfinite(seen.grad_norm):
             return None  # the Finite guard's matter
         past = self.history.setdefault(seen.part, [])
-        usual = median(past) if len(past) >= MIN_HISTORY else math.inf
-        if seen.grad_norm <= self.factor * max(usual, 1e-8):
+        usual = max(median(past), 1e-8) if len(past) >= MIN_HISTORY else math.inf
+        if seen.grad_norm <= self.factor * usual:
             self.history[seen.part] = [*past, seen.grad_norm][-self.window :]
+            self.row[seen.part] = []
             return None
+        row = self.row[seen.part] = [*self.row.get(seen.part, []), seen.grad_norm]
+        said = f"{seen.part}: gradient {seen.grad_norm:.3g}, usually {usual:.3g}"
+        if len(row) >= NEW_LEVEL and median(row) <= self.factor**2 * usual:
+            self.history[seen.part], self.row[seen.part] = row, []
+            return Event(seen.step, "spike", Verdict.NOTE, f"{said}: it stays there, so this is its new level")
+        if self._too_often(seen, row):
+            self.spikes[seen.part], self.row[seen.part] = [], []
+            return Event(seen.step, "spike", Verdict.REWIND, f"{said}; the update was not made", seen.clips)
+        return Event(seen.step, "spike", Verdict.SKIP, f"{said}; the update was not made", seen.clips)
+
+    def _too_often(self, seen: Observation, row: list[float]) -> bool:
         recent = [step for step in self.spikes.get(seen.part, []) if step > seen.step - self.window]
-        self.spikes[seen.part] = recent = [*recent, seen.step]
-        verdict = Verdict.SKIP if len(recent) < self.patience else Verdict.REWIND
-        message = f"{seen.part}: gradient {seen.grad_norm:.3g}, usually {usual:.3g}; the update was not made"
-        if verdict is Verdict.REWIND:
-            self.spikes[seen.part] = []
-        return Event(seen.step, "spike", verdict, message, seen.clips)
+        self.spikes[seen.part] = recent = [*recent, seen.step] if len(row) == 1 else recent
+        return len(recent) >= self.patience or len(row) >= NEW_LEVEL
 
     def state(self) -> dict[str, Any]:
-        return {"history": self.history, "spikes": self.spikes}
+        return {"history": self.history, "spikes": self.spikes, "row": self.row}
 
     def load(self, state: dict[str, Any]) -> None:
         self.history = {part: list(past) for part, past in state["history"].items()}
         self.spikes = {part: list(steps) for part, steps in state["spikes"].items()}
+        self.row = {part: list(norms) for part, norms in state["row"].items()}
