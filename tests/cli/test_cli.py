@@ -193,7 +193,9 @@ def test_make_does_everything_and_then_nothing_new(recordings: Path, tmp_path: P
 
 def test_make_goes_on_with_an_unfinished_run(ws: Path, recordings: Path):
     begin_training(ws, steps=2)
-    done = fine("make", ws, recordings, "--language", "sw", *TINY)
+    other = olu("make", ws, recordings, "--language", "sw", *TINY)
+    assert other.code == 2 and "vits-001 is unfinished" in other.err  # other settings are never taken for the same run
+    done = fine("make", ws, recordings, "--language", "sw", *TINY, "--set", "plan.save_every=1")
     assert "going on with vits-001" in done.err
     assert [path.name for path in (ws / "runs").iterdir()] == ["vits-001"]
 

@@ -315,7 +315,7 @@ def test_a_full_disk_at_export_and_speak(walked: Path, small_disk: Mount):
     there = Path(shutil.copytree(walked, disk / "ws"))
     before = contents(there)
     plug = fill(disk, leave_kib=40)
-    refused(olu("export", there), said="disk", quiet=False)
+    refused(olu("export", there, "--run", "vits-001"), said="disk", quiet=False)
     assert contents(there) == before
     plug.unlink()
     fill(disk)
@@ -334,7 +334,7 @@ def test_a_read_only_workspace(walked: Path, recordings: Path, small_disk: Mount
         ("import", there, more),
         ("import", there, more, "--copy"),
         ("audit", there, "--force"),
-        ("export", there),
+        ("export", there, "--run", "vits-001"),
         ("clean", there),
         ("new", disk / "other", "--language", "sw"),
         ("sample", disk / "other", "--language", "sw", "--clips", "1"),

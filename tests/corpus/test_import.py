@@ -378,9 +378,14 @@ def test_closed_early_writes_nothing(ws: Workspace, tmp_path: Path) -> None:
     assert STAGE.state(ws) == "missing"
 
 
-def test_stage_goes_stale_when_the_manifest_is_edited(ws: Workspace, tmp_path: Path) -> None:
+def test_stage_goes_stale_when_the_manifest_is_edited_but_not_when_recordings_move(
+    ws: Workspace, tmp_path: Path
+) -> None:
     bring(ws, lj(tmp_path / "in"))
     write_json(ws.corpus / "sources.json", [{"name": "s1", "root": "/elsewhere", "layout": "ljspeech"}])
+    assert STAGE.state(ws) == "fresh"
+    splits = ws.corpus / "splits.jsonl"
+    splits.write_text(splits.read_text(encoding="utf-8").replace("train", "test"), encoding="utf-8")
     assert STAGE.state(ws) == "stale"
 
 

@@ -142,9 +142,8 @@ def _go(ws: Workspace, run: Run, setup: Setup) -> Training:
             recorder.record(report, best=engine.best, metric=setup.family.score)
             yield report
             stopped = next((e.message for e in report.events if e.verdict is Verdict.STOP), None)
-    run.finish(steps=engine.step, stopped=stopped)
     summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped)
-    if stopped is None:
-        done = {"run": summary.run, "steps": summary.steps, "best": summary.best}
-        STAGE.stamp(ws, _options(setup), done)
+    if stopped is None:  # stamped first: a kill between the two leaves a run that --resume finishes at once
+        STAGE.stamp(ws, _options(setup), {"run": summary.run, "steps": summary.steps, "best": summary.best})
+    run.finish(steps=engine.step, stopped=stopped)
     return summary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -140,5 +141,12 @@ class Recorder:
 
 
 def _append(file: IO[str], row: dict[str, Any]) -> None:
-    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    file.write(json.dumps(_plain(row), ensure_ascii=False, allow_nan=False) + "\n")
     file.flush()
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no word for what is not a number: written as text, so that it is seen and every reader can read it."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

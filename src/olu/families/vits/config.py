@@ -133,8 +133,8 @@ class VitsConfig(Strict):
     adam_betas: tuple[float, float] = (0.8, 0.99)
     adam_epsilon: float = Field(1e-9, gt=0)
     weight_decay: float = Field(0.01, ge=0)
-    clip: float | None = Field(None, gt=0)  # gradient norm limit of each part; none: measured, not clipped
-    average: float | None = Field(0.999, gt=0, lt=1)  # decay of the averaged generator that is exported
+    clip: float = Field(0.0, ge=0)  # gradient norm limit of each part; 0: measured, not clipped
+    average: float = Field(0.999, ge=0, lt=1)  # decay of the averaged generator that is exported; 0: none
     weight_mel: float = Field(45.0, ge=0)
     weight_kl: float = Field(1.0, ge=0)
     weight_duration: float = Field(1.0, ge=0)

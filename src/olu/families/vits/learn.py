@@ -72,11 +72,11 @@ class VitsLearner(nn.Module):
             "betas": c.adam_betas,
             "eps": c.adam_epsilon,
             "weight_decay": c.weight_decay,
-            "clip": c.clip,
+            "clip": c.clip or None,
         }
         return {
             "disc": Part(self.disc, lr=c.discriminator_learning_rate, start=c.discriminator_start, **shared),
-            "gen": Part(self.gen, lr=c.learning_rate, ema=c.average, **shared),
+            "gen": Part(self.gen, lr=c.learning_rate, ema=c.average or None, **shared),
         }
 
     def collate(self, examples: Sequence[Example]) -> VitsBatch:
