@@ -116,7 +116,9 @@ class VitsLearner(nn.Module):
             "duration": Loss(heard.duration, "tokens", c.weight_duration),
         }
         if judged:
-            adversarial, features = _fool_loss(self.disc(torch.cat([heard.real_BS, heard.fake_BS])))
+            with torch.no_grad():  # the real side only sets the target: no graph, no backward
+                real = self.disc(heard.real_BS)
+            adversarial, features = _fool_loss(real, self.disc(heard.fake_BS))
             losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial)
             losses["features"] = Loss(features, "items", c.weight_features)
         yield Update("gen", losses)
@@ -214,11 +216,10 @@ def _judge_loss(verdicts: list[list[Tensor]]) -> Tensor:
     return total
 
 
-def _fool_loss(verdicts: list[list[Tensor]]) -> tuple[Tensor, Tensor]:
-    adversarial = features = verdicts[0][-1].new_zeros((), dtype=torch.float32)
-    for maps in verdicts:
-        adversarial = adversarial + _item_means((1 - maps[-1].chunk(2)[1].float()).square())
-        for layer in maps:
-            real, fake = layer.chunk(2)
-            features = features + 2 * _item_means((real.detach().float() - fake.float()).abs())
+def _fool_loss(real: list[list[Tensor]], fake: list[list[Tensor]]) -> tuple[Tensor, Tensor]:
+    adversarial = features = fake[0][-1].new_zeros((), dtype=torch.float32)
+    for real_maps, fake_maps in zip(real, fake, strict=True):
+        adversarial = adversarial + _item_means((1 - fake_maps[-1].float()).square())
+        for wanted, got in zip(real_maps, fake_maps, strict=True):
+            features = features + 2 * _item_means((wanted.float() - got.float()).abs())
     return adversarial, features
