@@ -155,7 +155,14 @@ def tones(count: int = 4, *, rate: int = 16000, frames: int = 40, hop: int = 256
 
 
 def engine_for(
-    fam: Family, learner: nn.Module, folder: Path, clips: Sequence[Example], *, spike: bool = False, **plan: Any
+    fam: Family,
+    learner: nn.Module,
+    folder: Path,
+    clips: Sequence[Example],
+    *,
+    spike: bool = False,
+    device: str = "cpu",
+    **plan: Any,
 ) -> Engine:
     settings = {"steps": 6, "batch_clips": 2, "schedule": "constant", "validate_every": 100, "save_every": 100}
     checked = PlanSettings(**{**settings, **plan})
@@ -179,6 +186,7 @@ def engine_for(
         guards=[Wiring(), Finite(), *([Spike()] if spike else [])],
         checkpoints=Checkpoints(folder, keep=3),
         seed=1,
+        device=device,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from olu.audio import io
@@ -223,7 +223,6 @@ WILD = st.text(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(WILD)
 @example("\x00" * 5 + "ka")
 @example("\ud800ka")

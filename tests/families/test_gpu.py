@@ -1,0 +1,54 @@
+"""The same family on a GPU. Run where there is one: pytest -m gpu."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from olu.families import FAMILIES, family
+from olu.train.engine import Engine, Report
+
+from .test_conformance import config_of, engine_for, made, tones
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
+    pytest.mark.parametrize("name", FAMILIES),
+]
+
+
+def engine_on(device: str, name: str, folder: Path, **plan: Any) -> Engine:
+    fam = family(name)
+    return engine_for(fam, made(fam, config_of(fam)), folder, tones(4), device=device, save_every=3, **plan)
+
+
+def losses(reports: list[Report]) -> list[float]:
+    return [value for report in reports for seen in report.seen for value in seen.losses.values()]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_trains_and_speaks(name: str, precision: str, tmp_path: Path) -> None:
+    engine = engine_on("cuda", name, tmp_path, precision=precision, steps=20, validate_every=20)
+    reports = list(engine.train())
+    assert engine.step == 20 and [event for report in reports for event in report.events] == []
+    assert all(torch.isfinite(p).all() for p in engine.module.parameters())
+    assert len(reports[-1].exhibits) == engine.plan.demo_clips
+    score = family(name).score
+    first, last = (
+        next(seen.losses[score] for seen in r.seen if score in seen.losses) for r in (reports[0], reports[-1])
+    )
+    assert last < first
+
+
+def test_resume_goes_on_as_it_would_have(name: str, tmp_path: Path) -> None:
+    whole = list(engine_on("cuda", name, tmp_path / "a", steps=8).train())
+    for report in engine_on("cuda", name, tmp_path / "b", steps=8).train():
+        if report.step == 6:
+            break
+    later = engine_on("cuda", name, tmp_path / "b", steps=8)
+    later.resume()
+    assert later.step == 6
+    assert losses(list(later.train())) == pytest.approx(losses(whole[6:]), rel=2e-2)
