@@ -58,7 +58,7 @@ Try next:
 
 def check_losses(ws: Path) -> list[str]:
     (run,) = (ws / "runs").iterdir()
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     said = []
     for name in ("mel", "kl"):
         values = [row["gen"]["losses"][name] for row in rows if "gen" in row]

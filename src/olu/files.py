@@ -152,7 +152,10 @@ class Workspace:
                 raise WorkspaceError(f"{path}: unknown key {key!r}; known: {', '.join(sorted(known))}")
         if not isinstance(facts.get("language"), str):
             raise WorkspaceError(f'{path} names no language: add a line such as language = "swa"')
-        return Workspace(root=root, language=facts["language"], name=str(facts.get("name", root.resolve().name)))
+        name = str(facts.get("name", root.resolve().name))
+        if not name.strip() or any(mark in name for mark in "/\\"):
+            raise WorkspaceError(f"{path}: name = {name!r} cannot be part of a file name: choose one without slashes")
+        return Workspace(root=root, language=facts["language"], name=name)
 
     @property
     def corpus(self) -> Path:

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from olu.audit import coverage
 from olu.audit.check import Finding, Heard
 from olu.audit.checks import CHECKS
 from olu.audit.sound import Facts
 from olu.audit.thresholds import ORDER, Thresholds
+from olu.audit.verdict import longest, verdict, wanted
 from olu.config import check
 from olu.errors import ConfigError
 from olu.types import Clip
@@ -23,6 +27,13 @@ GOOD = Facts(
     pause=0.3,
     speech=0.9,
     pcm="good",
+    rate=16000,
+    speech_dbfs=-20.0,
+    noise_dbfs=-60.0,
+    offset=0.0,
+    hum_dbfs=-120.0,
+    bandwidth=8000.0,
+    prints=(),
 )
 TEXT = "Nnọọ, kedụ ka ị mere taa na ụlọ akwụkwọ ahụ? "  # 34 letters
 
@@ -80,6 +91,30 @@ def test_a_good_clip_has_no_mark():
         ("rate", {"text": "a" * 250}, "error"),
         ("rate", {"text": "abc"}, "error"),
         ("rate", {"text": "abc 1984"}, None),
+        ("level", {"speech_dbfs": -41.0}, "warn"),
+        ("level", {"speech_dbfs": -9.0}, "warn"),
+        ("level", {"speech_dbfs": -120.0, "speech": 0.0}, None),
+        ("noise", {"noise_dbfs": -30.0}, "warn"),
+        ("noise", {"noise_dbfs": -28.0}, "error"),
+        ("noise", {"noise_dbfs": None}, None),
+        ("offset", {"offset": -0.02}, "warn"),
+        ("hum", {"hum_dbfs": -45.0}, "warn"),
+        ("hum", {"hum_dbfs": None}, None),
+        ("bandwidth", {"bandwidth": 4000.0}, "error"),
+        ("bandwidth", {"bandwidth": 4000.0, "rate": 8000}, None),
+        ("bandwidth", {"bandwidth": 8000.0, "rate": 44100}, "info"),
+        ("digits", {"text": "abc 1984"}, "info"),
+        ("dots", {"text": "o bu ihe oma ka unu bia n'ulo anyi ugbu a obi uto"}, "warn"),
+        ("dots", {"text": "o bu ihe oma ka unu bia n'ulo anyi ugbu a obi ụto"}, None),
+        ("sound_note", {"text": "[music]"}, "error"),
+        ("sound_note", {"text": "(laughs)"}, "error"),
+        ("sound_note", {"text": "♪ la la la la la la ♪"}, "error"),
+        ("sound_note", {"text": "♪"}, "error"),
+        ("sound_note", {"text": "[sees the picture on page ten]"}, "warn"),
+        ("sound_note", {"text": "Kedu [music] ka ị mere"}, "warn"),
+        ("sound_note", {"text": "(o kwuru ihe a mgbe ọ bịara)"}, None),
+        ("frames", {"text": "a" * 155}, None),
+        ("frames", {"text": "a" * 157}, "error"),
     ],
 )
 def test_verdicts(name: str, facts: dict[str, Any], expected: str | None):
@@ -135,6 +170,100 @@ def test_copies_of_a_text_are_seen_through_case_spaces_and_encoding():
     assert {id: (f.mark.severity, f.mark.message) for id, f in found.items()} == {"b": ("warn", "the same text as a")}
 
 
+def test_foreign_letters_are_judged_against_the_corpus():
+    clips = [*crowd(), heard("all", text="привет всем"), heard("half", text="bịa приве"), heard("one", text=TEXT + "ж")]
+    found = {id: f.mark.severity for id, f in look("script", clips).items()}
+    assert found == {"all": "error", "half": "error", "one": "info"}
+    assert look("script", clips, script_error=0.9)["half"].mark.severity == "warn"
+    mixed = [heard("a", text="привет всем"), heard("b", text="hello all")]
+    assert not look("script", mixed)  # a corpus of two scripts has no foreign one
+
+
+WORDS = (
+    "bịa",
+    "anyị",
+    "ka ọ bụrụ",
+    "ihe ọma",
+    "n'ụlọ akwụkwọ",
+    "nke",
+    "ụmụ nwoke",
+    "na nwanyị",
+    "ebe ahụ",
+    "taa",
+    "mmiri",
+)
+
+
+def sentences(count: int = 80) -> list[Heard]:
+    random = np.random.default_rng(2)
+    return [heard(f"s{n}", text=" ".join(random.choice(WORDS, 9)), speaker="reader") for n in range(count)]
+
+
+def test_another_language_in_the_same_letters_is_found():
+    clips = [*sentences(), heard("english", text="the minister said that the road would be closed")]
+    found = {id: f.mark.severity for id, f in look("other_language", clips).items()}
+    assert found == {"english": "error"}
+    assert not look("other_language", clips[-30:])  # too few to know the language by
+
+
+def test_forms_are_judged_only_where_they_are_mixed():
+    apart = heard("apart", text=unicodedata.normalize("NFD", TEXT))
+    assert look("normal_form", [heard(), apart]).keys() == {"apart"}
+    assert not look("normal_form", [apart, heard("plain", text="bia ebe a")])
+
+
+def test_loudness_is_compared_with_the_same_speaker():
+    quiet = [heard(f"q{n}", speech_dbfs=-35.0, speaker="elder") for n in range(5)]
+    clips = [*(heard(f"c{n}") for n in range(5)), *quiet]
+    assert not look("level", clips)
+    assert look("level", [*clips, heard("far", speech_dbfs=-31.0)])["far"].mark.severity == "info"
+
+
+def prints(seed: int, *, wrong: int = 0) -> tuple[bytes, ...]:
+    bits = np.random.default_rng(seed).integers(0, 2, 1024).astype(np.uint8)
+    bits[np.random.default_rng(1000 + seed).permutation(1024)[:wrong]] ^= 1
+    return (np.packbits(bits).tobytes(),) * 2
+
+
+def test_near_copies_are_found_among_strangers_and_exact_ones_left_to_the_other_check():
+    clips = [heard(f"c{n}", prints=prints(n)) for n in range(300)]
+    clips += [heard("near", prints=prints(7, wrong=150), seconds=5.05)]
+    clips += [heard("longer", prints=prints(7, wrong=150), seconds=6.0), heard("same", prints=prints(9), pcm="c9")]
+    found = look("near_duplicate", clips)
+    assert found.keys() == {"near"}
+    assert "almost the same sound as c7" in found["near"].mark.message
+
+
+def list_of_rows(count: int = 60) -> list[Heard]:
+    """Texts of many lengths, each spoken at nearly one rate."""
+    random = np.random.default_rng(3)
+    letters = random.integers(15, 150, count)
+    rows = []
+    for place, number in enumerate(letters):
+        seconds = 0.2 + float(number) / 12 * float(np.exp(random.normal(0, 0.1)))
+        rows.append(heard(f"r{place}", text="a" * int(number), seconds=seconds))
+    return rows
+
+
+def shift(rows: list[Heard], first: int, size: int) -> list[Heard]:
+    texts = [one.clip.text for one in rows]
+    texts[first : first + size] = [*texts[first + 1 : first + size], texts[first]]
+    return [replace(one, clip=replace(one.clip, text=text)) for one, text in zip(rows, texts, strict=True)]
+
+
+def test_a_shifted_block_is_one_finding_with_its_size():
+    rows = list_of_rows()
+    assert not look("shifted", rows)
+    found = look("shifted", shift(rows, 20, 20))
+    places = sorted(int(id[1:]) for id in found)
+    assert 18 <= places[0] <= 22 and 37 <= places[-1] <= 41
+    assert places == list(range(places[0], places[-1] + 1))
+    first = found[f"r{places[0]}"].mark
+    assert first.message.startswith(f"a block of {len(places)} clips from here on fits the text of the previous clip")
+    assert sum("from here on" in f.mark.message for f in found.values()) == 1
+    assert {f.mark.severity for f in found.values()} == {"error"}
+
+
 def odd_ones() -> list[Heard]:
     """Clips at which every threshold, moved, gives another verdict."""
     return [
@@ -158,6 +287,31 @@ def odd_ones() -> list[Heard]:
         heard("again", text=TEXT),
         heard("racing", text="a" * 300, speaker="other"),
         heard("crawling", text="abc"),
+        heard("quiet", speech_dbfs=-41.0),
+        heard("loud", speech_dbfs=-9.0),
+        heard("softer", speech_dbfs=-31.0),
+        heard("noisy", noise_dbfs=-32.0),
+        heard("noisier", noise_dbfs=-28.0),
+        heard("skewed", offset=0.02),
+        heard("humming", hum_dbfs=-45.0),
+        heard("dull", bandwidth=4000.0),
+        heard("dull word", bandwidth=4000.0, seconds=0.45),
+        heard("phone", bandwidth=6000.0, rate=44100),
+        heard("near", prints=prints(1)),
+        heard("nearer", prints=prints(1, wrong=150), seconds=5.04),
+        heard("russian", text="привет всем вам"),
+        heard("mixed", text="bịa ebe a ж рж"),
+        *sentences(),
+        heard("english", text="the minister said that the road would be closed"),
+        heard("partly", text="bịa anyị the minister said ka ọ bụrụ"),
+        heard("numbers", text="afọ 1984 na 85"),
+        heard("undotted", text="o bu ihe oma ka unu bia n'ulo anyi ugbu a obi uto"),
+        heard("note", text="(ọchị nta)"),
+        heard("crowded", text="ab " * 55, speaker="other"),
+        *(
+            replace(one, clip=replace(one.clip, language="yor", speaker="list"))
+            for one in shift(list_of_rows(), 20, 10)
+        ),
     ]
 
 
@@ -184,21 +338,56 @@ MOVED = {
     "length_differs": 0.05,
     "letters_least": 0,
     "text_copies": 2,
+    "level_warn_under": -45.0,
+    "level_warn_over": -5.0,
+    "level_spread": 15.0,
+    "offset_warn": 0.03,
+    "hum_warn": -40.0,
+    "snr_warn": 10.0,
+    "snr_error": 5.0,
+    "bandwidth_share": 0.4,
+    "bandwidth_rate": 24000,
+    "bandwidth_least_seconds": 0.1,
+    "near_differs": 0.1,
+    "near_length": 0.001,
+    "shifted_least": 30,
+    "shifted_gain": 500.0,
+    "script_main": 1.0,
+    "script_warn": 0.4,
+    "script_error": 1.0,
+    "language_warn_iqr": 0.2,
+    "language_error_iqr": 100.0,
+    "language_least_letters": 60,
+    "language_least_clips": 500,
+    "digits_info": 10,
+    "dots_least_vowels": 40,
+    "note_words": 1,
+    "frames_per_second": 100.0,
+    "coverage_few": 3,
+    "enough_tune": 1.0,
+    "enough_scratch": 20.0,
+    "enough_good": 70.0,
 }
 
 
 @pytest.mark.parametrize("field", list(Thresholds.model_fields))
 def test_every_threshold_changes_a_verdict(field: str):
-    def verdicts(limits: Thresholds) -> list[tuple[str, str, str]]:
-        return [(f.id, f.mark.check, f.mark.severity) for c in CHECKS for f in c.look(odd_ones(), limits)]
+    def verdicts(limits: Thresholds) -> list[tuple[str, ...]]:
+        marks = [(f.id, f.mark.check, f.mark.severity) for c in CHECKS for f in c.look(odd_ones(), limits)]
+        rare = coverage.rare({"a": 500, "b": 5}, few=limits.coverage_few, scripts={"LATIN"})
+        said = [verdict(minutes * 60, speakers=1, limits=limits) for minutes in (5, 30, 100, 300)]
+        return [*marks, tuple(rare), tuple(said)]
 
     assert verdicts(Thresholds()) != verdicts(Thresholds(**{field: MOVED[field]}))
+
+
+CROSSED = {"speech_error": 0.9, "level_warn_under": -5.0}
 
 
 @pytest.mark.parametrize(("low", "high"), ORDER)
 def test_crossed_thresholds_are_refused(low: str, high: str):
     with pytest.raises(ConfigError, match=f"{low} must not be above {high}"):
-        check(Thresholds, {low: getattr(Thresholds(), high) * 1.01 if high != "speech_warn" else 0.9}, where="test")
+        check(Thresholds, {low: CROSSED.get(low, getattr(Thresholds(), high) * 1.01)}, where="test")
 
 
 def test_checks_have_names_of_their_own_and_words_for_people():
@@ -206,3 +395,31 @@ def test_checks_have_names_of_their_own_and_words_for_people():
     for one in CHECKS:
         assert one.title and one.reason.endswith(".") and one.fix.endswith(".")
         assert one.rule(Thresholds()).endswith(".")
+
+
+def test_letters_are_counted_with_their_marks_and_the_rare_ones_are_named():
+    counts = coverage.count(["Ọ́ ọ a-1", unicodedata.normalize("NFD", "ọ́ ж")])
+    assert counts == {"ọ́": 2, "a": 1, "ж": 1, "ọ": 1}
+    assert coverage.rare(counts, few=2, scripts={"LATIN"}) == ["a", "ọ"]
+    assert "a (1), ọ (1)" in wanted(["a", "ọ"], counts, few=2)
+    assert "at least 2 times" in wanted([], counts, few=2)
+    assert "no usable text" in wanted([], {}, few=2)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [
+        (5, "too little"),
+        (30, "too little to train one from scratch"),
+        (90, "would be safer"),
+        (500, "more still helps"),
+    ],
+)
+def test_the_verdict_says_for_what_it_is_enough_and_that_it_is_a_rule_of_thumb(minutes: float, words: str):
+    said = verdict(minutes * 60, speakers=1, limits=Thresholds())
+    assert said.startswith(f"{minutes} minutes of usable speech") and words in said and "rules of thumb" in said
+
+
+def test_a_long_clip_is_named_with_what_it_costs():
+    assert "4.0 times" in longest(20.0, "x", middle=5.0)
+    assert "even" in longest(9.0, "x", middle=5.0)

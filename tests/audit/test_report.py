@@ -3,6 +3,8 @@ from __future__ import annotations
 import base64
 import io as memory
 import re
+import struct
+import zlib
 from collections.abc import Callable
 from html.parser import HTMLParser
 
@@ -12,6 +14,7 @@ import soundfile
 
 import olu.audit.report
 from olu.audit.chart import histogram, nice
+from olu.audit.picture import HEIGHT, WIDTH
 from olu.files import Workspace
 from olu.stages.audit import audit
 from olu.types import finish
@@ -27,7 +30,7 @@ def page(make: Make) -> str:
     ws = make(
         {
             "evil": (np.concatenate([silence(1), speech(2)]), EVIL),
-            "long": (speech(22, seed=1), "Ogologo " * 12),
+            "long": (speech(22, seed=1), "Ogologọ " * 12),
             "junk": (b"junk", "Nke a mebiri emebi"),
         },
         name="<b>bold</b>".replace("/", ""),
@@ -43,7 +46,7 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.links += [value or "" for key, value in attrs if key in ("src", "href", "srcset", "action", "poster")]
-        if tag != "meta":
+        if tag not in ("meta", "img"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -58,7 +61,7 @@ def test_the_page_is_whole_and_loads_nothing(page: str):
     tags.feed(page)
     assert tags.open == []
     assert tags.links
-    assert all(link.startswith(("data:audio/ogg;base64,", "#")) for link in tags.links)
+    assert all(link.startswith(("data:audio/ogg;base64,", "data:image/png;base64,", "#")) for link in tags.links)
     assert not re.search(r"https?://|@import|url\(", page)
 
 
@@ -69,11 +72,28 @@ def test_what_people_wrote_is_escaped(page: str):
 
 
 def test_players_hold_short_sound_and_unreadable_clips_have_none(page: str):
-    sounds = [base64.b64decode(found) for found in re.findall(r"base64,([^\"]+)", page)]
+    sounds = [base64.b64decode(found) for found in re.findall(r"audio/ogg;base64,([^\"]+)", page)]
     seconds = [soundfile.info(memory.BytesIO(sound)).duration for sound in sounds]
     assert sorted(seconds) == pytest.approx([3.0, 15.0], abs=0.1)
     assert "The first 15 of 22.0 s." in page
     assert page.count("This clip cannot be played.") == 1
+
+
+def test_every_player_has_its_spectrogram_as_a_whole_png(page: str):
+    pictures = [base64.b64decode(found) for found in re.findall(r"image/png;base64,([^\"]+)", page)]
+    assert len(pictures) == page.count("<audio") == 2
+    for picture in pictures:
+        assert picture.startswith(b"\x89PNG\r\n\x1a\n") and picture.endswith(b"IEND\xaeB`\x82")
+        start = picture.index(b"IDAT")
+        (size,) = struct.unpack(">I", picture[start - 4 : start])
+        rows = zlib.decompress(picture[start + 4 : start + 4 + size])
+        assert len(rows) == HEIGHT * (WIDTH + 1)
+        assert len(set(rows)) > 5
+
+
+def test_the_page_says_for_what_it_is_enough_and_counts_the_letters(page: str):
+    assert "rules of thumb" in page
+    assert '<span class="letter warn"><b><bdi>ọ</bdi></b> 12</span>' in page
 
 
 def test_a_full_page_embeds_no_more(make: Make, monkeypatch: pytest.MonkeyPatch):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from olu.audio import io
 from olu.audit.sound import measure
 from olu.types import Audio
 
@@ -66,3 +67,48 @@ def test_level_and_hash():
 def test_tiny_clips_are_measured_too(count: int):
     found = measure(Audio(np.full(count, 0.1, dtype=np.float32), RATE))
     assert 0.0 <= found.speech <= 1.0
+
+
+def test_noise_is_measured_between_the_words_and_not_in_digital_silence():
+    sound = speech(3, lead=0.6, tail=0.6)
+    noise = np.random.default_rng(1).normal(0, 0.01, len(sound)).astype(np.float32)
+    found = measure(Audio(sound + noise, RATE))
+    assert found.noise_dbfs == pytest.approx(-40.0, abs=0.7)
+    assert found.snr == pytest.approx(20.0, abs=3.0)
+    gated = np.concatenate([silence(0.6), speech(2, lead=0, tail=0), silence(0.6)])
+    assert measure(Audio(gated, RATE)).snr is None
+
+
+@pytest.mark.parametrize(("line", "seconds"), [(50, 3), (60, 3), (50, 1.2)])
+def test_hum_is_told_from_speech(line: float, seconds: float):
+    sound = speech(seconds)
+    assert (measure(Audio(sound, RATE)).hum_dbfs or 0) < -60
+    hum = np.float32(0.02) * np.sin(2 * np.pi * line * np.arange(len(sound)) / RATE).astype(np.float32)
+    assert measure(Audio(sound + hum, RATE)).hum_dbfs == pytest.approx(-37.0, abs=1.5)
+    assert measure(Audio(sound[:100], RATE)).hum_dbfs is None
+
+
+@pytest.mark.parametrize("rate", [16000, 44100])
+def test_bandwidth_is_that_of_the_sound_not_of_the_file(rate: int):
+    whole = io.resample(Audio(speech(3), RATE), rate)
+    assert measure(whole).bandwidth == pytest.approx(8000, abs=300)
+    narrow = io.resample(io.resample(whole, 8000), rate)
+    assert measure(narrow).bandwidth == pytest.approx(4000, abs=300)
+    assert measure(io.resample(whole, 8000)).bandwidth == 4000
+
+
+def test_an_offset_is_measured():
+    assert measure(Audio(speech(2) + np.float32(0.03), RATE)).offset == pytest.approx(0.03, abs=0.002)
+
+
+def test_prints_of_a_copy_agree_and_of_strangers_do_not():
+    sound = speech(3)
+    noise = np.random.default_rng(9).normal(0, 0.002, len(sound)).astype(np.float32)
+
+    def differ(other: Samples) -> float:
+        pairs = zip(measure(Audio(sound, RATE)).prints, measure(Audio(other, RATE)).prints, strict=True)
+        return min(sum((a ^ b).bit_count() for a, b in zip(one, two, strict=True)) / 1024 for one, two in pairs)
+
+    assert differ(sound * np.float32(0.5) + noise) < 0.2
+    assert differ(speech(3, seed=1)) > 0.4
+    assert measure(Audio(silence(2), RATE)).prints == ()

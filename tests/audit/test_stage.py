@@ -12,7 +12,7 @@ import soundfile
 import olu.audit.hear
 from olu.audit.thresholds import Thresholds
 from olu.corpus.manifest import Corpus
-from olu.errors import WorkspaceError
+from olu.errors import ConfigError, WorkspaceError
 from olu.files import Workspace, read_jsonl
 from olu.stages.audit import STAGE, audit
 from olu.types import Tick, finish
@@ -58,7 +58,7 @@ def test_made_faults_are_each_found_and_good_clips_are_not(make: Make):
     assert marks == {
         "good": set(),
         "tiny": {("duration", "error")},
-        "loud": {("clipping", "error")},
+        "loud": {("clipping", "error"), ("level", "warn")},
         "mute": {("silence", "error")},
         "gap": {("silence", "error")},
         "edge": {("edges", "warn")},
@@ -108,6 +108,21 @@ def test_a_changed_text_makes_the_audit_stale(make: Make):
     path = ws.corpus / "clips.jsonl"
     path.write_text(path.read_text(encoding="utf-8").replace("okwu", "..."), encoding="utf-8")
     assert STAGE.state(ws) == "stale"
+
+
+def test_thresholds_in_the_workspace_act_and_make_the_audit_stale(make: Make):
+    ws = make({"a": (np.concatenate([silence(1), speech(2)]), "Otu okwu ọma")})
+    assert finish(audit(ws)).counts["edges"]["warn"] == 1
+    own = ws.root / "thresholds.toml"
+    own.write_text("edge_warn = 2.0\n")
+    assert STAGE.state(ws) == "stale"
+    assert finish(audit(ws)).counts["edges"]["warn"] == 0
+    assert STAGE.state(ws) == "fresh"
+    own.unlink()
+    assert STAGE.state(ws) == "stale"
+    own.write_text("edge_wrn = 2.0\n")
+    with pytest.raises(ConfigError, match="unknown key 'edge_wrn'; did you mean 'edge_warn'"):
+        finish(audit(ws))
 
 
 def test_marks_come_in_the_order_of_the_corpus(make: Make):

@@ -309,13 +309,15 @@ def test_language_aliases_become_iso_639_3(given: str, code: str, tmp_path: Path
 
 
 def test_clean_frees_features_and_leftovers_only(voiced: Path):
-    leftover = voiced / "runs" / ".vits-009.1.partial"
+    leftover = voiced / "runs" / ".vits-009.99999999.partial"  # a number no process has
+    alive = voiced / "runs" / f".vits-010.{os.getpid()}.partial"
+    alive.write_text("another command is writing this", encoding="utf-8")
     leftover.mkdir()
     (leftover / "recipe.toml").write_text("x", encoding="utf-8")
     before = times(voiced)
     removed = fine("clean", voiced, "--json").json()
     assert removed["bytes"] > 0
-    kept = {n: t for n, t in before.items() if not n.startswith("features") and ".partial" not in n}
+    kept = {n: t for n, t in before.items() if not n.startswith("features") and "99999999" not in n}
     kept.pop(str(Path("stamps", "prepare.json")))
     assert times(voiced) == kept
     assert next_command(voiced).startswith("olu speak")

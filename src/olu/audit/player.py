@@ -1,13 +1,15 @@
-"""A clip as a small data: URI that a page can play without any file beside it."""
+"""A clip as small data: URIs that a page can play and show without any file beside it."""
 
 from __future__ import annotations
 
 import base64
 import io as memory
+from dataclasses import dataclass
 
 import soundfile
 
 from olu.audio import io
+from olu.audit.picture import spectrogram
 from olu.corpus.manifest import Corpus
 from olu.errors import AudioError, CorpusError
 from olu.types import Clip
@@ -17,7 +19,17 @@ LONGEST_SECONDS = 15.0
 COMPRESSION = 0.7  # about 37 kbit/s: speech stays clear
 
 
-def data_uri(corpus: Corpus, clip: Clip) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    sound: str  # a data: URI
+    picture: str
+
+    @property
+    def size(self) -> int:
+        return len(self.sound) + len(self.picture)
+
+
+def exhibit(corpus: Corpus, clip: Clip) -> Exhibit | None:
     """The first seconds of a clip as Ogg Vorbis (Opus packs ten times slower), or None when it cannot be heard."""
     seconds = min(clip.seconds, LONGEST_SECONDS)
     packed = memory.BytesIO()
@@ -27,4 +39,5 @@ def data_uri(corpus: Corpus, clip: Clip) -> str | None:
         soundfile.write(packed, samples, RATE, format="OGG", subtype="VORBIS", compression_level=COMPRESSION)
     except (AudioError, CorpusError, soundfile.SoundFileError):
         return None
-    return "data:audio/ogg;base64," + base64.b64encode(packed.getvalue()).decode("ascii")
+    sound = "data:audio/ogg;base64," + base64.b64encode(packed.getvalue()).decode("ascii")
+    return Exhibit(sound, spectrogram(audio))

@@ -9,7 +9,8 @@ from olu.audit.chart import histogram
 from olu.audit.check import SEVERITIES, Check, Finding, Heard
 from olu.audit.checks import CHECKS
 from olu.audit.checks.rate import letters_per_second
-from olu.audit.player import LONGEST_SECONDS
+from olu.audit.picture import HEIGHT, WIDTH
+from olu.audit.player import LONGEST_SECONDS, Exhibit
 from olu.audit.style import SCRIPT, STYLE
 from olu.audit.summary import AuditSummary
 from olu.audit.thresholds import Thresholds
@@ -20,7 +21,7 @@ PAGE_BYTES = 8_000_000
 WORDS = {"error": "left out", "warn": "worth a look", "info": "noted"}
 
 # The page itself forbids loading anything, so a transcript that slipped through could not either.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; media-src data:"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; media-src data:; img-src data:"
 
 
 def render(
@@ -30,9 +31,9 @@ def render(
     findings: Mapping[str, Sequence[Finding]],
     summary: AuditSummary,
     thresholds: Thresholds,
-    play: Callable[[Clip], str | None],
+    play: Callable[[Clip], Exhibit | None],
 ) -> str:
-    """`findings` are those of each check, worst first; `play` gives a clip as a data: URI."""
+    """`findings` are those of each check, worst first; `play` gives a clip to hear and see."""
     clips = {one.clip.id: one for one in heard}
     sounds = _sounds(clips, findings, play)
     found = [check for check in CHECKS if findings[check.name]]
@@ -48,6 +49,7 @@ def render(
         '<p class="soft">An error leaves a clip out of training; a warning is worth a look.</p>'
         f"{_table(findings, thresholds)}"
         f"<h2>The corpus in two pictures</h2>{_charts(heard, thresholds)}"
+        f"<h2>Letters</h2>{_letters(summary, thresholds)}"
         f"{listen}</main><script>{SCRIPT}</script></body></html>\n"
     )
 
@@ -80,7 +82,9 @@ def _head(summary: AuditSummary, heard: Sequence[Heard], findings: Mapping[str, 
     shown = "".join(f'<div class="card"><b>{escape(value)}</b><span>{label}</span></div>' for value, label in cards)
     return (
         f'<p class="soft">What Olu found in the recordings. Language: {escape(languages)}</p>'
-        f'<p class="lead">{escape(verdict)}</p><p class="soft">Nothing was deleted or changed.</p>'
+        f'<p class="lead">{escape(verdict)}</p><p class="lead">{escape(summary.verdict)}</p>'
+        f"<p>{escape(summary.wanted)}</p><p>{escape(summary.memory)}</p>"
+        '<p class="soft">Nothing was deleted or changed.</p>'
         f'<div class="cards">{shown}</div>'
     )
 
@@ -126,11 +130,25 @@ def _charts(heard: Sequence[Heard], t: Thresholds) -> str:
     )
 
 
+def _letters(summary: AuditSummary, t: Thresholds) -> str:
+    """Every letter and its count; those that occur too rarely stand out."""
+    rare = set(summary.rare)
+    cells = "".join(
+        f'<span class="letter{" warn" if unit in rare else ""}"><b><bdi>{escape(unit)}</bdi></b> {count:,}</span>'
+        for unit, count in summary.letters.items()
+    )
+    return (
+        f'<p class="soft">How often each of the {len(summary.letters):,} letters occurs in the usable clips; '
+        f"marked: fewer than {t.coverage_few} times.</p>"
+        f'<div class="letters">{cells or "No usable text."}</div>'
+    )
+
+
 def _section(
     check: Check,
     found: Sequence[Finding],
     clips: Mapping[str, Heard],
-    sounds: Mapping[tuple[str, str], str],
+    sounds: Mapping[tuple[str, str], Exhibit],
     thresholds: Thresholds,
 ) -> str:
     tags = "".join(
@@ -149,14 +167,17 @@ def _section(
     )
 
 
-def _item(finding: Finding, heard: Heard, sound: str | None) -> str:
+def _item(finding: Finding, heard: Heard, shown: Exhibit | None) -> str:
     clip, mark = heard.clip, finding.mark
     if heard.facts is None:
         player = "This clip cannot be played."
-    elif sound is None:
+    elif shown is None:
         player = f"Not embedded to keep this page small: {escape(clip.audio)}"
     else:
-        player = f'<audio controls preload="metadata" src="{sound}"></audio>'
+        player = (
+            f'<img src="{shown.picture}" alt="Spectrogram" width="{WIDTH}" height="{HEIGHT}">'
+            f'<audio controls preload="metadata" src="{shown.sound}"></audio>'
+        )
         if clip.seconds > LONGEST_SECONDS:
             player += f"The first {LONGEST_SECONDS:g} of {clip.seconds:.1f} s."
     speaker = f" · {escape(clip.speaker)}" if clip.speaker != "default" else ""
@@ -171,11 +192,11 @@ def _item(finding: Finding, heard: Heard, sound: str | None) -> str:
 
 
 def _sounds(
-    clips: Mapping[str, Heard], findings: Mapping[str, Sequence[Finding]], play: Callable[[Clip], str | None]
-) -> dict[tuple[str, str], str]:
+    clips: Mapping[str, Heard], findings: Mapping[str, Sequence[Finding]], play: Callable[[Clip], Exhibit | None]
+) -> dict[tuple[str, str], Exhibit]:
     """Players by check and clip: the worst of every check first, until the page is full."""
-    sounds: dict[tuple[str, str], str] = {}
-    packed: dict[str, str | None] = {}
+    sounds: dict[tuple[str, str], Exhibit] = {}
+    packed: dict[str, Exhibit | None] = {}
     room = PAGE_BYTES * 9 // 10  # the rest is for the words around them
     for place in range(WORST_PER_CHECK):
         for name, found in findings.items():
@@ -185,9 +206,9 @@ def _sounds(
             if id not in packed:
                 packed[id] = play(clips[id].clip)
             sound = packed[id]
-            if sound is not None and len(sound) <= room:
+            if sound is not None and sound.size <= room:
                 sounds[name, id] = sound
-                room -= len(sound)
+                room -= sound.size
     return sounds
 
 

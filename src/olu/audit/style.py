@@ -47,6 +47,12 @@ ol.clips li { background: var(--card); border: 1px solid var(--line); border-rad
 .clip { font: .82rem ui-monospace, "SF Mono", Menlo, Consolas, monospace; color: var(--soft); overflow-wrap: anywhere; }
 .what { overflow-wrap: anywhere; } .said { color: var(--ink); overflow-wrap: anywhere; margin-top: .3rem;
   padding-left: .7rem; border-left: 3px solid var(--line); max-height: 7.8em; overflow-y: auto; white-space: pre-line; }
+.letters { display: flex; flex-wrap: wrap; gap: .35rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: .6rem; padding: .9rem 1rem; margin-top: .75rem; max-height: 22rem; overflow-y: auto; }
+.letter { border: 1px solid var(--line); border-radius: .35rem; padding: .05rem .45rem; font-size: .85rem;
+  font-variant-numeric: tabular-nums; } .letter.warn { border-color: var(--warn); } .letter b { font-size: 1rem; }
+.sound img { display: block; width: 100%; height: 4rem; border-radius: .35rem; margin-bottom: .35rem;
+  image-rendering: auto; }
 .sound { font-size: .82rem; color: var(--soft); } audio { width: 100%; height: 2.4rem; display: block; }
 @media (max-width: 44rem) { main { padding-top: 1.5rem; } h1 { font-size: 1.5rem; }
   ol.clips li { grid-template-columns: minmax(0, 1fr); }

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from olu.audit import coverage
 from olu.audit.check import SEVERITIES, Finding, Heard, order
+from olu.audit.letters import main_scripts
+from olu.audit.thresholds import Thresholds
+from olu.audit.verdict import longest, verdict, wanted
 
 WORST = 10
 
@@ -22,6 +27,11 @@ class AuditSummary:
     clips_with_errors: int
     seconds_left: float  # of the clips without an error
     worst: list[dict[str, Any]]  # rows as in audit.jsonl
+    letters: dict[str, int]  # how often each occurs in the clips without an error, the commonest first
+    rare: list[str]  # letters of the corpus' own script with few occurrences, the rarest first
+    verdict: str  # what the corpus is enough for
+    wanted: str  # what to record more of
+    memory: str  # what the longest clip means for training
 
     @property
     def marks(self) -> Path:
@@ -51,7 +61,9 @@ class AuditSummary:
         return AuditSummary(folder=folder, **row)
 
 
-def summarise(heard: Sequence[Heard], findings: Mapping[str, Sequence[Finding]], *, folder: Path) -> AuditSummary:
+def summarise(
+    heard: Sequence[Heard], findings: Mapping[str, Sequence[Finding]], *, limits: Thresholds, folder: Path
+) -> AuditSummary:
     """`findings` are those of each check, worst first."""
     broken = {f.id for found in findings.values() for f in found if f.mark.severity == "error"}
     counts: dict[str, dict[str, int]] = {
@@ -62,6 +74,15 @@ def summarise(heard: Sequence[Heard], findings: Mapping[str, Sequence[Finding]],
         ((order(f)[0], place, f) for found in findings.values() for place, f in enumerate(found)),
         key=lambda item: item[:2],  # the worst of each check before the second worst of any
     )
+    good = [one.clip for one in heard if one.clip.id not in broken]
+    letters = coverage.count(clip.text for clip in good)
+    scripts = main_scripts(((clip.language, clip.text) for clip in good), least=limits.script_main)
+    rare = coverage.rare(letters, few=limits.coverage_few, scripts=set(scripts.values()))
+    by_speaker: dict[str, float] = {}
+    for clip in good:
+        by_speaker[clip.speaker] = by_speaker.get(clip.speaker, 0.0) + clip.seconds
+    most = max(good, key=lambda clip: clip.seconds, default=None)
+    middle = statistics.median(clip.seconds for clip in good) if good else 0.0
     return AuditSummary(
         folder=folder,
         clips=len(heard),
@@ -69,8 +90,13 @@ def summarise(heard: Sequence[Heard], findings: Mapping[str, Sequence[Finding]],
         speakers=len({one.clip.speaker for one in heard}),
         counts=counts,
         clips_with_errors=len(broken),
-        seconds_left=round(sum(one.clip.seconds for one in heard if one.clip.id not in broken), 3),
+        seconds_left=round(sum(clip.seconds for clip in good), 3),
         worst=[row(f) for severity, _, f in ranked if SEVERITIES[severity] != "info"][:WORST],
+        letters=letters,
+        rare=rare,
+        verdict=verdict(max(by_speaker.values(), default=0.0), speakers=len(by_speaker), limits=limits),
+        wanted=wanted(rare, letters, few=limits.coverage_few),
+        memory=longest(most.seconds, most.id, middle=middle) if most else "No clip is usable.",
     )
 
 

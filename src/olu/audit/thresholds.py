@@ -19,6 +19,12 @@ ORDER = (
     ("speech_error", "speech_warn"),
     ("clipped_info", "clipped_warn"),
     ("clipped_warn", "clipped_error"),
+    ("level_warn_under", "level_warn_over"),
+    ("snr_error", "snr_warn"),
+    ("script_warn", "script_error"),
+    ("language_warn_iqr", "language_error_iqr"),
+    ("enough_tune", "enough_scratch"),
+    ("enough_scratch", "enough_good"),
 )
 
 
@@ -49,6 +55,39 @@ class Thresholds(Strict):
     length_differs: float = Field(default=0.01, gt=0)  # share of the length that the file's header gave at import
     letters_least: int = Field(default=1, ge=0)
     text_copies: int = Field(default=1, ge=1)  # clips of one speaker that may say the same
+
+    level_warn_under: float = Field(default=-40.0, le=0)  # dB of full scale; phone recordings reach down to -39
+    level_warn_over: float = Field(default=-10.0, le=0)
+    level_spread: float = Field(default=10.0, gt=0)  # dB from the speaker's middle
+    offset_warn: float = Field(default=0.01, ge=0, le=1)  # share of full scale
+    hum_warn: float = Field(default=-50.0, le=0)  # dB of full scale
+    snr_warn: float = Field(default=15.0)  # dB; usable phone recordings in a room reach down to 10.5
+    snr_error: float = Field(default=9.0)
+    bandwidth_share: float = Field(default=0.6, gt=0, le=1)  # of half the rate
+    bandwidth_rate: int = Field(default=16000, gt=0)  # Hz: no more is asked for
+    bandwidth_least_seconds: float = Field(default=0.3, ge=0)  # of speech
+
+    near_differs: float = Field(default=0.3, ge=0, le=1)  # share of the print; strangers differ in 0.4 or more
+    near_length: float = Field(default=0.02, gt=0, le=1)
+    shifted_least: int = Field(default=5, ge=2)  # clips
+    shifted_gain: float = Field(default=12.0, gt=0)  # log likelihood
+
+    script_main: float = Field(default=0.7, gt=0.5, le=1)  # share of a language's letters
+    script_warn: float = Field(default=0.2, ge=0, le=1)  # share of a text's letters
+    script_error: float = Field(default=0.5, ge=0, le=1)
+    language_warn_iqr: float = Field(default=2.5, ge=0)  # interquartile ranges below the lower quartile
+    language_error_iqr: float = Field(default=4.5, ge=0)
+    language_least_letters: int = Field(default=20, ge=1)
+    language_least_clips: int = Field(default=50, ge=4)
+    digits_info: int = Field(default=0, ge=0)
+    dots_least_vowels: int = Field(default=15, ge=1)
+    note_words: int = Field(default=3, ge=0)
+    frames_per_second: float = Field(default=62.5, gt=0)  # of a voice at 16 kHz with steps of 256 samples
+
+    coverage_few: int = Field(default=20, ge=0)  # occurrences of a letter
+    enough_tune: float = Field(default=10.0, ge=0)  # minutes of one speaker
+    enough_scratch: float = Field(default=60.0, ge=0)
+    enough_good: float = Field(default=120.0, ge=0)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

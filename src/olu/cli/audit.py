@@ -53,4 +53,7 @@ def _show(summary: AuditSummary) -> None:
         f"{summary.clips} clips, {summary.seconds / 3600:.2f} hours, {speakers}; {summary.clips_with_errors} clips "
         f"with errors, {summary.hours_left:.2f} hours left without them"
     )
+    say(summary.verdict)
+    say(summary.wanted)
+    say(summary.memory)
     say(f"Report: {summary.report}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import print_json, say, warn
+from olu.cli.show import print_json, quoted, say, warn
 
 
 def register(app: typer.Typer) -> None:
@@ -32,4 +32,4 @@ def register(app: typer.Typer) -> None:
             return
         again = " (there already: nothing was done again)" if made.fresh else ""
         say(f"{made.voice}: {made.parameters / 1e6:.1f} M parameters, {made.bytes / 2**20:.1f} MiB{again}")
-        say(f'Next: olu speak "..." --voice {made.voice} -o out.wav')
+        say(f'Next: olu speak "..." --voice {quoted(made.voice)} -o out.wav')

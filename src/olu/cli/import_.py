@@ -14,15 +14,23 @@ if TYPE_CHECKING:
     from olu.stages.import_ import ImportSummary
 
 SHOWN = 5
+# Typed here so that --help needs no reader; a test holds it to the readers.
+LAYOUTS = "kaldi, festvox, coqui, commonvoice, ljspeech, mailabs, libritts, jsonl, table, filelist, folder"
 
 
 def register(app: typer.Typer) -> None:
     @app.command("import")
     def import_(
         ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
-        source: Path = typer.Argument(..., metavar="SOURCE", help="The folder with recordings and their texts."),
-        layout: str = typer.Option("auto", "--layout", help="auto, ljspeech (metadata.csv) or folder (.txt beside)."),
+        source: Path = typer.Argument(..., metavar="SOURCE", help="The folder, zip or tar with recordings and texts."),
+        layout: str = typer.Option("auto", "--layout", help=f"auto, {LAYOUTS}."),
         speaker: str | None = typer.Option(None, "--speaker", help="Who speaks, when it is one person."),
+        columns: str | None = typer.Option(
+            None, "--columns", metavar="KIND=NAME,...", help="Columns of a table: audio=NAME,text=NAME,speaker=NAME."
+        ),
+        root: Path | None = typer.Option(
+            None, "--root", metavar="DIR", help="The folder that absolute paths may lead into."
+        ),
         copy: bool = typer.Option(False, "--copy", help="Copy the audio into the workspace."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
@@ -30,7 +38,9 @@ def register(app: typer.Typer) -> None:
         from olu.files import Workspace
         from olu.stages.import_ import import_source
 
-        work = import_source(Workspace.open(ws), source, layout=layout, speaker=speaker, copy=copy)
+        work = import_source(
+            Workspace.open(ws), source, layout=layout, speaker=speaker, copy=copy, columns=columns, root=root
+        )
         summary = follow(work, label="import")
         if as_json:
             print_json({"workspace": str(ws), **asdict(summary), "next": f"olu audit {ws}"})

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import typer
@@ -72,6 +73,9 @@ for verb in VERBS:
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):  # a pipe in another encoding must not end in a traceback
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import print_json, say
+from olu.cli.show import print_json, quoted, say
 
 
 def register(app: typer.Typer) -> None:
@@ -31,4 +31,4 @@ def register(app: typer.Typer) -> None:
             print_json(asdict(made))
             return
         say(f"{made.voice.voice}: a voice from {made.clips} clips ({made.run}). Report: {ws}/audit/report.html")
-        say(f'Next: olu speak "..." --voice {ws} -o out.wav')
+        say(f'Next: olu speak "..." --voice {quoted(ws)} -o out.wav')

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import print_json, say
+from olu.cli.show import print_json, quoted, say
 
 
 def register(app: typer.Typer) -> None:
@@ -23,4 +23,4 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json({"workspace": str(made.root), "language": made.language})
         else:
-            say(f"{made.root}: a workspace for {made.language}. Next: olu import {made.root} SOURCE")
+            say(f"{made.root}: a workspace for {made.language}. Next: olu import {quoted(made.root)} SOURCE")

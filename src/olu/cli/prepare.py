@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import followed, print_json, say, warn
+from olu.cli.show import followed, print_json, quoted, say, warn
 
 
 def register(app: typer.Typer) -> None:
@@ -24,11 +24,12 @@ def register(app: typer.Typer) -> None:
         from olu.stages.prepare import prepare as stage
         from olu.stages.prepare import rate_of
 
-        summary, busy = followed(stage(Workspace.open(ws), rate=rate_of(recipe), jobs=jobs), label="preparing")
+        opened = Workspace.open(ws)
+        summary, busy = followed(stage(opened, rate=rate_of(opened, recipe), jobs=jobs), label="preparing")
         for problem in summary.problems[:5]:
             warn(problem)
         if as_json:
             print_json(asdict(summary))
         else:
             again = "" if busy else ", there already: nothing was done again"
-            say(f"{summary.clips} clips at {summary.rate} Hz{again}. Next: olu train {ws}")
+            say(f"{summary.clips} clips at {summary.rate} Hz{again}. Next: olu train {quoted(ws)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from olu.cli.show import followed, print_json, say, table
+from olu.cli.show import followed, print_json, quoted, say, table
 from olu.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _workspace(ws: Path, *, as_json: bool) -> None:
         say(f"nothing to say in {len(summary.empty)} clips: {', '.join(summary.empty[:5])}")
     if not busy:
         say("The corpus has not changed since it was read: nothing was done again.")
-    say(f"Next: olu train {ws}")
+    say(f"Next: olu train {quoted(ws)}")
 
 
 def _counts(counts: dict[str, int]) -> str:

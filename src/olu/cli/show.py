@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -34,6 +35,11 @@ def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
             progress.update(bar, total=tick.total, completed=tick.done, description=f"{label} {tick.what}".strip())
 
 
+def quoted(path: object) -> str:
+    """A path as it can be pasted into a shell."""
+    return shlex.quote(str(path))
+
+
 def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 
@@ -49,9 +55,10 @@ def warn(text: str) -> None:
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     shown = Table(*columns, title=title or None, title_justify="left")
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*map(escape, row))
     Console().print(shown)

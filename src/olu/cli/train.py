@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from olu.cli.show import print_json, say, warn
+from olu.cli.show import print_json, quoted, say, warn
 from olu.errors import TrainError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _show(report: Report, console: Any, progress: Any, bar: Any) -> None:
     if not console.is_terminal and (report.step % EVERY == 0 or report.step == 1):
         sys.stderr.write(f"step {report.step}  {line}\n")
     for event in report.events:
-        console.print(f"step {event.step}: {event.guard}: {event.message}", markup=False, soft_wrap=True)
+        console.print(f"step {report.tried}: {event.guard}: {event.message}", markup=False, soft_wrap=True)
     if report.scores:
         scores = "  ".join(f"{name} {value:.4g}" for name, value in report.scores.items())
         console.print(f"step {report.step}: validation  {scores}", markup=False, highlight=False)
@@ -111,6 +111,6 @@ def _tell(summary: TrainSummary, ws: Path) -> None:
         said = f"best at step {summary.best['step']} ({summary.best['metric']} {summary.best['score']:.4g})"
         say(f"{summary.run}: {summary.steps} steps, {said}")
     if not summary.stopped:
-        say(f"Next: olu export {ws} --to voice")
+        say(f"Next: olu export {quoted(ws)} --to voice")
     else:
         warn(f"see {ws}/runs/{summary.run}/events.jsonl")

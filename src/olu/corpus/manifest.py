@@ -101,10 +101,32 @@ class Corpus:
     def split(self, clip: Clip) -> Split:
         return self._splits.get(clip.id, "train")
 
+    def check_sources(self) -> None:
+        """Recordings that are gone as a whole are a moved folder or a disk that is not there, not bad clips."""
+        for source in self.sources.values():
+            root = self.ws.root / source.root
+            if not root.is_dir():
+                raise CorpusError(
+                    f"the recordings of {source.name} are not at {root}: import them from their new place"
+                )
+
     @property
     def fingerprint(self) -> str:
         """Changes when a clip, its text or its split does."""
         return fingerprint(self.ws)
+
+
+def recordings(ws: Workspace) -> str:
+    """Changes when a recording does, is lost or comes back: what the stages that listen depend on."""
+    corpus = Corpus.open(ws)
+    states = []
+    for audio, path in sorted({clip.audio: corpus.locate(clip) for clip in corpus}.items()):
+        try:
+            state = path.stat()
+            states.append([audio, state.st_size, state.st_mtime_ns])
+        except OSError:
+            states.append([audio, None, None])
+    return hash_value(states)
 
 
 def fingerprint(ws: Workspace) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import posixpath
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
@@ -17,6 +19,8 @@ from olu.files import hash_file
 from olu.types import Clip
 
 LONG_SECONDS = 60.0
+SLACK_SECONDS = 0.05  # lists round their times: an end that lies this far behind the last sample means the last sample
+CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 STEM_LETTERS = 64  # ids become file names, and those have a limit
 
 
@@ -31,31 +35,32 @@ class Facts:
     rate: int
 
 
-def clip_id(audio: str, *, sha256: str, start: float = 0.0) -> str:
+def clip_id(audio: str, *, sha256: str, start: float = 0.0, seconds: float | None = None) -> str:
     """From name, content and span: the same recording has the same id wherever it lies."""
     stem = unicodedata.normalize("NFC", PurePosixPath(audio).stem)
     safe = "".join(c if c in "._-" or unicodedata.category(c)[0] in "LMN" else "-" for c in stem)
-    return f"{safe[:STEM_LETTERS]}-{hashlib.sha256(f'{sha256}{start:.3f}'.encode()).hexdigest()[:8]}"
+    span = f"{start:.3f}" if seconds is None else f"{start:.3f}+{seconds:.3f}"
+    return f"{safe[:STEM_LETTERS]}-{hashlib.sha256(f'{sha256}{span}'.encode()).hexdigest()[:8]}"
 
 
 def sift(rows: Iterable[Row | Problem], *, root: Path) -> tuple[list[Row], list[Problem]]:
-    """One row for each recording inside `root` (resolved) that has a text; the rest as problems."""
-    kept: dict[str, Row] = {}
+    """One row for each stretch of a recording inside `root` (resolved) that has a text; the rest as problems."""
+    kept: dict[tuple[str, float, float | None], Row] = {}
     problems: list[Problem] = []
     for row in rows:
         if isinstance(row, Problem):
-            where, message = printable(row.where), printable(row.message)
-            problems.append(replace(row, where=where, message=message))
+            problems.append(tidy(row))
             continue
         row = replace(row, audio=posixpath.normpath(row.audio))
         fault = _fault(row, root)
-        first = kept.get(row.audio)
+        span = (row.audio, row.start, row.seconds)
+        first = kept.get(span)
         if not fault and first is not None and first.text != row.text:
             fault = f"{row.audio} has another text in {first.where}, which was kept: remove one of the two"
         if fault:
-            problems.append(Problem(where=printable(row.where), message=fault))
+            problems.append(tidy(Problem(where=row.where, message=fault)))
         else:
-            kept.setdefault(row.audio, row)
+            kept.setdefault(span, replace(row, where=printable(row.where)))
     return list(kept.values()), problems
 
 
@@ -67,6 +72,14 @@ def _fault(row: Row, root: Path) -> str:
         return f"{row.audio} leads out of {root}: copy the file into it"
     if not row.text.strip():
         return f"{row.audio} has no text: write what is said in it"
+    for kind, given in (("text", row.text), ("speaker", row.speaker or "")):
+        if printable(given) != given:
+            return f"{row.audio}: the {kind} holds half a character (a lone surrogate): write it again as UTF-8"
+    start, seconds = row.start, row.seconds
+    if not (math.isfinite(start) and start >= 0):
+        return f"{row.audio} cannot start at {start} s: write a time from 0 on"
+    if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+        return f"{row.audio} cannot last {seconds} s: write an end after the start"
     return ""
 
 
@@ -82,6 +95,17 @@ def printable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def tidy(problem: Problem) -> Problem:
+    """One line that can be printed and stored, whatever somebody's file names hold."""
+    shown = (CONTROL.sub(_escaped, printable(text)) for text in (problem.where, problem.message, problem.missing))
+    where, message, missing = shown
+    return Problem(where=where, message=message, missing=missing)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return repr(found[0])[1:-1]
+
+
 def probe(root: Path, row: Row) -> Facts | Problem:
     """Look at one recording; whatever is wrong with it becomes a sentence."""
     path = root / row.audio
@@ -91,9 +115,28 @@ def probe(root: Path, row: Row) -> Facts | Problem:
         return Facts(hash_file(path), state.st_size, state.st_mtime_ns, round(found.seconds, 6), found.rate)
     except AudioError as bad:
         message = str(bad).replace(str(path), row.audio)
-    except OSError as bad:
-        message = f"{row.audio} cannot be read ({bad.strerror}): allow reading it, or copy it again"
+    except (OSError, ValueError) as bad:
+        message = (
+            f"{row.audio} cannot be read ({getattr(bad, 'strerror', None) or bad}): allow reading it, or copy it again"
+        )
     return Problem(where=row.where, message=message)
+
+
+def fit(row: Row, facts: Facts) -> tuple[float, float | None] | Problem:
+    """Where in its recording a row lies: start, and seconds unless it is the whole recording."""
+    left = facts.seconds - row.start
+    if left <= 0 or (row.seconds or 0.0) > left + SLACK_SECONDS:
+        end = "" if row.seconds is None else f" to {row.start + row.seconds:.3f}"
+        span = f"the span from {row.start:.3f}{end} s goes beyond the recording"
+        message = f"{span}, which has {facts.seconds:.3f} s: correct the times, or copy {row.audio} again"
+        return Problem(where=row.where, message=message)
+    seconds = left if row.seconds is None else min(row.seconds, left)
+    if seconds * facts.rate < 1:
+        message = f"the span from {row.start:.3f} s is shorter than one sample: correct the times"
+        return Problem(where=row.where, message=message)
+    if row.start == 0 and facts.seconds - seconds <= SLACK_SECONDS:
+        return 0.0, None
+    return round(row.start, 6), round(seconds, 6)
 
 
 class Merge:
@@ -101,7 +144,9 @@ class Merge:
 
     def __init__(self, clips: Iterable[Clip], *, places: dict[str, Path]) -> None:
         self.clips = {clip.id: clip for clip in clips}
-        self.by_audio = {clip.audio: clip.id for clip in self.clips.values()}
+        self.by_audio: dict[str, list[Clip]] = {}  # what each recording had before
+        for clip in self.clips.values():
+            self.by_audio.setdefault(clip.audio, []).append(clip)
         self.places = places  # source name -> where it lies
         self.fresh: dict[str, Facts] = {}  # audio -> facts of what was added or moved
         self.added = self.already = self.moved = 0
@@ -112,30 +157,47 @@ class Merge:
 
     def take(self, row: Row, facts: Facts, *, source: str, language: str, speaker: str | None) -> None:
         audio = f"{source}/{row.audio}"
-        id = clip_id(row.audio, sha256=facts.sha256)
+        span = fit(row, facts)
+        if isinstance(span, Problem):
+            self.problems.append(span)
+            return
+        start, seconds = span
+        id = clip_id(row.audio, sha256=facts.sha256, start=start, seconds=seconds)
         old = self.clips.get(id)
         if old is not None:
             self._again(old, row, facts, audio)
             self.other_speaker += speaker is not None and old.speaker != speaker
             return
-        if audio in self.by_audio:
-            del self.clips[self.by_audio[audio]]
-            self.notes.append(f"{row.audio} has changed since it was imported: its clip was replaced")
+        self._replace(row, facts, audio)
         self.clips[id] = Clip(
             id=id,
             audio=audio,
-            seconds=facts.seconds,
+            start=start,
+            seconds=facts.seconds if seconds is None else seconds,
             rate=facts.rate,
             text=row.text,
             language=language,
             speaker=speaker or row.speaker or "default",
         )
-        self.by_audio[audio] = id
         self.fresh[audio] = facts
         self.added += 1
-        if facts.seconds > LONG_SECONDS:
-            long = f"clip {id} is {facts.seconds:.0f} s long"
+        if self.clips[id].seconds > LONG_SECONDS:
+            long = f"clip {id} is {self.clips[id].seconds:.0f} s long"
             self.notes.append(f"{long}: the audit will mark it; training leaves it out")
+
+    def _replace(self, row: Row, facts: Facts, audio: str) -> None:
+        """Take away the clips of a recording that has become another one; other spans of the same one stay."""
+        gone = 0
+        for clip in self.by_audio.pop(audio, ()):
+            spans = ((clip.start, clip.seconds), (clip.start, None))
+            ids = {clip_id(row.audio, sha256=facts.sha256, start=start, seconds=seconds) for start, seconds in spans}
+            now = self.clips.get(clip.id)
+            if clip.id not in ids and now is not None and now.audio == audio:
+                del self.clips[clip.id]
+                gone += 1
+        if gone:
+            clips = "its clip was" if gone == 1 else f"its {gone} clips were"
+            self.notes.append(f"{row.audio} has changed since it was imported: {clips} replaced")
 
     def _again(self, old: Clip, row: Row, facts: Facts, audio: str) -> None:
         source, _, inside = old.audio.partition("/")
@@ -147,7 +209,6 @@ class Merge:
         there = old.audio in self.fresh or (source in self.places and exists(self.places[source] / inside))
         if old.audio != audio and not there:
             self.clips[old.id] = replace(old, audio=audio)
-            self.by_audio[audio] = old.id
             self.fresh[audio] = facts
             self.moved += 1
         elif old.audio != audio and audio.startswith(f"{source}/"):

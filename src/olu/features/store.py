@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from olu.audio.io import resample, to_int16
 from olu.errors import AudioError
 from olu.files import hash_value, read_json, whole, write_json
-from olu.types import Audio, Clip, Reading, Tick, Work
+from olu.types import Audio, Clip, Feature, Tick, Work
 
 AHEAD = 16  # clips decoded ahead of the writer, per worker
 
@@ -29,7 +29,7 @@ class Samples:
     def key(self) -> str:
         return f"wave-{self.rate}-{hash_value(['int16', 'soxr-hq', self.rate])[:8]}"
 
-    def compute(self, audio: Audio, reading: Reading | None = None) -> NDArray[np.int16]:
+    def compute(self, audio: Audio) -> NDArray[np.int16]:
         return to_int16(resample(audio, self.rate))
 
 
@@ -54,7 +54,7 @@ class Store:
 
 
 def build(
-    folder: Path, clips: Sequence[Clip], *, feature: Samples, audio: Callable[[Clip], Audio], jobs: int
+    folder: Path, clips: Sequence[Clip], *, feature: Feature, audio: Callable[[Clip], Audio], jobs: int
 ) -> Work[list[str]]:
     """Write the store for these clips; returns a sentence for each clip that could not be decoded."""
     problems: list[str] = []

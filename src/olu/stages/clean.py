@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 from olu.files import Workspace, disk_bytes
 
@@ -17,9 +20,23 @@ class CleanSummary:
 def clean(ws: Workspace) -> CleanSummary:
     """Features and partial files. Clips, marks, readings, runs and voices stay."""
     partial = [path for path in ws.root.rglob("*.partial") if not any(p.suffix == ".partial" for p in path.parents)]
-    found = [path for path in (ws.features, *partial) if path.exists()]
+    found = [path for path in (ws.features, *partial) if path.exists() and not _in_use(path)]
     freed = sum(disk_bytes(path) for path in found)
     for path in found:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     ws.stamp_path("prepare").unlink(missing_ok=True)
     return CleanSummary([str(path.relative_to(ws.root)) for path in found], freed)
+
+
+def _in_use(path: Path) -> bool:
+    """A partial file carries the number of the process that writes it: another command may be at work."""
+    owner = re.search(r"\.(\d+)(?:\.old)?\.partial$", path.name)
+    if owner is None or os.name == "nt":  # Windows refuses to delete open files by itself
+        return False
+    try:
+        os.kill(int(owner[1]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -79,8 +79,12 @@ def _newest_finished(ws: Workspace) -> Run:
     runs = Run.all(ws.runs)
     if finished := [run for run in runs if run.finished]:
         return finished[-1]
-    if runs:
+    if runs and runs[-1].result is None:
         raise ExportError(f"{runs[-1].name} is not finished: 'olu train {ws.root} --resume', or export it with --run")
+    if runs:
+        raise ExportError(
+            f"{runs[-1].name} was stopped by a guard: train anew, or export it with --run {runs[-1].name}"
+        )
     raise ExportError(f"{ws.root} has no run yet: train one with 'olu train {ws.root}'")
 
 

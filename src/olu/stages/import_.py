@@ -6,19 +6,24 @@ import os
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from olu.corpus import readers
 from olu.corpus.manifest import Corpus, Source, fingerprint
-from olu.corpus.merge import Facts, Merge, printable, probe, sift
-from olu.corpus.readers import ljspeech
+from olu.corpus.merge import Facts, Merge, printable, probe, sift, tidy
+from olu.corpus.readers import archive
+from olu.corpus.readers import columns as by_name
 from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.readers.shelf import LOOKED_IN
 from olu.corpus.split import split
-from olu.errors import CorpusError
+from olu.errors import CorpusError, LanguageError
 from olu.files import Workspace, read_json, read_jsonl, whole, write_json, write_jsonl
 from olu.stages.stage import Stage
+from olu.text.languages import resolve
 from olu.types import Clip, Tick, Work
 
 STAGE = Stage(
@@ -66,66 +71,143 @@ class _Before:
         return min(same, default=free)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where what was named lies now: itself, or what was unpacked from it."""
+
+    named: Path  # for messages and to know it again
+    files: Path  # resolved
+    unpacked: bool = False
+    lost: tuple[Problem, ...] = ()
+
+    def said(self, text: str) -> str:
+        return text.replace(str(self.files), str(self.named)) if self.unpacked else text
+
+
 def import_source(
-    ws: Workspace, source: Path, *, layout: str = "auto", speaker: str | None = None, copy: bool = False
+    ws: Workspace,
+    source: Path,
+    *,
+    layout: str = "auto",
+    speaker: str | None = None,
+    copy: bool = False,
+    columns: str | None = None,
+    root: Path | None = None,
 ) -> Work[ImportSummary]:
-    """Add what is new in `source`. Its audio stays where it lies, unless `copy`."""
+    """Add what is new in `source`. Its audio stays where it lies, unless `copy` or it comes out of an archive."""
     if speaker is not None and not speaker.strip():
         raise CorpusError("the speaker's name is empty: write --speaker NAME, or leave it out")
-    chosen, why = readers.choose(source, layout=layout)
-    root = source.resolve()
-    if printable(str(root)) != str(root):
-        raise CorpusError(f"the path {printable(str(root))} is not valid UTF-8: rename the folder")
-    rows, problems = sift(chosen.rows(root), root=root)
+    readers.check(layout)
+    if root is not None and not root.is_dir():
+        raise CorpusError(f"--root {root} is not a folder: name the one that absolute paths may lead into")
+    options = readers.Options(columns=by_name.parse(columns), root=root.resolve() if root else None)
+    asked = {"source": str(source.resolve()), "layout": layout, "speaker": speaker, "copy": copy}
+    asked |= {"columns": columns, "root": str(root.resolve()) if root else None}
+    if not archive.is_archive(source):
+        place = _Place(named=source, files=source.resolve())
+        return (yield from _import(ws, place, options=options, asked=asked))
+    if root is not None:
+        raise CorpusError(
+            f"{source} is an archive, where nothing lies outside: leave --root out, or unpack it yourself"
+        )
+    unpacked = ws.corpus / "audio" / ".unpacked.partial"
+    shutil.rmtree(unpacked, ignore_errors=True)  # of an import that was killed
+    place = _Place(named=source, files=unpacked.resolve(), unpacked=True)
+    try:
+        lost = yield from archive.unpack(source, into=place.files)
+        place = replace(place, files=archive.inner(place.files), lost=tuple(lost))
+        return (yield from _import(ws, place, options=options, asked=asked))
+    except CorpusError as bad:
+        raise CorpusError(place.said(str(bad))) from None
+    finally:
+        shutil.rmtree(unpacked, ignore_errors=True)
+        for empty in (unpacked.parent, ws.corpus):
+            with suppress(OSError):
+                empty.rmdir()
+
+
+def _import(ws: Workspace, place: _Place, *, options: readers.Options, asked: dict[str, Any]) -> Work[ImportSummary]:
+    copy, speaker = asked["copy"] or place.unpacked, asked["speaker"]
+    source = place.files if place.unpacked else place.named
+    chosen, why = readers.choose(source, layout=asked["layout"], options=options)
+    root = options.root or place.files
+    for path in (root, place.files):
+        if printable(str(path)) != str(path):
+            raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
+    rows, found = sift(chosen.read(place.files, options), root=root)
+    problems = [tidy(problem) for problem in place.lost] + found
     if not rows:
         raise _nothing(source, problems)
 
     before = _Before.of(ws)
-    name = before.name(root, copy=copy)
+    origin = place.named.resolve() if place.unpacked else root
+    name = before.name(origin, copy=copy)
     home = f"corpus/audio/{name}" if copy else str(root)
     places = {name: ws.root / home, **{s.name: ws.root / s.root for s in before.sources.values()}}
     merge = Merge(before.clips, places=places)
-    for done, (row, found) in enumerate(_probed(root, rows), 1):
-        if isinstance(found, Problem):
-            merge.problems.append(found)
+    for done, (row, facts) in enumerate(_probed(root, rows), 1):
+        if isinstance(facts, Problem):
+            merge.problems.append(facts)
         else:
-            merge.take(row, found, source=name, language=ws.language, speaker=speaker)
+            merge.take(row, facts, source=name, language=ws.language, speaker=speaker)
         yield Tick(done, len(rows), row.audio)
-    problems += merge.problems
+    problems += (tidy(problem) for problem in merge.problems)
+    problems = [replace(problem, message=place.said(problem.message)) for problem in problems]
     if not merge.added + merge.already:
         raise _nothing(source, problems)
 
     if copy:
-        yield from _copy(ws, root, name=name, merge=merge, before=before)
+        origins = {**before.origins, name: str(origin)}
+        yield from _copy(ws, root, name=name, merge=merge, origins=origins, move=place.unpacked)
     sources = dict(before.sources)
     if merge.fresh:
         sources[name] = Source(name=name, root=home, layout=chosen.name)
-    _write(ws, merge=merge, sources=list(sources.values()), problems=problems, source=str(root))
+    _write(ws, merge=merge, sources=list(sources.values()), problems=problems, source=asked["source"])
 
     clips = list(merge.clips.values())
     summary = ImportSummary(
         layout=chosen.name,
-        why=why,
+        why=f"{place.named.name} unpacked: {why}" if place.unpacked else why,
         added=merge.added,
         already=merge.already,
         skipped=tuple(str(problem) for problem in problems),
-        notes=merge.all_notes(),
+        notes=(*_other_language(chosen.language(place.files), ws), *merge.all_notes()),
         clips=len(clips),
         seconds=round(sum(clip.seconds for clip in clips), 3),
         speakers=tuple(sorted({clip.speaker for clip in clips})),
         language=ws.language,
     )
     if merge.fresh or STAGE.state(ws) != "fresh":
-        options = {"source": str(root), "layout": layout, "speaker": speaker, "copy": copy}
-        STAGE.stamp(ws, options, asdict(summary))
+        STAGE.stamp(ws, asked, asdict(summary))
     return summary
 
 
+def _other_language(said: str | None, ws: Workspace) -> tuple[str, ...]:
+    """What a source says of its language, where that is not the workspace's."""
+    if said is None:
+        return ()
+    said = printable(said)
+    try:
+        code = resolve(said)
+    except LanguageError:
+        code = said
+    other = f"the source says its language is {said!r}, this workspace is for {ws.language!r}"
+    return () if code == ws.language else (f"{other}: check that it is the right one",)
+
+
 def _probed(root: Path, rows: list[Row]) -> Iterator[tuple[Row, Facts | Problem]]:
-    """Every row with what was found, in order; several files are read at once."""
+    """Every row with what was found, in order; each file is read once, and several at a time."""
+    first = {row.audio: row for row in reversed(rows)}
+    files = [row for row in rows if first[row.audio] is row]
+    found: dict[str, Facts | Problem] = {}
     pool = ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1))
     try:
-        yield from zip(rows, pool.map(partial(probe, root), rows), strict=True)
+        coming = pool.map(partial(probe, root), files)
+        for row in rows:
+            if row.audio not in found:
+                found[row.audio] = next(coming)
+            facts = found[row.audio]
+            yield row, replace(facts, where=row.where) if isinstance(facts, Problem) else facts
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -139,20 +221,23 @@ def _nothing(source: Path, problems: list[Problem]) -> CorpusError:
         number = f"{len(missing)} recordings" if len(missing) > 1 else "one recording"
         return CorpusError(
             f"{source} has metadata for {number} but no audio for any: the first, {missing[0].missing!r}"
-            f" ({missing[0].where}), is not in {ljspeech.LOOKED_IN}; put the audio there"
+            f" ({missing[0].where}), is not in {LOOKED_IN}; put the audio there"
         )
     number = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
     return CorpusError(f"nothing in {source} can be used ({number}); the first is {problems[0]}")
 
 
-def _copy(ws: Workspace, root: Path, *, name: str, merge: Merge, before: _Before) -> Iterator[Tick]:
+def _copy(ws: Workspace, root: Path, *, name: str, merge: Merge, origins: dict[str, str], move: bool) -> Iterator[Tick]:
     if not merge.fresh:
         return
-    write_json(ws.corpus / "audio" / "origins.json", {**before.origins, name: str(root)})
+    write_json(ws.corpus / "audio" / "origins.json", origins)
     for done, audio in enumerate(merge.fresh, 1):
         inside = audio.partition("/")[2]
         with whole(ws.corpus / "audio" / name / inside) as part:
-            shutil.copyfile(root / inside, part)
+            if move:
+                (root / inside).rename(part)
+            else:
+                shutil.copyfile(root / inside, part)
             mtime_ns = merge.fresh[audio].mtime_ns
             os.utime(part, ns=(mtime_ns, mtime_ns))
         yield Tick(done, len(merge.fresh), f"copying {inside}")

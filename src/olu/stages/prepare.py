@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from olu.config import check
-from olu.corpus.manifest import Corpus, fingerprint
-from olu.errors import ConfigError
+from olu.corpus.manifest import Corpus, fingerprint, recordings
+from olu.errors import ConfigError, CorpusError
 from olu.families import family as family_named
 from olu.features.store import Samples, build
 from olu.files import Workspace, hash_value, read_json
 from olu.stages.stage import Stage
 from olu.train.recipe import read_recipe
+from olu.train.run import Run
 from olu.types import Work
 
 PREPARE_VERSION = 1
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
-    return hash_value([PREPARE_VERSION, fingerprint(ws), options])
+    return hash_value([PREPARE_VERSION, fingerprint(ws), recordings(ws), options])
 
 
 STAGE = Stage(name="prepare", command="olu prepare {ws}", folder="features", inputs=_inputs)
@@ -46,9 +47,12 @@ def prepare(ws: Workspace, *, rate: int, jobs: int | None = None) -> Work[Prepar
     if earlier and _whole(folder):
         return PrepareSummary(**earlier)
     corpus = Corpus.open(ws)
+    corpus.check_sources()
     problems = yield from build(
         folder, list(corpus), feature=feature, audio=corpus.audio, jobs=jobs or os.cpu_count() or 1
     )
+    if len(problems) == len(corpus):
+        raise CorpusError(f"no clip can be decoded; the first: {problems[0]}")
     for other in ws.features.glob("wave-*"):
         if other != folder:
             shutil.rmtree(other)  # one rate at a time: the cache can always be made again
@@ -64,8 +68,9 @@ def _whole(folder: Path) -> bool:
     return bool((folder / "samples.i16").stat().st_size == 2 * total)
 
 
-def rate_of(recipe: Path | None) -> int:
-    """The sampling rate a recipe's family needs; without a recipe, the default one's."""
-    settings = read_recipe(recipe, [])
+def rate_of(ws: Workspace, recipe: Path | None) -> int:
+    """The sampling rate a recipe's family needs; without a recipe, the newest run's, or the default one's."""
+    runs = Run.all(ws.runs)
+    settings = runs[-1].recipe if recipe is None and runs else read_recipe(recipe, [])
     chosen = family_named(settings.family)
     return chosen.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))

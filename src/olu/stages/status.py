@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -57,7 +58,11 @@ def _stage(name: str) -> Stage:
 def _status(ws: Workspace, stage: Stage) -> StageStatus:
     folder = ws.root / stage.folder
     used = disk_bytes(folder) if folder.exists() else 0
-    return StageStatus(stage.name, stage.state(ws), used, stage.command.format(ws=ws.root))
+    state = stage.state(ws)
+    stamp = ws.stamped(stage.name)
+    if stage.name == "train" and stamp and not (folder / stamp["summary"]["run"]).exists():
+        state = "missing"  # its run was removed by hand
+    return StageStatus(stage.name, state, used, stage.command.format(ws=shlex.quote(str(ws.root))))
 
 
 def _runs(ws: Workspace) -> list[dict[str, object]]:
@@ -73,10 +78,10 @@ def _runs(ws: Workspace) -> list[dict[str, object]]:
 
 
 def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]]) -> str:
+    unfinished = bool(runs) and runs[-1]["state"] == "unfinished"
     for stage in stages:
-        if stage.name in OPTIONAL or stage.state == "fresh":
-            continue
-        if stage.name == "train" and runs and runs[-1]["state"] == "unfinished":
+        if stage.name == "train" and unfinished:
             return f"{stage.command} --resume"
-        return stage.command
-    return f'olu speak "..." --voice {ws.root} -o out.wav'
+        if stage.name not in OPTIONAL and stage.state != "fresh":
+            return stage.command
+    return f'olu speak "..." --voice {shlex.quote(str(ws.root))} -o out.wav'

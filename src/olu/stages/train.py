@@ -86,13 +86,22 @@ def train(
         run = _unfinished(ws)
         if run is None:
             raise TrainError(f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'")
-        yield from prepare_run(ws, run.recipe)
+        yield from prepare_run(ws, run.recipe, run=run)
         setup = set_up(ws, run.recipe, device=device, run=run)
+        if setup.facts["clips"] != run.document("facts.json")["clips"]:
+            raise TrainError(
+                f"the clips are not those {run.name} began with, so it cannot go on exactly:"
+                f" start from its weights with 'olu train {ws.root} --from-run {run.name} --new'"
+            )
         yield Note(f"going on with {run.name}")
+        for sentence in setup.notes:
+            yield Note(sentence)
         return (yield from _go(ws, run, setup))
     start = parse_start(ws, from_run) if from_run else None
     settings = read_recipe(recipe or (start[0].folder / "recipe.toml" if start else None), changes)
-    yield from prepare_run(ws, settings)
+    if start and settings.model.get("size") != start[0].recipe.model["size"]:
+        raise TrainError(f"recipe: model.size has no effect with --from-run: {start[0].name} has its own sizes")
+    yield from prepare_run(ws, settings, run=start[0] if start else None)
     setup = set_up(ws, settings, device=device, start=start)
     for sentence in setup.notes:
         yield Note(sentence)
@@ -128,6 +137,11 @@ def _options(setup: Setup) -> dict[str, Any]:
 
 
 def _go(ws: Workspace, run: Run, setup: Setup) -> Training:
+    with run.claimed():
+        return (yield from _train(ws, run, setup))
+
+
+def _train(ws: Workspace, run: Run, setup: Setup) -> Training:
     engine = setup.engine(run)
     if engine.checkpoints.steps():
         for sentence in engine.resume():

@@ -111,14 +111,14 @@ class Setup:
         return f"{len(self.train)} clips ({hours:.2f} h), {len(self.valid)} for validation, on {self.device}"
 
 
-def prepare_run(ws: Workspace, recipe: Recipe) -> Generator[Tick, None, None]:
-    """The earlier stages, each only if it is missing or stale."""
+def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Generator[Tick, None, None]:
+    """The earlier stages, each only if it is missing or stale; a recipe that cannot work is refused before them."""
     Corpus.open(ws)
+    chosen = family_named(recipe.family)
+    rate = chosen.rate(_config(chosen, recipe, _base(chosen, recipe, run)))
     yield from audit(ws)
     yield from read_corpus(ws)
-    chosen = family_named(recipe.family)
-    config = _config(chosen, recipe, _base(chosen, recipe))
-    yield from prepare(ws, rate=chosen.rate(config))
+    yield from prepare(ws, rate=rate)
 
 
 def set_up(
@@ -126,17 +126,16 @@ def set_up(
 ) -> Setup:
     """`run` set: go on with it, so its own vocabulary holds; `start`: begin from that checkpoint of another run."""
     family = family_named(recipe.family)
-    base = _base(family, recipe)
+    base = _base(family, recipe, run or (start[0] if start else None))
     config = _config(family, recipe, base)
     recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
     if recipe.plan.precision == "bf16" and device == "cpu":
         raise TrainError("plan.precision = bf16 is for GPUs: on a CPU train in fp32")
     corpus = Corpus.open(ws)
-    if run and run.document("facts.json")["from"]:
+    if run and not run.checkpoints().steps() and run.document("facts.json")["from"]:
         start = parse_start(ws, run.document("facts.json")["from"])
     holder = run or (start[0] if start else None)
     vocabulary, frontend_state = _alphabet(ws, holder, base)
-    speakers = holder.document("speakers.json") if holder else corpus.speakers
     rate = family.rate(config)
     store = Store(ws.features / Samples(rate).key)
     frontend = from_state(frontend_state)
@@ -149,6 +148,9 @@ def set_up(
     if not train_clips:
         first = next(iter(left_out.items()), ("", ""))
         raise TrainError(f"no clip is left to train on; the first left out is {first[0]}: {first[1]}")
+    heard = {clip.speaker for clip in train_clips}
+    speakers = holder.document("speakers.json") if holder else sorted(heard)
+    valid_clips = [clip for clip in valid_clips if holder or clip.speaker in heard]
     notes = [f"{len(left_out)} of {len(corpus)} clips left out: {_few(left_out)}"] if left_out else []
     if dropped:
         listed = ", ".join(f"{named(symbol)} x{count}" for symbol, count in dropped.most_common(8))
@@ -168,6 +170,7 @@ def set_up(
         notes += base.load(learner)
     if start:
         notes += _changes(start[0].recipe, recipe, start)
+        _check_fits(learner, start)
     return Setup(
         recipe=recipe,
         family=family,
@@ -184,7 +187,11 @@ def set_up(
         ids=ids,
         speaker_of={clip.id: speakers.index(clip.speaker) for clip in train_clips + valid_clips},
         device=device,
-        facts=_facts(corpus, recipe, device, start),
+        facts={
+            **_facts(corpus, recipe, device),
+            "from": run.document("facts.json")["from"] if run else f"{start[0].name}@{start[1]}" if start else None,
+            "clips": hash_value([[clip.id for clip in train_clips], [clip.id for clip in valid_clips]]),
+        },
         documents={
             "vocabulary.json": vocabulary.state(),
             "frontend.json": frontend_state,
@@ -208,8 +215,22 @@ def parse_start(ws: Workspace, text: str) -> tuple[Run, int]:
     return run, int(at) if at else int((run.best or {"step": steps[-1]})["step"])
 
 
-def _base(family: Family, recipe: Recipe) -> Base | None:
-    if recipe.base is None:
+def _check_fits(learner: nn.Module, start: tuple[Run, int]) -> None:
+    """Before a run is made: weights of another shape cannot be started from."""
+    run, step = start
+    saved = run.checkpoints().load(step).weights
+    for name, tensor in learner.state_dict().items():
+        held = saved.get(f"learner/{name}")
+        if held is None or held.shape != tensor.shape:
+            has = "nothing" if held is None else f"shape {tuple(held.shape)}"
+            raise TrainError(
+                f"{run.name} has {has} for {name}, these settings need {tuple(tensor.shape)}: keep its [model]"
+            )
+
+
+def _base(family: Family, recipe: Recipe, run: Run | None) -> Base | None:
+    """A run with a checkpoint has all it needs; its base may be gone by then."""
+    if recipe.base is None or (run and run.checkpoints().steps()):
         return None
     folder = Path(recipe.base)
     if not folder.is_dir():
@@ -220,6 +241,10 @@ def _base(family: Family, recipe: Recipe) -> Base | None:
 
 
 def _config(family: Family, recipe: Recipe, base: Base | None) -> Any:
+    if base and "size" in recipe.model and recipe.model["size"] != base.settings["size"]:
+        raise TrainError(
+            f"recipe: model.size = {recipe.model['size']!r} has no effect with a base: the base has its own"
+        )
     gentle = {"learning_rate": FINE_TUNING_RATE, "discriminator_learning_rate": FINE_TUNING_RATE}
     under = {**base.settings, **gentle} if base else {}
     return check(family.config, {**under, **recipe.model}, where="recipe [model]")
@@ -284,9 +309,10 @@ def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _facts(corpus: Corpus, recipe: Recipe, device: str, start: tuple[Run, int] | None) -> dict[str, Any]:
+def _facts(corpus: Corpus, recipe: Recipe, device: str) -> dict[str, Any]:
     base = Path(recipe.base) if recipe.base else None
-    weights = base / "model.safetensors" if base else None
+    names = ("model.safetensors", "pytorch_model.bin")
+    weights = next((base / name for name in names if (base / name).exists()), None) if base else None
     return {
         "olu": olu.__version__,
         "python": platform.python_version(),
@@ -295,8 +321,7 @@ def _facts(corpus: Corpus, recipe: Recipe, device: str, start: tuple[Run, int] |
         "machine": f"{platform.system()} {platform.machine()}",
         "device": torch.cuda.get_device_name() if device == "cuda" else device,
         "corpus": corpus.fingerprint,
-        "base": hash_file(weights) if weights and weights.exists() else None,
-        "from": f"{start[0].name}@{start[1]}" if start else None,
+        "base": hash_file(weights) if weights else None,
         "recipe": hash_value(recipe.model_dump(mode="json")),
         "started": int(time.time()),
     }
@@ -311,6 +336,7 @@ def dry_run(setup: Setup) -> dict[str, Any]:
         (run.folder / "checkpoints").mkdir()
         engine = setup.engine(run)
         engine.checkpoints.save = lambda *args, **kwargs: None  # type: ignore[method-assign]
+        engine.advance()  # the first step also pays for warming up
         report = engine.advance()
         scores, _ = engine._validate()
     return {

@@ -64,6 +64,14 @@ class Batches:
                 return self.collate([self.example(id) for id in kept])
         raise StopIteration
 
+    def put_aside(self, clips: Sequence[str]) -> int:
+        """Quarantine these, unless that would leave less than half of all: then the clips are hardly at fault."""
+        new = [clip for clip in clips if clip not in self.quarantine]
+        if 2 * (len(self.quarantine) + len(new)) > len(self.clips):
+            return 0
+        self.quarantine += new
+        return len(new)
+
     def state(self) -> dict[str, Any]:
         return {"epoch": self.epoch, "place": self.place, "quarantine": self.quarantine}
 

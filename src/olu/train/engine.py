@@ -352,7 +352,8 @@ class Engine:
             live.load_moments(_under(checkpoint.optimiser, f"{name}/"))
             live.updates = checkpoint.state["updates"].get(name, 0)
             if live.average is not None:
-                _assign(live.average, _under(checkpoint.weights, f"average/{name}/"))
+                saved = _under(checkpoint.weights, f"average/{name}/")  # none where the run before kept no average
+                _assign(live.average, {n: saved.get(n, p) for n, p in live.named.items()})
             live.clear()
         if weights_only:
             return
@@ -382,14 +383,16 @@ class Engine:
                 f"{why}still unstable after {self.rewinds} rewinds: look at these clips, and train with a lower rate"
             )
             return Event(at, "rewind", Verdict.STOP, message, clips)
-        checkpoint, step, _ = self.checkpoints.newest()
+        checkpoint, step, passed = self.checkpoints.newest()
         self.restore(checkpoint, weights_only=True)
         self.step, self.rewinds = step, self.rewinds + 1
         self.rate = self.limits.rewind_factor**self.rewinds
         if self.rewinds >= 2:
             self.precision = "fp32"
-        self.batches.quarantine += [clip for clip in clips if clip not in self.batches.quarantine]
-        message = f"{why}back to step {step}, rate x {self.rate:g}, {len(clips)} clips put in quarantine"
+        aside = self.batches.put_aside(clips)
+        message = "; ".join(
+            [f"{why}back to step {step}, rate x {self.rate:g}, {aside} clips put in quarantine", *passed]
+        )
         return Event(at, "rewind", Verdict.NOTE, message, clips)
 
 

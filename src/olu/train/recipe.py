@@ -67,8 +67,12 @@ class Recipe(Strict):
 
 
 def read_recipe(path: Path | None, overrides: list[str]) -> Recipe:
-    where = str(path) if path else "recipe"
-    return check(Recipe, with_overrides(read_toml(path) if path else {}, overrides), where=where)
+    """A base in a file is meant from that file's folder, one in an override from the current folder."""
+    values = read_toml(path) if path else {}
+    if path and isinstance(values.get("base"), str):
+        values["base"] = str((path.parent / values["base"]).resolve())
+    recipe = check(Recipe, with_overrides(values, overrides), where=str(path) if path else "recipe")
+    return recipe.model_copy(update={"base": str(Path(recipe.base).resolve())}) if recipe.base else recipe
 
 
 def recipe_toml(recipe: Recipe) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -86,6 +88,21 @@ class Run:
             path = self.folder / name
             if path.exists():
                 write_jsonl(path, [r for r in _whole_rows(path) if (r["rewinds"], r["step"]) <= (rewinds, step)])
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Only one process may train a run. The operating system lets go of the claim when the process dies."""
+        with (self.folder / "lock").open("w") as handle:
+            try:
+                import fcntl
+            except ImportError:  # Windows: two trainings of one run are not told apart there
+                yield
+                return
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise TrainError(f"{self.name} is being trained by another process: wait for it or stop it") from None
+            yield
 
     def finish(self, *, steps: int, stopped: str | None) -> None:
         write_json(self.folder / "result.json", {"finished": stopped is None, "steps": steps, "stopped": stopped})

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from olu.audio.io import SUFFIXES
 from olu.config import did_you_mean
-from olu.corpus.readers import folder, ljspeech
-from olu.corpus.readers.rows import Problem, Row, Tree, look
+from olu.corpus.readers import (
+    columns,
+    commonvoice,
+    coqui,
+    festvox,
+    filelist,
+    folder,
+    jsonl,
+    kaldi,
+    libritts,
+    ljspeech,
+    mailabs,
+    table,
+)
+from olu.corpus.readers.rows import Problem, Row, Tree, is_utf16, look
 from olu.errors import CorpusError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What somebody says of a source beside its layout."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)  # kind -> the name it has in a header
+    root: Path | None = None  # resolved: the one folder that absolute paths may lead into
+
+    def given(self) -> dict[str, Any]:
+        return {name: value for name, value in (("columns", self.columns), ("root", self.root)) if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,41 +43,83 @@ class Layout:
     """How to know a layout (a reason in words, or nothing) and how to read it."""
 
     name: str
-    seen: Callable[[Path, Tree], str]
-    rows: Callable[[Path], Iterator[Row | Problem]]
+    seen: Callable[..., str]  # (source, tree) and columns, where it takes them
+    rows: Callable[..., Iterator[Row | Problem]]  # (source) and the options it takes
+    takes: tuple[str, ...] = ()
+    language: Callable[[Path], str | None] = lambda source: None
+
+    def why(self, source: Path, tree: Tree, options: Options) -> str:
+        """The reason this is the layout; none where it has no use for an option that was given."""
+        given = options.given()
+        if not given.keys() <= set(self.takes):
+            return ""
+        return self.seen(source, tree, **{name: given[name] for name in ("columns",) if name in given})
+
+    def read(self, source: Path, options: Options) -> Iterator[Row | Problem]:
+        return self.rows(source, **options.given())
 
 
+# From the most particular to the most general: the first that is seen counts.
 LAYOUTS = {
     layout.name: layout
     for layout in (
+        Layout("kaldi", kaldi.seen, kaldi.rows, ("root",)),
+        Layout("festvox", festvox.seen, festvox.rows),
+        Layout("coqui", coqui.seen, coqui.rows, ("root",), coqui.language),
+        Layout("commonvoice", commonvoice.seen, commonvoice.rows),
         Layout("ljspeech", ljspeech.seen, ljspeech.rows),
+        Layout("mailabs", mailabs.seen, mailabs.rows),
+        Layout("libritts", libritts.seen, libritts.rows),
+        Layout("jsonl", jsonl.seen, jsonl.rows, ("columns", "root")),
+        Layout("table", table.seen, table.rows, ("columns", "root")),
+        Layout("filelist", filelist.seen, filelist.rows, ("root",)),
         Layout("folder", folder.seen, folder.rows),
     )
 }
+TEXTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".data", "text", "wav.scp")
+PLAIN = Options()
 
 
-def detect(source: Path) -> tuple[str, str]:
+def detect(source: Path, *, options: Options = PLAIN) -> tuple[str, str]:
     """The layout of a source, and why it is that."""
     tree = look(source)
     for layout in LAYOUTS.values():
-        if why := layout.seen(source, tree):
+        if why := layout.why(source, tree, options):
             return layout.name, why
+    if options.columns:
+        headers = {**jsonl.headers(source, tree), **table.headers(source, tree)}
+        raise columns.refuse(options.columns, headers, source=source)
+    if options.root is not None:
+        detect(source)  # says what is wrong without --root, if anything is
+        raise CorpusError(f"{source}: --root is for the layouts {_takers('root')}: leave it out")
     raise refusal(source)
 
 
-def choose(source: Path, *, layout: str) -> tuple[Layout, str]:
-    """The layout that was asked for or seen, and why."""
+def _takers(option: str) -> str:
+    return ", ".join(layout.name for layout in LAYOUTS.values() if option in layout.takes)
+
+
+def check(layout: str) -> None:
     known = ("auto", *LAYOUTS)
     if layout not in known:
         hint = did_you_mean(layout, known) or f"; known: {', '.join(known)}"
         raise CorpusError(f"unknown layout {layout!r}{hint}")
+
+
+def choose(source: Path, *, layout: str, options: Options = PLAIN) -> tuple[Layout, str]:
+    """The layout that was asked for or seen, and why."""
+    check(layout)
     if not source.exists():
         raise CorpusError(f"{source} is not there: check the path to the recordings")
     if not source.is_dir():
-        raise CorpusError(f"{source} is a file: name the folder that holds the recordings")
-    if layout != "auto" and LAYOUTS[layout].seen(source, look(source)):
-        return LAYOUTS[layout], "asked for with --layout"
-    name, why = detect(source)
+        raise CorpusError(f"{source} is a file: name the folder that holds the recordings, or a .zip or .tar of it")
+    if layout != "auto":
+        useless = next((name for name in options.given() if name not in LAYOUTS[layout].takes), None)
+        if useless:
+            raise CorpusError(f"the layout {layout!r} has no use for --{useless}, which is for {_takers(useless)}")
+        if LAYOUTS[layout].why(source, look(source), options):
+            return LAYOUTS[layout], "asked for with --layout"
+    name, why = detect(source, options=options)
     if layout not in ("auto", name):
         raise CorpusError(f"{source} has the layout {name!r}, not {layout!r} ({why}): leave --layout out")
     return LAYOUTS[name], why
@@ -62,6 +129,9 @@ def refusal(source: Path) -> CorpusError:
     """Why nothing in a source can be imported, in one sentence."""
     tree = look(source)
     found = ljspeech.metadata(source)
+    wide = next((file for file in tree.files if file.lower().endswith(TEXTS) and is_utf16(source / file)), None)
+    if wide is not None:
+        return CorpusError(f"{source / wide} is UTF-16: save it as UTF-8 and import again")
     if not tree.files:
         return CorpusError(f"{source} is empty: name the folder that holds the recordings")
     if found is not None:

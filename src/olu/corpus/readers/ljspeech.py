@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from olu.audio.io import SUFFIXES
-from olu.corpus.readers.rows import Problem, Row, Tree, decode, exists, is_audio, look, without_ending
+from olu.corpus.readers.columns import delimiter
+from olu.corpus.readers.rows import UTF16, Problem, Row, Tree, decode, exists, glance
+from olu.corpus.readers.shelf import LOOKED_IN, Shelf
 from olu.errors import CorpusError
 
 METADATA = ("metadata.csv", "metadata.txt")
-FOLDERS = ("wavs", "audio", "clips", "")
-LOOKED_IN = "wavs/, audio/, clips/ and the folder itself"
 TEXT_WORDS = {"text", "transcript", "transcription", "sentence", "raw_text", "normalized_text", "normalised_text"}
 ID_WORDS = {"id", "name", "path", "clip", "key", "file", "audio", "wav", "utt", "utterance", "recording", "filename"}
 SPEAKER_WORDS = {"speaker", "speaker_name", "speaker_id"}
@@ -24,19 +22,31 @@ QUOTED = re.compile(r'"((?:[^"]|"")*+)"(?=\||\Z)')
 def seen(source: Path, tree: Tree) -> str:
     """Why this is such a folder, or nothing."""
     path = metadata(source)
-    return f"{path.name} has id|text lines" if path and b"|" in path.read_bytes() else ""
+    if path is None or b"|" not in _bytes(path):
+        return ""
+    first = next(iter(glance(source, path.name)), "")
+    if "|" not in first and delimiter(first, among=",;\t"):  # a table whose texts have bars
+        return ""
+    return f"{path.name} has id|text lines"
 
 
 def metadata(source: Path) -> Path | None:
     return next((source / name for name in METADATA if exists(source / name)), None)
 
 
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as bad:
+        raise CorpusError(f"{path} cannot be read ({bad.strerror}): allow reading it") from None
+
+
 def rows(source: Path) -> Iterator[Row | Problem]:
     path = metadata(source)
     if path is None:
         return
-    data = path.read_bytes()
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    data = _bytes(path)
+    if data.startswith(UTF16):
         raise CorpusError(f"{path} is UTF-16: save it as UTF-8 and import again")
     shelf = Shelf.of(source)
     columns: list[str] | None = None
@@ -48,42 +58,6 @@ def rows(source: Path) -> Iterator[Row | Problem]:
             columns = [cell.strip().lower() for cell in found.cells]
         else:
             yield _row(found.cells, where=where, columns=columns, shelf=shelf)
-
-
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """The recordings of a source by name and by name without ending."""
-
-    source: Path
-    names: dict[str, str]
-    stems: dict[str, str]
-
-    @staticmethod
-    def of(source: Path) -> Shelf:
-        audio = look(source).audio
-        names = {unicodedata.normalize("NFC", name): name for name in audio}
-        stems: dict[str, str] = {}
-        for ending in SUFFIXES:
-            for name in audio:
-                if name.lower().endswith(ending):
-                    stems.setdefault(without_ending(name), name)
-        return Shelf(source, names, stems)
-
-    def find(self, id: str) -> str | None:
-        """The recording an id names; one that leads elsewhere is handed on for the importer to refuse."""
-        wanted = unicodedata.normalize("NFC", id.strip())
-        for name in dict.fromkeys((wanted, wanted.replace("\\", "/"))):
-            if name.startswith("/") or ".." in name.split("/"):
-                return name
-            places = [f"{folder}/{name}" if folder else name for folder in FOLDERS]
-            for place in places:
-                if found := self.names.get(place) or self.stems.get(place):
-                    return found
-            for place in places:  # behind a linked folder, which the look around does not enter
-                for ending in ("", *SUFFIXES):
-                    if is_audio(place + ending) and exists(self.source / (place + ending)):
-                        return place + ending
-        return None
 
 
 @dataclass(slots=True)

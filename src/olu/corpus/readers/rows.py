@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from olu.audio.io import SUFFIXES
+
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+GLANCE_BYTES = 65536
+GLANCE_LINES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +23,17 @@ class Row:
     text: str
     where: str  # for messages: "metadata.csv line 7", "a/b.txt"
     speaker: str | None = None
+    start: float = 0.0
+    seconds: float | None = None  # to the end of the recording
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a text file, without its ending."""
+
+    number: int
+    text: str
+    where: str  # "data/text line 7"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +94,60 @@ def decode(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as bad:
         raise ValueError(f"not valid UTF-8 (byte 0x{data[bad.start]:02x} at position {bad.start + 1})") from None
+
+
+def read_lines(source: Path, file: str) -> Iterator[Line | Problem]:
+    """The lines of a text file that hold something; what is no text is a problem of its line, or of the file."""
+    try:
+        data = (source / file).read_bytes()
+    except (OSError, ValueError) as bad:
+        reason = getattr(bad, "strerror", None) or "no such name"
+        yield Problem(where=file, message=f"cannot be read ({reason}): allow reading it")
+        return
+    if data.startswith(UTF16):
+        yield Problem(where=file, message="is UTF-16: save it as UTF-8")
+        return
+    for number, raw in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        where = f"{file} line {number}"
+        try:
+            text = decode(raw.removesuffix(b"\r"))
+        except ValueError as bad:
+            yield Problem(where=where, message=f"{bad}: save the file as UTF-8; the row is left out")
+        else:
+            if text.strip():
+                yield Line(number=number, text=text, where=where)
+
+
+def is_utf16(path: Path) -> bool:
+    try:
+        with path.open("rb") as data:
+            return data.read(2) in UTF16
+    except (OSError, ValueError):
+        return False
+
+
+def glance(source: Path, file: str) -> list[str]:
+    """The first few lines that hold something, for a look at what a file is."""
+    try:
+        with (source / file).open("rb") as data:
+            start = data.read(GLANCE_BYTES)
+    except (OSError, ValueError):
+        return []
+    text = start.decode("utf-8-sig", "replace")
+    return [line.removesuffix("\r") for line in text.split("\n") if line.strip()][:GLANCE_LINES]
+
+
+def speaker_name(given: str) -> str | None:
+    return " ".join(given.split()) or None
+
+
+def folder_of(file: str) -> str:
+    """a/b/c.csv -> a/b, and nothing for a file at the top."""
+    return file.rpartition("/")[0]
+
+
+def name_of(file: str) -> str:
+    return file.rpartition("/")[2]
 
 
 def exists(path: Path) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from olu.config import Strict
+
+Count = Annotated[int, Field(ge=1)]
+Beta = Annotated[float, Field(ge=0, lt=1)]
 
 SMALL: dict[str, Any] = {
     "hidden_size": 128,
@@ -51,6 +54,7 @@ TINY: dict[str, Any] = {
     "learning_rate": 2e-3,
     "discriminator_learning_rate": 1e-3,
 }
+SCALE_GROUP = 4  # channels per group of the strided scale convolutions, as in the original
 SIZES: dict[str, dict[str, Any]] = {"tiny": TINY, "small": SMALL, "mms": {}}
 
 # Each duration predictor reads settings the other does not; setting one that would be ignored is an error.
@@ -104,10 +108,10 @@ class VitsConfig(Strict):
 
     # decoder
     upsample_initial_channel: int = Field(512, ge=2)
-    upsample_rates: tuple[int, ...] = (8, 8, 2, 2)
-    upsample_kernel_sizes: tuple[int, ...] = (16, 16, 4, 4)
-    resblock_kernel_sizes: tuple[int, ...] = (3, 7, 11)
-    resblock_dilation_sizes: tuple[tuple[int, ...], ...] = ((1, 3, 5), (1, 3, 5), (1, 3, 5))
+    upsample_rates: tuple[Count, ...] = (8, 8, 2, 2)
+    upsample_kernel_sizes: tuple[Count, ...] = (16, 16, 4, 4)
+    resblock_kernel_sizes: tuple[Count, ...] = (3, 7, 11)
+    resblock_dilation_sizes: tuple[tuple[Count, ...], ...] = ((1, 3, 5), (1, 3, 5), (1, 3, 5))
     leaky_relu_slope: float = Field(0.1, ge=0)
     speaker_embedding_size: int = Field(256, ge=1)  # read when there is more than one speaker
 
@@ -119,9 +123,9 @@ class VitsConfig(Strict):
     mel_high_hz: float | None = Field(None, gt=0)  # none: half the sampling rate
 
     # discriminators
-    discriminator_periods: tuple[int, ...] = (2, 3, 5, 7, 11)
-    discriminator_period_channels: tuple[int, ...] = (32, 128, 512, 1024)
-    discriminator_scale_channels: tuple[int, ...] = (16, 64, 256, 1024)  # empty: no scale discriminator
+    discriminator_periods: tuple[Count, ...] = (2, 3, 5, 7, 11)
+    discriminator_period_channels: tuple[Count, ...] = (32, 128, 512, 1024)
+    discriminator_scale_channels: tuple[Count, ...] = (16, 64, 256, 1024)  # empty: no scale discriminator
     discriminator_kernel_size: int = Field(5, ge=1)
     discriminator_stride: int = Field(3, ge=1)
     discriminator_start: int = Field(0, ge=0)  # the step at which the discriminator joins
@@ -130,7 +134,7 @@ class VitsConfig(Strict):
     segment_size: int = Field(8192, ge=512)
     learning_rate: float = Field(2e-4, gt=0)
     discriminator_learning_rate: float = Field(2e-4, gt=0)
-    adam_betas: tuple[float, float] = (0.8, 0.99)
+    adam_betas: tuple[Beta, Beta] = (0.8, 0.99)
     adam_epsilon: float = Field(1e-9, gt=0)
     weight_decay: float = Field(0.01, ge=0)
     clip: float = Field(0.0, ge=0)  # gradient norm limit of each part; 0: measured, not clipped
@@ -157,6 +161,20 @@ class VitsConfig(Strict):
 
     @model_validator(mode="after")
     def _fits_together(self) -> VitsConfig:
+        odd = ("wavenet_kernel_size", "duration_predictor_kernel_size", "discriminator_kernel_size")
+        for name in odd:
+            if getattr(self, name) % 2 == 0:
+                raise ValueError(f"{name} must be odd, so that lengths stay as they are")
+        if any(kernel % 2 == 0 for kernel in self.resblock_kernel_sizes):
+            raise ValueError("resblock_kernel_sizes must be odd, so that lengths stay as they are")
+        if any(channels % SCALE_GROUP for channels in self.discriminator_scale_channels):
+            raise ValueError(f"discriminator_scale_channels must be multiples of {SCALE_GROUP}")
+        if self.fft_size < self.hop_length or (self.fft_size - self.hop_length) % 2:
+            raise ValueError(
+                f"spectrogram_bins gives a window of {self.fft_size}, which must exceed the hop, {self.hop_length}"
+            )
+        if self.mel_bins > self.spectrogram_bins:
+            raise ValueError("mel_bins must not exceed spectrogram_bins")
         if self.hidden_size % self.num_attention_heads:
             raise ValueError("hidden_size must be a multiple of num_attention_heads")
         if self.flow_size % 2:

@@ -5,15 +5,16 @@ Shape letters: B clips, S samples, P a period.
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from olu.families.vits.config import VitsConfig
+from olu.families.vits.config import SCALE_GROUP, VitsConfig
 
 SLOPE = 0.1
-SCALE_GROUPS = 4  # channels per group of the strided scale convolutions, as in the original
 
 
 class Discriminator(nn.Module):
@@ -36,7 +37,7 @@ class ScaleDiscriminator(nn.Module):
         convs = [nn.Conv1d(1, first, 15, padding=7)]
         before = first
         for size in [*rest, before if not rest else rest[-1]]:
-            groups = before // SCALE_GROUPS
+            groups = math.gcd(before // SCALE_GROUP, size)
             convs.append(nn.Conv1d(before, size, 41, stride=4, groups=groups, padding=20))
             before = size
         convs.append(nn.Conv1d(before, before, 5, padding=2))

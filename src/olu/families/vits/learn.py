@@ -135,16 +135,19 @@ class VitsLearner(nn.Module):
         mean_q, log_std_q = (x.float() for x in gen.posterior_encoder(linear * frame_mask, frame_mask, g))
         z = (mean_q + torch.randn_like(mean_q) * torch.exp(log_std_q)) * frame_mask
         z_p = gen.flow(z, frame_mask, g).float()
-        mean_p, log_std_p = mean_p.float(), log_std_p.float()
-        path_BFT = best_path(alignment_score(z_p, mean_p, log_std_p), batch.frames_B, batch.tokens_B)
-        durations_B1T = path_BFT.sum(1, keepdim=True)
-        mean_p, log_std_p = (x @ path_BFT.transpose(1, 2) for x in (mean_p, log_std_p))
-        apart = log_std_p - log_std_q - 0.5 + 0.5 * (z_p - mean_p).square() * torch.exp(-2 * log_std_p)
+        # Alignment, divergence and spectra are compared in full precision whatever the networks run in.
+        with torch.autocast(z_p.device.type, enabled=False):
+            mean_p, log_std_p = mean_p.float(), log_std_p.float()
+            path_BFT = best_path(alignment_score(z_p, mean_p, log_std_p), batch.frames_B, batch.tokens_B)
+            durations_B1T = path_BFT.sum(1, keepdim=True)
+            mean_p, log_std_p = (x @ path_BFT.transpose(1, 2) for x in (mean_p, log_std_p))
+            apart = log_std_p - log_std_q - 0.5 + 0.5 * (z_p - mean_p).square() * torch.exp(-2 * log_std_p)
         fake = gen.decoder(_slice(z, start_B, c.segment_frames), g).float()
         pad = spectra.padding(**size)
         real = _slice(batch.padded_BS.unsqueeze(1), start_B * c.hop_length + pad, c.segment_size).squeeze(1)
-        fake_mel = spectra.mel(spectra.linear(spectra.reflect(fake, **size), **size), self.mel_bank)
-        real_mel = spectra.mel(_slice(linear, start_B, c.segment_frames), self.mel_bank)
+        with torch.autocast(z_p.device.type, enabled=False):
+            fake_mel = spectra.mel(spectra.linear(spectra.reflect(fake, **size), **size), self.mel_bank)
+            real_mel = spectra.mel(_slice(linear, start_B, c.segment_frames), self.mel_bank)
         return Heard(
             fake_BS=fake,
             real_BS=real,

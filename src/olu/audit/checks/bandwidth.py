@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from olu.audit.check import Check, Heard, each
+from olu.audit.thresholds import Thresholds
+from olu.types import Mark
+
+NAME = "bandwidth"
+
+
+def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+    facts = heard.facts
+    if facts is None or facts.bandwidth == 0.0 or facts.spoken < limits.bandwidth_least_seconds:
+        return None
+    highest = facts.bandwidth
+    message = f"sound only up to {highest / 1000:.1f} kHz in a file of {facts.rate / 1000:g} kHz"
+    if highest < limits.bandwidth_share * min(facts.rate, limits.bandwidth_rate) / 2:
+        return Mark(check=NAME, severity="error", value=highest, message=f"{message}: it was upsampled from less")
+    if highest < limits.bandwidth_share * facts.rate / 2:
+        return Mark(check=NAME, severity="info", value=highest, message=message)
+    return None
+
+
+CHECK = Check(
+    name=NAME,
+    title="Bandwidth",
+    rule=lambda t: (
+        f"Error when the sound ends below {t.bandwidth_share:.0%} of what its rate can hold, counted up to "
+        f"{t.bandwidth_rate:g} Hz; noted when a higher rate holds no more. Judged from "
+        f"{t.bandwidth_least_seconds:g} s of speech on."
+    ),
+    reason="A telephone recording saved at a higher rate stays dull, and a voice trained on a mix sounds muffled.",
+    fix="Find the original recording. If all are like this, train at the rate that the sound really has.",
+    look=each(judge, badness=lambda mark: -mark.value),
+)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olu.audit.check import Check, Finding, Heard
+from olu.audit.thresholds import Thresholds
+from olu.types import Mark
+
+NAME = "near_duplicate"
+KEY_BYTES = 2  # 16 of the 1024 bits: two copies agree on some of the 64 keys, strangers rarely on one
+NEIGHBOURS = 4  # compared for one key: the cost stays linear (but for sorting) however alike the clips are
+
+Places = NDArray[np.intp]
+
+
+def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+    best: dict[int, tuple[float, int]] = {}  # place of a copy -> how far it is from which earlier clip
+    for which in (0, 1):  # the whole sound finds what was converted, its speech alone what was trimmed
+        places = np.array([n for n, one in enumerate(heard) if _usable(one, which)], dtype=np.intp)
+        if len(places) < 2:
+            continue
+        prints = np.array([np.frombuffer(_print(heard[n], which), np.uint8) for n in places])
+        lengths = np.array([_length(heard[n], which) for n in places])
+        for first, second in _candidates(prints, lengths, limits.near_length):
+            differ = np.bitwise_count(prints[first] ^ prints[second]).sum(axis=1) / (8 * prints.shape[1])
+            ratio = lengths[second] / lengths[first]
+            alike = (differ <= limits.near_differs) & (np.abs(np.log(ratio)) <= limits.near_length)
+            for far, a, b in zip(differ[alike], places[first[alike]], places[second[alike]], strict=True):
+                if float(far) < best.get(int(b), (1.0, 0))[0]:
+                    best[int(b)] = (float(far), int(a))
+    for copy, (far, original) in sorted(best.items()):
+        if _pcm(heard[copy]) == _pcm(heard[original]):  # the same samples are another check's
+            continue
+        message = f"almost the same sound as {heard[original].clip.id}: {1 - far:.0%} of their prints agree"
+        mark = Mark(check=NAME, severity="error", value=far, message=message)
+        yield Finding(id=heard[copy].clip.id, mark=mark, badness=-far)
+
+
+def _usable(heard: Heard, which: int) -> bool:
+    return heard.facts is not None and len(heard.facts.prints) > which and bool(heard.facts.prints[which])
+
+
+def _print(heard: Heard, which: int) -> bytes:
+    return heard.facts.prints[which] if heard.facts else b""
+
+
+def _length(heard: Heard, which: int) -> float:
+    assert heard.facts is not None
+    return max(1e-3, heard.facts.spoken if which else heard.facts.seconds)
+
+
+def _pcm(heard: Heard) -> str:
+    return heard.facts.pcm if heard.facts else ""
+
+
+def _candidates(
+    prints: NDArray[np.uint8], lengths: NDArray[np.float64], near: float
+) -> Iterator[tuple[Places, Places]]:
+    """Pairs, the earlier first, that share a key and a bin of lengths; the bins are laid twice, half a bin apart."""
+    for shift in (0.0, 0.5):
+        bins = np.floor(np.log(lengths) / (2 * near) + shift).astype(np.int64)
+        for start in range(0, prints.shape[1], KEY_BYTES):
+            keys = bins
+            for column in prints[:, start : start + KEY_BYTES].T:
+                keys = keys * 256 + column
+            order = np.argsort(keys, kind="stable")
+            keys = keys[order]
+            for step in range(1, min(NEIGHBOURS, len(keys) - 1) + 1):
+                same = keys[step:] == keys[:-step]
+                if same.any():
+                    yield order[:-step][same], order[step:][same]
+
+
+CHECK = Check(
+    name=NAME,
+    title="Nearly the same sound",
+    rule=lambda t: (
+        f"Error for every clip of the same length (to {t.near_length:.0%}) as an earlier one whose print differs in "
+        f"at most {t.near_differs:.0%}: a copy made louder, converted or trimmed."
+    ),
+    reason="A changed copy counts double in training and, in the test set, makes the voice look better than it is.",
+    fix="Keep the better one. If the texts differ, one of them is wrong: listen and correct it.",
+    look=look,
+)

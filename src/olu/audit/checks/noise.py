@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from olu.audit.check import Check, Heard, each
+from olu.audit.thresholds import Thresholds
+from olu.types import Mark
+
+NAME = "noise"
+
+
+def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+    snr = heard.facts.snr if heard.facts else None
+    if snr is None or snr >= limits.snr_warn:
+        return None
+    message = f"the speech is only {snr:.1f} dB louder than the noise between the words"
+    return Mark(check=NAME, severity="error" if snr < limits.snr_error else "warn", value=snr, message=message)
+
+
+CHECK = Check(
+    name=NAME,
+    title="Noise",
+    rule=lambda t: (
+        f"Error when speech is less than {t.snr_error:g} dB louder than the noise between the words, "
+        f"warning under {t.snr_warn:g} dB. Not judged where the pauses are cut to digital silence or there are none."
+    ),
+    reason="The voice learns the noise with the speech, and hisses or rustles where the recordings do.",
+    fix="Record in a quieter room and nearer to the microphone. Do not gate the pauses: the noise stays in the words.",
+    look=each(judge, badness=lambda mark: -mark.value),
+)

@@ -1,0 +1,182 @@
+"""A zip or tar of recordings, unpacked so that nothing in it can write anywhere else."""
+
+from __future__ import annotations
+
+import errno
+import lzma
+import shutil
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from olu.corpus.readers.rows import Problem
+from olu.corpus.readers.shelf import ABSOLUTE
+from olu.errors import CorpusError, OluError
+from olu.types import Tick
+
+ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+MOST_FILES = 1_000_000
+MOST_BYTES = 500 * 2**30
+SHARE_OF_DISK = 0.9  # of what is free
+CHUNK = 2**20
+DAMAGE = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,  # a compression this Python does not have
+    RuntimeError,
+    ValueError,
+    OverflowError,
+    IndexError,
+)
+UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.EINVAL, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EILSEQ)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    name: str
+    kind: str  # "file", "folder", or what else it is, in words
+    open: Callable[[], IO[bytes] | None]
+
+
+def is_archive(path: Path) -> bool:
+    return path.name.lower().endswith(ENDINGS) and path.is_file()
+
+
+def unpack(archive: Path, *, into: Path) -> Generator[Tick, None, list[Problem]]:
+    """Write the files of an archive under `into`, a folder of our own; what is left out comes back as problems."""
+    into.mkdir(parents=True)
+    room = min(MOST_BYTES, int(shutil.disk_usage(into).free * SHARE_OF_DISK))
+    problems: list[Problem] = []
+    size, files, members = archive.stat().st_size, 0, 0
+    with archive.open("rb") as data:
+        found = _members(archive, data)
+        while True:
+            try:
+                member = next(found, None)
+            except (OSError, *DAMAGE) as bad:
+                if isinstance(bad, OluError) or not _is_damage(bad):
+                    raise
+                if not members:
+                    raise CorpusError(f"{archive} is not a readable archive ({_reason(bad)}): copy it again") from None
+                message = f"breaks off after {files} files ({_reason(bad)}): what came before is used; copy it again"
+                problems.append(Problem(where=archive.name, message=message))
+                break
+            if member is None:
+                break
+            members += 1
+            if members > MOST_FILES:
+                raise CorpusError(
+                    f"{archive} holds more than {MOST_FILES} files: unpack it yourself, import the folder"
+                )
+            written = _take(member, into=into, room=room, archive=archive)
+            if isinstance(written, Problem):
+                problems.append(written)
+            elif written is not None:
+                files, room = files + 1, room - written
+            yield Tick(min(data.tell(), size), size, f"unpacking {archive.name}")
+    if not files and problems:
+        number = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+        raise CorpusError(f"nothing in {archive} can be unpacked ({number}); the first is {problems[0]}")
+    return problems
+
+
+def inner(folder: Path) -> Path:
+    """The folder inside that everything lies in, as most archives have one."""
+    while True:
+        below = list(folder.iterdir())
+        if len(below) != 1 or not below[0].is_dir():
+            return folder
+        if below[0].name in ("wavs", "wav", "audio", "clips", "by_book"):  # this is the layout already
+            return folder
+        folder = below[0]
+
+
+def _members(archive: Path, data: IO[bytes]) -> Iterator[_Member]:
+    return _zipped(data) if archive.name.lower().endswith(".zip") else _tarred(data)
+
+
+def _zipped(data: IO[bytes]) -> Iterator[_Member]:
+    with zipfile.ZipFile(data) as zipped:
+        for info in zipped.infolist():
+            kind = "folder" if info.is_dir() else "file"
+            if stat.S_ISLNK(info.external_attr >> 16):
+                kind = "a link"
+            elif info.flag_bits & 1:
+                kind = "locked with a password"
+            yield _Member(info.filename, kind, partial(zipped.open, info))
+
+
+def _tarred(data: IO[bytes]) -> Iterator[_Member]:
+    with tarfile.open(fileobj=data, mode="r:*") as tarred:
+        for info in tarred:
+            kind = "a link" if info.issym() or info.islnk() else "a device"
+            kind = "file" if info.isreg() else "folder" if info.isdir() else kind
+            yield _Member(info.name, kind, partial(tarred.extractfile, info))
+
+
+def _take(member: _Member, *, into: Path, room: int, archive: Path) -> int | Problem | None:
+    """Write one member and say how many bytes it has; nothing for what is no file of a person's."""
+    parts = [part for part in member.name.replace("\\", "/").split("/") if part not in ("", ".")]
+    where = f"{archive.name}: {member.name}"
+    if ABSOLUTE.match(member.name) or ".." in parts or "\0" in member.name:
+        return Problem(where=where, message="leads out of the archive and was not unpacked: pack it again")
+    if member.kind not in ("file", "folder"):
+        return Problem(where=where, message=f"is {member.kind} and was not unpacked: pack the file itself")
+    if member.kind == "folder" or not parts or any(part.startswith((".", "__MACOSX")) for part in parts):
+        return None
+    target = into.joinpath(*parts)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("xb") as out:
+            try:
+                return _pour(member, out, room=room, archive=archive)
+            except BaseException:
+                target.unlink()  # half a recording is none
+                raise
+    except OluError:
+        raise
+    except FileExistsError:
+        return Problem(where=where, message="is there twice, and the first was taken: remove one of the two")
+    except (OSError, *DAMAGE) as bad:
+        if isinstance(bad, OSError) and bad.errno in UNUSABLE_NAME:
+            return Problem(where=where, message=f"has a name that cannot be used here ({bad.strerror}): rename it")
+        if not _is_damage(bad):
+            raise
+        return Problem(where=where, message=f"is damaged ({_reason(bad)}): pack it again")
+
+
+def _pour(member: _Member, out: IO[bytes], *, room: int, archive: Path) -> int:
+    inside = member.open()
+    if inside is None:
+        raise ValueError("no data")
+    written = 0
+    with inside:
+        while chunk := inside.read(CHUNK):
+            written += len(chunk)
+            if written > room:
+                raise CorpusError(
+                    f"{archive} unpacks to more than there is room for ({room / 2**20:.0f} MB were left at"
+                    f" {member.name}): make room, or unpack it yourself and import the folder"
+                )
+            out.write(chunk)
+    return written
+
+
+def _is_damage(bad: BaseException) -> bool:
+    """Something wrong with the archive, and not with the disk."""
+    return not isinstance(bad, OSError) or bad.errno is None
+
+
+def _reason(bad: BaseException) -> str:
+    return str(bad).strip().rstrip(".").replace("\n", " ") or type(bad).__name__

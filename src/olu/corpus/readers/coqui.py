@@ -1,0 +1,34 @@
+"""metadata_train.csv and metadata_eval.csv with the header `audio_file|text|speaker_name`, and lang.txt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from olu.corpus.readers import columns as by_name
+from olu.corpus.readers.rows import Problem, Row, Tree, glance, look
+from olu.corpus.readers.shelf import Shelf
+
+FILES = ("metadata_train.csv", "metadata_eval.csv")
+
+
+def seen(source: Path, tree: Tree) -> str:
+    """Why this is such a folder, or nothing."""
+    files = _files(source, tree)
+    return f"{' and '.join(files)} {'have' if len(files) > 1 else 'has'} an audio_file|text header" if files else ""
+
+
+def rows(source: Path, *, root: Path | None = None) -> Iterator[Row | Problem]:
+    shelf = Shelf.of(source, root=root)
+    for file in _files(source, look(source)):
+        yield from by_name.table(source, file, mark="|", shelf=shelf)
+
+
+def language(source: Path) -> str | None:
+    """The language code that lang.txt names."""
+    return next(iter(glance(source, "lang.txt")), "").strip()[:40] or None
+
+
+def _files(source: Path, tree: Tree) -> list[str]:
+    there = [file for file in FILES if file in tree.files]
+    return [file for file in there if next(iter(glance(source, file)), "").lower().startswith("audio_file|")]
