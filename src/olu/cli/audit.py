@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from olu.cli.show import followed, print_json, say, table, warn
+from olu.cli.show import followed, print_json, quoted, say, table, warn
 
 if TYPE_CHECKING:
     from olu.audit.summary import AuditSummary
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
             _show(summary)
             if not busy:
                 say("The corpus has not changed since the last audit: nothing was done again (--force listens again).")
-            say(f"Next: olu read {ws}")
+            say(f"Next: olu read {quoted(ws)}")
         if strict and summary.clips_with_errors:
             warn(f"olu: {summary.clips_with_errors} of {summary.clips} clips have errors: see {summary.report}")
             raise typer.Exit(2)

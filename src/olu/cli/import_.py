@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from olu.cli.show import follow, print_json, say
+from olu.cli.show import follow, print_json, quoted, say
 
 if TYPE_CHECKING:
     from olu.stages.import_ import ImportSummary
@@ -57,7 +57,7 @@ def _tell(summary: ImportSummary, ws: Path) -> None:
     say(f"The corpus has {summary.clips} clips, {_length(summary.seconds)}, in {summary.language}; speakers: {names}.")
     _some("Skipped:", summary.skipped, more=f"see {ws / 'corpus' / 'problems.jsonl'}")
     _some("Notes:", summary.notes, more="--json lists them all")
-    say(f"Next: olu audit {ws}")
+    say(f"Next: olu audit {quoted(ws)}")
 
 
 def _some(title: str, lines: tuple[str, ...], *, more: str) -> None:

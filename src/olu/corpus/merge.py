@@ -21,7 +21,7 @@ from olu.types import Clip
 LONG_SECONDS = 60.0
 SLACK_SECONDS = 0.05  # lists round their times: an end that lies this far behind the last sample means the last sample
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
-STEM_LETTERS = 64  # ids become file names, and those have a limit
+STEM_BYTES = 120  # ids become file names, and those have a limit in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ def clip_id(audio: str, *, sha256: str, start: float = 0.0, seconds: float | Non
     stem = unicodedata.normalize("NFC", PurePosixPath(audio).stem)
     safe = "".join(c if c in "._-" or unicodedata.category(c)[0] in "LMN" else "-" for c in stem)
     span = f"{start:.3f}" if seconds is None else f"{start:.3f}+{seconds:.3f}"
-    return f"{safe[:STEM_LETTERS]}-{hashlib.sha256(f'{sha256}{span}'.encode()).hexdigest()[:8]}"
+    short = safe.encode("utf-8")[:STEM_BYTES].decode("utf-8", "ignore")
+    return f"{short}-{hashlib.sha256(f'{sha256}{span}'.encode()).hexdigest()[:8]}"
 
 
 def sift(rows: Iterable[Row | Problem], *, root: Path) -> tuple[list[Row], list[Problem]]:
@@ -201,10 +202,15 @@ class Merge:
 
     def _again(self, old: Clip, row: Row, facts: Facts, audio: str) -> None:
         source, _, inside = old.audio.partition("/")
+        if old.text != row.text and old.audio == audio and audio not in self.fresh:
+            self.clips[old.id] = replace(old, text=row.text)
+            self.fresh[audio] = facts
+            self.already += 1
+            self.notes.append(f"{row.audio} has another text than before: the new one was taken")
+            return
         if old.text != row.text:
-            message = f"{row.audio} is clip {old.id} already with another text, which was kept: to take this"
-            message += " one, delete the workspace's corpus folder and import again"
-            self.problems.append(Problem(where=row.where, message=message))
+            message = f"{row.audio} is clip {old.id} already, from {inside} and with another text, which was kept"
+            self.problems.append(Problem(where=row.where, message=f"{message}: correct the text there"))
             return
         there = old.audio in self.fresh or (source in self.places and exists(self.places[source] / inside))
         if old.audio != audio and not there:
