@@ -41,17 +41,24 @@ def main() -> None:
     olu("speak", TEXT, "--voice", ws, "-o", wav)
     said = check_losses(Path(ws)) + check_sound(Path(wav))
     sys.stdout.write("\n" + "\n".join(said))
+    command = Path(sys.executable).with_name("olu")
+    command = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
     sys.stdout.write(
         f"""
 
 Done in {(time.monotonic() - started) / 60:.1f} minutes. Open:
-  {wav}                             the voice (a few hundred steps: a murmur with the rhythm of speech, not yet words)
-  {ws}/audit/report.html     what the audit found
-  {ws}/runs/                 the run: recipe, losses, samples on the way
+  {wav}
+      the voice; after a few hundred steps it murmurs with the rhythm of speech, not yet in words
+  {ws}/audit/report.html
+      what the audit found
+  {ws}/runs/
+      the run: its recipe, losses and samples on the way
 Try next:
-  olu speak "Jina langu ni Olu." --voice {ws} -o out.wav --speed 0.8
-  olu train {ws} --from-run vits-001 --set plan.steps=5000     go on from here, best on a GPU
-  olu make my-voice FOLDER --language CODE                        your own recordings
+  {command} speak "Jina langu ni Olu." --voice {ws} -o out.wav --speed 0.8
+  {command} train {ws} --from-run vits-001 --set plan.steps=5000
+      goes on from here; best on a GPU, with --device cuda
+  {command} make my-voice FOLDER --language CODE
+      your own recordings
 """
     )
 
