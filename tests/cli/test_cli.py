@@ -95,6 +95,7 @@ def test_a_programming_error_is_not_hidden(ws: Path, monkeypatch: pytest.MonkeyP
 def test_ctrl_c_says_that_what_is_finished_is_kept(ws: Path):
     code = (
         "import sys, os, signal, olu.stages.status as s\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where a shell runs us in the background
         "def stop(ws): os.kill(os.getpid(), signal.SIGINT)\n"
         "s.status = stop\n"
         "from olu.cli.main import main\n"
