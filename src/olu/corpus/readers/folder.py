@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from olu.audio.io import SUFFIXES
-from olu.corpus.readers.rows import Problem, Row, Tree, decode, look, without_ending
+from olu.corpus.readers.rows import Problem, Row, Tree, look, row_beside, without_ending
 
 ENDINGS = (".txt", ".lab")
 # Texts that lie beside recordings without being what was said in one.
@@ -34,7 +34,7 @@ def rows(source: Path) -> Iterator[Row | Problem]:
             yield Problem(where=audio, message=f"has the name of {taken[stem]}, which was taken: rename or remove one")
         else:
             taken[stem] = audio
-            yield _row(source, audio=audio, text=texts[stem])
+            yield row_beside(source, audio=audio, text=texts[stem])
     yield from _orphans(texts, taken)
 
 
@@ -48,17 +48,6 @@ def _texts(tree: Tree) -> dict[str, str]:
     for ending in reversed(ENDINGS):
         found.update({without_ending(file): file for file in tree.files if file.lower().endswith(ending)})
     return found
-
-
-def _row(source: Path, *, audio: str, text: str) -> Row | Problem:
-    try:
-        said = decode((source / text).read_bytes()).removeprefix("\ufeff")
-    except OSError as bad:
-        return Problem(where=text, message=f"cannot be read ({bad.strerror}): allow reading it")
-    except ValueError as bad:
-        return Problem(where=text, message=f"{bad}: save it as UTF-8")
-    ending = "\r\n" if said.endswith("\r\n") else "\n"
-    return Row(audio=audio, text=said.removesuffix(ending), where=text)
 
 
 def _orphans(texts: dict[str, str], taken: dict[str, str]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from olu.corpus.readers.rows import Problem, Row, Tree, decode, look, name_of, without_ending
+from olu.corpus.readers.rows import Problem, Row, Tree, look, name_of, row_beside, without_ending
 
 ENDINGS = (".normalized.txt", ".original.txt")  # the first that is there counts
 ID = re.compile(r"(\d+)_\d+_\d+_\d+")
@@ -35,7 +35,7 @@ def rows(source: Path) -> Iterator[Row | Problem]:
             yield Problem(where=audio, message=f"has the name of {taken[stem]}, which was taken: rename or remove one")
         else:
             taken[stem] = audio
-            yield _row(source, audio=audio, text=texts[stem])
+            yield row_beside(source, audio=audio, text=texts[stem], speaker=_speaker(audio))
     for stem, text in texts.items():
         if stem not in taken:
             yield Problem(where=text, message="no audio of that name beside it: add it or remove the text")
@@ -49,16 +49,6 @@ def _texts(tree: Tree) -> dict[str, str]:
             if file.endswith(ending):
                 found[without_ending(f"{file.removesuffix(ending)}.wav")] = file
     return found
-
-
-def _row(source: Path, *, audio: str, text: str) -> Row | Problem:
-    try:
-        said = decode((source / text).read_bytes()).removeprefix("\ufeff")
-    except OSError as bad:
-        return Problem(where=text, message=f"cannot be read ({bad.strerror}): allow reading it")
-    except ValueError as bad:
-        return Problem(where=text, message=f"{bad}: save it as UTF-8")
-    return Row(audio=audio, text=said.rstrip("\r\n"), where=text, speaker=_speaker(audio))
 
 
 def _speaker(audio: str) -> str | None:

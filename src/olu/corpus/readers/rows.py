@@ -96,6 +96,18 @@ def decode(data: bytes) -> str:
         raise ValueError(f"not valid UTF-8 (byte 0x{data[bad.start]:02x} at position {bad.start + 1})") from None
 
 
+def row_beside(source: Path, *, audio: str, text: str, speaker: str | None = None) -> Row | Problem:
+    """A recording whose text lies in a file of its own; only the newline that ends the file is taken off."""
+    try:
+        said = decode((source / text).read_bytes()).removeprefix("\ufeff")
+    except OSError as bad:
+        return Problem(where=text, message=f"cannot be read ({bad.strerror}): allow reading it")
+    except ValueError as bad:
+        return Problem(where=text, message=f"{bad}: save it as UTF-8")
+    ending = "\r\n" if said.endswith("\r\n") else "\n"
+    return Row(audio=audio, text=said.removesuffix(ending), where=text, speaker=speaker)
+
+
 def read_lines(source: Path, file: str) -> Iterator[Line | Problem]:
     """The lines of a text file that hold something; what is no text is a problem of its line, or of the file."""
     try:
