@@ -36,6 +36,13 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: {bad}") from None
 
 
+def parse_toml(text: str, *, where: str = "this file") -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as bad:
+        raise ConfigError(f"{where} is not valid TOML: {bad}") from None
+
+
 def with_overrides(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """`values` with every "section.key=value" laid over it; values are TOML, bare words are strings."""
     result = _copy(values)

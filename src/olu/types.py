@@ -73,12 +73,37 @@ class Mark:
     message: str
 
 
+Marks = Literal["vowel", "separate", "none"]  # how tones and stress become symbols
+TONE_LETTERS = {"H": "˥", "M": "˧", "L": "˩", "D": "ꜜ"}
+STRESS = "ˈ"
+UNKNOWN_TONE = "_t"
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
+    """One word. `tones` (H M L D, ? unknown, two letters for a contour) are of the phones that `bearers` points at."""
+
     text: str
     phones: tuple[str, ...]
     tones: tuple[str, ...] = ()
-    stress: tuple[int, ...] = ()
+    bearers: tuple[int, ...] = ()
+    stress: int | None = None  # the phone that carries the main stress
+
+    def symbols(self, marks: Marks = "vowel") -> list[str]:
+        """Phones with tone and stress on their vowel, as symbols of their own, or without them."""
+        if marks == "none" or (self.stress is None and not self.tones):
+            return list(self.phones)
+        tones = dict(zip(self.bearers, self.tones, strict=True))
+        stream: list[str] = []
+        for place, phone in enumerate(self.phones):
+            tone = tones.get(place)
+            letters = [TONE_LETTERS[one] for one in tone] if tone and tone != "?" else []
+            if marks == "vowel":
+                stream.append((STRESS if place == self.stress else "") + phone + "".join(letters))
+                continue
+            stream += [STRESS, phone] if place == self.stress else [phone]
+            stream += letters or ([UNKNOWN_TONE] if tone else [])
+        return stream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,28 +116,39 @@ class Reading:
     breaks: tuple[str, ...]
     dropped: dict[str, int] = field(default_factory=dict)  # what could not be read, and how often
 
-    def symbols(self) -> list[str]:
+    def symbols(self, marks: Marks = "vowel") -> list[str]:
         """The symbols a vocabulary encodes, breaks and words in turn."""
         stream = list(self.breaks[0])
         for word, after in zip(self.words, self.breaks[1:], strict=True):
-            stream += word.phones
+            stream += word.symbols(marks)
             stream += after
         return stream
 
     def row(self) -> dict[str, Any]:
-        """What readings.jsonl holds of it."""
-        words = [[w.text, list(w.phones), list(w.tones), list(w.stress)] for w in self.words]
+        """What readings.jsonl and --json hold of it."""
         return {
             "text": self.text,
             "normal": self.normal,
-            "words": words,
+            "words": [
+                {
+                    "text": word.text,
+                    "phones": list(word.phones),
+                    "tones": list(word.tones),
+                    "bearers": list(word.bearers),
+                    "stress": word.stress,
+                }
+                for word in self.words
+            ],
             "breaks": list(self.breaks),
             "dropped": self.dropped,
         }
 
     @staticmethod
     def from_row(row: dict[str, Any]) -> Reading:
-        words = tuple(Word(w[0], tuple(w[1]), tuple(w[2]), tuple(w[3])) for w in row["words"])
+        words = tuple(
+            Word(w["text"], tuple(w["phones"]), tuple(w["tones"]), tuple(w["bearers"]), w["stress"])
+            for w in row["words"]
+        )
         return Reading(
             text=row["text"],
             normal=row["normal"],

@@ -14,9 +14,9 @@ import numpy as np
 from olu.errors import ExportError, TextError
 from olu.files import whole, write_json
 from olu.speak.voice import SCHEMA, Voice
+from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Frontend
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Contents:
     name: str
     family: str
     language: Language
-    frontend: Frontend
+    frontend: AnyFrontend
     vocabulary: SymbolVocabulary
     speakers: list[str]
     sentences: list[str]  # spoken once at export; their ids and lengths are kept as a check
@@ -69,9 +69,7 @@ def _is_voice(path: Path, *, zipped: bool) -> bool:
 
 
 def _fill(folder: Path, contents: Contents, facts: dict[str, Any]) -> None:
-    if contents.language.folder is not None:
-        shutil.copytree(contents.language.folder, folder / "language", ignore=shutil.ignore_patterns("__pycache__"))
-    write_json(folder / "language" / "frontend.json", contents.frontend.state())
+    _write_language(folder / "language", contents)
     write_json(folder / "vocabulary.json", contents.vocabulary.state())
     write_json(
         folder / "voice.json",
@@ -91,6 +89,19 @@ def _fill(folder: Path, contents: Contents, facts: dict[str, Any]) -> None:
     )
     write_json(folder / "check.json", {"sentences": []})
     write_json(folder / "check.json", {"sentences": _hear(folder, contents)})
+
+
+def _write_language(folder: Path, contents: Contents) -> None:
+    """The language's files as they were in training, and the frontend that reads with them."""
+    state = contents.frontend.state()
+    pack = contents.frontend.pack
+    folder.mkdir()
+    files = pack.files if pack else contents.language.files()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    if pack is not None:
+        state = {**state, "pack": {**state["pack"], "files": list(pack.files)}}
+    write_json(folder / "frontend.json", state)
 
 
 def _hear(folder: Path, contents: Contents) -> list[dict[str, Any]]:

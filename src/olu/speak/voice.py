@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 import zlib
 from collections import Counter
@@ -15,11 +16,11 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from olu.errors import TextError, VoiceError
-from olu.speak.sentences import split_sentences
-from olu.text.frontend import from_state
+from olu.errors import ConfigError, LanguageError, TextError, VoiceError
+from olu.text.frontend import AnyFrontend, from_state
+from olu.text.sentences import split_sentences
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Audio, Frontend
+from olu.types import Audio
 
 SCHEMA = 1
 PAUSE_SECONDS = 0.25  # between sentences
@@ -48,7 +49,7 @@ class Voice:
             )
         self.facts = facts
         vocabulary = _json(files, "vocabulary.json", where)
-        frontend = _json(files, "language/frontend.json", where)
+        frontend = _with_files(_json(files, "language/frontend.json", where), files, where)
         check = _json(files, "check.json", where)
         try:
             self.name = str(facts["name"])
@@ -59,10 +60,13 @@ class Voice:
             self._ends: list[str] = [str(end) for end in facts["sentence_ends"]]
             self._channels = int(facts["channels"])
             self.vocabulary = SymbolVocabulary.from_state(vocabulary)
-            self.frontend: Frontend = from_state(frontend)
+            self.frontend = from_state(frontend)
+            self._abbreviations = _abbreviations(self.frontend)
             checks = [(str(row["text"]), row["ids"]) for row in check["sentences"]]
         except VoiceError as newer:
             raise VoiceError(f"{where}: {newer}") from None
+        except (LanguageError, ConfigError) as bad:
+            raise VoiceError(f"{where}: its language folder is damaged ({bad}): export it again") from None
         except KeyError as absent:
             raise VoiceError(f"{where} is not a whole voice package (no {absent}): export it again") from None
         except (TypeError, ValueError, OverflowError, AttributeError) as bad:
@@ -92,7 +96,7 @@ class Voice:
         if seed < 0:
             raise VoiceError(f"seed {seed} is negative: choose 0 or more")
         who = self._speaker(speaker)
-        sentences = split_sentences(text, self._ends)
+        sentences = split_sentences(text, self._ends, abbreviations=self._abbreviations)
         sayable = [s for s in sentences if self._ids(s)[0]]
         if not sayable:
             unknown = Counter[str]()
@@ -177,18 +181,37 @@ def _json(files: dict[str, bytes], name: str, where: str) -> dict[str, Any]:
     return value
 
 
+def _with_files(state: dict[str, Any], files: dict[str, bytes], where: str) -> dict[str, Any]:
+    """The frontend's state with the language's own files, which lie beside it in the package, inside."""
+    pack = state.get("pack")
+    if not isinstance(pack, dict) or not isinstance(pack.get("files"), list):
+        return state
+    absent = next((name for name in pack["files"] if f"language/{name}" not in files), None)
+    if absent is not None:
+        raise VoiceError(f"{where} is not a whole voice package (no language/{absent}): export it again")
+    return {**state, "pack": {**pack, "files": {name: files[f"language/{name}"] for name in pack["files"]}}}
+
+
+def _abbreviations(frontend: AnyFrontend) -> frozenset[str]:
+    """Words with a point that ends no sentence."""
+    rows = frontend.pack.rows("abbreviations.tsv") if frontend.pack else []
+    return frozenset(row[0].strip() for row in rows if row[0].strip().endswith("."))
+
+
 def _files(path: Path) -> dict[str, bytes]:
     """The files a voice needs, by name, from a folder or a zip. Nothing is unpacked, so nothing can escape."""
     if path.is_dir():
         absent = [name for name in FILES if not (path / name).is_file()]
         if absent:
             raise VoiceError(f"{path} is not a voice package (no {absent[0]}): make one with 'olu export'")
-        return {name: (path / name).read_bytes() for name in FILES}
+        beside = [f"language/{file.name}" for file in (path / "language").iterdir() if file.is_file()]
+        return {name: (path / name).read_bytes() for name in {*FILES, *beside}}
     if not path.exists():
         raise VoiceError(f"{path} is not there: check the path, or make a voice with 'olu export'")
     try:
         with zipfile.ZipFile(path) as archive:
-            return {name: archive.read(name) for name in FILES}
+            beside = [name for name in archive.namelist() if re.fullmatch(r"language/[^/]+", name)]
+            return {name: archive.read(name) for name in {*FILES, *beside}}
     except KeyError as absent_name:
         raise VoiceError(f"{path} is not a voice package ({absent_name.args[0]}): make one with 'olu export'") from None
     except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError):

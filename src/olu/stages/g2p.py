@@ -6,22 +6,40 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from olu.errors import TextError
-from olu.text.frontend import for_language
+from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, for_language
 from olu.text.languages import load
+from olu.text.lexicon import load_lexicon
+from olu.text.said import Notes
 from olu.types import Reading
 
 
-def read_text(text: str, *, language: str) -> Reading:
-    return for_language(load(language)).read(text)
+def open_frontend(language: str, *, settings: ReadingSettings = DEFAULT) -> AnyFrontend:
+    words = load_lexicon(Path(settings.lexicon)) if settings.lexicon else None
+    found = load(language)
+    named = next((one for one in found.dialects if one.casefold() == language.casefold().replace("_", "-")), None)
+    if settings.dialect is None and named:  # es-AR says both
+        settings = settings.model_copy(update={"dialect": named})
+    return for_language(found, settings=settings, lexicon=words)
 
 
-def read_lines(path: Path, *, language: str) -> Iterator[Reading]:
+def read_text(text: str, *, language: str, settings: ReadingSettings = DEFAULT) -> Reading:
+    return open_frontend(language, settings=settings).read(text)
+
+
+def explain_text(text: str, *, language: str, settings: ReadingSettings = DEFAULT) -> tuple[Reading, Notes]:
+    return open_frontend(language, settings=settings).explain(text)
+
+
+def read_lines(path: Path, *, language: str, settings: ReadingSettings = DEFAULT) -> Iterator[Reading]:
     """One reading per line, as the file is read."""
-    frontend = for_language(load(language))
+    frontend = open_frontend(language, settings=settings)
     try:
-        with path.open(encoding="utf-8-sig") as lines:
-            for line in lines:
-                yield frontend.read(line.rstrip("\r\n"))
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    yield frontend.read(line.rstrip("\r\n"))
+                except TextError as bad:
+                    raise TextError(f"{path} line {number}: {bad}") from None
     except FileNotFoundError:
         raise TextError(f"{path} is not there: check the path") from None
     except UnicodeDecodeError:

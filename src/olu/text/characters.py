@@ -8,12 +8,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from olu.errors import TextError
+from olu.text import markup
+from olu.text.normal import APART, Normal
+from olu.text.pack import Pack
+from olu.text.said import Notes
 from olu.text.vocabulary import BLANK
+from olu.text.words import JOINERS
 from olu.types import Reading, Word
 
 UNSAYABLE = ("Cc", "Cf", "Cs", "Co", "Cn")  # control, format, surrogate, private use, unassigned
 UNHEARD = {"\u034f", *map(chr, range(0xFE00, 0xFE10))}  # marks that only choose how a character looks
-JOINERS = "'’ʼ-‐‑"  # inside a word these belong to it
 
 
 class CharacterFrontend:
@@ -21,8 +26,11 @@ class CharacterFrontend:
 
     kind = "characters"
 
-    def __init__(self, language: str, *, lower: bool = True, inventory: Iterable[str] | None = None) -> None:
-        self.language, self.lower = language, lower
+    def __init__(
+        self, language: str, *, lower: bool = True, inventory: Iterable[str] | None = None, pack: Pack | None = None
+    ) -> None:
+        self.language, self.lower, self.pack = language, lower, pack
+        self._normal = None if pack is None else Normal(pack)
         self.inventory = None if inventory is None else sorted(set(inventory))
         # Text is NFC, an inventory may not be: its symbols are found by their NFC form, an NFC one before its twin.
         by_form = sorted(self.inventory or (), key=lambda symbol: _nfc(symbol) == symbol)
@@ -31,18 +39,36 @@ class CharacterFrontend:
         self._capitals = _any_of(form for form in self._symbols if form != form.lower())
 
     def read(self, text: str) -> Reading:
-        dropped: Counter[str] = Counter()
-        sayable = _fold_spaces(list(_nfc("".join(_sayable(self._canonical(text), dropped)))))
+        return self.explain(text)[0]
+
+    def explain(self, text: str) -> tuple[Reading, Notes]:
+        """The reading, and what was done to get it."""
+        notes = Notes()
+        dropped = notes.dropped
+        plain = "".join(self._piece(piece, notes) for piece in markup.parse(text))
+        sayable = _fold_spaces(list(_nfc("".join(_sayable(self._canonical(plain), dropped)))))
         symbols = sayable if self.inventory is None else self._known("".join(sayable), dropped)
         words, breaks = _words(symbols)
-        return Reading(text=text, normal="".join(symbols), words=words, breaks=breaks, dropped=dict(dropped))
+        reading = Reading(text=text, normal="".join(symbols), words=words, breaks=breaks, dropped=dict(dropped))
+        return reading, notes
+
+    def _piece(self, piece: markup.Piece, notes: Notes) -> str:
+        if piece.kind == "phones":
+            raise TextError(f"character {piece.at + 1}: this reading is by letters, so phones cannot be said: spell it")
+        if piece.kind == "break":
+            return f"{piece.text} "
+        if self._normal is None:
+            return " ".join(piece.text) if piece.how in APART else piece.text
+        return self._normal.say_as(piece.text, piece.how, notes) if piece.how else self._normal.run(piece.text, notes)
 
     def state(self) -> dict[str, Any]:
-        return {"kind": self.kind, "language": self.language, "lower": self.lower, "inventory": self.inventory}
+        state = {"kind": self.kind, "language": self.language, "lower": self.lower, "inventory": self.inventory}
+        return state if self.pack is None else {**state, "pack": self.pack.state()}
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> CharacterFrontend:
-        return CharacterFrontend(state["language"], lower=state["lower"], inventory=state["inventory"])
+        pack = Pack.from_state(state["pack"]) if "pack" in state else None
+        return CharacterFrontend(state["language"], lower=state["lower"], inventory=state["inventory"], pack=pack)
 
     def _canonical(self, text: str) -> str:
         text = _nfc(text)

@@ -1,26 +1,69 @@
-"""Frontends by kind: from a language, or from the state a voice package holds."""
+"""Frontends by kind: from a language and what was chosen for it, or from the state a voice package holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
-from olu.errors import VoiceError
+from pydantic import Field
+
+from olu.config import Strict
+from olu.errors import LanguageError, VoiceError
 from olu.text.characters import CharacterFrontend
+from olu.text.pack import Pack
+from olu.text.phones import PhoneFrontend
+from olu.types import Marks
 
 if TYPE_CHECKING:
     from olu.text.languages import Language
-    from olu.types import Frontend
 
-KINDS = {CharacterFrontend.kind: CharacterFrontend}
+AnyFrontend = CharacterFrontend | PhoneFrontend
+KINDS: dict[str, Callable[[dict[str, Any]], AnyFrontend]] = {
+    CharacterFrontend.kind: CharacterFrontend.from_state,
+    PhoneFrontend.kind: PhoneFrontend.from_state,
+}
 
 
-def for_language(language: Language, *, inventory: Iterable[str] | None = None) -> Frontend:
-    return CharacterFrontend(language.code, lower=language.lower, inventory=inventory)
+class ReadingSettings(Strict):
+    """What a person chooses about reading: reading.toml of a workspace, or options of `olu read`."""
+
+    symbols: Literal["auto", "phones", "characters"] = "auto"
+    dialect: str | None = None
+    marks: Marks = "vowel"  # tones and stress: on their vowel, as symbols of their own, or left off
+    lexicon: str | None = None  # a .tsv of a person's own words
+    options: dict[str, str] = Field(default_factory=dict)
 
 
-def from_state(state: dict[str, Any]) -> Frontend:
+DEFAULT = ReadingSettings()
+
+
+def for_language(
+    language: Language,
+    *,
+    settings: ReadingSettings = DEFAULT,
+    inventory: Iterable[str] | None = None,
+    lexicon: Mapping[str, str] | None = None,
+) -> AnyFrontend:
+    """Phones where the language's folder can, else characters."""
+    if language.folder is None:
+        if settings.symbols == "phones" or settings.dialect or settings.options or lexicon:
+            asked = "phones" if settings.symbols == "phones" else "a dialect, options or a lexicon"
+            raise LanguageError(f"{language.code} has no folder of its own, so there is no {asked}: leave it out")
+        return CharacterFrontend(language.code, lower=language.lower, inventory=inventory)
+    where = str(language.folder)
+    pack = Pack.of(language.files(), dialect=settings.dialect, options=settings.options, lexicon=lexicon, where=where)
+    speaks = language.reading.pronounce is not None
+    if settings.symbols == "phones" and not speaks:
+        raise LanguageError(f'{language.name} has no rules for phones yet: choose symbols = "characters"')
+    if speaks and settings.symbols != "characters":
+        return PhoneFrontend(pack, marks=settings.marks, inventory=inventory)
+    if lexicon:
+        raise LanguageError('a lexicon gives phones, and these are characters: choose symbols = "phones"')
+    return CharacterFrontend(language.code, lower=language.lower, inventory=inventory, pack=pack)
+
+
+def from_state(state: dict[str, Any]) -> AnyFrontend:
     kind = KINDS.get(state.get("kind", ""))
     if kind is None:
         raise VoiceError(f"unknown frontend {state.get('kind')!r}: this voice needs a newer Olu")
-    return kind.from_state(state)
+    return kind(state)

@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from olu.config import Strict, check, did_you_mean, read_toml
 from olu.errors import LanguageError
 
 FOLDERS = Path(__file__).parents[1] / "languages"
+ALIEN = (".py", ".pyc")
 SENTENCE_ENDS = (".", "?", "!", "…", "؟", "۔", "।", "॥", "။", "។", "።", "፧", "。", "？", "！", "։")
 TAG = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{1,8})*", re.ASCII)
+
+
+class Option(Strict):
+    """A choice a language offers: its values, and the one taken when nobody chooses."""
+
+    choices: tuple[str, ...] = Field(min_length=2)
+    default: str
+    help: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _default_is_a_choice(self) -> Self:
+        if self.default not in self.choices:
+            raise ValueError(f"the default {self.default!r} is not one of the choices")
+        return self
+
+
+class Reads(Strict):
+    """Which algorithms of text/ read the language."""
+
+    canonical: str = "plain"
+    restore: str | None = None
+    pronounce: str | None = None  # none: letters are read as they stand
+
+
+class Accuracy(Strict):
+    """A measurement, as `olu languages` shows it."""
+
+    set: str = Field(min_length=1)
+    rows: int = Field(gt=0)
+    measure: str = Field(min_length=1)
+    value: float
+    seen: bool  # whether the rules were written with this set in view
 
 
 class Facts(Strict):
@@ -30,6 +66,10 @@ class Facts(Strict):
     sentence_ends: tuple[str, ...] = Field(min_length=1)
     sample: str | None = None
     licence: str | None = None
+    dialects: tuple[str, ...] = ()  # the first is the default
+    options: dict[str, Option] = Field(default_factory=dict)
+    reading: Reads = Field(default_factory=Reads)
+    accuracy: tuple[Accuracy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +83,10 @@ class Language:
     aliases: tuple[str, ...] = ()
     sample: str | None = None  # the espeak-ng voice that `olu sample` records
     licence: str | None = None  # of the sentences
+    dialects: tuple[str, ...] = ()
+    options: Mapping[str, Option] = field(default_factory=dict)
+    reading: Reads = field(default_factory=Reads)
+    accuracy: tuple[Accuracy, ...] = ()
     folder: Path | None = None  # none: nothing is shipped, letters are read as they stand
 
     def sentences(self) -> list[str]:
@@ -50,6 +94,12 @@ class Language:
         if path is None or not path.is_file():
             return []
         return [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+
+    def files(self) -> dict[str, bytes]:
+        """The data of the folder, by name."""
+        if self.folder is None:
+            return {}
+        return {path.name: path.read_bytes() for path in sorted(self.folder.iterdir()) if _is_data(path)}
 
     @property
     def has_sample(self) -> bool:
@@ -88,15 +138,27 @@ def load(code_or_path: str | Path) -> Language:
     return Language(code=code, name=name, native=name)
 
 
+def folder_hash(language: Language) -> str:
+    """What a reading hangs on: the files of the language's folder."""
+    digest = hashlib.sha256(language.code.encode())
+    for name, data in language.files().items():
+        digest.update(name.encode() + b"\0" + data)
+    return digest.hexdigest()
+
+
 def available() -> list[Language]:
     """The languages that have a folder in the package, by code."""
-    return [_open(path.parent) for path in sorted(FOLDERS.glob("*/language.toml"))]
+    return [_open(path.parent) for path in sorted(FOLDERS.glob("[a-z]*/language.toml"))]
 
 
 def _open(folder: Path) -> Language:
     path = folder / "language.toml"
     facts = check(Facts, read_toml(path), where=str(path))
-    return Language(folder=folder, **facts.model_dump())
+    return Language(folder=folder, **{name: getattr(facts, name) for name in Facts.model_fields})
+
+
+def _is_data(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith((".", "__")) and path.suffix not in ALIEN
 
 
 @cache

@@ -6,27 +6,29 @@ from collections.abc import Iterable
 from typing import Any
 
 from olu.errors import TextError
-from olu.types import Reading
+from olu.types import Marks, Reading
 
 BLANK = "_"
 BLANK_ID = 0
 
 
 class SymbolVocabulary:
-    def __init__(self, symbols: Iterable[str], *, interleave: bool = True) -> None:
-        self.symbols, self.interleave = tuple(symbols), interleave
+    """`marks` says how the tones and stress of a reading become symbols."""
+
+    def __init__(self, symbols: Iterable[str], *, interleave: bool = True, marks: Marks = "vowel") -> None:
+        self.symbols, self.interleave, self.marks = tuple(symbols), interleave, marks
         self._ids = {symbol: id for id, symbol in enumerate(self.symbols)}
         if len(self._ids) != len(self.symbols):
             raise TextError("a vocabulary holds a symbol twice: remove one of them")
 
     @staticmethod
-    def of(symbols: Iterable[str]) -> SymbolVocabulary:
+    def of(symbols: Iterable[str], *, marks: Marks = "vowel") -> SymbolVocabulary:
         """A new vocabulary: the blank first, then the symbols in code point order."""
-        return SymbolVocabulary((BLANK, *sorted(set(symbols) - {BLANK})))
+        return SymbolVocabulary((BLANK, *sorted(set(symbols) - {BLANK})), marks=marks)
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> SymbolVocabulary:
-        return SymbolVocabulary(state["symbols"], interleave=state["interleave"])
+        return SymbolVocabulary(state["symbols"], interleave=state["interleave"], marks=state.get("marks", "vowel"))
 
     @property
     def size(self) -> int:
@@ -38,7 +40,7 @@ class SymbolVocabulary:
 
     def encode(self, reading: Reading) -> list[int]:
         try:
-            ids = [self._ids[symbol] for symbol in reading.symbols()]
+            ids = [self._ids[symbol] for symbol in reading.symbols(self.marks)]
         except KeyError as unknown:
             raise TextError(f"{unknown.args[0]!r} is not in the vocabulary: run 'olu read' again") from None
         if not self.interleave:
@@ -50,7 +52,7 @@ class SymbolVocabulary:
     def extend(self, symbols: Iterable[str]) -> SymbolVocabulary:
         """New symbols get new ids at the end; old ids never move."""
         new = sorted(set(symbols) - set(self.symbols))
-        return SymbolVocabulary((*self.symbols, *new), interleave=self.interleave)
+        return SymbolVocabulary((*self.symbols, *new), interleave=self.interleave, marks=self.marks)
 
     def state(self) -> dict[str, Any]:
-        return {"symbols": list(self.symbols), "interleave": self.interleave}
+        return {"symbols": list(self.symbols), "interleave": self.interleave, "marks": self.marks}

@@ -1,0 +1,65 @@
+"""The algorithms a language.toml can name, each in a file of its own, imported when a language asks for it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import cast
+
+from olu.errors import LanguageError
+from olu.text.pack import Pack
+from olu.text.plain import RulePronouncer
+from olu.text.said import Notes, Pronouncer
+
+Change = Callable[[str, Notes], str]
+
+CANONICAL = {"igbo": "olu.text.igbo", "ethiopic": "olu.text.ethiopic", "yoruba": "olu.text.yoruba"}
+RESTORE = {"dots": "olu.text.dots"}
+PRONOUNCE = {
+    "igbo": "olu.text.igbo",
+    "ethiopic": "olu.text.ethiopic",
+    "yoruba": "olu.text.yoruba",
+    "spanish": "olu.text.spanish",
+    "swahili": "olu.text.swahili",
+}
+
+
+def canonical(pack: Pack) -> Change:
+    name = pack.facts.reading.canonical
+    if name == "plain":
+        return _lower if pack.facts.lower else _composed
+    return cast(Change, _named(CANONICAL, name, pack, "canonical").canonical)  # type: ignore[attr-defined]
+
+
+def restore(pack: Pack) -> Change | None:
+    name = pack.facts.reading.restore
+    return None if name is None else cast(Change, _named(RESTORE, name, pack, "restore").make(pack))  # type: ignore[attr-defined]
+
+
+def pronouncer(pack: Pack) -> Pronouncer:
+    name = pack.facts.reading.pronounce
+    if name == "rules":
+        return RulePronouncer(pack)
+    return cast(Pronouncer, _named(PRONOUNCE, name or "", pack, "pronounce").make(pack))  # type: ignore[attr-defined]
+
+
+def detected(pack: Pack, texts: Iterable[str]) -> dict[str, str]:
+    """The options that a whole corpus decides, such as how it writes its tones."""
+    name = pack.facts.reading.pronounce or ""
+    detect = getattr(import_module(PRONOUNCE[name]), "detect", None) if name in PRONOUNCE else None
+    return dict(detect(pack, texts)) if detect else {}
+
+
+def _named(known: dict[str, str], name: str, pack: Pack, key: str) -> object:
+    if name not in known:
+        raise LanguageError(f"{pack.code}: reading.{key} = {name!r} is not one of {', '.join(known)}")
+    return import_module(known[name])
+
+
+def _composed(text: str, notes: Notes) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _lower(text: str, notes: Notes) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())

@@ -1,0 +1,31 @@
+"""A person's own words: a .tsv of spelling and phones, which go before every rule."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+from olu.errors import LanguageError
+
+
+def load_lexicon(path: Path) -> dict[str, str]:
+    """Spelling -> phones with spaces; tones stand behind their vowel (a˥), ˈ before a stressed one."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise LanguageError(f"the lexicon {path} is not there: check the path") from None
+    except (OSError, UnicodeDecodeError) as bad:
+        raise LanguageError(f"the lexicon {path} cannot be read ({bad}): save it as UTF-8") from None
+    found: dict[str, str] = {}
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = unicodedata.normalize("NFC", raw.rstrip("\r"))
+        if not line.strip() or line.startswith("#"):
+            continue
+        word, tab, phones = line.partition("\t")
+        where = f"{path} line {number}"
+        if not tab or "\t" in phones or not word.strip() or not phones.strip():
+            raise LanguageError(f"{where}: write a word, a tab and its phones with spaces between: {line!r}")
+        if found.get(word.strip(), phones.strip()) != phones.strip():
+            raise LanguageError(f"{where}: {word.strip()!r} has other phones above: remove one of the two")
+        found[word.strip()] = phones.strip()
+    return found

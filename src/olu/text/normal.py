@@ -1,0 +1,32 @@
+"""A text before it becomes symbols: canonical letters, restored marks, words instead of digits."""
+
+from __future__ import annotations
+
+from olu.text import algorithms
+from olu.text.normalise import Normaliser
+from olu.text.pack import Pack
+from olu.text.said import Notes
+
+APART = ("characters", "spell-out", "digits", "telephone")  # one after the other
+
+
+class Normal:
+    def __init__(self, pack: Pack) -> None:
+        self.canonical = algorithms.canonical(pack)
+        self._restore = algorithms.restore(pack)
+        self._normaliser = Normaliser(pack)
+
+    def run(self, text: str, notes: Notes) -> str:
+        plain = self.canonical(text, notes)
+        notes.add("canonical", "canonical", text, plain)
+        if self._restore is not None:
+            restored = self._restore(plain, notes)
+            notes.add("restore", "restore", plain, restored)
+            plain = restored
+        return self._normaliser.normalise(plain, notes)
+
+    def say_as(self, text: str, how: str, notes: Notes) -> str:
+        """A stretch that somebody said how to read."""
+        if how in APART:
+            return self.run(" ".join("".join(text.split())), notes)
+        return self.run(text, notes)
