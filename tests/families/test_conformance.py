@@ -305,9 +305,9 @@ def test_one_parts_loss_leaves_nothing_in_another(fam: Family, tmp_path: Path) -
     engine = engine_for(fam, learner, tmp_path, tones())
     backward, checked = engine._backward, []
 
-    def watched(update: Update, live: LivePart, totals: dict[str, float]) -> None:
+    def watched(update: Update, live: LivePart, share: float, totals: dict[str, float]) -> None:
         held = {name: [p.grad for p in other.params] for name, other in engine.live.items() if other is not live}
-        backward(update, live, totals)
+        backward(update, live, share, totals)
         for name, grads in held.items():
             assert all(now.grad is before for now, before in zip(engine.live[name].params, grads, strict=True))
         checked.append(update.part)

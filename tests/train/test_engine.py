@@ -193,8 +193,8 @@ def test_a_generators_loss_leaves_no_gradient_in_the_judge(tmp_path: Path) -> No
     left: list[bool] = []
     backward = engine._backward
 
-    def watched(update: Update, live: LivePart, totals: dict[str, float]) -> None:
-        backward(update, live, totals)
+    def watched(update: Update, live: LivePart, share: float, totals: dict[str, float]) -> None:
+        backward(update, live, share, totals)
         if update.part == "gen":
             left.append(any(p.grad is not None for p in learner.disc.parameters()))
             assert all(p.grad is not None for p in learner.gen.parameters())
@@ -378,7 +378,7 @@ def test_a_rewind_slows_down_goes_on_past_the_batch_and_leaves_its_clips_out(tmp
         learner, tmp_path, guards=[Finite(patience=0)], clips=clips, steps=60, save_every=5, validate_every=60
     )
     engine.precision = "bf16"  # as on a GPU, where a second rewind takes it back
-    engine._next_update = lambda updates: next(updates, None)
+    engine._half = lambda: None
     rates, precisions, back = [], [], []
     for report in engine.train():
         rates += [seen.lr for seen in report.seen]
@@ -432,9 +432,12 @@ class Given:
     def __init__(self, batches: list[toys.ToyBatch]) -> None:
         self.batches, self.epoch, self.at, self.quarantine = batches, 0, -1, []
 
-    def __next__(self) -> toys.ToyBatch:
+    def take(self) -> list[str]:
         self.at += 1
-        return self.batches[self.at % len(self.batches)]
+        return list(self.batches[self.at % len(self.batches)].clips)
+
+    def make(self, clips: list[str]) -> toys.ToyBatch:
+        return next(batch for batch in self.batches if batch.clips == tuple(clips))
 
     def state(self) -> dict[str, object]:
         return {}

@@ -18,7 +18,7 @@ from olu.files import Workspace, write_jsonl
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.train_setup import Setup, prepare_run, set_up
-from olu.train.family import Clock, Update
+from olu.train.family import Clock, Judge, Loss, Update
 from olu.train.recipe import DataSettings, GuardSettings, PlanSettings, Recipe, read_recipe, recipe_toml
 from olu.train.run import Run
 from olu.types import Audio, Clip, finish
@@ -144,13 +144,16 @@ def test_the_written_recipe_reads_back_the_same(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- every setting acts
 
 
+ALWAYS_WINS = Judge(part="body", loss="match", won=1e9, chance=1e12)
+
+
 def toy_setup(recipe: Recipe, learner: toys.Toy) -> Setup:
     clips = toys.examples(24)
     held = {f"v{id}": replace(example, id=f"v{id}") for id, example in toys.examples(8, seed=99).items()}
     both = {**clips, **held}
     return Setup(
         recipe=recipe,
-        family=replace(family("vits"), score="match"),
+        family=replace(family("vits"), score="match", learns="body", steady=("match",), judge=ALWAYS_WINS),
         config=None,
         learner=learner,
         vocabulary=None,  # type: ignore[arg-type]
@@ -178,7 +181,7 @@ def outcome(folder: Path, section: str, settings: dict[str, Any], learner: toys.
     else:
         values |= settings
     if section == "guards":
-        values["plan"] = {**plan, "steps": 60, "save_every": 10, "validate_every": 60}
+        values["plan"] = {**plan, "steps": 60, "save_every": 10, "validate_every": 6}
     recipe = Recipe.model_validate(values)
     torch.manual_seed(1)
     learner = learner or toys.Tokens(dropout=0.1)
@@ -198,6 +201,7 @@ def outcome(folder: Path, section: str, settings: dict[str, Any], learner: toys.
     }
 
 
+STANDING = {"schedule": "plateau", "validate_every": 1, "rates": {"body.net": 0.0}}  # the score never moves
 # field: the aspect it must change, what it starts from, what it becomes
 PLAN_CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "steps": ("length", {}, {"steps": 9}),
@@ -208,6 +212,13 @@ PLAN_CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "warmup_steps": ("rates", {}, {"warmup_steps": 5}),
     "final_rate": ("rates", {"schedule": "cosine"}, {"final_rate": 0.5}),
     "decay": ("rates", {"schedule": "exponential"}, {"decay": 0.5}),
+    "curriculum_epochs": ("batches", {}, {"curriculum_epochs": 1}),
+    "milestones": ("rates", {"schedule": "milestones", "milestones": [8]}, {"milestones": [4, 8]}),
+    "drop": ("rates", {"schedule": "milestones", "milestones": [8]}, {"drop": 0.1}),
+    "plateau_patience": ("rates", STANDING, {"plateau_patience": 1}),
+    "rates": ("losses", {}, {"rates": {"body.net": 0.0}}),
+    "late": ("losses", {}, {"late": {"body.net": 6}}),
+    "max_hours": ("length", {"steps": 50}, {"max_hours": 1e-9}),
     "precision": ("losses", {}, {"precision": "bf16"}),
     "validate_every": ("validated", {}, {"validate_every": 3}),
     "save_every": ("saves", {"validate_every": 12}, {"save_every": 3}),
@@ -225,24 +236,50 @@ def test_every_plan_setting_acts(name: str, tmp_path: Path) -> None:
     assert outcome(tmp_path / "c", "plan", {**base, **change})[aspect] != before[aspect]
 
 
-def hurt(*, nan: range | tuple[int, ...] = (), spikes: tuple[int, ...] = ()) -> toys.Toy:
+def hurt(
+    *,
+    nan: range | tuple[int, ...] = (),
+    spikes: tuple[int, ...] = (),
+    zeros: range = range(0),
+    higher: range = range(0),
+    lr: float = 0.02,
+) -> toys.Toy:
     torch.manual_seed(1)
-    learner, count = toys.Tokens(), iter(range(10**6))
+    learner, count = toys.Tokens(lr=lr), iter(range(10**6))
 
     def meddle(update: Update, clock: Clock) -> Update:
         turn = next(count)
         factor = float("nan") if turn in nan else 200.0 if turn in spikes else 1.0
+        factor *= 0.0 if turn in zeros else 15.0 if turn in higher else 1.0
         return Update(update.part, {n: replace(loss, sum=loss.sum * factor) for n, loss in update.losses.items()})
 
     learner.meddle = meddle
     return learner
 
 
+def by_heart() -> toys.Toy:
+    """Trains well; its validation only gets worse."""
+    torch.manual_seed(1)
+    learner, count = toys.Tokens(), iter(range(10**6))
+    learner.validate = lambda batch: {"match": Loss(torch.tensor(1.0 + next(count)), "items")}  # type: ignore[method-assign]
+    return learner
+
+
+DRIFT = {"drift_warmup": 20, "drift_patience": 3}
 GUARD_CASES: dict[str, tuple[str, Callable[[], toys.Toy], dict[str, Any], dict[str, Any]]] = {
     "finite_patience": ("events", lambda: hurt(nan=range(30, 34)), {}, {"finite_patience": 1}),
     "spike_factor": ("events", lambda: hurt(spikes=(30,)), {}, {"spike_factor": 1e6}),
     "spike_window": ("events", lambda: hurt(spikes=(25, 55)), {"spike_patience": 2}, {"spike_window": 20}),
     "spike_patience": ("events", lambda: hurt(spikes=(30, 33)), {}, {"spike_patience": 2}),
+    "still_patience": ("events", lambda: hurt(zeros=range(10, 60)), {}, {"still_patience": 5}),
+    "balance_patience": ("events", hurt, {}, {"balance_patience": 15}),
+    "slow_after": ("events", lambda: hurt(lr=1e-7), {}, {"slow_after": 50}),
+    "slow_least": ("events", hurt, {"slow_after": 50}, {"slow_least": 0.999}),
+    "drift_factor": ("events", lambda: hurt(higher=range(30, 60)), DRIFT, {"drift_factor": 50.0}),
+    "drift_patience": ("events", lambda: hurt(higher=range(30, 60)), DRIFT, {"drift_patience": 8}),
+    "drift_warmup": ("events", lambda: hurt(higher=range(30, 60)), DRIFT, {"drift_warmup": 58}),
+    "overfit_patience": ("events", by_heart, {}, {"overfit_patience": 2}),
+    "samples_warmup": ("events", hurt, {}, {"samples_warmup": 0.9}),
     "rewind_limit": ("events", lambda: hurt(nan=(30, 31)), {"finite_patience": 0}, {"rewind_limit": 1}),
     "rewind_factor": ("rates", lambda: hurt(nan=(30,)), {"finite_patience": 0}, {"rewind_factor": 0.25}),
 }

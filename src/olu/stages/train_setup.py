@@ -23,15 +23,17 @@ from olu.features.store import Samples, Store
 from olu.files import Workspace, hash_file, hash_value, read_json
 from olu.stages.audit import audit
 from olu.stages.prepare import prepare
-from olu.stages.read import named, read_corpus
+from olu.stages.read import corpus_frontend, named, read_clip, read_corpus
+from olu.stages.reading_settings import read_settings
 from olu.text.frontend import from_state
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.batches import Batches
 from olu.train.engine import Engine
 from olu.train.family import Base, Example, Family
-from olu.train.guards import Finite, Guard, Spike, Wiring
+from olu.train.ranks import Ranks
 from olu.train.recipe import Recipe
 from olu.train.run import Run
+from olu.train.watchmen import watchmen
 from olu.types import Clip, Tick
 
 VALIDATION_CLIPS = 32
@@ -61,6 +63,7 @@ class Setup:
     documents: dict[str, Any]
     start: tuple[Run, int] | None = None
     notes: list[str] = field(default_factory=list)
+    ranks: Ranks = field(default_factory=Ranks)
 
     def example(self, clip: str) -> Example:
         return Example(id=clip, ids=self.ids[clip], samples=self.store[clip], speaker=self.speaker_of[clip])
@@ -75,6 +78,7 @@ class Setup:
             seed=self.recipe.seed,
             batch_clips=plan.batch_clips,
             batch_seconds=plan.batch_seconds,
+            curriculum_epochs=plan.curriculum_epochs,
         )
 
     def validation(self) -> list[Any]:
@@ -83,23 +87,18 @@ class Setup:
         return [self.learner.collate([self.example(clip) for clip in group]) for group in groups]  # type: ignore[operator]
 
     def engine(self, run: Run) -> Engine:
-        guards = self.recipe.guards
-        watching: list[Guard] = [
-            Wiring(),
-            Finite(patience=guards.finite_patience),
-            Spike(factor=guards.spike_factor, window=guards.spike_window, patience=guards.spike_patience),
-        ]
         engine = Engine(
             self.learner,
             self.batches(),
             validation=self.validation,
             score=self.family.score,
             plan=self.recipe.plan,
-            rewinds=guards,
-            guards=watching,
+            rewinds=self.recipe.guards,
+            guards=watchmen(self.recipe, self.family),
             checkpoints=run.checkpoints(keep=self.recipe.plan.keep),
             seed=self.recipe.seed,
             device=self.device,
+            ranks=self.ranks,
         )
         if self.start and not engine.checkpoints.steps():
             old, step = self.start
@@ -135,14 +134,14 @@ def set_up(
     if run and not run.checkpoints().steps() and run.document("facts.json")["from"]:
         start = parse_start(ws, run.document("facts.json")["from"])
     holder = run or (start[0] if start else None)
-    vocabulary, frontend_state = _alphabet(ws, holder, base)
+    vocabulary, frontend_state = _alphabet(corpus, holder, base)
     rate = family.rate(config)
     store = Store(ws.features / Samples(rate).key)
     frontend = from_state(frontend_state)
-    readings = {clip.id: frontend.read(clip.text) for clip in corpus}
-    ids = {id: tuple(vocabulary.encode(reading)) for id, reading in readings.items()}
-    dropped = sum((Counter(reading.dropped) for reading in readings.values()), Counter[str]())
+    readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in corpus if corpus.is_wanted(clip)}
+    ids = {id: tuple(vocabulary.encode(reading)) if reading.words else () for id, reading in readings.items()}
     kept, left_out = _select(corpus, recipe, family, config, store, ids)
+    dropped = sum((Counter(readings[clip.id].dropped) for clip in kept), Counter[str]())
     train_clips, valid_clips, notes = _sides(corpus, kept, left_out, dropped)
     speakers = holder.document("speakers.json") if holder else sorted({clip.speaker for clip in train_clips})
     valid_clips = [clip for clip in valid_clips if clip.speaker in speakers]
@@ -177,7 +176,7 @@ def set_up(
         facts={
             **_facts(corpus, recipe, device),
             "from": run.document("facts.json")["from"] if run else f"{start[0].name}@{start[1]}" if start else None,
-            "clips": hash_value([[clip.id for clip in train_clips], [clip.id for clip in valid_clips]]),
+            "clips": hash_value([_heard(corpus, train_clips), _heard(corpus, valid_clips)]),
         },
         documents={
             "vocabulary.json": vocabulary.state(),
@@ -237,17 +236,21 @@ def _config(family: Family, recipe: Recipe, base: Base | None) -> Any:
     return check(family.config, {**under, **recipe.model}, where="recipe [model]")
 
 
-def _alphabet(ws: Workspace, holder: Run | None, base: Base | None) -> tuple[SymbolVocabulary, dict[str, Any]]:
+def _alphabet(corpus: Corpus, holder: Run | None, base: Base | None) -> tuple[SymbolVocabulary, dict[str, Any]]:
     """The vocabulary and the frontend that speaks it: of the run gone on with, or of the base and the corpus."""
     if holder:
         return SymbolVocabulary.from_state(holder.document("vocabulary.json")), holder.document("frontend.json")
-    vocabulary = SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json"))
-    state = read_json(ws.readings / "frontend.json")
-    if base:
-        symbols = vocabulary.sayable()
-        vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave).extend(symbols)
-        state = {**state, "inventory": vocabulary.sayable()}
-    return vocabulary, state
+    ws = corpus.ws
+    if base is None:
+        vocabulary = SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json"))
+        return vocabulary, read_json(ws.readings / "frontend.json")
+    # a base knows letters: the workspace's own reading may be by phones
+    settings = read_settings(ws).model_copy(update={"symbols": "characters", "lexicon": None})
+    frontend = corpus_frontend(ws, corpus, settings)
+    wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
+    needed = {s for clip in wanted for s in read_clip(frontend, clip.text)[0].symbols()}
+    vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave).extend(needed)
+    return vocabulary, {**frontend.state(), "inventory": vocabulary.sayable()}
 
 
 def _select(
@@ -257,6 +260,8 @@ def _select(
     kept, left_out = [], {}
     for clip in corpus:
         why = _why_not(corpus, clip, recipe, store)
+        if why is None and not ids[clip.id]:
+            why = "its transcript holds nothing to say"
         if why is None:
             why = family.refuses(config, samples=store.length(clip.id), tokens=len(ids[clip.id]))
         if why is None:
@@ -288,13 +293,18 @@ def _sides(
 def _why_not(corpus: Corpus, clip: Clip, recipe: Recipe, store: Store) -> str | None:
     data = recipe.data
     if clip.id not in store:
-        return "it cannot be decoded"
-    if not data.min_seconds <= clip.seconds <= data.max_seconds:
-        return (
-            f"{clip.seconds:.1f} s, and data.min_seconds to max_seconds is {data.min_seconds:g} to {data.max_seconds:g}"
-        )
-    errors = [mark for mark in corpus.marks(clip) if mark.severity == "error"]
-    return f"audit: {errors[0].message}" if errors and data.leave_out_errors else None
+        return "it cannot be decoded" if clip.transcribed else "it has no transcript"
+    why = corpus.why_not(clip, errors=data.leave_out_errors)
+    seconds = corpus.taken(clip).seconds
+    if why is None and not data.min_seconds <= seconds <= data.max_seconds:
+        return f"{seconds:.1f} s, and data.min_seconds to max_seconds is {data.min_seconds:g} to {data.max_seconds:g}"
+    return why
+
+
+def _heard(corpus: Corpus, clips: list[Clip]) -> list[Any]:
+    """What names the sound of each clip: its id, and its stretch where only that is taken."""
+    taken = [(clip, corpus.taken(clip)) for clip in clips]
+    return [clip.id if part is clip else [clip.id, part.start, part.seconds] for clip, part in taken]
 
 
 def _few(left_out: dict[str, str]) -> str:

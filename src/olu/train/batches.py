@@ -25,15 +25,18 @@ class Batches:
         seed: int,
         batch_clips: int,
         batch_seconds: float,
+        curriculum_epochs: int = 0,
     ) -> None:
         self.clips, self.seconds = list(clips), list(seconds)
+        self._length = dict(zip(self.clips, self.seconds, strict=True))
         self.example, self.collate = example, collate
         self.seed, self.batch_clips, self.batch_seconds = seed, batch_clips, batch_seconds
+        self.curriculum_epochs = curriculum_epochs
         self.epoch, self.place, self.quarantine = 0, 0, list[str]()
         self._plan = self.plan(0)
 
     def plan(self, epoch: int) -> list[list[int]]:
-        """Every clip once, in batches of alike length, in random order."""
+        """Every clip once, in batches of alike length: random order with the heavy ones spread, or short to long."""
         random = np.random.default_rng([self.seed, epoch])
         order = random.permutation(len(self.clips))
         pool = POOL * self.batch_clips
@@ -41,7 +44,23 @@ class Batches:
         for first in range(0, len(order), pool):
             chunk = sorted((int(i) for i in order[first : first + pool]), key=lambda i: (self.seconds[i], i))
             batches += self._cut(chunk)
-        return [batches[i] for i in random.permutation(len(batches))]
+        if epoch < self.curriculum_epochs:
+            return sorted(batches, key=self._padded)
+        return self._spread([batches[i] for i in random.permutation(len(batches))])
+
+    def _padded(self, batch: list[int]) -> float:
+        return len(batch) * max(self.seconds[i] for i in batch)
+
+    def _spread(self, batches: list[list[int]]) -> list[list[int]]:
+        """The heaviest quarter at even distances, so that two of them seldom follow each other."""
+        heavy_from = sorted(map(self._padded, batches))[-max(1, len(batches) // 4)] if batches else 0.0
+        heavy = [batch for batch in batches if self._padded(batch) >= heavy_from]
+        light = iter([batch for batch in batches if self._padded(batch) < heavy_from])
+        number, spread = len(batches), list[list[int]]()
+        for place in range(number):
+            due = (place + 1) * len(heavy) // number > place * len(heavy) // number
+            spread.append(heavy[place * len(heavy) // number] if due else next(light))
+        return spread
 
     def _cut(self, sorted_by_length: list[int]) -> list[list[int]]:
         batches: list[list[int]] = [[]]
@@ -52,7 +71,8 @@ class Batches:
             batches[-1].append(index)
         return batches
 
-    def __next__(self) -> Batch:
+    def take(self) -> list[str]:
+        """The clips of the next batch."""
         away = set(self.quarantine)
         for _ in range(2 * len(self._plan) + 2):
             if self.place >= len(self._plan):
@@ -61,8 +81,15 @@ class Batches:
             ids = [self.clips[i] for i in self._plan[self.place]]
             self.place += 1
             if kept := [id for id in ids if id not in away]:
-                return self.collate([self.example(id) for id in kept])
+                return kept
         raise StopIteration
+
+    def make(self, clips: Sequence[str]) -> Batch:
+        return self.collate([self.example(id) for id in clips])
+
+    def length(self, clip: str) -> float:
+        """In seconds."""
+        return self._length[clip]
 
     def put_aside(self, clips: Sequence[str]) -> int:
         """Quarantine these, unless that would leave less than half of all: then the clips are hardly at fault."""
@@ -81,5 +108,5 @@ class Batches:
 
     def padding_share(self) -> float:
         """Share of the padded seconds of one epoch that is padding."""
-        padded = sum(len(batch) * max(self.seconds[i] for i in batch) for batch in self._plan)
+        padded = sum(map(self._padded, self._plan))
         return 1 - sum(self.seconds) / padded if padded else 0.0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olu.errors import TrainError
-from olu.files import hash_file, whole, write_json
+from olu.files import disk_bytes, hash_file, whole, write_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,6 +75,11 @@ class Checkpoints:
         raise TrainError(
             f"{self.folder} has no whole checkpoint: start a new run ({'; '.join(passed) or 'it is empty'})"
         )
+
+    def room(self) -> tuple[int, int]:
+        """Bytes left on the disk, and bytes the newest checkpoint takes."""
+        newest = self.steps()[-1:]
+        return shutil.disk_usage(self.folder).free, disk_bytes(self.path(newest[0])) if newest else 0
 
     def drop_after(self, step: int) -> None:
         """Remove damaged checkpoints newer than the one a resume starts from."""

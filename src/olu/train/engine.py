@@ -20,13 +20,31 @@ from torch import Tensor, nn
 from olu.errors import TrainError
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoint, Checkpoints
-from olu.train.family import Batch, Clock, Exhibit, Learner, Part, Update
-from olu.train.guards import Event, Guard, Observation, Verdict
+from olu.train.family import Batch, Clock, Exhibit, Learner, Update
+from olu.train.guards import Event, Guard, Look, Observation, Resources, Seen, Verdict
+from olu.train.part import LivePart, live_parts
+from olu.train.ranks import Ranks
 from olu.train.recipe import GuardSettings, PlanSettings
+from olu.train.scaler import Scale
+from olu.train.schedule import rate_factor
+from olu.train.sounds import measure
 
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SEED_SPAN = 2**63 - 1
 VALIDATION_SEED = 977
+RESOURCES_EVERY = 20  # steps between two looks at clock and disk
+
+
+class Full(Exception):
+    """Some process ran out of memory in this step."""
+
+
+@dataclass(frozen=True)
+class Micro:
+    """One piece of a step's clips on the device. `share` 0 lends a process without clips something to go through."""
+
+    batch: Batch
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,79 +62,11 @@ class Report:
     scores: Mapping[str, float] = field(default_factory=dict)
     exhibits: tuple[Exhibit, ...] = ()
     seconds: float = 0.0
+    waited: float = 0.0  # of these seconds, for the batch
+    memory: int = 0  # bytes of the device at most, where it can tell
     saves: bool = False  # a checkpoint of this step follows
     rewound: bool = False
-
-
-def rate_factor(step: int, epoch: int, plan: PlanSettings) -> float:
-    """The share of each part's rate used at this step: a pure function, so there is nothing to restore."""
-    if step < plan.warmup_steps:
-        return (step + 1) / plan.warmup_steps
-    done = min(1.0, (step - plan.warmup_steps) / max(1, plan.steps - plan.warmup_steps))
-    if plan.schedule == "linear":
-        return 1 - (1 - plan.final_rate) * done
-    if plan.schedule == "cosine":
-        return plan.final_rate + (1 - plan.final_rate) * 0.5 * (1 + math.cos(math.pi * done))
-    return float(plan.decay**epoch) if plan.schedule == "exponential" else 1.0
-
-
-class LivePart:
-    """A part with its optimiser and its average."""
-
-    def __init__(self, part: Part) -> None:
-        self.part = part
-        self.named = {n: p for n, p in part.module.named_parameters() if _scale(n, part.lr_scale) > 0}
-        for name, parameter in part.module.named_parameters():
-            parameter.requires_grad_(name in self.named)
-        self.params = list(self.named.values())
-        by_scale: dict[float, list[nn.Parameter]] = {}
-        for name, parameter in self.named.items():
-            by_scale.setdefault(_scale(name, part.lr_scale), []).append(parameter)
-        groups = [{"params": params, "scale": scale} for scale, params in by_scale.items()]
-        settings = {"lr": part.lr, "betas": part.betas, "eps": part.eps, "weight_decay": part.weight_decay}
-        self.optimiser = torch.optim.AdamW(groups, **settings)  # type: ignore[arg-type]
-        self.average = {n: p.detach().clone() for n, p in self.named.items()} if part.ema else None
-        self.updates = 0
-        self.sums: dict[str, Tensor] = {}
-        self.overs: dict[str, str] = {}
-
-    def moves(self, step: int) -> bool:
-        return self.part.start <= step and (self.part.until is None or step < self.part.until)
-
-    def untouched(self) -> tuple[str, ...]:
-        return tuple(name for name, p in self.named.items() if p.grad is None)
-
-    def clear(self) -> None:
-        self.optimiser.zero_grad(set_to_none=True)
-        self.sums, self.overs = {}, {}
-
-    def apply(self, rate: float) -> None:
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate * group["scale"]
-        self.optimiser.step()
-        self.updates += 1
-        if self.average is not None and self.part.ema is not None:
-            # A young average follows quickly, so that a short run is not an average of its random start.
-            follow = 1 - min(self.part.ema, (1 + self.updates) / (10 + self.updates))
-            torch._foreach_lerp_(list(self.average.values()), [p.detach() for p in self.params], follow)
-
-    def moments(self) -> dict[str, Tensor]:
-        state = self.optimiser.state
-        return {f"{n}/{m}": state[p][m] for n, p in self.named.items() if p in state for m in MOMENTS}
-
-    def load_moments(self, moments: Mapping[str, Tensor]) -> None:
-        self.optimiser.state.clear()
-        for name, p in self.named.items():
-            if f"{name}/step" in moments:
-                step, *both = (moments[f"{name}/{m}"] for m in MOMENTS)
-                self.optimiser.state[p] = {
-                    "step": step.clone(),
-                    **{m: t.to(p.device) for m, t in zip(MOMENTS[1:], both, strict=True)},
-                }
-
-
-def _scale(name: str, scales: Mapping[str, float]) -> float:
-    return next((factor for prefix, factor in scales.items() if name.startswith(prefix)), 1.0)
+    ends: bool = False  # nothing follows: a budget is used up
 
 
 class Engine:
@@ -133,16 +83,22 @@ class Engine:
         checkpoints: Checkpoints,
         seed: int,
         device: str = "cpu",
+        ranks: Ranks | None = None,
     ) -> None:
         self.module = learner.to(device)
         self.learner = cast(Learner, learner)
         self.batches, self.validation, self.score = batches, validation, score
         self.plan, self.limits, self.guards, self.checkpoints = plan, rewinds, list(guards), checkpoints
         self.seed, self.device, self.precision = seed, torch.device(device), plan.precision
-        self.step, self.rewinds, self.rate = 0, 0, 1.0
+        self.ranks = ranks or Ranks()
+        self.step, self.rewinds, self.rate, self.pieces = 0, 0, 1.0, 1
         self.best: dict[str, float] | None = None
+        self.history: list[float] = []  # of the score, one for each validation
+        self.learnt: dict[str, list[float]] = {}  # sum and number of each training loss since then
+        self.scale = Scale(on=plan.precision == "fp16")
+        self.hours, self._looked, self._waited = 0.0, time.monotonic(), 0.0
         learner.requires_grad_(False)
-        self.live = {name: LivePart(part) for name, part in self.learner.parts().items()}
+        self.live = live_parts(self.learner.parts(), rates=plan.rates, late=plan.late)
 
     # ------------------------------------------------------------ the loop
 
@@ -156,29 +112,38 @@ class Engine:
             finally:
                 if report.saves:
                     self._save()
-            if any(event.verdict is Verdict.STOP for event in report.events):
+            if report.ends or any(event.verdict is Verdict.STOP for event in report.events):
                 return
 
     def advance(self) -> Report:
         """One step: all its micro-batches, its updates, and what falls due after it."""
         started, tried, rewinds, best = time.monotonic(), self.step + 1, self.rewinds, self.best
         self._training_mode()
-        batches = self._next_batches()
-        seen, events = self._updates(batches)
-        clips = tuple(clip for batch in batches for clip in batch.clips)
+        ids = self._next_clips()
+        clips = tuple(clip for group in ids for clip in group)
+        seen, events, waited = self._step(ids)
         worst = max((event.verdict for event in events), default=Verdict.NOTE)
         scores: Mapping[str, float] = {}
         exhibits: tuple[Exhibit, ...] = ()
-        saves = False
+        saves = ends = False
         if worst is Verdict.REWIND:
             events.append(self._rewind(clips))
         elif worst is not Verdict.STOP:
             self.step += 1
             last = self.step == self.plan.steps
+            after: list[Event] = []
             if last or self.step % self.plan.validate_every == 0:
                 scores, exhibits = self._validate()
-            saves = last or self.step % self.plan.save_every == 0 or self._is_best()
-            if saves and (sick := _sick([*self.module.named_parameters(), *self.module.named_buffers()])):
+                after += self._ask(self._look(scores, exhibits))
+            if self.step % RESOURCES_EVERY == 0:
+                after += self.ranks.from_first(self._ask(self._resources()))
+            events += after
+            ends = any(event.verdict is Verdict.STOP for event in after)
+            saves = last or ends or self.step % self.plan.save_every == 0 or self._is_best()
+            if any(event.verdict is Verdict.REWIND for event in after):
+                saves, self.best = False, best
+                events.append(self._rewind(()))
+            elif saves and (sick := self._sick([*self.module.named_parameters(), *self.module.named_buffers()])):
                 saves, self.best = False, best
                 events.append(self._rewind(clips, why=f"{', '.join(sick[:3])}: not a number; "))
         return Report(
@@ -193,49 +158,109 @@ class Engine:
             scores=scores,
             exhibits=exhibits,
             seconds=time.monotonic() - started,
+            waited=waited,
+            memory=torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else 0,
             saves=saves,
             rewound=self.rewinds > rewinds,
+            ends=ends,
         )
 
-    def _next_batches(self) -> list[Batch]:
+    def _next_clips(self) -> list[list[str]]:
         try:
-            return [next(self.batches).to(self.device) for _ in range(self.plan.accumulate)]
+            return [self.batches.take() for _ in range(self.plan.accumulate)]
         except StopIteration:
             raise TrainError("every clip is in quarantine: audit the corpus and lower the learning rate") from None
 
-    def _updates(self, batches: list[Batch]) -> tuple[list[Observation], list[Event]]:
+    def _step(self, ids: list[list[str]]) -> tuple[list[Observation], list[Event], float]:
+        """The updates of one step, in smaller pieces when the memory is full."""
+        events: list[Event] = []
+        while True:
+            began = time.monotonic()
+            pieces = [piece for group in ids for piece in _pieces(group, self.pieces)]
+            micro = [self._micro(piece) for piece in pieces]
+            waited = time.monotonic() - began
+            self._waited += waited
+            try:
+                seen, raised = self._updates(micro, tuple(clip for piece in pieces for clip in piece))
+                return seen, events + raised, waited
+            except Full:
+                events.append(self._lighter(pieces))
+                if events[-1].verdict is Verdict.SKIP:
+                    return [], events, waited
+
+    def _micro(self, clips: list[str]) -> Micro:
+        own = self.ranks.share(clips)
+        return Micro(self.batches.make(own or clips[:1]).to(self.device), 1.0 if own else 0.0)
+
+    def _updates(self, micro: list[Micro], clips: tuple[str, ...]) -> tuple[list[Observation], list[Event]]:
         seen: list[Observation] = []
         events: list[Event] = []
         totals: dict[str, float] = {}
-        for batch in batches:
-            for over, count in batch.counts.items():
-                totals[over] = totals.get(over, 0.0) + count
-        torch.manual_seed((self.seed * 1_000_003 + self.step * 101 + self.rewinds) % SEED_SPAN)
-        at_once = len(batches) == 1  # else every micro-batch sees the weights of before the step
-        clips = tuple(clip for batch in batches for clip in batch.clips)
-        for batch in batches:
-            updates = self.learner.step(batch, Clock(self.step, self.plan.steps))
-            while (update := self._next_update(updates)) is not None:
-                live = self.live[update.part]
-                if live.moves(self.step):
-                    self._backward(update, live, totals)
-                    if at_once and self._settle([live], totals, clips, seen, events):
-                        return seen, events  # the rest of this batch is tainted
+        for one in micro:
+            for over, count in one.batch.counts.items():
+                totals[over] = totals.get(over, 0.0) + count * one.share
+        totals = self.ranks.sum_counts(totals, self.device)
+        seed = self.seed * 1_000_003 + self.step * 101 + self.rewinds + 7919 * self.ranks.rank
+        torch.manual_seed(seed % SEED_SPAN)
+        at_once = len(micro) == 1  # else every micro-batch sees the weights of before the step
+        for one in micro:
+            updates = self.learner.step(one.batch, Clock(self.step, self.plan.steps))
+            while (live := self._next_update(updates, one.share, totals)) is not None:
+                if at_once and live.moves(self.step) and self._settle([live], totals, clips, seen, events):
+                    return seen, events  # the rest of this batch is tainted
         if not at_once:
             self._settle([live for live in self.live.values() if live.sums], totals, clips, seen, events)
         return seen, events
 
-    def _next_update(self, updates: Iterator[Update]) -> Update | None:
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16"):
-            return next(updates, None)
+    def _next_update(self, updates: Iterator[Update], share: float, totals: Mapping[str, float]) -> LivePart | None:
+        """The next update's gradients, in every process or in none."""
+        live = None
+        try:
+            half = self._half()
+            with torch.autocast(self.device.type, dtype=half, enabled=half is not None):
+                update = next(updates, None)
+            if update is not None:
+                live = self.live[update.part]
+                if live.moves(self.step):
+                    self._backward(update, live, share, totals)
+            well = True
+        except (torch.OutOfMemoryError, MemoryError):
+            well = False
+        except RuntimeError as bad:
+            if "not enough memory" not in str(bad) and "allocate memory" not in str(bad):
+                raise
+            well = False
+        if not self.ranks.agree(well, self.device):
+            raise Full
+        return live
 
-    def _backward(self, update: Update, live: LivePart, totals: Mapping[str, float]) -> None:
+    def _half(self) -> torch.dtype | None:
+        return HALF.get(self.precision)
+
+    def _backward(self, update: Update, live: LivePart, share: float, totals: Mapping[str, float]) -> None:
         total = torch.zeros((), device=self.device)
         for name, loss in update.losses.items():
-            total = total + loss.sum * (loss.weight / totals[loss.over])
-            live.sums[name] = live.sums.get(name, torch.zeros((), device=self.device)) + loss.sum.detach()
+            total = total + loss.sum * (share * loss.weight / totals[loss.over])
+            live.sums[name] = live.sums.get(name, torch.zeros((), device=self.device)) + loss.sum.detach() * share
             live.overs[name] = loss.over
-        total.backward(inputs=live.params)  # type: ignore[no-untyped-call]  # into this part and no other
+        (total * self.scale.value).backward(inputs=live.params)  # type: ignore[no-untyped-call]  # no other part's
+
+    def _lighter(self, pieces: list[list[str]]) -> Event:
+        """After the memory was full: the same clips in smaller pieces, or without the one that is too much alone."""
+        for live in self.live.values():
+            live.clear()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        longest = max((clip for piece in pieces for clip in piece), key=self.batches.length)
+        said = f"the memory was full with clip {longest} ({self.batches.length(longest):.1f} s) in the batch"
+        most = max(map(len, pieces))
+        if most > 1:
+            self.pieces *= 2
+            message = f"{said}: from now on at most {-(-most // 2)} clips at a time; the effective batch stays"
+            return Event(self.step, "memory", Verdict.NOTE, message, (longest,))
+        self.batches.put_aside([longest])
+        message = f"{said}, which does not fit even alone: it is left out; cut it, or lower data.max_seconds"
+        return Event(self.step, "memory", Verdict.SKIP, message, (longest,))
 
     def _settle(
         self,
@@ -247,37 +272,55 @@ class Engine:
     ) -> bool:
         """Ask the guards, then move these parts or none. True when the step must not go on."""
         names = {id(live): name for name, live in self.live.items()}
-        rate = rate_factor(self.step, self.batches.epoch, self.plan) * self.rate
+        rate = rate_factor(self.step, self.batches.epoch, self.plan, self.history) * self.rate
+        sick = self._sick(self.module.named_buffers())
         fresh = []
         for live in parts:
-            norm = nn.utils.get_total_norm([p.grad for p in live.params if p.grad is not None])
-            losses = {name: float(total) / totals[live.overs[name]] for name, total in live.sums.items()}
+            untouched = live.untouched()
+            live.hold_back(self.step)
+            self.ranks.sum_gradients(live.grads())
+            if self.scale.value != 1.0:
+                torch._foreach_div_(live.grads(), self.scale.value)
+            sums = self.ranks.sum_losses(live.sums)
             fresh.append(
                 Observation(
                     step=self.step,
                     part=names[id(live)],
-                    losses=losses,
-                    grad_norm=float(norm),
+                    losses={name: float(total) / totals[live.overs[name]] for name, total in sums.items()},
+                    grad_norm=float(nn.utils.get_total_norm(live.grads())),
                     lr=live.part.lr * rate,
                     clips=clips,
-                    untouched=live.untouched(),
-                    sick=_sick(self.module.named_buffers()),
+                    untouched=untouched,
+                    sick=sick,
+                    epoch=self.batches.epoch,
+                    ratio=live.ratio,
                 )
             )
-        raised = [event for o in fresh for guard in self.guards if (event := guard.watch(o)) is not None]
         seen += fresh
+        if self.scale.value > 1.0 and not all(math.isfinite(one.grad_norm) for one in fresh):
+            self.scale.overflowed()  # fp16's own business, not a fault of the run
+            raised = [Event(self.step, "scale", Verdict.SKIP, f"fp16 overflowed: loss scale {self.scale.value:g}")]
+        else:
+            raised = [event for one in fresh for event in self._ask(one)]
         events += raised
         if any(event.verdict >= Verdict.SKIP for event in raised):
             for live in self.live.values():
                 live.clear()
             return True
+        self.scale.went_well()
         for live, observation in zip(parts, fresh, strict=True):
             if live.part.clip is not None:
                 norm = torch.tensor(observation.grad_norm, device=self.device)
                 nn.utils.clip_grads_with_norm_(live.params, live.part.clip, norm)
             live.apply(observation.lr)
             live.clear()
+            for name, value in observation.losses.items():
+                total, number = self.learnt.get(name, [0.0, 0.0])
+                self.learnt[name] = [total + value, number + 1]
         return False
+
+    def _ask(self, seen: Seen) -> list[Event]:
+        return [event for guard in self.guards if (event := guard.watch(seen)) is not None]
 
     # ------------------------------------------------------------ looking at itself
 
@@ -300,6 +343,15 @@ class Engine:
                 _assign(self.live[name].named, weights)
 
     def _validate(self) -> tuple[dict[str, float], tuple[Exhibit, ...]]:
+        """In the first process, for all."""
+        scores, exhibits = self.ranks.from_first(self._validated() if self.ranks.leads else ({}, ()))
+        value = scores.get(self.score, math.nan)
+        self.history.append(value)
+        if math.isfinite(value) and (self.best is None or value < self.best["score"]):
+            self.best = {"step": self.step, "score": value}
+        return scores, exhibits
+
+    def _validated(self) -> tuple[dict[str, float], tuple[Exhibit, ...]]:
         sums: dict[str, float] = {}
         counts: dict[str, float] = {}
         exhibits: list[Exhibit] = []
@@ -311,11 +363,21 @@ class Engine:
                     sums[name] = sums.get(name, 0.0) + float(loss.sum)
                     counts[name] = counts.get(name, 0.0) + placed.counts[loss.over]
                 exhibits += islice(learner.demo(placed), self.plan.demo_clips - len(exhibits))
-        scores = {name: total / counts[name] for name, total in sums.items()}
-        value = scores.get(self.score, math.nan)
-        if math.isfinite(value) and (self.best is None or value < self.best["score"]):
-            self.best = {"step": self.step, "score": value}
-        return scores, tuple(exhibits)
+        return {name: total / counts[name] for name, total in sums.items()}, tuple(exhibits)
+
+    def _look(self, scores: Mapping[str, float], exhibits: Sequence[Exhibit]) -> Look:
+        learnt = {name: total / number for name, (total, number) in self.learnt.items()}
+        self.learnt = {}
+        sounds = tuple(measure(one.name, one.audio, natural=one.natural) for one in exhibits)
+        return Look(self.step, self.plan.steps, self.score, scores, learnt, sounds)
+
+    def _resources(self) -> Resources:
+        now = time.monotonic()
+        passed, self._looked = now - self._looked, now
+        waiting, self._waited = self._waited / max(passed, 1e-9), 0.0
+        self.hours += passed / 3600
+        free, needed = self.checkpoints.room()
+        return Resources(self.step, self.hours, free, needed, waiting)
 
     def _is_best(self) -> bool:
         return self.best is not None and self.best["step"] == self.step
@@ -324,6 +386,11 @@ class Engine:
         self.module.eval()
         for live in self.live.values():
             live.part.module.train(live.moves(self.step))
+
+    def _sick(self, named: Any) -> tuple[str, ...]:
+        found = tuple(name for name, t in named if t.is_floating_point() and not bool(torch.isfinite(t).all()))
+        well = self.ranks.agree(not found, self.device)
+        return found if found or well else ("a tensor of another process",)
 
     # ------------------------------------------------------------ saving and going back
 
@@ -338,8 +405,14 @@ class Engine:
             "rewinds": self.rewinds,
             "rate": self.rate,
             "precision": self.precision,
+            "pieces": self.pieces,
+            "scale": self.scale.state(),
+            "hours": round(self.hours, 4),
+            "history": self.history,
+            "learnt": self.learnt,
             "best": self.best,
             "updates": {name: live.updates for name, live in self.live.items()},
+            "ratios": {name: live.ratio for name, live in self.live.items()},
             "batches": self.batches.state(),
             "guards": {type(guard).__name__: guard.state() for guard in self.guards},
         }
@@ -351,6 +424,7 @@ class Engine:
         for name, live in self.live.items():
             live.load_moments(_under(checkpoint.optimiser, f"{name}/"))
             live.updates = checkpoint.state["updates"].get(name, 0)
+            live.ratio = checkpoint.state["ratios"].get(name)
             if live.average is not None:
                 saved = _under(checkpoint.weights, f"average/{name}/")  # none where the run before kept no average
                 _assign(live.average, {n: saved.get(n, p) for n, p in live.named.items()})
@@ -359,7 +433,10 @@ class Engine:
             return
         self.step, self.best = checkpoint.state["step"], checkpoint.state["best"]
         self.rewinds, self.rate = checkpoint.state["rewinds"], checkpoint.state["rate"]
-        self.precision = checkpoint.state["precision"]
+        self.precision, self.pieces = checkpoint.state["precision"], checkpoint.state["pieces"]
+        self.hours, self.history = checkpoint.state["hours"], list(checkpoint.state["history"])
+        self.learnt = {name: list(held) for name, held in checkpoint.state["learnt"].items()}
+        self.scale.load(checkpoint.state["scale"])
         self.batches.load(checkpoint.state["batches"])
         for guard in self.guards:
             guard.load(checkpoint.state["guards"][type(guard).__name__])
@@ -368,12 +445,16 @@ class Engine:
         """Go on from the newest whole checkpoint; returns a sentence for each damaged one passed over."""
         checkpoint, step, passed = self.checkpoints.newest()
         self.restore(checkpoint)
-        self.checkpoints.drop_after(step)
+        self.ranks.wait()
+        if self.ranks.leads:
+            self.checkpoints.drop_after(step)
         return passed
 
     def _save(self) -> None:
         best = None if self.best is None else int(self.best["step"])
-        self.checkpoints.save(self.step, self.snapshot(), best=best)
+        if self.ranks.leads:
+            self.checkpoints.save(self.step, self.snapshot(), best=best)
+        self.ranks.wait()
 
     def _rewind(self, clips: tuple[str, ...], why: str = "") -> Event:
         """Back to the last whole checkpoint, slower, and past the data that hurt, whose clips are put in quarantine."""
@@ -389,6 +470,7 @@ class Engine:
         self.rate = self.limits.rewind_factor**self.rewinds
         if self.rewinds >= 2:
             self.precision = "fp32"
+            self.scale.off()
         aside = self.batches.put_aside(clips)
         message = "; ".join(
             [f"{why}back to step {step}, rate x {self.rate:g}, {aside} clips put in quarantine", *passed]
@@ -396,8 +478,9 @@ class Engine:
         return Event(at, "rewind", Verdict.NOTE, message, clips)
 
 
-def _sick(named: Any) -> tuple[str, ...]:
-    return tuple(name for name, t in named if t.is_floating_point() and not bool(torch.isfinite(t).all()))
+def _pieces(clips: list[str], number: int) -> list[list[str]]:
+    """`clips` dealt into at most `number` pieces of almost the same size."""
+    return [clips[first::number] for first in range(min(number, len(clips)))]
 
 
 def _under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -61,6 +61,17 @@ class Exhibit:
 
     name: str
     audio: Audio
+    natural: float | None = None  # seconds the recording of the same text has
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Which loss tells whether a part that judges has won or sees nothing."""
+
+    part: str
+    loss: str
+    won: float  # below it every verdict is right
+    chance: float  # the loss of one that only guesses
 
 
 @dataclass(frozen=True)
@@ -120,4 +131,8 @@ class Family:
     refuses: Callable[..., str | None]  # (config, samples=, tokens=) -> why this clip cannot be learned from
     learner: Callable[..., nn.Module]  # (config, vocab_size=, num_speakers=) -> a Learner
     read_base: Callable[[Path], Base]
+    learns: str  # the part whose progress counts
+    steady: tuple[str, ...]  # its losses that no opponent raises
+    judge: Judge | None
     export: Callable[..., dict[str, Any]]  # (learner, folder=) -> facts for voice.json; writes the ONNX files
+    memory: Callable[..., float] | None = None  # (config, clips=, seconds=, tokens=) -> bytes at the peak of a step

@@ -27,11 +27,18 @@ class PlanSettings(Strict):
     batch_clips: int = Field(16, ge=1)  # most clips in one micro-batch
     batch_seconds: float = Field(120.0, gt=0)  # most padded sound in one micro-batch
     accumulate: int = Field(1, ge=1)  # micro-batches per update
-    schedule: Literal["constant", "linear", "cosine", "exponential"] = "exponential"
+    curriculum_epochs: int = Field(0, ge=0)  # first epochs that go from short batches to long ones
+    schedule: Literal["constant", "linear", "cosine", "exponential", "milestones", "plateau"] = "exponential"
     warmup_steps: int = Field(0, ge=0)
     final_rate: float = Field(0.1, ge=0, le=1)  # linear and cosine end at this share of the rate
     decay: float = Field(0.999875, gt=0, le=1)  # exponential: factor per epoch
-    precision: Literal["fp32", "bf16"] = "fp32"
+    milestones: list[int] = Field(default_factory=list)  # steps from which on the rate is multiplied by drop
+    drop: float = Field(0.5, gt=0, lt=1)  # milestones and plateau
+    plateau_patience: int = Field(4, ge=1)  # plateau: validations without a better one before a drop
+    rates: dict[str, float] = Field(default_factory=dict)  # part.prefix of weights -> factor on the rate; 0 freezes
+    late: dict[str, int] = Field(default_factory=dict)  # part.prefix of weights -> the step from which they move
+    max_hours: float = Field(0.0, ge=0)  # of training; then the run is saved and stops; 0: no limit
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     validate_every: int = Field(200, ge=1)
     save_every: int = Field(200, ge=1)
     keep: int = Field(3, ge=1)  # newest checkpoints kept, beside the best
@@ -42,8 +49,20 @@ class PlanSettings(Strict):
         fields = type(self).model_fields
         if self.schedule not in ("linear", "cosine") and self.final_rate != fields["final_rate"].default:
             raise ValueError(f"final_rate has no effect with the {self.schedule} schedule")
-        if self.schedule != "exponential" and self.decay != fields["decay"].default:
-            raise ValueError(f"decay has no effect with the {self.schedule} schedule")
+        for name, schedules in (
+            ("decay", ("exponential",)),
+            ("milestones", ("milestones",)),
+            ("drop", ("milestones", "plateau")),
+            ("plateau_patience", ("plateau",)),
+        ):
+            if self.schedule not in schedules and getattr(self, name) != fields[name].get_default(
+                call_default_factory=True
+            ):
+                raise ValueError(f"{name} has no effect with the {self.schedule} schedule")
+        if self.schedule == "milestones" and not self.milestones:
+            raise ValueError("the milestones schedule needs milestones = [step, ...]")
+        if any(factor < 0 for factor in self.rates.values()):
+            raise ValueError("rates must not be below 0")
         return self
 
 
@@ -52,6 +71,15 @@ class GuardSettings(Strict):
     spike_factor: float = Field(20.0, gt=1)  # times the running median that counts as a spike
     spike_window: int = Field(50, ge=20)  # updates the median runs over
     spike_patience: int = Field(5, ge=1)  # spikes within one window before a rewind
+    still_patience: int = Field(20, ge=1)  # updates with a gradient of exactly zero before a stop
+    balance_patience: int = Field(500, ge=1)  # updates a judge may win or guess before a note; twice that: a stop
+    slow_after: int = Field(300, ge=50)  # updates after which the loss must have fallen
+    slow_least: float = Field(0.03, ge=0, lt=1)  # by this share
+    drift_factor: float = Field(2.0, gt=1)  # times its best that a loss may not stay above
+    drift_patience: int = Field(300, ge=1)
+    drift_warmup: int = Field(500, ge=1)
+    overfit_patience: int = Field(5, ge=1)  # validations without a better one
+    samples_warmup: float = Field(0.25, ge=0, le=1)  # share of the steps in which samples may sound like anything
     rewind_limit: int = Field(3, ge=0)
     rewind_factor: float = Field(0.5, gt=0, lt=1)  # the rate is multiplied by this at each rewind
 

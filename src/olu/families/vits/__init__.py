@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from olu.errors import ConfigError
 from olu.families.vits.config import VitsConfig
-from olu.train.family import Base, Family
+from olu.families.vits.memory import memory
+from olu.train.family import Base, Family, Judge
 
 if TYPE_CHECKING:
     from torch import nn
@@ -57,4 +58,8 @@ FAMILY = Family(
     learner=_learner,
     read_base=_read_base,
     export=_export,
+    memory=memory,
+    learns="gen",
+    steady=("mel", "kl", "duration"),
+    judge=Judge(part="disc", loss="disc", won=0.06, chance=3.0),  # six judges: 0.01 and 0.5 each
 )

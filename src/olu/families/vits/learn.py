@@ -168,7 +168,9 @@ class VitsLearner(nn.Module):
     def demo(self, batch: VitsBatch) -> Iterator[Exhibit]:
         for row, clip in enumerate(batch.clips):
             ids = batch.ids_BT[row : row + 1, : batch.tokens_B[row]]
-            yield Exhibit(clip, Audio(self.speak(ids, batch.speaker_B[row : row + 1]), self.config.sampling_rate))
+            spoken = Audio(self.speak(ids, batch.speaker_B[row : row + 1]), self.config.sampling_rate)
+            natural = int(batch.frames_B[row]) * self.config.hop_length / self.config.sampling_rate
+            yield Exhibit(clip, spoken, natural)
 
     def speak(self, ids_1T: Tensor, speaker_1: Tensor) -> NDArray[np.float32]:
         c, g = self.config, self.gen.speaker(speaker_1)

@@ -1,49 +1,15 @@
-"""Guards: pure, torch-free, each one sentence of suspicion. Their memory is plain data, saved with the run."""
+"""Numbers no update may bring: weights out of reach, what is not a number, gradients that leap or stand still."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import IntEnum
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
+
+from olu.train.guards.seen import Event, Observation, Seen, Verdict
 
 MIN_HISTORY = 20  # updates before a median means anything
 NEW_LEVEL = 3  # spikes directly after one another that are no spikes any more
-
-
-class Verdict(IntEnum):
-    NOTE, SKIP, REWIND, STOP = range(4)
-
-
-@dataclass(frozen=True)
-class Event:
-    step: int
-    guard: str
-    verdict: Verdict
-    message: str
-    clips: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What happened in one update, before its optimiser moves."""
-
-    step: int
-    part: str
-    losses: Mapping[str, float]
-    grad_norm: float
-    lr: float
-    clips: tuple[str, ...] = ()
-    untouched: tuple[str, ...] = ()  # parameters of the part that the loss did not reach
-    sick: tuple[str, ...] = ()  # weights or buffers that are not numbers
-
-
-class Guard(Protocol):
-    def watch(self, seen: Observation) -> Event | None: ...
-    def state(self) -> dict[str, Any]: ...
-    def load(self, state: dict[str, Any]) -> None: ...
 
 
 class Wiring:
@@ -52,8 +18,8 @@ class Wiring:
     def __init__(self) -> None:
         self.checked: list[str] = []
 
-    def watch(self, seen: Observation) -> Event | None:
-        if seen.part in self.checked:
+    def watch(self, seen: Seen) -> Event | None:
+        if not isinstance(seen, Observation) or seen.part in self.checked:
             return None
         self.checked.append(seen.part)
         if not seen.untouched:
@@ -76,7 +42,9 @@ class Finite:
         self.patience = patience
         self.streaks: dict[str, int] = {}  # by part: a judge in health must not excuse a sick generator
 
-    def watch(self, seen: Observation) -> Event | None:
+    def watch(self, seen: Seen) -> Event | None:
+        if not isinstance(seen, Observation):
+            return None
         bad = [name for name, value in seen.losses.items() if not math.isfinite(value)]
         if not math.isfinite(seen.grad_norm):
             bad.append("gradient")
@@ -113,8 +81,8 @@ class Spike:
         self.spikes: dict[str, list[int]] = {}  # steps of single spikes
         self.row: dict[str, list[float]] = {}  # the spikes that came directly after one another
 
-    def watch(self, seen: Observation) -> Event | None:
-        if not math.isfinite(seen.grad_norm):
+    def watch(self, seen: Seen) -> Event | None:
+        if not isinstance(seen, Observation) or not math.isfinite(seen.grad_norm):
             return None  # the Finite guard's matter
         past = self.history.setdefault(seen.part, [])
         usual = max(median(past), 1e-8) if len(past) >= MIN_HISTORY else math.inf
@@ -144,3 +112,29 @@ class Spike:
         self.history = {part: list(past) for part, past in state["history"].items()}
         self.spikes = {part: list(steps) for part, steps in state["spikes"].items()}
         self.row = {part: list(norms) for part, norms in state["row"].items()}
+
+
+class Still:
+    """A gradient of exactly zero, again and again: nothing is learnt, whatever the losses say."""
+
+    def __init__(self, *, patience: int = 20) -> None:
+        self.patience = patience
+        self.streaks: dict[str, int] = {}
+
+    def watch(self, seen: Seen) -> Event | None:
+        if not isinstance(seen, Observation):
+            return None
+        streak = self.streaks[seen.part] = self.streaks.get(seen.part, 0) + 1 if seen.grad_norm == 0 else 0
+        if streak < self.patience:
+            return None
+        message = (
+            f"{seen.part}: its gradient was exactly zero in {streak} updates, so it learns nothing: look whether its"
+            " losses have a weight of 0, whether everything in it is frozen, and whether the clips hold sound"
+        )
+        return Event(seen.step, "still", Verdict.STOP, message, seen.clips)
+
+    def state(self) -> dict[str, Any]:
+        return {"streaks": self.streaks}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.streaks = dict(state["streaks"])

@@ -1,0 +1,30 @@
+"""Guards: pure, torch-free, each one suspicion. Their memory is plain data, saved with the run."""
+
+from olu.train.guards.balance import Balance
+from olu.train.guards.budget import Budget
+from olu.train.guards.numbers import MIN_HISTORY, Finite, Spike, Still, Wiring
+from olu.train.guards.progress import Drift, Overfit, Slow
+from olu.train.guards.seen import Event, Guard, Look, Observation, Resources, Seen, Sound, Verdict
+from olu.train.guards.sounds import Samples
+
+__all__ = [
+    "MIN_HISTORY",
+    "Balance",
+    "Budget",
+    "Drift",
+    "Event",
+    "Finite",
+    "Guard",
+    "Look",
+    "Observation",
+    "Overfit",
+    "Resources",
+    "Samples",
+    "Seen",
+    "Slow",
+    "Sound",
+    "Spike",
+    "Still",
+    "Verdict",
+    "Wiring",
+]

@@ -1,0 +1,49 @@
+"""Time, disk and data: what runs out is said early, and the run stops with everything saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olu.train.guards.seen import Event, Resources, Seen, Verdict
+
+
+class Budget:
+    def __init__(self, *, max_hours: float = 0.0) -> None:
+        self.max_hours = max_hours
+        self.told: list[str] = []
+
+    def watch(self, seen: Seen) -> Event | None:
+        if not isinstance(seen, Resources):
+            return None
+        if self.max_hours and seen.hours >= self.max_hours:
+            message = (
+                f"{seen.hours:.2f} hours are used up (plan.max_hours = {self.max_hours:g}): saved; go on with --resume"
+            )
+            return Event(seen.step, "budget", Verdict.STOP, message)
+        if seen.free_bytes < 1.2 * seen.checkpoint_bytes:
+            free, need = seen.free_bytes / 2**30, seen.checkpoint_bytes / 2**30
+            left = f"the disk has {free:.2f} GiB left and a checkpoint takes {need:.2f}"
+            message = f"{left}: free some, then go on with --resume"
+            return Event(seen.step, "budget", Verdict.STOP, message)
+        if seen.free_bytes < 3 * seen.checkpoint_bytes:
+            return self._once(
+                seen, "disk", "the disk holds fewer than three more checkpoints: free some, or lower plan.keep"
+            )
+        if self.max_hours and seen.hours >= 0.9 * self.max_hours:
+            return self._once(seen, "time", f"nine tenths of plan.max_hours = {self.max_hours:g} are used up")
+        if seen.waiting > 0.5:
+            share = round(100 * seen.waiting)
+            return self._once(seen, "data", f"{share} % of the time went into waiting for batches: is the disk slow?")
+        return None
+
+    def _once(self, seen: Resources, what: str, message: str) -> Event | None:
+        if what in self.told:
+            return None
+        self.told.append(what)
+        return Event(seen.step, "budget", Verdict.NOTE, message)
+
+    def state(self) -> dict[str, Any]:
+        return {"told": self.told}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.told = list(state["told"])

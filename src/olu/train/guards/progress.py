@@ -1,0 +1,148 @@
+"""Whether a run gets anywhere: too slow, drifting away, or learning its clips by heart."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from olu.train.guards.seen import Event, Look, Observation, Seen, Verdict
+
+
+class Slow:
+    """The loss hardly moves over the first updates, or each update moves the weights by next to nothing."""
+
+    def __init__(self, *, part: str, loss: str, after: int = 300, least: float = 0.03, ratio: float = 2e-5) -> None:
+        self.part, self.loss, self.after, self.least, self.ratio = part, loss, after, least, ratio
+        self.window = max(1, after // 6)  # updates a mean is taken over
+        self.first: list[float] = []
+        self.last: list[float] = []
+        self.ratios: list[float] = []
+        self.updates = 0
+
+    def watch(self, seen: Seen) -> Event | None:
+        if not isinstance(seen, Observation) or seen.part != self.part or self.updates > self.after:
+            return None
+        value = seen.losses.get(self.loss, math.nan)
+        if not math.isfinite(value):
+            return None
+        self.updates += 1
+        self.first = [*self.first, value] if len(self.first) < self.window else self.first
+        self.last = [*self.last, value][-self.window :]
+        self.ratios = [*self.ratios, seen.ratio] if seen.ratio is not None else self.ratios
+        if self.updates <= self.after:
+            return None
+        fell = 1 - _mean(self.last) / max(_mean(self.first), 1e-12)
+        tiny = bool(self.ratios) and sorted(self.ratios)[len(self.ratios) // 2] < self.ratio
+        if fell >= self.least and not tiny:
+            return None
+        why = f"{self.loss} fell by {100 * fell:.1f} % in {self.after} updates"
+        if tiny:
+            why += (
+                f", and an update moves the weights by {sorted(self.ratios)[len(self.ratios) // 2]:.1e} of themselves"
+            )
+        message = f"{self.part}: {why}: the rate {seen.lr:.2g} is probably too low; try {10 * seen.lr:.2g}"
+        return Event(seen.step, "slow", Verdict.NOTE, message)
+
+    def state(self) -> dict[str, Any]:
+        return {"first": self.first, "last": self.last, "ratios": self.ratios, "updates": self.updates}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.first, self.last, self.ratios = list(state["first"]), list(state["last"]), list(state["ratios"])
+        self.updates = state["updates"]
+
+
+class Drift:
+    """A loss that is no opponent's far above its best for long; sent back only when the voice is worse too."""
+
+    KEEP = 0.98  # of the running mean at each update
+
+    def __init__(self, *, losses: tuple[str, ...], factor: float = 2.0, patience: int = 300, warmup: int = 500) -> None:
+        self.losses, self.factor, self.patience, self.warmup = losses, factor, patience, warmup
+        self.means: dict[str, float] = {}
+        self.best: dict[str, float] = {}
+        self.above: dict[str, int] = {}
+        self.updates: dict[str, int] = {}
+        self.heard: float | None = None  # the best validation
+
+    def watch(self, seen: Seen) -> Event | None:
+        if isinstance(seen, Look):
+            return self._look(seen)
+        return self._update(seen) if isinstance(seen, Observation) else None
+
+    def _update(self, seen: Observation) -> Event | None:
+        said = None
+        for name in self.losses:
+            value = seen.losses.get(name, math.nan)
+            if not math.isfinite(value):
+                continue
+            self.updates[name] = self.updates.get(name, 0) + 1
+            mean = self.means[name] = self.KEEP * self.means.get(name, value) + (1 - self.KEEP) * value
+            if self.updates[name] < self.warmup:
+                continue
+            best = self.best[name] = min(self.best.get(name, mean), mean)
+            far = mean > self.factor * best if best > 0 else False
+            self.above[name] = self.above.get(name, 0) + 1 if far else 0
+            if self.above[name] == self.patience:
+                said = f"{name} is {mean:.3g}, {mean / best:.1f} times its best, for {self.patience} updates"
+        if said is None:
+            return None
+        return Event(seen.step, "drift", Verdict.NOTE, f"{said}: if the samples get worse, lower the rate")
+
+    def _look(self, seen: Look) -> Event | None:
+        value = seen.scores.get(seen.score, math.nan)
+        if not math.isfinite(value):
+            return None
+        worse = self.heard is not None and value > 1.3 * self.heard
+        self.heard = value if self.heard is None else min(self.heard, value)
+        drifting = [name for name, count in self.above.items() if count >= self.patience]
+        if not worse or not drifting:
+            return None
+        message = f"{', '.join(drifting)} drifted away and validation {seen.score} is worse too ({value:.3g})"
+        self.above = {}
+        return Event(seen.step, "drift", Verdict.REWIND, f"{message}: going back")
+
+    def state(self) -> dict[str, Any]:
+        held = {"means": self.means, "best": self.best, "above": self.above, "updates": self.updates}
+        return {**held, "heard": self.heard}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.means, self.best = dict(state["means"]), dict(state["best"])
+        self.above, self.updates, self.heard = dict(state["above"]), dict(state["updates"]), state["heard"]
+
+
+class Overfit:
+    """Validation has not been better for long, while training still improves."""
+
+    def __init__(self, *, patience: int = 5) -> None:
+        self.patience = patience
+        self.best: dict[str, float] | None = None  # step, score, and the training loss of that time
+        self.since = 0
+
+    def watch(self, seen: Seen) -> Event | None:
+        if not isinstance(seen, Look):
+            return None
+        value, learnt = seen.scores.get(seen.score, math.nan), seen.losses.get(seen.score, math.nan)
+        if not (math.isfinite(value) and math.isfinite(learnt)):
+            return None
+        if self.best is None or value < self.best["score"]:
+            self.best, self.since = {"step": seen.step, "score": value, "learnt": learnt}, 0
+            return None
+        self.since += 1
+        if self.since != self.patience or learnt >= self.best["learnt"]:
+            return None
+        at = int(self.best["step"])
+        message = (
+            f"validation {seen.score} was best at step {at} ({self.best['score']:.3g}, now {value:.3g}) while training"
+            f" goes on improving: listen to the samples; step {at} is the one to export, and more data helps most"
+        )
+        return Event(seen.step, "overfit", Verdict.NOTE, message)
+
+    def state(self) -> dict[str, Any]:
+        return {"best": self.best, "since": self.since}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.best, self.since = state["best"], state["since"]
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)

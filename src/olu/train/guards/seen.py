@@ -1,0 +1,84 @@
+"""What guards look at and what they answer: plain data, no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Protocol
+
+
+class Verdict(IntEnum):
+    NOTE, SKIP, REWIND, STOP = range(4)
+
+
+@dataclass(frozen=True)
+class Event:
+    step: int
+    guard: str
+    verdict: Verdict
+    message: str
+    clips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What happened in one update, before its optimiser moves."""
+
+    step: int
+    part: str
+    losses: Mapping[str, float]
+    grad_norm: float
+    lr: float
+    clips: tuple[str, ...] = ()
+    untouched: tuple[str, ...] = ()  # parameters of the part that the loss did not reach
+    sick: tuple[str, ...] = ()  # weights or buffers that are not numbers
+    epoch: int = 0
+    ratio: float | None = None  # how far the last measured update moved the weights, as a share of them
+
+
+@dataclass(frozen=True)
+class Sound:
+    """One spoken sample, as figures."""
+
+    name: str
+    seconds: float
+    peak: float
+    level: float  # dB of full scale
+    clipped: float  # share of the samples
+    repeats: float  # likeness of its two most alike stretches that do not touch, 0 to 1
+    natural: float | None = None  # seconds the recording of the same text has
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a validation saw."""
+
+    step: int
+    steps: int
+    score: str  # the figure that chooses the best step; lower is better
+    scores: Mapping[str, float]
+    losses: Mapping[str, float]  # of training, mean since the validation before
+    sounds: tuple[Sound, ...] = ()
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the run has used up and has left."""
+
+    step: int
+    hours: float
+    free_bytes: int
+    checkpoint_bytes: int
+    waiting: float  # share of the time since the last look in which the step waited for its batch
+
+
+Seen = Observation | Look | Resources
+
+
+class Guard(Protocol):
+    """Pure: what it answers hangs on what it has seen, and its memory is plain data that is saved with the run."""
+
+    def watch(self, seen: Seen) -> Event | None: ...
+    def state(self) -> dict[str, Any]: ...
+    def load(self, state: dict[str, Any]) -> None: ...

@@ -1,0 +1,117 @@
+"""A part with its optimiser, its average and what its losses have come to in this step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from olu.errors import TrainError
+from olu.train.family import Part
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+MEASURE_EVERY = 50  # updates between two looks at how far the weights move
+
+
+class LivePart:
+    """`scales` and `late` come from the recipe: prefixes of parameter names with a factor, or a first step."""
+
+    def __init__(self, part: Part, *, scales: Mapping[str, float] | None = None, late: Mapping[str, int] | None = None):
+        self.part = part
+        asked = {**part.lr_scale, **(scales or {})}
+        self.named = {n: p for n, p in part.module.named_parameters() if _first(n, asked, 1.0) > 0}
+        for name, parameter in part.module.named_parameters():
+            parameter.requires_grad_(name in self.named)
+        self.params = list(self.named.values())
+        self.late = {name: _first(name, late or {}, 0) for name in self.named if _first(name, late or {}, 0)}
+        by_scale: dict[float, list[nn.Parameter]] = {}
+        for name, parameter in self.named.items():
+            by_scale.setdefault(_first(name, asked, 1.0), []).append(parameter)
+        groups = [{"params": params, "scale": scale} for scale, params in by_scale.items()]
+        settings = {"lr": part.lr, "betas": part.betas, "eps": part.eps, "weight_decay": part.weight_decay}
+        self.optimiser = torch.optim.AdamW(groups, **settings)  # type: ignore[arg-type]
+        self.average = {n: p.detach().clone() for n, p in self.named.items()} if part.ema else None
+        self.updates = 0
+        self.ratio: float | None = None  # how far the last measured update moved the weights
+        self.sums: dict[str, Tensor] = {}
+        self.overs: dict[str, str] = {}
+
+    def moves(self, step: int) -> bool:
+        return self.part.start <= step and (self.part.until is None or step < self.part.until)
+
+    def untouched(self) -> tuple[str, ...]:
+        return tuple(name for name, p in self.named.items() if p.grad is None)
+
+    def hold_back(self, step: int) -> None:
+        """Parameters that start later do not move yet: no gradient, no decay, no moments."""
+        for name, first in self.late.items():
+            if step < first:
+                self.named[name].grad = None
+
+    def grads(self) -> list[Tensor]:
+        return [p.grad for p in self.params if p.grad is not None]
+
+    def clear(self) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        self.sums, self.overs = {}, {}
+
+    def apply(self, rate: float) -> None:
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate * group["scale"]
+        measured = self.updates % MEASURE_EVERY == 0
+        before = [p.detach().clone() for p in self.params] if measured else []
+        self.optimiser.step()
+        self.updates += 1
+        if before:
+            moved = torch._foreach_sub([p.detach() for p in self.params], before)
+            size = float(nn.utils.get_total_norm(before))
+            self.ratio = float(nn.utils.get_total_norm(moved)) / size if size else None
+        if self.average is not None and self.part.ema is not None:
+            # A young average follows quickly, so that a short run is not an average of its random start.
+            follow = 1 - min(self.part.ema, (1 + self.updates) / (10 + self.updates))
+            torch._foreach_lerp_(list(self.average.values()), [p.detach() for p in self.params], follow)
+
+    def moments(self) -> dict[str, Tensor]:
+        state = self.optimiser.state
+        return {f"{n}/{m}": state[p][m] for n, p in self.named.items() if p in state for m in MOMENTS}
+
+    def load_moments(self, moments: Mapping[str, Tensor]) -> None:
+        self.optimiser.state.clear()
+        for name, p in self.named.items():
+            if f"{name}/step" in moments:
+                step, *both = (moments[f"{name}/{m}"] for m in MOMENTS)
+                self.optimiser.state[p] = {
+                    "step": step.clone(),
+                    **{m: t.to(p.device) for m, t in zip(MOMENTS[1:], both, strict=True)},
+                }
+
+
+def live_parts(
+    parts: Mapping[str, Part], *, rates: Mapping[str, float], late: Mapping[str, int]
+) -> dict[str, LivePart]:
+    """Every part; a prefix in the recipe begins with its part's name, and one that fits nothing is refused."""
+    for key, asked in (("rates", rates), ("late", late)):
+        for prefix in asked:
+            name, _, inside = prefix.partition(".")
+            known = parts[name].module.named_parameters() if name in parts else ()
+            if not any(parameter.startswith(inside) for parameter, _ in known):
+                raise TrainError(
+                    f"plan.{key}: {prefix!r} names no weights: begin with {' or '.join(parts)} and a point"
+                )
+    return {
+        name: LivePart(part, scales=_of(rates, name), late=_of(late, name))  # type: ignore[arg-type]
+        for name, part in parts.items()
+    }
+
+
+def _of(asked: Mapping[str, float], name: str) -> dict[str, float]:
+    """What is asked of one part, without its name in front."""
+    inside = {prefix.partition(".")[::2]: value for prefix, value in asked.items()}
+    return {rest: value for (part, rest), value in inside.items() if part == name}
+
+
+def _first(name: str, by_prefix: Mapping[str, float], otherwise: float) -> float:
+    """The value of the longest prefix that fits."""
+    fitting = [prefix for prefix in by_prefix if name.startswith(prefix)]
+    return by_prefix[max(fitting, key=len)] if fitting else otherwise

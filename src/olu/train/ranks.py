@@ -1,0 +1,99 @@
+"""Several processes as one: each takes its share of every batch, gradients are summed, decisions are taken together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+Value = TypeVar("Value")
+
+
+class Ranks:
+    """One process of `size`. With one alone, every method is nothing."""
+
+    def __init__(self, rank: int = 0, size: int = 1) -> None:
+        self.rank, self.size = rank, size
+
+    @property
+    def leads(self) -> bool:
+        """Only the first process writes."""
+        return self.rank == 0
+
+    def share(self, items: Sequence[Value]) -> list[Value]:
+        """This process' part of a batch."""
+        return list(items[self.rank :: self.size])
+
+    def sum_gradients(self, gradients: Sequence[Tensor]) -> None:
+        """In place, all of them in one message."""
+        if self.size == 1 or not gradients:
+            return
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
+        at = 0
+        for gradient in gradients:
+            gradient.copy_(flat[at : at + gradient.numel()].view_as(gradient))
+            at += gradient.numel()
+
+    def sum_counts(self, counts: Mapping[str, float], device: torch.device) -> dict[str, float]:
+        if self.size == 1:
+            return dict(counts)
+        names = sorted(counts)
+        values = torch.tensor([counts[name] for name in names], dtype=torch.float64, device=device)
+        dist.all_reduce(values)
+        return dict(zip(names, values.tolist(), strict=True))
+
+    def sum_losses(self, sums: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        if self.size == 1:
+            return dict(sums)
+        names = sorted(sums)
+        values = torch.stack([sums[name].double() for name in names])
+        dist.all_reduce(values)
+        return dict(zip(names, values, strict=True))
+
+    def agree(self, well: bool, device: torch.device) -> bool:
+        """Whether all is well everywhere."""
+        if self.size == 1:
+            return well
+        value = torch.tensor([1.0 if well else 0.0], device=device)
+        dist.all_reduce(value, op=dist.ReduceOp.MIN)
+        return bool(value.item() == 1.0)
+
+    def from_first(self, value: Value) -> Value:
+        """What the first process has."""
+        if self.size == 1:
+            return value
+        held: list[Any] = [value]
+        dist.broadcast_object_list(held, src=0)
+        result: Value = held[0]
+        return result
+
+    def wait(self) -> None:
+        if self.size > 1:
+            dist.barrier()
+
+
+def started_by_torchrun() -> bool:
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+@contextmanager
+def joined(device: str) -> Iterator[tuple[Ranks, str]]:
+    """The processes torchrun started, and the device of this one; without torchrun, this process alone."""
+    if not started_by_torchrun():
+        yield Ranks(), device
+        return
+    local = int(os.environ["LOCAL_RANK"])
+    own = f"cuda:{local}" if device == "cuda" else device
+    if device == "cuda":
+        torch.cuda.set_device(local)
+    dist.init_process_group("nccl" if device == "cuda" else "gloo")
+    try:
+        yield Ranks(dist.get_rank(), dist.get_world_size()), own
+    finally:
+        dist.destroy_process_group()
