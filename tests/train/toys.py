@@ -16,6 +16,7 @@ from olu.train.checkpoint import Checkpoints
 from olu.train.engine import Engine
 from olu.train.family import Clock, Example, Exhibit, Loss, Part, Update
 from olu.train.guards import Finite, Guard, Spike, Wiring
+from olu.train.ranks import Ranks
 from olu.train.recipe import GuardSettings, PlanSettings
 from olu.types import Audio
 
@@ -168,6 +169,7 @@ def stream(learner: Toy, clips: Mapping[str, Example], *, plan: PlanSettings, se
         seed=seed,
         batch_clips=plan.batch_clips,
         batch_seconds=plan.batch_seconds,
+        curriculum_epochs=plan.curriculum_epochs,
     )
 
 
@@ -180,6 +182,7 @@ def engine(
     clips: Mapping[str, Example] | None = None,
     score: str = "match",
     seed: int = 1,
+    ranks: Ranks | None = None,
     **plan: Any,
 ) -> Engine:
     settings = {"steps": 40, "batch_clips": 4, "schedule": "constant", "validate_every": 10, "save_every": 10}
@@ -195,6 +198,7 @@ def engine(
         guards=[Wiring(), Finite(), Spike()] if guards is None else guards,
         checkpoints=Checkpoints(folder, keep=checked.keep),
         seed=seed,
+        ranks=ranks,
     )
 
 

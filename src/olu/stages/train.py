@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from olu.corpus.decisions import hash_chosen
 from olu.errors import TrainError
 from olu.files import Workspace, hash_file, hash_value
 from olu.stages.extras import need_training
@@ -19,6 +20,7 @@ from olu.types import Tick
 if TYPE_CHECKING:
     from olu.stages.train_setup import Setup
     from olu.train.engine import Report
+    from olu.train.ranks import Ranks
 
 TRAIN_VERSION = 1
 
@@ -26,7 +28,7 @@ TRAIN_VERSION = 1
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     paths = [ws.corpus / "clips.jsonl", ws.corpus / "splits.jsonl", ws.audit / "audit.jsonl"]
     paths.append(ws.readings / "readings.jsonl")
-    return hash_value([TRAIN_VERSION, [hash_file(path) if path.exists() else "" for path in paths]])
+    return hash_value([TRAIN_VERSION, hash_chosen(ws), [hash_file(path) if path.exists() else "" for path in paths]])
 
 
 STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)
@@ -55,6 +57,7 @@ class TrainSummary:
     steps: int
     best: dict[str, Any] | None = None
     stopped: str | None = None
+    leads: bool = True  # of several processes, this one speaks
     fresh: bool = False  # nothing was done: an equal run exists
     dry: dict[str, Any] = field(default_factory=dict)
 
@@ -74,11 +77,48 @@ def train(
     dry: bool = False,
     device: str = "cpu",
 ) -> Training:
-    """Start a run, or go on with one. Yields progress, sentences and a `Report` per step."""
+    """Start a run, or go on with one. Yields progress, sentences and a `Report` per step.
+
+    Under torchrun the first process does all of this, and the others only train along.
+    """
     need_training("olu train")
-    from olu.stages.train_setup import dry_run, parse_start, prepare_run, set_up  # torch comes with it
+    from olu.train.ranks import joined  # torch comes with it
 
     check_device(device)
+    with joined(device) as (ranks, own):
+        if not ranks.leads:
+            return (yield from _follow(ws, device=own, ranks=ranks))
+        return (
+            yield from _lead(
+                ws,
+                recipe=recipe,
+                overrides=overrides,
+                base=base,
+                resume=resume,
+                new=new,
+                from_run=from_run,
+                dry=dry,
+                device=own,
+                ranks=ranks,
+            )
+        )
+
+
+def _lead(
+    ws: Workspace,
+    *,
+    recipe: Path | None,
+    overrides: list[str] | None,
+    base: Path | None,
+    resume: bool,
+    new: bool,
+    from_run: str | None,
+    dry: bool,
+    device: str,
+    ranks: Ranks,
+) -> Training:
+    from olu.stages.train_setup import dry_run, parse_start, prepare_run, set_up
+
     changes = list(overrides or []) + ([f"base={base.resolve()}"] if base else [])
     if resume:
         if recipe or changes or from_run or new:
@@ -87,7 +127,7 @@ def train(
         if run is None:
             raise TrainError(f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'")
         yield from prepare_run(ws, run.recipe, run=run)
-        setup = set_up(ws, run.recipe, device=device, run=run)
+        setup = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
         if setup.facts["clips"] != run.document("facts.json")["clips"]:
             raise TrainError(
                 f"the clips are not those {run.name} began with, so it cannot go on exactly:"
@@ -102,7 +142,7 @@ def train(
     if start and settings.model.get("size") != start[0].recipe.model["size"]:
         raise TrainError(f"recipe: model.size has no effect with --from-run: {start[0].name} has its own sizes")
     yield from prepare_run(ws, settings, run=start[0] if start else None)
-    setup = set_up(ws, settings, device=device, start=start)
+    setup = set_up(ws, settings, device=device, start=start, ranks=ranks)
     for sentence in setup.notes:
         yield Note(sentence)
     if dry:
@@ -138,26 +178,60 @@ def _options(setup: Setup) -> dict[str, Any]:
 
 def _go(ws: Workspace, run: Run, setup: Setup) -> Training:
     with run.claimed():
-        return (yield from _train(ws, run, setup))
+        setup.ranks.from_first(run.name)
+        try:
+            return (yield from _train(ws, run, setup))
+        except RuntimeError as bad:
+            if setup.ranks.size == 1 or not _is_lost(bad):
+                raise
+            again = f"see its message, then go on with 'olu train {ws.root} --resume'"
+            raise TrainError(f"another process of this training ended: {again}") from None
+
+
+def _is_lost(bad: RuntimeError) -> bool:
+    """Whether the talk between processes broke off."""
+    return any(word in str(bad).lower() for word in ("gloo", "nccl", "connection", "socket", "process group"))
+
+
+def _follow(ws: Workspace, *, device: str, ranks: Ranks) -> Training:
+    """Train along with the first process: it alone writes and speaks."""
+    from olu.stages.train_setup import set_up
+
+    run = Run(ws.runs / ranks.from_first(""))
+    setup = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
+    engine = setup.engine(run)
+    if ranks.from_first(False):
+        engine.resume()
+    try:
+        reports = list(engine.train())
+    except RuntimeError as bad:
+        if not _is_lost(bad):
+            raise
+        return TrainSummary(run=run.name, steps=engine.step, stopped="another process ended", leads=False)
+    stopped = next((e.message for r in reports[-1:] for e in r.events if e.verdict is Verdict.STOP), None)
+    return TrainSummary(run=run.name, steps=engine.step, stopped=stopped, leads=False)
+    yield  # makes this a generator like its brother
 
 
 def _train(ws: Workspace, run: Run, setup: Setup) -> Training:
     engine = setup.engine(run)
-    if engine.checkpoints.steps():
+    if setup.ranks.from_first(bool(engine.checkpoints.steps())):
         for sentence in engine.resume():
             yield Note(sentence)
     run.rewind_records(engine.step, rewinds=engine.rewinds)
     if engine.best:
         run.write_best(engine.best, metric=setup.family.score)
     yield Note(f"{run.name}: {setup.describe()}, from step {engine.step} to {engine.plan.steps}")
-    stopped = None
+    stopped, ended = None, False
     with Recorder(run) as recorder:
         for report in engine.train():
             recorder.record(report, best=engine.best, metric=setup.family.score)
             yield report
             stopped = next((e.message for e in report.events if e.verdict is Verdict.STOP), None)
+            ended = report.ends
     summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped)
     if stopped is None:  # stamped first: a kill between the two leaves a run that --resume finishes at once
         STAGE.stamp(ws, _options(setup), {"run": summary.run, "steps": summary.steps, "best": summary.best})
-    run.finish(steps=engine.step, stopped=stopped)
+    if not ended:  # a budget that was used up leaves a run to go on with
+        run.finish(steps=engine.step, stopped=stopped)
     return summary

@@ -121,15 +121,21 @@ def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Gen
 
 
 def set_up(
-    ws: Workspace, recipe: Recipe, *, device: str, run: Run | None = None, start: tuple[Run, int] | None = None
+    ws: Workspace,
+    recipe: Recipe,
+    *,
+    device: str,
+    run: Run | None = None,
+    start: tuple[Run, int] | None = None,
+    ranks: Ranks | None = None,
 ) -> Setup:
     """`run` set: go on with it, so its own vocabulary holds; `start`: begin from that checkpoint of another run."""
     family = family_named(recipe.family)
     base = _base(family, recipe, run or (start[0] if start else None))
     config = _config(family, recipe, base)
     recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
-    if recipe.plan.precision == "bf16" and device == "cpu":
-        raise TrainError("plan.precision = bf16 is for GPUs: on a CPU train in fp32")
+    if recipe.plan.precision != "fp32" and device == "cpu":
+        raise TrainError(f"plan.precision = {recipe.plan.precision} is for GPUs: on a CPU train in fp32")
     corpus = Corpus.open(ws)
     if run and not run.checkpoints().steps() and run.document("facts.json")["from"]:
         start = parse_start(ws, run.document("facts.json")["from"])
@@ -186,6 +192,7 @@ def set_up(
         },
         start=start,
         notes=notes,
+        ranks=ranks or Ranks(),
     )
 
 
@@ -335,7 +342,7 @@ def _facts(corpus: Corpus, recipe: Recipe, device: str) -> dict[str, Any]:
         "torch": torch.__version__,
         "numpy": np.__version__,
         "machine": f"{platform.system()} {platform.machine()}",
-        "device": torch.cuda.get_device_name() if device == "cuda" else device,
+        "device": torch.cuda.get_device_name() if device.startswith("cuda") else device,
         "corpus": corpus.fingerprint,
         "base": hash_file(weights) if weights else None,
         "recipe": hash_value(recipe.model_dump(mode="json")),

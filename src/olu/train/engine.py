@@ -36,7 +36,7 @@ RESOURCES_EVERY = 20  # steps between two looks at clock and disk
 
 
 class Full(Exception):
-    """Some process ran out of memory in this step."""
+    """Some process ran out of memory; the argument is the place of the micro-batch."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Engine:
     # ------------------------------------------------------------ the loop
 
     def train(self) -> Iterator[Report]:
-        if not self.checkpoints.steps():
+        if not self.ranks.from_first(bool(self.checkpoints.steps())):
             self._save()  # so that there is always something to rewind to
         while self.step < self.plan.steps:
             report = self.advance()
@@ -183,8 +183,8 @@ class Engine:
             try:
                 seen, raised = self._updates(micro, tuple(clip for piece in pieces for clip in piece))
                 return seen, events + raised, waited
-            except Full:
-                events.append(self._lighter(pieces))
+            except Full as full:
+                events.append(self._lighter(pieces[full.args[0]]))
                 if events[-1].verdict is Verdict.SKIP:
                     return [], events, waited
 
@@ -203,16 +203,18 @@ class Engine:
         seed = self.seed * 1_000_003 + self.step * 101 + self.rewinds + 7919 * self.ranks.rank
         torch.manual_seed(seed % SEED_SPAN)
         at_once = len(micro) == 1  # else every micro-batch sees the weights of before the step
-        for one in micro:
+        for place, one in enumerate(micro):
             updates = self.learner.step(one.batch, Clock(self.step, self.plan.steps))
-            while (live := self._next_update(updates, one.share, totals)) is not None:
+            while (live := self._next_update(updates, one.share, totals, place)) is not None:
                 if at_once and live.moves(self.step) and self._settle([live], totals, clips, seen, events):
                     return seen, events  # the rest of this batch is tainted
         if not at_once:
             self._settle([live for live in self.live.values() if live.sums], totals, clips, seen, events)
         return seen, events
 
-    def _next_update(self, updates: Iterator[Update], share: float, totals: Mapping[str, float]) -> LivePart | None:
+    def _next_update(
+        self, updates: Iterator[Update], share: float, totals: Mapping[str, float], place: int
+    ) -> LivePart | None:
         """The next update's gradients, in every process or in none."""
         live = None
         try:
@@ -231,7 +233,7 @@ class Engine:
                 raise
             well = False
         if not self.ranks.agree(well, self.device):
-            raise Full
+            raise Full(place)
         return live
 
     def _half(self) -> torch.dtype | None:
@@ -245,18 +247,17 @@ class Engine:
             live.overs[name] = loss.over
         (total * self.scale.value).backward(inputs=live.params)  # type: ignore[no-untyped-call]  # no other part's
 
-    def _lighter(self, pieces: list[list[str]]) -> Event:
+    def _lighter(self, clips: list[str]) -> Event:
         """After the memory was full: the same clips in smaller pieces, or without the one that is too much alone."""
         for live in self.live.values():
             live.clear()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        longest = max((clip for piece in pieces for clip in piece), key=self.batches.length)
+        longest = max(clips, key=self.batches.length)
         said = f"the memory was full with clip {longest} ({self.batches.length(longest):.1f} s) in the batch"
-        most = max(map(len, pieces))
-        if most > 1:
+        if len(clips) > self.ranks.size:
             self.pieces *= 2
-            message = f"{said}: from now on at most {-(-most // 2)} clips at a time; the effective batch stays"
+            message = f"{said}: from now on at most {-(-len(clips) // 2)} clips at a time; the effective batch stays"
             return Event(self.step, "memory", Verdict.NOTE, message, (longest,))
         self.batches.put_aside([longest])
         message = f"{said}, which does not fit even alone: it is left out; cut it, or lower data.max_seconds"

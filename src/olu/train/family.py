@@ -62,6 +62,7 @@ class Exhibit:
     name: str
     audio: Audio
     natural: float | None = None  # seconds the recording of the same text has
+    pictures: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)  # 0 to 1, such as alignment [T, F]
 
 
 @dataclass(frozen=True)
@@ -135,4 +136,5 @@ class Family:
     steady: tuple[str, ...]  # its losses that no opponent raises
     judge: Judge | None
     export: Callable[..., dict[str, Any]]  # (learner, folder=) -> facts for voice.json; writes the ONNX files
+    reference: Path | None = None  # bands of earlier runs' curves (JSON): what is normal
     memory: Callable[..., float] | None = None  # (config, clips=, seconds=, tokens=) -> bytes at the peak of a step

@@ -1,0 +1,53 @@
+"""Two processes learn what one does, and one that dies takes nothing with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from olu.train.ranks import Ranks
+
+WORKER = Path(__file__).with_name("ranks_worker.py")
+
+
+def go(folder: Path, *, name: str, processes: int, accumulate: int = 1, kill_at: int = 0) -> int:
+    folder.mkdir(exist_ok=True)
+    (folder / "checkpoints").mkdir(exist_ok=True)
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
+    start = start if processes > 1 else [sys.executable]
+    given = [str(WORKER), str(folder), name, str(accumulate), str(kill_at)]
+    return subprocess.run([*start, *given], capture_output=True, timeout=240, check=False).returncode
+
+
+CASES = [("judged", 1), ("tokens", 2)] if os.environ.get("OLU_SOAK") == "1" else [("judged", 1)]
+
+
+@pytest.mark.parametrize(("name", "accumulate"), CASES)
+def test_two_processes_equal_one_and_a_killed_one_resumes_exactly(name: str, accumulate: int, tmp_path: Path) -> None:
+    """One batch is shared out, so the effective batch is the recipe's, whatever the number of processes."""
+    one, two, cut = (tmp_path / kind for kind in ("one", "two", "cut"))
+    assert go(one, name=name, processes=1, accumulate=accumulate) == 0
+    assert go(two, name=name, processes=2, accumulate=accumulate) == 0
+    alone, together = load_file(one / "end.safetensors"), load_file(two / "end.safetensors")
+    assert alone.keys() == together.keys()
+    for key, tensor in alone.items():
+        torch.testing.assert_close(together[key], tensor, rtol=2e-4, atol=2e-6)
+    assert go(cut, name=name, processes=2, accumulate=accumulate, kill_at=8) != 0
+    assert not (cut / "end.safetensors").exists()
+    assert go(cut, name=name, processes=2, accumulate=accumulate) == 0
+    resumed = load_file(cut / "end.safetensors")
+    assert all(torch.equal(resumed[key], tensor) for key, tensor in together.items())
+    assert (cut / "best.txt").read_text() == (two / "best.txt").read_text()
+
+
+def test_every_clip_goes_to_one_process() -> None:
+    clips = [f"c{number}" for number in range(7)]
+    shares = [Ranks(rank, 3).share(clips) for rank in range(3)]
+    assert sorted(clip for share in shares for clip in share) == clips
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
