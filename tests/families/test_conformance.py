@@ -108,6 +108,7 @@ TABLES: dict[str, Table] = {
             "discriminator_learning_rate": Other(2e-3),
             "adam_betas": Other((0.5, 0.9)),
             "adam_epsilon": Other(1e-6),
+            "gradient_checkpointing": Other(True),
             "weight_decay": Other(0.1),
             "clip": Other(1.0),
             "average": Other(0.5),
@@ -420,6 +421,21 @@ def test_export_writes_two_graphs_that_run(fam: Family, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- settings
 
 
+def counted(updates: Iterator[Update], kept: list[int]) -> Iterator[Update]:
+    """The same updates; `kept` counts the numbers that autograd holds for the way back."""
+
+    def pack(tensor: Tensor) -> Tensor:
+        kept[0] += tensor.numel()
+        return tensor
+
+    while True:
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            update = next(updates, None)
+        if update is None:
+            return
+        yield update
+
+
 def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> dict[str, Any]:
     """Everything a setting may change, aspect by aspect."""
     learner = made(fam, config, speakers=speakers)
@@ -429,7 +445,8 @@ def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> 
     seen: dict[str, Any] = {}
     parts = learner.parts()
     torch.manual_seed(3)
-    for update in learner.step(batch, Clock(0, 100)):
+    kept = [0]
+    for update in counted(learner.step(batch, Clock(0, 100)), kept):
         total = sum(loss.sum * loss.weight / batch.counts[loss.over] for loss in update.losses.values())
         params = list(parts[update.part].module.parameters())
         grads = torch.autograd.grad(total, params, allow_unused=True, retain_graph=True)
@@ -443,6 +460,7 @@ def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> 
         "shapes": {name: tuple(t.shape) for name, t in learner.state_dict().items()},
         "parts": {key: {f: getattr(p, f) for f in vars(p) if f != "module"} for key, p in parts.items()},
         "step": seen,
+        "kept": kept[0],
         "spoken": [(len(wave), float(np.abs(wave).sum())) for wave in spoken],
         "rate": fam.rate(config),
         "refuses": [fam.refuses(config, samples=n, tokens=40) for n in (2000, 9000, 12000, 10**6)],
@@ -490,6 +508,16 @@ def test_settings_survive_being_written_out(fam: Family) -> None:
 
 
 # ---------------------------------------------------------------- of VITS
+
+
+def test_checkpointing_gives_the_same_gradients_and_keeps_less(fam: Family, tmp_path: Path) -> None:
+    one, other = (
+        fingerprint(fam, config_of(fam, gradient_checkpointing=on), speakers=1, folder=tmp_path) for on in (False, True)
+    )
+    assert other["kept"] < 0.8 * one["kept"]
+    for part, (losses, norm) in one["step"].items():
+        assert other["step"][part][0] == pytest.approx(losses, rel=1e-5)
+        assert other["step"][part][1] == pytest.approx(norm, rel=1e-4)
 
 
 def test_what_cannot_be_learned_from_is_refused(fam: Family) -> None:

@@ -204,5 +204,5 @@ def test_any_text_is_read_or_refused_in_words(code: str, text: str) -> None:
 
 def lost_in_silence(text: str, reading: Reading) -> str:
     """Letters of a text that gave neither a word nor an entry in what was dropped."""
-    letters = [c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c)[0] == "L"]
+    letters = [c for c in unicodedata.normalize("NFC", text) if c.isalpha() and c not in words.SILENT]
     return "".join(letters) if letters and not reading.words and not reading.dropped else ""

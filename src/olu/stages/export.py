@@ -108,7 +108,8 @@ def _from_run(ws: Workspace, run: Run, step: int, *, path: Path, name: str) -> E
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
     load_averaged(learner, run.checkpoints().load(step))
     corpus = Corpus.open(ws)
-    valid = [clip.text for clip in corpus if corpus.split(clip) != "train"][:CHECK_SENTENCES]
+    wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
+    valid = [clip.text for clip in wanted if corpus.split(clip) in ("valid", "test")][:CHECK_SENTENCES]
     best = run.best
     contents = Contents(
         name=name,
@@ -117,7 +118,7 @@ def _from_run(ws: Workspace, run: Run, step: int, *, path: Path, name: str) -> E
         frontend=from_state(run.document("frontend.json")),
         vocabulary=vocabulary,
         speakers=speakers,
-        sentences=valid or [clip.text for clip in corpus][:CHECK_SENTENCES],
+        sentences=valid or [clip.text for clip in wanted][:CHECK_SENTENCES],
         scores={f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {},
         facts={"run": run.name, "step": step, "recipe": recipe.model_dump(mode="json"), **run.document("facts.json")},
     )
@@ -138,7 +139,7 @@ def _foreign(source: Path, *, out: Path | None) -> ExportSummary:
         name=name,
         family=family.name,
         language=language,
-        frontend=CharacterFrontend(language.code, lower=base.lower, inventory=vocabulary.sayable()),
+        frontend=CharacterFrontend(language.code, lower=base.lower, inventory=vocabulary.sayable(), via=base.via),
         vocabulary=vocabulary,
         speakers=[f"speaker-{number}" for number in range(base.num_speakers)] if base.num_speakers > 1 else ["default"],
         sentences=[],

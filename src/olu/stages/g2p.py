@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from olu.config import check
 from olu.errors import TextError
 from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, for_language
 from olu.text.languages import load
 from olu.text.lexicon import load_lexicon
 from olu.text.said import Notes
 from olu.types import Reading
+
+
+def chosen_settings(given: dict[str, Any]) -> ReadingSettings:
+    return check(ReadingSettings, given, where="the command line")
 
 
 def open_frontend(language: str, *, settings: ReadingSettings = DEFAULT) -> AnyFrontend:

@@ -7,21 +7,34 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from olu.corpus.decisions import hash_dropped
 from olu.corpus.manifest import Corpus, fingerprint
-from olu.files import Workspace, hash_value, write_json, write_jsonl
+from olu.errors import TextError
+from olu.files import Workspace, hash_file, hash_value, write_json, write_jsonl
+from olu.stages.reading_settings import lexicon_path, read_settings
 from olu.stages.stage import Stage
-from olu.text.frontend import for_language
-from olu.text.languages import load
+from olu.text.algorithms import detected
+from olu.text.characters import CharacterFrontend
+from olu.text.derive import derive
+from olu.text.fit import bare
+from olu.text.frontend import AnyFrontend, ReadingSettings, for_language
+from olu.text.languages import folder_hash, load
+from olu.text.lexicon import load_lexicon
+from olu.text.phones import PhoneFrontend
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Tick, Work
+from olu.types import Frontend, Reading, Tick, Work
 
-READ_VERSION = 1
+READ_VERSION = 2
+FEW = 5  # clips named for each thing that could not be read
 RARE = 5  # symbols seen fewer times than this are hard to learn
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     language = load(ws.language)
-    return hash_value([READ_VERSION, fingerprint(ws), language.code, language.lower, options])
+    own = lexicon_path(ws, read_settings(ws))
+    words = hash_file(own) if own is not None and own.is_file() else ""
+    corpus = [fingerprint(ws), hash_dropped(ws)]
+    return hash_value([READ_VERSION, *corpus, language.code, folder_hash(language), options, words])
 
 
 STAGE = Stage(name="read", command="olu read {ws}", folder="readings", inputs=_inputs)
@@ -30,41 +43,95 @@ STAGE = Stage(name="read", command="olu read {ws}", folder="readings", inputs=_i
 @dataclass(frozen=True)
 class ReadSummary:
     clips: int
+    kind: str  # phones or characters
+    options: dict[str, str]  # in force, those the corpus decided among them
     symbols: dict[str, int]  # symbol -> times seen
     rare: dict[str, int]
     dropped: dict[str, int]  # what could not be read, named and counted
+    dropped_in: dict[str, list[str]]  # the first clips of each
     empty: list[str]  # clips with nothing to say
+    broken: list[str]  # clips whose markup is malformed, and how
 
 
 def read_corpus(ws: Workspace) -> Work[ReadSummary]:
-    if earlier := STAGE.done(ws, {}):
+    settings = read_settings(ws)
+    asked = settings.model_dump()
+    if earlier := STAGE.done(ws, asked):
         return ReadSummary(**earlier)
     corpus = Corpus.open(ws)
-    frontend = for_language(load(ws.language))
+    frontend = corpus_frontend(ws, corpus, settings)
     seen: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
-    empty, rows = [], []
+    dropped_in: dict[str, list[str]] = {}
+    empty, broken, rows = [], [], []
     for number, clip in enumerate(corpus, 1):
-        reading = frontend.read(clip.text)
-        seen.update(reading.symbols())
+        reading, wrong = read_clip(frontend, clip.text)
+        if corpus.why_not(clip, errors=False) is None:  # what never trains must not shape the alphabet
+            seen.update(reading.symbols(settings.marks))
         dropped.update(reading.dropped)
-        if not reading.words:
+        for symbol in reading.dropped:
+            dropped_in.setdefault(named(symbol), []).append(clip.id)
+        if wrong:
+            broken.append(f"{clip.id}: {wrong}")
+        if not reading.words and clip.text:
             empty.append(clip.id)
         rows.append({"id": clip.id, **reading.row()})
         if number % 100 == 0 or number == len(corpus):
             yield Tick(number, len(corpus), "transcripts")
+    symbols = {*seen, *map(bare, seen)} if isinstance(frontend, PhoneFrontend) else set(seen)
     write_jsonl(ws.readings / "readings.jsonl", rows)
-    write_json(ws.readings / "vocabulary.json", SymbolVocabulary.of(seen).state())
-    write_json(ws.readings / "frontend.json", for_language(load(ws.language), inventory=seen).state())
+    write_json(ws.readings / "vocabulary.json", SymbolVocabulary.of(symbols, marks=settings.marks).state())
+    write_json(ws.readings / "frontend.json", {**frontend.state(), "inventory": sorted(symbols)})
     summary = ReadSummary(
         clips=len(corpus),
+        kind=frontend.kind,
+        options=dict(frontend.pack.options) if frontend.pack else {},
         symbols=dict(seen.most_common()),
         rare={symbol: count for symbol, count in seen.items() if count < RARE},
         dropped={named(symbol): count for symbol, count in dropped.most_common()},
+        dropped_in={symbol: clips[:FEW] for symbol, clips in dropped_in.items()},
         empty=empty,
+        broken=broken,
     )
-    STAGE.stamp(ws, {}, asdict(summary))
+    STAGE.stamp(ws, asked, asdict(summary))
     return summary
+
+
+def corpus_frontend(ws: Workspace, corpus: Corpus, settings: ReadingSettings) -> AnyFrontend:
+    """The frontend of a workspace. What its texts decide, such as how tones are written, is decided here, once."""
+    language = load(ws.language)
+    own = lexicon_path(ws, settings)
+    words = load_lexicon(own) if own is not None else None
+    frontend = for_language(language, settings=settings, lexicon=words)
+    if not isinstance(frontend, PhoneFrontend):
+        return _limited(frontend, corpus)
+    found = detected(frontend.pack, (clip.text for clip in corpus))
+    if not found:
+        return frontend
+    decided = settings.model_copy(update={"options": {**found, **settings.options}})
+    return for_language(language, settings=decided, lexicon=words)
+
+
+def _limited(frontend: CharacterFrontend, corpus: Corpus) -> CharacterFrontend:
+    """With the letters that are frequent enough to be learnt; a rare one is read as its nearest relative."""
+    wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
+    found = derive({clip.id: read_clip(frontend, clip.text)[0].normal for clip in wanted})
+    return frontend.with_alphabet(found.symbols, found.folds)
+
+
+def base_frontend(ws: Workspace, *, lower: bool, via: str | None) -> CharacterFrontend:
+    """Letters, as a base knows them; a workspace's own reading may be by phones."""
+    language = load(ws.language)
+    plain = for_language(language, settings=read_settings(ws).model_copy(update={"symbols": "characters"}))
+    return CharacterFrontend(language.code, lower=lower, pack=plain.pack, via=via)
+
+
+def read_clip(frontend: Frontend, text: str) -> tuple[Reading, str]:
+    """A transcript's reading; one whose markup is malformed has none, and why."""
+    try:
+        return frontend.read(text), ""
+    except TextError as bad:
+        return Reading(text=text, normal="", words=(), breaks=("",), dropped={}), str(bad)
 
 
 def named(symbol: str) -> str:

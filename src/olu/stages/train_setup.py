@@ -23,8 +23,7 @@ from olu.features.store import Samples, Store
 from olu.files import Workspace, hash_file, hash_value, read_json
 from olu.stages.audit import audit
 from olu.stages.prepare import prepare
-from olu.stages.read import corpus_frontend, named, read_clip, read_corpus
-from olu.stages.reading_settings import read_settings
+from olu.stages.read import base_frontend, named, read_clip, read_corpus
 from olu.text.frontend import from_state
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.batches import Batches
@@ -251,9 +250,7 @@ def _alphabet(corpus: Corpus, holder: Run | None, base: Base | None) -> tuple[Sy
     if base is None:
         vocabulary = SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json"))
         return vocabulary, read_json(ws.readings / "frontend.json")
-    # a base knows letters: the workspace's own reading may be by phones
-    settings = read_settings(ws).model_copy(update={"symbols": "characters", "lexicon": None})
-    frontend = corpus_frontend(ws, corpus, settings)
+    frontend = base_frontend(ws, lower=base.lower, via=base.via)
     wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
     needed = {s for clip in wanted for s in read_clip(frontend, clip.text)[0].symbols()}
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave).extend(needed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from olu.errors import TextError
@@ -13,30 +13,60 @@ from olu.text import markup
 from olu.text.normal import APART, Normal
 from olu.text.pack import Pack
 from olu.text.said import Notes
+from olu.text.uroman import check_wanted, romanise
 from olu.text.vocabulary import BLANK
 from olu.text.words import JOINERS
 from olu.types import Reading, Word
 
 UNSAYABLE = ("Cc", "Cf", "Cs", "Co", "Cn")  # control, format, surrogate, private use, unassigned
+TWINS = {"ț": "ţ", "ţ": "ț", "ș": "ş", "ş": "ș", "’": "'", "ʼ": "'"}  # one letter, typed in two ways
 UNHEARD = {"\u034f", *map(chr, range(0xFE00, 0xFE10))}  # marks that only choose how a character looks
 
 
 class CharacterFrontend:
-    """NFC, lower case, white space folded. With an inventory (longest symbol first), what is outside it is listed."""
+    """NFC, lower case, white space folded. With an inventory (longest symbol first), what is outside it is listed.
+
+    `folds` says what a rare symbol is read as. `via` rewrites the text first: in Latin letters, or in phones.
+    """
 
     kind = "characters"
 
     def __init__(
-        self, language: str, *, lower: bool = True, inventory: Iterable[str] | None = None, pack: Pack | None = None
+        self,
+        language: str,
+        *,
+        lower: bool = True,
+        inventory: Iterable[str] | None = None,
+        pack: Pack | None = None,
+        folds: Mapping[str, str] | None = None,
+        via: str | None = None,
     ) -> None:
         self.language, self.lower, self.pack = language, lower, pack
+        self.folds, self.via = dict(folds or {}), via
         self._normal = None if pack is None else Normal(pack)
         self.inventory = None if inventory is None else sorted(set(inventory))
+        if via == "uroman":
+            check_wanted(language, self.inventory)
         # Text is NFC, an inventory may not be: its symbols are found by their NFC form, an NFC one before its twin.
         by_form = sorted(self.inventory or (), key=lambda symbol: _nfc(symbol) == symbol)
         self._symbols = {_nfc(symbol): symbol for symbol in by_form if symbol}
+        self._folded: dict[str, list[str]] = {}
         self._known_pattern = _any_of(self._symbols)
+        for rare, near in {**TWINS, **self.folds}.items():
+            unread: Counter[str] = Counter()
+            lost: Counter[str] = Counter()
+            self._match(_nfc(rare), unread)
+            symbols = self._match(_nfc(near), lost)
+            if unread and symbols and not lost:
+                self._folded[_nfc(rare)] = symbols
+        self._known_pattern = _any_of([*self._symbols, *self._folded])
         self._capitals = _any_of(form for form in self._symbols if form != form.lower())
+
+    def with_alphabet(self, symbols: Iterable[str], folds: Mapping[str, str]) -> CharacterFrontend:
+        """The same reading, limited to an alphabet."""
+        return CharacterFrontend(
+            self.language, lower=self.lower, inventory=symbols, pack=self.pack, folds=folds, via=self.via
+        )
 
     def read(self, text: str) -> Reading:
         return self.explain(text)[0]
@@ -46,6 +76,8 @@ class CharacterFrontend:
         notes = Notes()
         dropped = notes.dropped
         plain = "".join(self._piece(piece, notes) for piece in markup.parse(text))
+        if self.via is not None:
+            plain = self._rewritten(self._canonical(plain))
         sayable = _fold_spaces(list(_nfc("".join(_sayable(self._canonical(plain), dropped)))))
         symbols = sayable if self.inventory is None else self._known("".join(sayable), dropped)
         words, breaks = _words(symbols)
@@ -63,12 +95,21 @@ class CharacterFrontend:
 
     def state(self) -> dict[str, Any]:
         state = {"kind": self.kind, "language": self.language, "lower": self.lower, "inventory": self.inventory}
-        return state if self.pack is None else {**state, "pack": self.pack.state()}
+        extra = {"folds": self.folds, "via": self.via, "pack": self.pack and self.pack.state()}
+        return {**state, **{name: value for name, value in extra.items() if value}}
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> CharacterFrontend:
         pack = Pack.from_state(state["pack"]) if "pack" in state else None
-        return CharacterFrontend(state["language"], lower=state["lower"], inventory=state["inventory"], pack=pack)
+        kept = {"lower": state["lower"], "inventory": state["inventory"]}
+        return CharacterFrontend(state["language"], **kept, pack=pack, folds=state.get("folds"), via=state.get("via"))
+
+    def _rewritten(self, text: str) -> str:
+        if self.via == "uroman":
+            return romanise(text, language=self.language)
+        from olu.text.espeak import phonemize, voice_for  # a large library, and few voices need it
+
+        return phonemize(text, voice=voice_for(self.language))
 
     def _canonical(self, text: str) -> str:
         text = _nfc(text)
@@ -94,7 +135,8 @@ class CharacterFrontend:
         at = 0
         while at < len(text):
             if match := self._known_pattern and self._known_pattern.match(text, at):
-                symbols.append(self._symbols[match[0]])
+                known = self._symbols.get(match[0])
+                symbols += self._folded[match[0]] if known is None else [known]
                 at = match.end()
                 continue
             parts = unicodedata.normalize("NFD", text[at])  # an inventory may hold a letter and its mark apart

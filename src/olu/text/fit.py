@@ -6,10 +6,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from olu.types import STRESS, TONE_LETTERS, Marks, Word
+from olu.types import STRESS, TONE_LETTERS, UNKNOWN_TONE, Marks, Word
 
 TONES = "".join(TONE_LETTERS.values())
 SECONDARY = "ːʷʼʲʰ̩̍̃̊̚"  # length, labial, ejective, palatal, aspirated, syllabic, nasal, unreleased, voiceless
+
+
+WEAKER = {"?": ".!", "!": ".?", ".": ";,", ";": ",.", ":": ",;", ",": ";."}  # pauses to take instead, nearest first
 
 
 class Fit:
@@ -37,11 +40,24 @@ class Fit:
             phones += near
         return self._marked(Word(word.text, tuple(phones), _second(kept), _first(kept), stress))
 
+    def _has(self, tone: str) -> bool:
+        """Whether a tone's own symbols are known."""
+        return all(letter in self.known for letter in _letters(tone) or [UNKNOWN_TONE])
+
+    def pause(self, between: str) -> str:
+        """A break with the pauses this voice knows; one it has nothing like is left off."""
+        kept = ""
+        for mark in between:
+            near = next((one for one in mark + WEAKER.get(mark, "") if one in self.known), "")
+            kept += near
+        return kept
+
     def _marked(self, word: Word) -> Word:
         """Without the marks that these phones were never learnt with; every phone is known bare."""
         if self.marks != "vowel":
             stress = word.stress if STRESS in self.known else None
-            return Word(word.text, word.phones, word.tones, word.bearers, stress)
+            pairs = [(at, tone) for at, tone in zip(word.bearers, word.tones, strict=True) if self._has(tone)]
+            return Word(word.text, word.phones, _second(pairs), _first(pairs), stress)
         tones = dict(zip(word.bearers, word.tones, strict=True))
         stress = word.stress
         for place, phone in enumerate(word.phones):

@@ -58,6 +58,8 @@ class PhoneFrontend:
                 self._take(normal, said, breaks, notes)
         heard = [words.fold(raw, notes.dropped) for raw in breaks]
         heard[0], heard[-1] = heard[0].strip(), heard[-1].rstrip() if said else ""
+        if self._fit is not None:
+            heard = [self._fit.pause(between) for between in heard]
         normal = re.sub(r"\s+", " ", "".join(normals)).strip()
         counted = dict(notes.dropped)
         return Reading(text=text, normal=normal, words=tuple(said), breaks=tuple(heard), dropped=counted), notes
@@ -91,6 +93,8 @@ class PhoneFrontend:
         lost = Notes()
         lost.dropped.update(c for c in said.dropped if c not in words.JOINERS)  # they only hold a word together
         word = self._word(spelled, said, lost)
+        if not word.phones and not lost.dropped:  # letters that are mute alone
+            lost.dropped.update(c for c in spelled if c not in words.JOINERS)
         return word, tuple(lost.dropped.elements())
 
     def _word(self, spelled: str, said: Said, notes: Notes) -> Word:

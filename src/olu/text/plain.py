@@ -12,7 +12,7 @@ from olu.text.said import Said
 
 class RulePronouncer:
     def __init__(self, pack: Pack) -> None:
-        self.letters = Letters(pack.text("letters.tsv"), pack.text("rules.txt"), only=pack.force, where=pack.code)
+        self.letters = Letters.of(pack)
         self.lexicon = exceptions(pack)
 
     def mode(self, words: Sequence[str]) -> str:

@@ -116,6 +116,7 @@ class Base:
     symbols: tuple[str, ...]
     interleave: bool
     lower: bool
+    via: str | None  # "uroman" or "espeak": what rewrites a text before its letters are looked up
     num_speakers: int
     load: Callable[[nn.Module], list[str]]  # into a learner; returns sentences on what started fresh
 

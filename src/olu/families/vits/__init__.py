@@ -59,6 +59,7 @@ FAMILY = Family(
     read_base=_read_base,
     export=_export,
     memory=memory,
+    reference=Path(__file__).with_name("reference.json"),
     learns="gen",
     steady=("mel", "kl", "duration"),
     judge=Judge(part="disc", loss="disc", won=0.06, chance=3.0),  # six judges: 0.01 and 0.5 each

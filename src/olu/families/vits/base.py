@@ -45,6 +45,7 @@ def read_base(folder: Path) -> Base:
         symbols=foreign.symbols,
         interleave=foreign.interleave,
         lower=foreign.lower,
+        via=foreign.via,
         num_speakers=foreign.num_speakers,
         load=load,
     )

@@ -136,6 +136,7 @@ class VitsConfig(Strict):
     discriminator_learning_rate: float = Field(2e-4, gt=0)
     adam_betas: tuple[Beta, Beta] = (0.8, 0.99)
     adam_epsilon: float = Field(1e-9, gt=0)
+    gradient_checkpointing: bool = False  # less memory for more time: parts of the forward pass are made twice
     weight_decay: float = Field(0.01, ge=0)
     clip: float = Field(0.0, ge=0)  # gradient norm limit of each part; 0: measured, not clipped
     average: float = Field(0.999, ge=0, lt=1)  # decay of the averaged generator that is exported; 0: none

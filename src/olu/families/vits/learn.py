@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from olu.align.mas import best_path
 from olu.families.vits.config import VitsConfig
@@ -132,9 +133,11 @@ class VitsLearner(nn.Module):
         frame_mask = mask_of(batch.frames_B, linear.shape[2])
         g = gen.speaker(batch.speaker_B)
         hidden, mean_p, log_std_p = gen.text_encoder(batch.ids_BT, id_mask)
-        mean_q, log_std_q = (x.float() for x in gen.posterior_encoder(linear * frame_mask, frame_mask, g))
+        mean_q, log_std_q = (
+            x.float() for x in self._through(gen.posterior_encoder, linear * frame_mask, frame_mask, g)
+        )
         z = (mean_q + torch.randn_like(mean_q) * torch.exp(log_std_q)) * frame_mask
-        z_p = gen.flow(z, frame_mask, g).float()
+        z_p = self._through(gen.flow, z, frame_mask, g).float()
         # Alignment, divergence and spectra are compared in full precision whatever the networks run in.
         with torch.autocast(z_p.device.type, enabled=False):
             mean_p, log_std_p = mean_p.float(), log_std_p.float()
@@ -142,7 +145,7 @@ class VitsLearner(nn.Module):
             durations_B1T = path_BFT.sum(1, keepdim=True)
             mean_p, log_std_p = (x @ path_BFT.transpose(1, 2) for x in (mean_p, log_std_p))
             apart = log_std_p - log_std_q - 0.5 + 0.5 * (z_p - mean_p).square() * torch.exp(-2 * log_std_p)
-        fake = gen.decoder(_slice(z, start_B, c.segment_frames), g).float()
+        fake = self._through(gen.decoder, _slice(z, start_B, c.segment_frames), g).float()
         pad = spectra.padding(**size)
         real = _slice(batch.padded_BS.unsqueeze(1), start_B * c.hop_length + pad, c.segment_size).squeeze(1)
         with torch.autocast(z_p.device.type, enabled=False):
@@ -156,6 +159,12 @@ class VitsLearner(nn.Module):
             duration=gen.duration_predictor.loss(hidden, id_mask, g, durations_B1T),
         )
 
+    def _through(self, module: nn.Module, *inputs: Tensor | None) -> Any:
+        if not (self.config.gradient_checkpointing and torch.is_grad_enabled()):
+            return module(*inputs)
+        # the reentrant kind gives no gradient at all where backward is told its inputs
+        return checkpoint(module, *inputs, use_reentrant=False)
+
     def validate(self, batch: VitsBatch) -> Mapping[str, Loss]:
         """The middle of each clip, decoded from its own latents."""
         heard = self.forward(batch, (batch.frames_B - self.config.segment_frames).clamp_min(0) // 2)
@@ -166,11 +175,24 @@ class VitsLearner(nn.Module):
         }
 
     def demo(self, batch: VitsBatch) -> Iterator[Exhibit]:
+        path_BFT = self.align(batch).cpu().numpy()
         for row, clip in enumerate(batch.clips):
             ids = batch.ids_BT[row : row + 1, : batch.tokens_B[row]]
             spoken = Audio(self.speak(ids, batch.speaker_B[row : row + 1]), self.config.sampling_rate)
             natural = int(batch.frames_B[row]) * self.config.hop_length / self.config.sampling_rate
-            yield Exhibit(clip, spoken, natural)
+            path_TF = path_BFT[row, : batch.frames_B[row], : batch.tokens_B[row]].T
+            yield Exhibit(clip, spoken, natural, {"alignment": path_TF})
+
+    def align(self, batch: VitsBatch) -> Tensor:
+        """Which frame of the recording belongs to which token, [B, F, T]; draws no random numbers."""
+        gen, g = self.gen, self.gen.speaker(batch.speaker_B)
+        linear = spectra.linear(batch.padded_BS, fft_size=self.config.fft_size, hop=self.config.hop_length)
+        linear = linear[:, :, : int(batch.frames_B.max())]
+        frame_mask = mask_of(batch.frames_B, linear.shape[2])
+        _, mean_p, log_std_p = gen.text_encoder(batch.ids_BT, mask_of(batch.tokens_B, batch.ids_BT.shape[1]))
+        mean_q, _ = gen.posterior_encoder(linear * frame_mask, frame_mask, g)
+        score = alignment_score(gen.flow(mean_q * frame_mask, frame_mask, g).float(), mean_p.float(), log_std_p.float())
+        return best_path(score, batch.frames_B, batch.tokens_B)
 
     def speak(self, ids_1T: Tensor, speaker_1: Tensor) -> NDArray[np.float32]:
         c, g = self.config, self.gen.speaker(speaker_1)

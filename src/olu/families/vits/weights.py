@@ -76,6 +76,7 @@ class Foreign:
     symbols: tuple[str, ...]
     interleave: bool
     lower: bool
+    via: str | None  # what rewrites a text before its letters are looked up
     num_speakers: int
     weights: dict[str, Tensor] = field(repr=False)
 
@@ -109,16 +110,13 @@ def read_transformers(folder: Path) -> Foreign:
     config = check(VitsConfig, {"size": "mms", **known}, where=f"{folder}/config.json")
     symbols = _symbols(_json(folder / "vocab.json"), size=int(raw.get("vocab_size", 38)), folder=folder)
     tokenizer = _json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
-    for key in ("is_uroman", "phonemize"):
-        if tokenizer.get(key):
-            raise TrainError(
-                f"{folder} reads text with {key}, which Olu does not do yet: use a base that reads letters"
-            )
+    ways = {"uroman": tokenizer.get("is_uroman"), "espeak": tokenizer.get("phonemize")}
     return Foreign(
         config=config,
         symbols=symbols,
         interleave=bool(tokenizer.get("add_blank", True)),
         lower=bool(tokenizer.get("normalize", True)),
+        via=next((way for way, asked in ways.items() if asked), None),
         num_speakers=num_speakers,
         weights={name: value.float() for name, value in fold(_tensors(folder)).items()},
     )

@@ -1,0 +1,152 @@
+"""Phones by espeak-ng, for languages that have no rules here and for voices that were trained on its phones.
+
+espeak-ng is one library with one voice at a time: a lock keeps readers apart. Its licence is the GPL; it is no part of
+Olu, and the extra `espeak` installs it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import re
+import threading
+import unicodedata
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from olu.corpus.espeak import DONT_EXIT, SYNCHRONOUS, UTF8, Failed, choose
+from olu.corpus.espeak_files import located, short
+from olu.errors import LanguageError
+from olu.text.languages import resolve
+from olu.text.said import Said
+
+IPA, SEPARATOR = 2, "_"
+MODE = IPA | ord(SEPARATOR) << 8  # IPA, the phones of a word with a separator between
+PRIMARY, MARKS = "ˈ", "ˈˌ"
+SWITCH = re.compile(r"\([a-z-]+\)")  # "(en)": from here on another language's phones
+AFFRICATE = re.compile("^(t[ʃsɕʂ]|d[ʒzʑʐ]|pf)")
+UNHEARD = "-|'"  # signs of its own, not phones
+PUNCTUATION = re.compile(r'(\s*[;:,.!?¡¿—…"«»“”(){}\[\]]+\s*)')  # what phonemizer keeps in its place
+DEFAULTS = {"en-gb": "en", "eng": "en-us", "zho": "cmn", "por": "pt-br", "nor": "nb", "fas": "fa", "msa": "ms"}
+
+
+class Espeak:
+    """The library, loaded once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._library: ctypes.CDLL | None = None
+        self._voice = ""
+        self._data = Path()
+        self._held = ExitStack()
+
+    def words(self, text: str, *, voice: str) -> list[list[str]]:
+        """The phones of each word as espeak-ng writes them, stress marks and all. Its words are not always ours."""
+        raw = _clean(text).encode()
+        with self._lock:
+            library = self._with(voice)
+            place = ctypes.c_void_p(ctypes.cast(ctypes.c_char_p(raw), ctypes.c_void_p).value)
+            clauses = []
+            while place.value:  # one clause at a time; espeak-ng moves the place on, and to nothing at the end
+                clauses.append(library.espeak_TextToPhonemes(ctypes.byref(place), UTF8, MODE) or b"")
+        said = " ".join(clause.decode("utf-8", "replace") for clause in clauses)
+        words = ([phone for phone in word.split(SEPARATOR) if phone] for word in SWITCH.sub("", said).split())
+        return [word for word in words if word]
+
+    def voices(self) -> dict[str, str]:
+        """The names of its voices by their lower-case form."""
+        with self._lock:
+            self._load()
+            return {path.name.lower(): path.name for path in (self._data / "lang").rglob("*") if path.is_file()}
+
+    def _load(self) -> ctypes.CDLL:
+        if self._library is None:
+            file, data = located("reading with espeak-ng", extra="espeak")
+            self._data = self._held.enter_context(short(data))
+            atexit.register(self._held.close)
+            try:
+                library = ctypes.CDLL(file)
+            except OSError as bad:
+                raise LanguageError(f"espeak-ng cannot be loaded ({bad}): install espeakng-loader again") from None
+            if library.espeak_Initialize(SYNCHRONOUS, 0, str(self._data).encode(), DONT_EXIT) <= 0:
+                raise LanguageError(f"espeak-ng cannot open its data in {data}: install espeakng-loader again")
+            library.espeak_TextToPhonemes.restype = ctypes.c_char_p
+            self._library = library
+        return self._library
+
+    def _with(self, voice: str) -> ctypes.CDLL:
+        library = self._load()
+        if voice != self._voice:
+            self._voice = ""
+            try:
+                choose(library, voice, data=str(self._data))
+            except Failed:
+                raise LanguageError(f"espeak-ng has no voice {voice!r}: name one of its languages") from None
+            self._voice = voice
+        return library
+
+
+ENGINE = Espeak()
+
+
+def _clean(text: str) -> str:
+    """Without what C strings and espeak-ng cannot hold."""
+    return "".join(" " if unicodedata.category(character)[0] == "C" else character for character in text)
+
+
+def voice_for(code: str) -> str:
+    """The voice of a language code, or of a tag such as es-419."""
+    known = ENGINE.voices()
+    tag = code.lower()
+    if tag not in DEFAULTS and tag in known and len(tag) > 3:
+        return known[tag]
+    three = tag if tag in DEFAULTS else resolve(code)
+    name = DEFAULTS.get(three) or next((short for short in known if len(short) == 2 and _means(short, three)), three)
+    if name in known:
+        return known[name]
+    raise LanguageError(f"espeak-ng has no voice for {code!r}: read it by letters")
+
+
+def _means(voice: str, three: str) -> bool:
+    try:
+        return resolve(voice) == three
+    except LanguageError:
+        return False
+
+
+def phonemize(text: str, *, voice: str) -> str:
+    """The text in IPA, punctuation in its place, stress marks in the words: what VITS-LJS and VCTK were given."""
+    pieces = PUNCTUATION.split(text)
+    pieces[::2] = [" ".join("".join(word) for word in ENGINE.words(piece, voice=voice)) for piece in pieces[::2]]
+    return re.sub(r"\s+", " ", "".join(pieces)).strip()
+
+
+class EspeakPronouncer:
+    """One word at a time, so a word sounds as it does alone."""
+
+    def __init__(self, voice: str) -> None:
+        self.voice = voice
+
+    def mode(self, words: Sequence[str]) -> str:
+        return ""
+
+    def say(self, word: str, *, mode: str = "") -> Said:
+        phones: list[str] = []
+        stress: int | None = None
+        is_stressed = False
+        for one in (phone for part in ENGINE.words(word, voice=self.voice) for phone in part):
+            is_stressed = is_stressed or PRIMARY in one
+            plain = "".join(letter for letter in one if letter not in MARKS + UNHEARD)
+            if not plain:
+                continue
+            if is_stressed and stress is None:
+                stress = len(phones)
+            phones.append(AFFRICATE.sub(lambda found: "͡".join(found[0]), plain))
+        lost = () if phones else tuple(letter for letter in word if unicodedata.category(letter)[0] in "LMN")
+        return Said(tuple(phones), stress=stress, rules=(f"espeak-ng {self.voice}",), dropped=lost)
+
+
+def make(code: str) -> EspeakPronouncer:
+    """The pronouncer of a language code."""
+    return EspeakPronouncer(voice_for(code))

@@ -1,0 +1,202 @@
+"""Percentages, units, ranges, fractions, ordinals, telephone numbers, and what is left: plain numbers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from olu.text.figures import LETTER
+from olu.text.pack import Pack
+from olu.text.spelling import CONSONANTS
+from olu.text.wording import Rule, Wording
+
+DASH = r"(?:\s[-–—]\s|[-–—])"
+START = r"(?=[0-9])(?<![0-9])(?<![0-9][.,])"
+PHONE_DIGITS = 7
+ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50}
+NUMERAL = r"(?=[ivxl])(?:x{0,3}|xl|lx{0,3})(?:ix|iv|v?i{0,3})"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    one: str
+    many: str
+    set: str
+
+
+class Measures:
+    """The rules for numbers that are counted or measured."""
+
+    def __init__(self, wording: Wording, pack: Pack) -> None:
+        self.wording, self.figures = wording, wording.style.figures
+        money = wording.style.money
+        self.units = {row[0].casefold(): _unit(row, self.figures.unit_set) for row in pack.rows("units.tsv")}
+        for unit in self.units.values():
+            wording.check_set(unit.set)
+        self.lone = [row[0] for row in pack.rows("units.tsv") if row[0].islower() and CONSONANTS.fullmatch(row[0])]
+        self.symbols = frozenset([*self.units, *(sign.casefold() for sign in (money.signs if money else ()))])
+
+    def first(self) -> list[Rule]:
+        """What must be taken before dates and money."""
+        return [self.wording.rule("telephone", r"(?<![\w+.,:/])\+?\(?[0-9][0-9 ()–-]{5,}[0-9](?![0-9])", self._phone)]
+
+    def rules(self) -> list[Rule]:
+        number, make = self.wording.figure, self.wording.rule
+        several = rf"{START}(?:(?P<a>{number}){DASH})?(?P<n>{number})"
+        found = [
+            make("percent", rf"{several}\s?(?P<sign>[%‰٪])", self._percent, hint=("%", "‰", "٪")),
+            make("degrees", rf"{several}\s?°(?!\s?[cfk](?!{LETTER}))", self._degrees, hint=("°",)),
+        ]
+        if self.units:
+            found += [make("unit", pattern, self._unit) for pattern in self._unit_patterns(several)]
+        if self.wording.style.glue.ordinals:
+            endings = _any(self.wording.style.glue.ordinals)
+            rest = _any(self.wording.style.glue.ordinal_rest)
+            pattern = rf"{START}(?P<n>[0-9]+)[-.]?(?P<end>{endings})(?P<rest>{rest})?(?!{LETTER})"
+            found.append(make("ordinal", pattern, self._ordinal))
+        fraction = r"(?P<a>[0-9]{1,3})/(?P<b>[0-9]{1,3})(?![0-9]|[/.,][0-9])"
+        row = r"(?<![0-9.,])[0-9]+(?P<sign>[.,])[0-9]+(?:(?P=sign)[0-9]+)+(?![0-9]|[.,][0-9])"
+        found.append(make("sequence", row, self._sequence))
+        found.append(make("fraction", rf"(?<![0-9])(?<![0-9][/.,])(?:(?P<n>[0-9]+)\s)?{fraction}", self._fraction))
+        found.append(make("range", rf"{START}(?P<a>{number}){DASH}(?P<b>{number})(?![0-9]|-[0-9])", self._range))
+        return found
+
+    def last(self) -> list[Rule]:
+        """Every number that is left."""
+        endings = _any(self.wording.style.glue.endings)
+        joined = rf"(?:(?<={LETTER})[-‐‑–](?=[0-9]))?"
+        minus = r"(?P<minus>(?<![\w)\].,])[-−](?=[0-9])|−(?=[0-9]))?"
+        end = rf"(?:(?P<end>{endings})(?!{LETTER})|[-‐‑](?={LETTER}))?"
+        pattern = rf"(?=[-−‐‑–]?[0-9]){joined}{minus}(?P<n>{self.wording.figure}){end}"
+        return [
+            self.wording.rule("number", pattern, self._number),
+            *self._lone_units(),
+            self.wording.rule("number", "(?P<n>[²³])", lambda found: self.wording.whole("  ²³".index(found[0]))),
+        ]
+
+    def _lone_units(self) -> list[Rule]:
+        """Units with no number before them: los km que faltan."""
+        pattern = rf"(?<![\w'’/-])(?P<unit>{_any(self.lone)})(?![\w'’/-])"
+        return [
+            self.wording.rule("unit", pattern, lambda found: self.units[found["unit"].casefold()].many, digits=False)
+        ]
+
+    def roman(self) -> list[Rule]:
+        reigns = self.wording.style.roman
+        if reigns is None:
+            return []
+        joiners = _any(reigns.joiners)
+        words = _any((*reigns.masculine, *reigns.feminine))
+        pattern = (
+            rf"(?<!{LETTER})(?P<word>{words})\s+(?P<a>{NUMERAL})(?!{LETTER})"
+            rf"(?:(?P<join>{joiners})(?P<b>{NUMERAL})(?!{LETTER}))?"
+        )
+        return [self.wording.rule("roman", pattern, self._roman, digits=False)]
+
+    def _unit_patterns(self, several: str) -> list[str]:
+        long = [name for name in self.units if len(name) > 1]
+        short = [name for name in self.units if len(name) == 1]
+        gap = r"\s?" if self.figures.spaced_letters else ""
+        end = r"(?![^\W_]|[²³])"
+        return [rf"{several}\s?(?P<unit>{_any(long)}){end}", rf"{several}{gap}(?P<unit>{_any(short)}){end}"]
+
+    def _several(self, found: re.Match[str], name: str = "cardinal") -> str:
+        said = self.wording.number(found["n"], name)
+        if not found["a"]:
+            return said
+        return self.wording.fill(self.figures.range, a=self.wording.number(found["a"], name), b=said)
+
+    def _percent(self, found: re.Match[str]) -> str:
+        template = self.figures.permille if found["sign"] == "‰" else self.figures.percent
+        return self.wording.fill(template, n=self._several(found))
+
+    def _degrees(self, found: re.Match[str]) -> str:
+        return self.wording.fill(self.figures.degrees, n=self._several(found))
+
+    def _unit(self, found: re.Match[str]) -> str:
+        unit = self.units[found["unit"].casefold()]
+        figure = self.wording.reader.read(found["n"])
+        one = figure.whole == "1" and not figure.part and not found["a"]
+        counted = "counted" if "counted" in self.wording.numbers.sets and unit.set == "counted" else ""
+        if counted and not found["a"] and not figure.part and not figure.is_code:
+            return self.wording.whole(figure.value, counted, unit=unit.one)
+        said = self._several(found, "cardinal" if counted else unit.set)
+        return self.wording.fill(self.figures.units, n=said, unit=unit.one if one else unit.many)
+
+    def _ordinal(self, found: re.Match[str]) -> str:
+        ordinals = {end.casefold(): name for end, name in self.wording.style.glue.ordinals.items()}
+        said = self.wording.number(found["n"], ordinals[found["end"].casefold()])
+        return said + (found["rest"] or "")
+
+    def _sequence(self, found: re.Match[str]) -> str | None:
+        """1,2,3 and version 3.2.1; not 1,234,567."""
+        if self.wording.reader.is_one(found[0]):
+            return None
+        word = self.figures.marks.get(".", "")
+        between = f" {word} " if found["sign"] == "." and word else ", "
+        return between.join(self.wording.number(part) for part in found[0].split(found["sign"]))
+
+    def _fraction(self, found: re.Match[str]) -> str:
+        over, under = int(found["a"]), int(found["b"])
+        known = self.figures.fractions.get(f"{over}/{under}")
+        if known is None and over < under <= self.figures.largest_part and over > 0:
+            one = self.figures.fraction_one if over == 1 else None
+            known = self.wording.fill(one or self.figures.fraction_many, a=over, b=under)
+        if known is None:
+            return " ".join(self.wording.number(found[name]) for name in ("n", "a", "b") if found[name])
+        if not found["n"]:
+            return known
+        template = self.figures.mixed_as.get(f"{over}/{under}", self.figures.mixed)
+        return self.wording.fill(template, n=self.wording.number(found["n"]), f=known)
+
+    def _range(self, found: re.Match[str]) -> str:
+        figures = [self.wording.reader.read(found[name]) for name in ("a", "b")]
+        names = [self.wording.set_at(figure, found.string, found.start(), found.end()) for figure in figures]
+        said = [self.wording.say(figure, name) for figure, name in zip(figures, names, strict=True)]
+        rising = not any(figure.is_code for figure in figures) and figures[0].exact < figures[1].exact
+        return self.wording.fill(self.figures.range, a=said[0], b=said[1]) if rising else " ".join(said)
+
+    def _phone(self, found: re.Match[str]) -> str | None:
+        written = found[0]
+        digits = re.sub("[^0-9]", "", written)
+        if len(digits) < PHONE_DIGITS or not (written[0] == "+" or digits[0] == "0"):
+            return None
+        groups = re.findall("[0-9]+", written)
+        return ", ".join(self.wording.numbers.digits(group) for group in groups)
+
+    def _number(self, found: re.Match[str]) -> str:
+        figure = self.wording.reader.read(found["n"])
+        said = self.wording.say(figure, self.wording.set_at(figure, found.string, found.start(), found.end()))
+        if found["minus"]:
+            said = f"{self.figures.minus} {said}"
+        return self._joined(said, found["end"] or "")
+
+    def _joined(self, said: str, ending: str) -> str:
+        for old, new in self.wording.style.glue.joins:
+            seam = len(old) - len(ending)
+            if old.endswith(ending) and ending and seam > 0 and said.endswith(old[:seam]):
+                return said[:-seam] + new
+        return said + ending
+
+    def _roman(self, found: re.Match[str]) -> str:
+        reigns = self.wording.style.roman
+        assert reigns is not None
+        feminine = found["word"].casefold() in {word.casefold() for word in reigns.feminine}
+        name = "reign_feminine" if feminine else "reign"
+        said = f"{found['word']} {self.wording.whole(_value(found['a']), name)}"
+        return f"{said}{found['join']}{self.wording.whole(_value(found['b']), name)}" if found["b"] else said
+
+
+def _value(numeral: str) -> int:
+    digits = [ROMAN[letter] for letter in numeral.lower()]
+    return sum(-one if one < after else one for one, after in zip(digits, [*digits[1:], 0], strict=True))
+
+
+def _unit(row: list[str], default: str) -> Unit:
+    one = row[1]
+    return Unit(one, row[2] if len(row) > 2 and row[2] else one, row[3] if len(row) > 3 else default)
+
+
+def _any(words: object) -> str:
+    listed = sorted(words, key=len, reverse=True)  # type: ignore[call-overload]
+    return "|".join(re.escape(word) for word in listed) or "(?!)"

@@ -1,0 +1,70 @@
+"""Amounts of money: the sign before or behind the number, cents, and words such as million between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from olu.text.style import Currency, Money
+from olu.text.wording import Rule, Wording
+
+CENTS = 100
+CENT_DIGITS = 2
+
+
+def rules(wording: Wording) -> list[Rule]:
+    money = wording.style.money
+    if money is None:
+        return []
+    said = Said(wording, money)
+    number = rf"(?P<n>{wording.figure})(?:\s?(?P<scale>{_any(money.scales)})(?![^\W_]))?(?:/[=-])?"
+    minus = r"(?:(?<![\w)])(?P<minus>[-−]))?"
+    free = r"(?<![^\W\d_])"
+    patterns = [
+        rf"{minus}{free}(?<![0-9])(?<![0-9]\s)(?P<sign>{_any(money.signs)})\s?(?P<inner>[-−])?{number}",
+        rf"(?=[-−]?[0-9]){minus}(?<![0-9])(?<![0-9][.,]){number}\s?(?P<sign>{_any(money.signs)})(?![^\W_])",
+    ]
+    if money.prefixes:
+        patterns.insert(1, rf"{minus}{free}(?P<sign>{_any(money.prefixes)})(?={wording.figure}){number}")
+    return [wording.rule("money", pattern, said) for pattern in patterns]
+
+
+class Said:
+    def __init__(self, wording: Wording, money: Money) -> None:
+        self.wording, self.money = wording, money
+        signs = money.signs | money.prefixes
+        self.unit = {sign.casefold(): money.units[name] for sign, name in signs.items()}
+        self.scales = {word.casefold(): value for word, value in money.scales.items()}
+
+    def __call__(self, found: re.Match[str]) -> str:
+        given = found.groupdict()
+        unit = self.unit[given["sign"].casefold()]
+        figure = self.wording.reader.read(given["n"])
+        minus = f"{self.wording.style.figures.minus} " if given.get("minus") or given.get("inner") else ""
+        if figure.is_code or (len(figure.part) > CENT_DIGITS and not given["scale"]):
+            return f"{minus}{self._with_unit(self.wording.say(figure), unit, one=False)}"
+        cents = figure.exact * self.scales.get((given["scale"] or "").casefold(), 1) * CENTS
+        whole, part = divmod(int(cents), CENTS)
+        if not part or not whole:
+            return minus + (self._cents(part, unit) if part else self._whole(whole, unit))
+        said = {"whole": self._whole(whole, unit), "part": self._cents(part, unit)}
+        return minus + self.wording.fill(self.money.joined, **said)
+
+    def _whole(self, amount: int, unit: Currency) -> str:
+        if self.money.grammar is not None:
+            return self.wording.whole(amount, self.money.grammar, unit=unit.one)
+        return self._with_unit(self.wording.whole(amount, unit.set), unit, one=amount == 1)
+
+    def _with_unit(self, number: str, unit: Currency, *, one: bool) -> str:
+        name = unit.one if one or unit.many is None else unit.many
+        of = next((word for ending, word in self.money.of if number.endswith(ending)), "")
+        return self.wording.fill(self.money.whole, n=number, unit=f"{of} {name}".strip())
+
+    def _cents(self, amount: int, unit: Currency) -> str:
+        name = unit.cent if amount == 1 or unit.cents is None else unit.cents
+        return self.wording.fill(self.money.whole, n=self.wording.whole(amount, unit.cent_set), unit=name)
+
+
+def _any(words: Iterable[str]) -> str:
+    """Any of these, the longest first; never nothing."""
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) or "(?!)"

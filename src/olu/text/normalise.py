@@ -1,0 +1,114 @@
+"""Numbers, dates, money, hours, units and abbreviations as words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from olu.text import abbreviations, clock, dates, money
+from olu.text.figures import RAISED, fold, has_number
+from olu.text.measures import Measures
+from olu.text.numbers import FILE, Numbers
+from olu.text.pack import Pack
+from olu.text.said import Notes
+from olu.text.spelling import Speller
+from olu.text.style import style
+from olu.text.wording import Rule, Wording
+
+STAGE = "normalise"
+DIGITS = re.compile(f"[0-9{RAISED}]")
+LEADING = ("date", "clock", "money", "percent", "unit")  # their first word is not said twice
+LAST_WORD = re.compile(r"([^\W\d_]+)\s+\Z")
+LOOK_BACK = 40
+DASHES = "-‐‑–"
+ROUNDS = 4  # what one rule says can be read by another, but not for ever
+
+
+class Normaliser:
+    """A language without a numbers.toml keeps its digits: whoever reads on reports them."""
+
+    def __init__(self, pack: Pack) -> None:
+        self.lower = pack.facts.lower
+        found = style(pack)
+        self.proclitics = frozenset(found.glue.proclitics)
+        self._first: list[Rule] = abbreviations.rules(pack, found.glue.proclitics)
+        self._last: list[Rule] = []
+        self._digits = FILE in pack.files
+        if not self._digits:
+            return
+        wording = Wording(Numbers(pack.toml(FILE), where=f"{pack.code}/{FILE}"), found)
+        measures = Measures(wording, pack)
+        self._first = [*measures.roman(), *self._first]
+        self._last = [*measures.first(), *dates.rules(wording), *clock.rules(wording), *money.rules(wording)]
+        self._last += [*measures.rules(), *measures.last()]
+        if found.spelling:
+            speller = Speller(found.spelling, keep=measures.symbols)
+            self._first = [*speller.addresses(), *self._first, speller.capitals()]
+            self._last += speller.rules()
+
+    def normalise(self, text: str, notes: Notes) -> str:
+        text = unicodedata.normalize("NFC", text)
+        for _ in range(ROUNDS):
+            said = self._round(text, notes)
+            if said == text:
+                break
+            text = said
+        return text
+
+    def _round(self, text: str, notes: Notes) -> str:
+        if self._digits and not text.isascii() and has_number(text):
+            folded = fold(text)
+            notes.add(STAGE, "digits", text, folded)
+            text = folded
+        text = self.expand(text, notes)
+        return self._apply(self._last, text, notes)
+
+    def expand(self, text: str, notes: Notes) -> str:
+        """Addresses, abbreviations and capitals: best asked while the text still has its capitals."""
+        return self._apply(self._first, text, notes)
+
+    def _apply(self, rules: Sequence[Rule], text: str, notes: Notes) -> str:
+        has_digits = DIGITS.search(text) is not None
+        for rule in rules:
+            if (rule.digits and not has_digits) or (rule.hint and not any(sign in text for sign in rule.hint)):
+                continue
+            changed = rule.pattern.sub(lambda found, rule=rule: self._put(rule, found, notes), text)  # type: ignore[misc]
+            if changed != text and rule.digits:
+                has_digits = DIGITS.search(changed) is not None
+            text = changed
+        return text
+
+    def _put(self, rule: Rule, found: re.Match[str], notes: Notes) -> str:
+        """What is said instead, apart from the letters around it unless they belong to it."""
+        said = rule.say(found)
+        if said is None:
+            return found[0]
+        said = said.lower() if self.lower else said
+        text, start, end = found.string, found.start(), found.end()
+        if rule.name in LEADING:
+            said = self._once(said, text[max(0, start - LOOK_BACK) : start])
+        notes.add(STAGE, rule.name, found[0], said)
+        dash = DASHES if rule.digits else ""  # 10:30-11:45: two words, not one with a hyphen
+        touches = bool(start) and (_joins(text[start - 1]) or text[start - 1] in dash)
+        before = " " if touches and not self._clitic(text, start) else ""
+        behind = text[end : end + 1]
+        # an abbreviation may have an ending of its own
+        apart = behind.isdigit() if rule.name == "abbreviation" else bool(behind) and (_joins(behind) or behind in dash)
+        return f"{before}{said}{' ' if apart else ''}"
+
+    def _once(self, said: str, before: str) -> str:
+        first, space, rest = said.partition(" ")
+        last = LAST_WORD.search(before)
+        return rest if space and last and last[1].casefold() == first.casefold() else said
+
+    def _clitic(self, text: str, end: int) -> bool:
+        """Whether the letters before this place are a word that is written together with the next."""
+        start = end
+        while start and _joins(text[start - 1]) and end - start < LOOK_BACK:
+            start -= 1
+        return text[start:end] in self.proclitics
+
+
+def _joins(char: str) -> bool:
+    return char.isalnum() or unicodedata.combining(char) > 0

@@ -1,0 +1,88 @@
+"""Abbreviations of capital letters, addresses of pages and people, and signs that have a name."""
+
+from __future__ import annotations
+
+import re
+
+from olu.text.figures import LETTER
+from olu.text.style import Spelling
+from olu.text.wording import Rule
+
+ENDS = ("com", "org", "net", "edu", "gov", "info", "ng", "et", "es", "ke", "tz", "ug", "mx", "ar", "cu", "uk")
+ENDINGS = tuple(f".{end}" for end in ENDS)
+ADDRESS = re.compile(
+    r"(?:https?://|www\.)[^\s<>\"]+"
+    r"|(?<![\w.])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    rf"|(?<![\w.@])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:{'|'.join(ENDS)})(?![\w.-]\w|\w)(?:/[^\s<>\"]*)?",
+    re.IGNORECASE,
+)
+CAPITALS = re.compile(rf"(?<!{LETTER})(?<!['’])(?:[A-ZÀ-ÖØ-ÞẸỊỌỤṄṢÑ]\.?){{2,}}(?!{LETTER}|['’$])")
+BESIDE = re.compile(r"[0-9]\s?\||\|\s?[0-9]")
+CONSONANTS = re.compile(rf"(?<!{LETTER})(?<!['’-])[b-df-hj-np-tv-xz]{{2,6}}(?!{LETTER}|['’-])")
+HUM = re.compile("[hmns]+")  # mmh, shh: sounds, not letters
+TRAILING = ".,;:!?)]}'\"/"
+
+
+class Speller:
+    def __init__(self, spelling: Spelling, *, keep: frozenset[str] = frozenset()) -> None:
+        self.spelling, self.keep = spelling, keep  # what has its own meaning beside a number
+        self.letters = {letter.casefold(): name for letter, name in spelling.letters.items()}
+        self.word = re.compile(spelling.word)
+        self._symbols = re.compile("|".join(re.escape(sign) for sign in spelling.symbols) or "(?!)")
+
+    def addresses(self) -> list[Rule]:
+        return (
+            [Rule("address", ADDRESS, self._address, digits=False, hint=("@", "://", "www.", *ENDINGS))]
+            if self.spelling.symbols
+            else []
+        )
+
+    def rules(self) -> list[Rule]:
+        found = [Rule("letters", CONSONANTS, self._consonants, digits=False)]
+        if self.spelling.signs:
+            signs = "".join(re.escape(sign) for sign in self.spelling.signs)
+            found.append(
+                Rule("sign", re.compile(f"[{signs}]"), lambda sign: self.spelling.signs[sign[0]], digits=False)
+            )
+        return found
+
+    def capitals(self) -> Rule:
+        return Rule("letters", CAPITALS, self._capitals, digits=False)
+
+    def _address(self, found: re.Match[str]) -> str | None:
+        written = found[0].rstrip(TRAILING)
+        tail = found[0][len(written) :].lstrip("/")
+        inside = re.sub(r"^https?://", "", written, flags=re.IGNORECASE)
+        said = self._symbols.sub(lambda sign: f" {self.spelling.symbols[sign[0]]} ", inside)
+        said = " ".join(re.sub(r"[^\w\s'-]", " ", said).split())
+        return f"{said}{tail}" if said else None
+
+    def _capitals(self, found: re.Match[str]) -> str | None:
+        written = found[0]
+        if found.string.isupper() and len(found.string.split()) > 1:  # a heading, not an abbreviation
+            return None
+        if written.casefold() in self.keep and BESIDE.search(
+            f"{found.string[: found.start()][-2:]}|{found.string[found.end() :][:2]}"
+        ):
+            return None
+        letters = written.replace(".", "")
+        dotted = len(letters) > 1 and written.count(".") >= len(letters) - 1
+        if not dotted and "." in written.rstrip("."):
+            return None
+        plain = letters.casefold()
+        looks_like_word = self.word.fullmatch(plain) or (len(plain) > self.spelling.longest and not self._mute(plain))
+        if looks_like_word and not dotted:
+            return None
+        said = self._spelled(plain)
+        return said + "." if said and not dotted and written.endswith(".") else said
+
+    def _consonants(self, found: re.Match[str]) -> str | None:
+        plain = found[0]
+        return None if self.word.fullmatch(plain) or HUM.fullmatch(plain) else self._spelled(plain)
+
+    def _mute(self, word: str) -> bool:
+        return CONSONANTS.fullmatch(word) is not None
+
+    def _spelled(self, word: str) -> str | None:
+        names = [self.letters.get(letter) for letter in word]
+        return " ".join(name for name in names if name) if all(names) else None

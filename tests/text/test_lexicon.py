@@ -1,0 +1,46 @@
+"""A person's own words: what is read, and which line is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from olu.errors import LanguageError
+from olu.text.frontend import for_language
+from olu.text.languages import load
+from olu.text.lexicon import load_lexicon
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "mine.tsv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_words_and_phones(tmp_path: Path) -> None:
+    path = written(tmp_path, "\ufeff# mine\n\nገና\tɡ ə nː a\r\ne\u0301\ta b\n")
+    assert load_lexicon(path) == {"ገና": "ɡ ə nː a", "é": "a b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("ገና\n", 1), ("# x\nገና\t\n", 2), ("\n\n\tɡ ə\n", 3), ("ገና\tɡ ə n a\nገና\tɡ ə nː a\n", 2)],
+)
+def test_a_wrong_line_is_named(tmp_path: Path, text: str, line: int) -> None:
+    with pytest.raises(LanguageError, match=rf"mine\.tsv line {line}:"):
+        load_lexicon(written(tmp_path, text))
+
+
+def test_a_missing_or_broken_file(tmp_path: Path) -> None:
+    with pytest.raises(LanguageError, match="is not there"):
+        load_lexicon(tmp_path / "no.tsv")
+    (tmp_path / "bad.tsv").write_bytes(b"a\t\xff\xfe")
+    with pytest.raises(LanguageError, match="UTF-8"):
+        load_lexicon(tmp_path / "bad.tsv")
+
+
+def test_it_goes_before_the_rules(tmp_path: Path) -> None:
+    words = load_lexicon(written(tmp_path, "ገና\tɡ ə nː a\n"))
+    reading = for_language(load("amh"), lexicon=words).read("ገና መጣ።")
+    assert [" ".join(word.phones) for word in reading.words] == ["ɡ ə nː a", "m ə tʼ a"]
