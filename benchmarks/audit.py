@@ -18,18 +18,23 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from olu.audio import io
 from olu.audit.check import Heard
 from olu.audit.checks import CHECKS
+from olu.audit.deep import dnsmos, silero, speaker
+from olu.audit.deep.models import Models
 from olu.audit.sound import measure
 from olu.audit.thresholds import Thresholds
 from olu.corpus.manifest import Corpus, Source
+from olu.errors import MissingExtra
 from olu.files import Workspace
 from olu.stages.audit import audit
 from olu.types import Audio, Clip, finish
 
 RATE = 16000
 SECONDS = 6
-MINUTES = 10  # of made sound for each format
+MINUTES = 12  # of made sound for each format
+DEEP_MINUTES = 2
 COUNTS = (1_000, 10_000, 100_000)
 FORMATS = {"WAV": ("wav", "WAV", "PCM_16"), "FLAC": ("flac", "FLAC", "PCM_16"), "Ogg Opus": ("ogg", "OGG", "OPUS")}
 
@@ -39,7 +44,10 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as place:
         for name in FORMATS:
-            rows.append((f"audit of {name}, hours of audio per CPU-minute", f"{speed(Path(place), name, random):.1f}"))
+            whole, decoding = speed(Path(place), name, random)
+            rows.append((f"audit of {name}, hours of audio per CPU-minute", f"{whole:.1f}"))
+            rows.append((f"decoding of {name} alone, the same", f"{decoding:.1f}"))
+    rows += deep(random)
     for count in COUNTS:
         seconds, megabytes = judging(count, random)
         rows.append((f"the checks alone on {count:,} clips, CPU seconds; MB", f"{seconds:.1f}; {megabytes:.0f}"))
@@ -62,8 +70,8 @@ def made(random: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.floa
     return np.clip(sound, -0.99, 0.99)
 
 
-def speed(place: Path, name: str, random: np.random.Generator) -> float:
-    """Import is left out: the manifest is written by hand."""
+def speed(place: Path, name: str, random: np.random.Generator) -> tuple[float, float]:
+    """Hours of audio per CPU-minute, in all and of decoding. Import is left out: the manifest is written by hand."""
     ending, form, subtype = FORMATS[name]
     folder = place / ending
     folder.mkdir()
@@ -78,7 +86,32 @@ def speed(place: Path, name: str, random: np.random.Generator) -> float:
     Corpus.save(ws, clips, [source], {clip.id: "train" for clip in clips})
     before = time.process_time()
     finish(audit(ws))
-    return MINUTES / 60 / ((time.process_time() - before) / 60)
+    between = time.process_time()
+    for path in sorted(folder.iterdir()):
+        io.read(path)
+    return MINUTES / (between - before), MINUTES / (time.process_time() - between)
+
+
+def deep(random: np.random.Generator) -> list[tuple[str, str]]:
+    """CPU seconds of each network for an hour of sound."""
+    try:
+        models = Models()
+    except MissingExtra as missing:
+        return [("--deep", str(missing))]
+    sounds = [made(random) for _ in range(DEEP_MINUTES * 60 // SECONDS)]
+    half = np.arange(SECONDS * RATE // silero.FRAME) % 2 == 0
+    rows = []
+    for name, listen in (
+        ("human voice (Silero)", lambda sound: silero.spoken(models.silero, sound)),
+        ("quality (DNSMOS)", lambda sound: dnsmos.overall(models.dnsmos, sound)),
+        ("speakers (Resemblyzer)", lambda sound: speaker.embed(models.speaker, silero.only(sound, half))),
+    ):
+        before = time.process_time()
+        for sound in sounds:
+            listen(sound)
+        taken = (time.process_time() - before) * 60 / DEEP_MINUTES
+        rows.append((f"--deep, {name}, CPU seconds per hour of audio", f"{taken:.0f}"))
+    return rows
 
 
 def judging(count: int, random: np.random.Generator) -> tuple[float, float]:

@@ -14,7 +14,7 @@ ROOT = Path(olu.__file__).parent
 # The data's path, top to bottom. A package imports from its own line and from those before it.
 ORDER = (
     ("types", "errors", "config", "files"),
-    ("audio",),
+    ("audio", "page"),
     ("corpus",),
     ("audit",),
     ("text", "languages"),
@@ -22,6 +22,7 @@ ORDER = (
     ("features",),
     ("nn",),
     ("train",),
+    ("view",),
     ("families",),
     ("evaluate",),
     ("export",),
@@ -41,6 +42,7 @@ DOWNWARD = {
 LEAVES = {
     ("cli/families.py", "olu.families"): "it lists what is installed: there is no workspace, so no stage to call",
     ("cli/audit.py", "olu.audit.checks"): "the titles of the checks, for the table",
+    ("cli/training_view.py", "olu.view.pace"): "how fast a run goes, from the reports its stage yields",
 }
 CLI_MAY = ("cli", "stages", "errors", "files", "types", "text")
 SPEAK_MAY_NOT = ("train", "corpus")

@@ -57,5 +57,6 @@ class VoiceError(OluError):
 
 
 class MissingExtra(OluError):
-    def __init__(self, verb: str, *, extra: str, package: str) -> None:
-        super().__init__(f"{verb} needs the package {package!r}: pip install 'olu[{extra}]'")
+    def __init__(self, verb: str, *, extra: str = "", package: str, install: str = "") -> None:
+        how = install or f"pip install 'olu[{extra}]'"
+        super().__init__(f"{verb} needs the package {package!r}: {how}")

@@ -146,7 +146,7 @@ class Workspace:
             raise WorkspaceError(f"{path} has no schema number: add the line 'schema = {SCHEMA}'")
         if schema > SCHEMA:
             raise WorkspaceError(f"{path} has schema {schema}, this Olu knows up to {SCHEMA}: upgrade Olu to open it")
-        known = {"schema", "name", "language"}
+        known = {"schema", "name", "language", "view"}
         for key in facts:
             if key not in known:
                 raise WorkspaceError(f"{path}: unknown key {key!r}; known: {', '.join(sorted(known))}")

@@ -62,6 +62,11 @@ class Clip:
     start: float = 0.0
     speaker: str = "default"
 
+    @property
+    def transcribed(self) -> bool:
+        """A recording without a text is kept, but never trained on."""
+        return self.text != ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:

@@ -10,12 +10,14 @@ import pytest
 from olu.audit import coverage
 from olu.audit.check import Finding, Heard
 from olu.audit.checks import CHECKS
+from olu.audit.deep.models import Deep
+from olu.audit.fix import plan
 from olu.audit.sound import Facts
 from olu.audit.thresholds import ORDER, Thresholds
-from olu.audit.verdict import longest, verdict, wanted
+from olu.audit.verdict import Plan, longest, verdict, wanted
 from olu.config import check
 from olu.errors import ConfigError
-from olu.types import Clip
+from olu.types import Clip, Split
 
 GOOD = Facts(
     seconds=5.0,
@@ -38,11 +40,24 @@ GOOD = Facts(
 TEXT = "Nnọọ, kedụ ka ị mere taa na ụlọ akwụkwọ ahụ? "  # 34 letters
 
 
-def heard(id: str = "one", *, text: str = TEXT, trouble: str = "", speaker: str = "default", **facts: Any) -> Heard:
+DEEP = Deep(voiced=0.8, snr=30.0, quality=3.0, voice=())
+
+
+def heard(
+    id: str = "one",
+    *,
+    text: str = TEXT,
+    trouble: str = "",
+    speaker: str = "default",
+    split: Split = "train",
+    deep: dict[str, Any] | None = None,
+    **facts: Any,
+) -> Heard:
     found = replace(GOOD, **{"pcm": id, **facts})
     announced = facts.get("seconds", GOOD.seconds)
     clip = Clip(id=id, audio=f"s/{id}.wav", seconds=announced, rate=16000, text=text, language="ibo", speaker=speaker)
-    return Heard(clip=clip, facts=None if trouble else found, trouble=trouble)
+    told = replace(DEEP, **deep) if deep is not None else None
+    return Heard(clip=clip, facts=None if trouble else found, trouble=trouble, split=split, deep=told)
 
 
 def look(name: str, clips: list[Heard], **limits: Any) -> dict[str, Finding]:
@@ -80,13 +95,21 @@ def test_a_good_clip_has_no_mark():
         ("silence", {"pause": 1.6}, "warn"),
         ("silence", {"pause": 4.1}, "error"),
         ("edges", {"leading": 0.5}, None),
-        ("edges", {"leading": 0.6}, "warn"),
-        ("edges", {"trailing": 0.6}, "warn"),
+        ("edges", {"leading": 0.6}, "info"),
+        ("edges", {"trailing": 0.6}, "info"),
+        ("edges", {"trailing": 2.1}, "warn"),
+        ("voice", {"deep": {"voiced": 0.04}}, "error"),
+        ("voice", {"deep": {"voiced": 0.15}}, "warn"),
+        ("voice", {"deep": {"snr": 7.0}}, "warn"),
+        ("voice", {"deep": {"snr": None}}, None),
+        ("quality", {"deep": {"quality": 2.5}}, "info"),
+        ("quality", {"deep": {"quality": 1.2}}, "warn"),
+        ("quality", {"deep": {"quality": 1.2}, "rate": 8000}, "info"),
         ("clipping", {"clipped": 0.00005}, "info"),
         ("clipping", {"clipped": 0.0002}, "warn"),
         ("clipping", {"clipped": 0.002}, "error"),
         ("text", {"text": "… 12 !"}, "error"),
-        ("text", {"text": "bia\tebe\na"}, "info"),
+        ("text", {"text": "bia\tebe\na"}, "warn"),
         ("unreadable", {"trouble": "x.wav breaks off"}, "error"),
         ("rate", {"text": "a" * 250}, "error"),
         ("rate", {"text": "abc"}, "error"),
@@ -264,6 +287,19 @@ def test_a_shifted_block_is_one_finding_with_its_size():
     assert {f.mark.severity for f in found.values()} == {"error"}
 
 
+def voices(people: dict[str, int]) -> list[Heard]:
+    """Clips of several people, all under one name, and one clip that is nobody's."""
+    random = np.random.default_rng(4)
+    clips = []
+    for person, count in people.items():
+        middle = random.normal(0, 1, 64)
+        for number in range(count):
+            voice = middle + random.normal(0, 0.2, 64)
+            unit = tuple(float(x) for x in voice / np.linalg.norm(voice))
+            clips.append(heard(f"{person}{number}", speaker="choir", deep={"voice": unit}))
+    return clips
+
+
 def odd_ones() -> list[Heard]:
     """Clips at which every threshold, moved, gives another verdict."""
     return [
@@ -275,6 +311,16 @@ def odd_ones() -> list[Heard]:
         heard("long", seconds=25.0),
         heard("endless", seconds=35.0),
         heard("edge", leading=0.7),
+        heard("wait", leading=2.5),
+        heard("odd rate", rate=44100, bandwidth=20000.0),
+        heard("tested", text="nke a bụ ihe a na-ekwu ebe a"),
+        heard("testing", text="Nke a bụ ihe a na-ekwu, ebe a!", split="test", speaker="elder"),
+        heard("music", deep={"voiced": 0.04}),
+        heard("thin voice", deep={"voiced": 0.15}),
+        heard("loud room", deep={"snr": 7.0}),
+        heard("echo", deep={"quality": 2.5}),
+        heard("din", deep={"quality": 1.2}),
+        *voices({"anna": 14, "bea": 6}),
         heard("pause", pause=2.0),
         heard("gap", pause=5.0),
         heard("thin", speech=0.3),
@@ -327,7 +373,9 @@ MOVED = {
     "rate_least_letters": 50,
     "rate_error_under": 0.1,
     "rate_error_over": 90.0,
-    "edge_warn": 1.0,
+    "edge_info": 0.8,
+    "edge_warn": 3.0,
+    "trim_keep": 0.1,
     "pause_warn": 3.0,
     "pause_error": 6.0,
     "speech_warn": 0.2,
@@ -348,10 +396,12 @@ MOVED = {
     "bandwidth_share": 0.4,
     "bandwidth_rate": 24000,
     "bandwidth_least_seconds": 0.1,
+    "rates_few": 0.0,
     "near_differs": 0.1,
     "near_length": 0.001,
     "shifted_least": 30,
     "shifted_gain": 500.0,
+    "overlap_least": 50,
     "script_main": 1.0,
     "script_warn": 0.4,
     "script_error": 1.0,
@@ -363,6 +413,13 @@ MOVED = {
     "dots_least_vowels": 40,
     "note_words": 1,
     "frames_per_second": 100.0,
+    "voice_error": 0.0,
+    "voice_warn": 0.1,
+    "voice_snr_warn": 3.0,
+    "quality_info": 2.0,
+    "quality_warn": 1.1,
+    "speaker_warn": 0.999,
+    "speaker_parts": -0.9,
     "coverage_few": 3,
     "enough_tune": 1.0,
     "enough_scratch": 20.0,
@@ -370,15 +427,29 @@ MOVED = {
 }
 
 
-@pytest.mark.parametrize("field", list(Thresholds.model_fields))
-def test_every_threshold_changes_a_verdict(field: str):
-    def verdicts(limits: Thresholds) -> list[tuple[str, ...]]:
-        marks = [(f.id, f.mark.check, f.mark.severity) for c in CHECKS for f in c.look(odd_ones(), limits)]
-        rare = coverage.rare({"a": 500, "b": 5}, few=limits.coverage_few, scripts={"LATIN"})
-        said = [verdict(minutes * 60, speakers=1, limits=limits) for minutes in (5, 30, 100, 300)]
-        return [*marks, tuple(rare), tuple(said)]
+@pytest.fixture(scope="module")
+def odd() -> list[Heard]:
+    return odd_ones()
 
-    assert verdicts(Thresholds()) != verdicts(Thresholds(**{field: MOVED[field]}))
+
+@pytest.fixture(scope="module")
+def usual(odd: list[Heard]) -> list[object]:
+    return verdicts(odd, Thresholds())
+
+
+def verdicts(odd: list[Heard], limits: Thresholds) -> list[object]:
+    marks = [(f.id, f.mark.check, f.mark.severity) for c in CHECKS for f in c.look(odd, limits)]
+    told = [c.tell(odd, list(c.look(odd, limits)), limits) for c in CHECKS if c.name == "speakers"]
+    rare = coverage.rare({"a": 500, "b": 5}, few=limits.coverage_few, scripts={"LATIN"})
+    said = [verdict(minutes * 60, speakers=1, limits=limits) for minutes in (5, 30, 100, 300)]
+    fixed = plan([one.clip for one in odd], {}, {one.clip.id: one.facts for one in odd if one.facts}, limits)
+    stays = [(one.id, str(one.start), str(one.seconds)) for one in fixed]
+    return [*marks, *told, tuple(rare), tuple(said), *stays]
+
+
+@pytest.mark.parametrize("field", list(Thresholds.model_fields))
+def test_every_threshold_changes_a_verdict(field: str, odd: list[Heard], usual: list[object]):
+    assert usual != verdicts(odd, Thresholds(**{field: MOVED[field]}))
 
 
 CROSSED = {"speech_error": 0.9, "level_warn_under": -5.0}
@@ -421,5 +492,64 @@ def test_the_verdict_says_for_what_it_is_enough_and_that_it_is_a_rule_of_thumb(m
 
 
 def test_a_long_clip_is_named_with_what_it_costs():
-    assert "4.0 times" in longest(20.0, "x", middle=5.0)
-    assert "even" in longest(9.0, "x", middle=5.0)
+    plan = Plan(batch_clips=16, batch_seconds=60, most_seconds=15, memory={"small": lambda n, s, t: 1e8 * n * s})
+    clips = [replace(heard(f"c{n}").clip, seconds=seconds) for n, seconds in enumerate((3.0, 12.0, 18.0))]
+    said, needed = longest(clips, plan=plan)
+    assert needed == {"small": pytest.approx(6e9)}  # five of 12 s are the 60 s of a batch
+    assert "12.0 s (c1)" in said and "5 clips" in said and "6.0 GB for size small" in said and "over 15 s" in said
+    assert longest([], plan=plan) == ("No clip is usable.", {})
+
+
+def test_mixed_rates_mark_the_few_and_are_told_once():
+    clips = [heard(f"c{n}") for n in range(30)] + [heard("one", rate=44100), heard("dull", rate=8000)]
+    found = look("rates", clips)
+    assert {id: f.mark.severity for id, f in found.items()} == {"one": "error", "dull": "error"}
+    half = [heard(f"c{n}") for n in range(30)] + [heard(f"h{n}", rate=48000) for n in range(20)]
+    assert {f.mark.severity for f in look("rates", half).values()} == {"warn"}
+    told = told_by("rates", half)
+    assert "16,000 Hz: 30 clips" in told and "48,000 Hz: 20 clips" in told
+    assert not look("rates", clips[:30]) and told_by("rates", clips[:30]) == ""
+
+
+def told_by(name: str, clips: list[Heard]) -> str:
+    one = next(c for c in CHECKS if c.name == name)
+    return one.tell(clips, list(one.look(clips, Thresholds())), Thresholds())
+
+
+def test_words_of_the_test_side_in_training_are_errors_of_the_test_side():
+    text = "nke a bụ ihe a na-ekwu ebe a"
+    clips = [heard("train", text=text), heard("valid", text=text.upper() + ".", split="valid", speaker="other")]
+    clips += [heard("new", text="ihe ọzọ ka a na-ekwu taa", split="test"), heard("word", text="bịa", split="test")]
+    found = look("overlap", [*clips, heard("word too", text="bịa")])
+    assert {id: f.mark.severity for id, f in found.items()} == {"valid": "error"}
+    assert "train trains on the same words" in found["valid"].mark.message
+    assert "split again" in told_by("overlap", clips)
+
+
+def test_copies_on_two_sides_say_so():
+    found = look("duplicate_audio", [heard("a", pcm="x"), heard("b", pcm="x", split="test")])
+    assert "one is in train, the other in test" in found["b"].mark.message
+
+
+def test_silence_that_most_clips_have_is_told_once():
+    assert "90% of the clips" in told_by("edges", [heard("short"), *(heard(f"c{n}", leading=0.7) for n in range(9))])
+    assert told_by("edges", [heard("a", leading=0.7), heard("b"), heard("c")]) == ""
+
+
+def test_little_text_in_a_long_clip_is_warned_of_whatever_its_length():
+    found = look("rate", [*crowd(), heard("word", text="bịa", leading=2.0, trailing=2.0)])
+    assert {id: f.mark.severity for id, f in found.items()} == {"word": "warn"}
+    assert "little text for so long a clip" in found["word"].mark.message
+
+
+def test_two_voices_under_one_name_are_told_and_a_stranger_is_marked():
+    assert "may be two people" in told_by("speakers", voices({"anna": 14, "bea": 6}))
+    alone = [*voices({"anna": 20}), voices({"anna": 20, "carl": 1})[-1]]
+    found = look("speakers", alone)
+    assert {id: f.mark.severity for id, f in found.items()} == {"carl0": "warn"}
+    assert told_by("speakers", alone) == ""
+
+
+def test_a_file_that_ends_early_is_unreadable_though_it_decodes():
+    one = replace(heard(), trouble="the file breaks off, its last page is not whole: copy it again")
+    assert severity("unreadable", one) == "error"

@@ -85,7 +85,7 @@ PLANTED = {
     14: ("clipping", "error"),
     16: ("duration", "error"),
     18: ("noise", "warn"),
-    20: ("text", "info"),
+    20: ("text", "warn"),
     22: ("sound_note", "error"),
     24: ("script", "error"),
     26: ("normal_form", "warn"),
@@ -99,9 +99,12 @@ def test_a_planted_fault_is_found(found: dict[str, set[tuple[str, str]]], id: in
 
 
 def test_the_shifted_block_is_found_and_little_beside_it(found: dict[str, set[tuple[str, str]]]):
-    shifted = {int(id) for id, marks in found.items() if ("shifted", "error") in marks}
-    assert len(shifted & set(BLOCK)) >= 17
-    assert len(shifted - set(BLOCK)) <= 1
+    marked = {int(id) for id, marks in found.items() if any(check == "shifted" for check, _ in marks)}
+    sure = {int(id) for id, marks in found.items() if ("shifted", "error") in marks}
+    assert len(marked & set(BLOCK)) >= 17
+    assert len(marked - set(BLOCK)) <= 1
+    assert len(sure & set(BLOCK)) >= 12  # at its ends a block is not sure of itself: those are warnings
+    assert not sure - set(BLOCK)
 
 
 def test_clips_without_a_fault_have_no_errors(found: dict[str, set[tuple[str, str]]]):

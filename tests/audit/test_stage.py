@@ -61,7 +61,7 @@ def test_made_faults_are_each_found_and_good_clips_are_not(make: Make):
         "loud": {("clipping", "error"), ("level", "warn")},
         "mute": {("silence", "error")},
         "gap": {("silence", "error")},
-        "edge": {("edges", "warn")},
+        "edge": {("edges", "info")},
         "copy": {("duplicate_audio", "error")},
         "echo": {("duplicate_text", "warn")},
         "junk": {("unreadable", "error")},
@@ -69,7 +69,7 @@ def test_made_faults_are_each_found_and_good_clips_are_not(make: Make):
         "half": {("unreadable", "error")},
         "nan": {("unreadable", "error")},
         "wordless": {("text", "error")},
-        "broken line": {("text", "info")},
+        "broken line": {("text", "warn")},
     }
     assert summary.clips == 14
     assert summary.clips_with_errors == 10
@@ -96,7 +96,7 @@ def test_nothing_is_decoded_twice(make: Make, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(AssertionError, match="decoded again"):
         finish(audit(ws, force=True))
     with pytest.raises(AssertionError, match="decoded again"):
-        finish(audit(ws, thresholds=Thresholds(edge_warn=0.3)))
+        finish(audit(ws, thresholds=Thresholds(edge_info=0.3)))
     first.report.unlink()
     with pytest.raises(AssertionError, match="decoded again"):
         finish(audit(ws))
@@ -112,11 +112,11 @@ def test_a_changed_text_makes_the_audit_stale(make: Make):
 
 def test_thresholds_in_the_workspace_act_and_make_the_audit_stale(make: Make):
     ws = make({"a": (np.concatenate([silence(1), speech(2)]), "Otu okwu ọma")})
-    assert finish(audit(ws)).counts["edges"]["warn"] == 1
+    assert finish(audit(ws)).counts["edges"]["info"] == 1
     own = ws.root / "thresholds.toml"
-    own.write_text("edge_warn = 2.0\n")
+    own.write_text("edge_info = 2.0\n")
     assert STAGE.state(ws) == "stale"
-    assert finish(audit(ws)).counts["edges"]["warn"] == 0
+    assert finish(audit(ws)).counts["edges"]["info"] == 0
     assert STAGE.state(ws) == "fresh"
     own.unlink()
     assert STAGE.state(ws) == "stale"

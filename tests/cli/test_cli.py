@@ -111,12 +111,18 @@ def test_ctrl_c_says_that_what_is_finished_is_kept(ws: Path):
 
 
 def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
-    here, ws = tmp_path / "s", tmp_path / "ws"
+    here, ws, other, nobody = (tmp_path / name for name in ("s", "ws", "other", "nobody.txt"))
+    nobody.write_text("", encoding="utf-8")
+    fine("new", other, "-l", "sw")
     said = {
         "sample": fine("sample", here, "-l", "sw", "--clips", "6", "--json").json(),
         "new": fine("new", ws, "-l", "sw", "--json").json(),
         "import": fine("import", ws, here, "--json").json(),
+        "split": fine("split", ws, "--json").json(),
         "audit": fine("audit", ws, "--json").json(),
+        "clips": fine("clips", ws, "--json").json(),
+        "drop": fine("drop", ws, "--from", nobody, "--json").json(),
+        "keep": fine("keep", ws, "--from", nobody, "--json").json(),
         "read": fine("read", ws, "--json").json(),
         "prepare": fine("prepare", ws, "--json").json(),
         "train": fine("train", ws, *TINY, "--json").json(),
@@ -129,6 +135,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "g2p": fine("g2p", "Habari", "-l", "sw", "--json").json(),
         "clean": fine("clean", ws, "--json").json(),
         "make": fine("make", ws, here, "-l", "sw", *TINY, "--json").json(),
+        "merge": fine("merge", other, ws, "--json").json(),
     }
     assert set(said) == set(COMMANDS)
     assert said["import"]["added"] == said["audit"]["clips"] == said["read"]["clips"] == said["prepare"]["clips"] == 6

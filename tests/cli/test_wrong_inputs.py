@@ -57,17 +57,22 @@ def _empty(at: Path) -> Path:
     return at
 
 
+def _words_in(at: Path) -> Path:
+    (at / "words.csv").write_text("Habari.", encoding="utf-8")
+    return at
+
+
 BAD_SOURCES = {
     "an empty folder": (_empty, "is empty"),
     "metadata without audio": (lambda at: source(at, b"a|Habari.\nb|Nzuri.\n"), "no audio for any"),
-    "audio without metadata": (lambda at: sound(at / "a.wav").parent, "no metadata.csv and no .txt"),
+    "audio without metadata": (lambda at: _words_in(sound(at / "a.wav").parent), "no metadata.csv and no .txt"),
     "a text named wav": (lambda at: source(at, b"a|Habari.\n", a=b"only words"), "not a readable sound file"),
     "an empty wav": (lambda at: source(at, b"a|Habari.\n", a=b""), "is empty (0 bytes)"),
     "no utf-8": (lambda at: source(at, b"a|Habar\xff\xfe\n", a=2.0), "not valid UTF-8"),
     "utf-16": (lambda at: source(at, "a|Habari\n".encode("utf-16"), a=2.0), "UTF-16"),
     "no texts": (lambda at: source(at, b"a|\n", a=2.0), "has no text"),
     "a folder that is not there": (lambda at: at, "is not there"),
-    "a file": (lambda at: sound(at.with_suffix(".wav")), "is a file"),
+    "a file": (lambda at: _words_in(_empty(at)) / "words.csv", "is a file"),
 }
 
 
@@ -398,20 +403,39 @@ print(kills)
 """
 
 
+def parquet(recordings: Path, folder: Path) -> Path:
+    """The recordings and some words, as a dataset."""
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra hub")
+    from pyarrow.parquet import write_table
+
+    sounds = sorted(recordings.rglob("*.wav"))[:4]
+    rows = [{"audio": {"bytes": path.read_bytes(), "path": path.name}, "text": path.stem} for path in sounds]
+    folder.mkdir()
+    write_table(pyarrow.Table.from_pylist(rows), folder / "train.parquet")
+    return folder
+
+
 @pytest.mark.skipif(os.name == "nt", reason="there is no fork and no kill -9")
-@pytest.mark.parametrize("verb", ["import", "import --copy", "audit", "prepare"])
+@pytest.mark.parametrize("verb", ["import", "import --copy", "import parquet", "merge", "audit", "prepare"])
 def test_killed_at_any_write_it_opens_and_a_second_run_completes_it(
     verb: str, ws: Path, recordings: Path, tmp_path: Path
 ):
     start = ws
     place = tmp_path / "place"
     words = [verb, str(place)]
-    if verb.startswith("import"):
+    if verb.startswith(("import", "merge")):
         first = source(tmp_path / "first", b"a|Habari.\n", a=2.0)
         start = tmp_path / "start"
         fine("new", start, "--language", "sw")
         fine("import", start, first)
         words = ["import", str(place), str(recordings), *verb.split()[1:]]
+    if verb == "import parquet":
+        words = ["import", str(place), str(parquet(recordings, tmp_path / "parquet"))]
+    elif verb == "merge":
+        other = tmp_path / "other"
+        fine("new", other, "--language", "sw")
+        fine("import", other, recordings)
+        words = ["merge", str(place), str(other)]
     limit = 99 if SOAK else 14
     command = [sys.executable, "-c", KILLER, str(start), str(place), str(limit), *words]
     done = subprocess.run(command, capture_output=True, text=True)

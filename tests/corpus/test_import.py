@@ -289,7 +289,7 @@ def only_metadata(root: Path) -> None:
 
 def only_audio(root: Path) -> None:
     lj(root)
-    (root / "metadata.csv").unlink()
+    (root / "metadata.csv").rename(root / "words.csv")
 
 
 def only_header(root: Path) -> None:
@@ -390,8 +390,10 @@ def test_stage_goes_stale_when_the_manifest_is_edited_but_not_when_recordings_mo
     bring(ws, lj(tmp_path / "in"))
     write_json(ws.corpus / "sources.json", [{"name": "s1", "root": "/elsewhere", "layout": "ljspeech"}])
     assert STAGE.state(ws) == "fresh"
-    splits = ws.corpus / "splits.jsonl"
+    splits, clips = ws.corpus / "splits.jsonl", ws.corpus / "clips.jsonl"
     splits.write_text(splits.read_text(encoding="utf-8").replace("train", "test"), encoding="utf-8")
+    assert STAGE.state(ws) == "fresh"  # 'olu split' may choose other sides later
+    clips.write_text(clips.read_text(encoding="utf-8").replace('"text": "', '"text": "Na '), encoding="utf-8")
     assert STAGE.state(ws) == "stale"
 
 

@@ -184,8 +184,13 @@ def test_folder_problems(tmp_path: Path) -> None:
     [
         ({}, "auto", "is empty"),
         ({"notes.md": ""}, "auto", "holds no audio"),
-        ({"a.wav": "", "b.wav": ""}, "auto", "2 audio files but no metadata.csv and no .txt beside them: write"),
-        ({"a.wav": ""}, "folder", "1 audio file but no metadata.csv"),
+        (
+            {"a.wav": "", "b.wav": "", "c.csv": ""},
+            "auto",
+            "2 audio files but no metadata.csv and no .txt beside them: write",
+        ),
+        ({"a.wav": "", "b.txt": ""}, "folder", "1 audio file but no metadata.csv"),
+        ({"a.wav": ""}, "folder", "has the layout 'recordings', not 'folder'"),
         ({"a.wav": "", "metadata.csv": "a,one"}, "auto", r"metadata.csv has no line of the form id\|text"),
         ({"a.wav": "", "a.txt": "one"}, "ljspeech", "has the layout 'folder', not 'ljspeech'"),
         ({"a.wav": ""}, "ljspech", "unknown layout 'ljspech'; did you mean 'ljspeech'?"),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from olu.audit.sound import Facts
 from olu.audit.thresholds import Thresholds
-from olu.types import Clip, Mark, Severity
+from olu.types import Clip, Mark, Severity, Split
+
+if TYPE_CHECKING:
+    from olu.audit.deep.models import Deep
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")
 
@@ -18,7 +22,9 @@ class Heard:
 
     clip: Clip
     facts: Facts | None
-    trouble: str = ""
+    trouble: str = ""  # with facts: what could be decoded is not all
+    split: Split | None = "train"
+    deep: Deep | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +35,7 @@ class Finding:
 
 
 Look = Callable[[Sequence[Heard], Thresholds], Iterable[Finding]]
+Tell = Callable[[Sequence[Heard], Sequence[Finding], Thresholds], str]  # one sentence on the whole corpus, or nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +46,8 @@ class Check:
     reason: str  # why it hurts a voice
     fix: str  # what a person can do
     look: Look
+    tell: Tell = lambda heard, found, limits: ""
+    deep: bool = False  # hears with networks, so only --deep has it
 
 
 def each(judge: Callable[[Heard, Thresholds], Mark | None], *, badness: Callable[[Mark], float] | None = None) -> Look:
@@ -56,3 +65,8 @@ def each(judge: Callable[[Heard, Thresholds], Mark | None], *, badness: Callable
 def order(finding: Finding) -> tuple[int, float]:
     """Sorts the worst first; equals keep the order of the corpus."""
     return SEVERITIES.index(finding.mark.severity), -finding.badness
+
+
+def across(one: Heard, other: Heard) -> str:
+    """Words for two copies on different sides of the split."""
+    return f"; one is in {one.split}, the other in {other.split}" if one.split != other.split else ""

@@ -5,34 +5,43 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from olu.audit.check import Heard
 from olu.audit.sound import measure
+from olu.audit.whole import cut_off
 from olu.corpus.manifest import Corpus
 from olu.errors import AudioError, CorpusError
 from olu.types import Clip
 
+if TYPE_CHECKING:
+    from olu.audit.deep.models import Models
 
-def hear(corpus: Corpus, clip: Clip) -> Heard:
+
+def hear(corpus: Corpus, clip: Clip, models: Models | None = None) -> Heard:
+    split = corpus.split(clip)
     try:
         audio = corpus.audio(clip)
     except (AudioError, CorpusError) as bad:
-        return Heard(clip=clip, facts=None, trouble=str(bad))
-    if not np.isfinite(audio.samples).all():
+        return Heard(clip=clip, facts=None, trouble=str(bad), split=split)
+    if not np.isfinite(np.dot(audio.samples, audio.samples)):  # one number that is none makes the sum none
         trouble = f"{corpus.locate(clip)} holds samples that are not numbers: export or copy it again"
-        return Heard(clip=clip, facts=None, trouble=trouble)
-    return Heard(clip=clip, facts=measure(audio))
+        return Heard(clip=clip, facts=None, trouble=trouble, split=split)
+    missing = "" if clip.start else cut_off(corpus.locate(clip))
+    trouble = f"the file breaks off, {missing}: copy it again from the original" if missing else ""
+    deep = models.listen(audio) if models else None
+    return Heard(clip=clip, facts=measure(audio), trouble=trouble, split=split, deep=deep)
 
 
-def hear_all(corpus: Corpus, *, workers: int) -> Iterator[Heard]:
+def hear_all(corpus: Corpus, *, workers: int, models: Models | None = None) -> Iterator[Heard]:
     """Every clip in corpus order; at most a few per worker are under way, and no sound outlives its facts."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="audit")
     waiting: deque[Future[Heard]] = deque()
     try:
         for clip in corpus:
-            waiting.append(pool.submit(hear, corpus, clip))
+            waiting.append(pool.submit(hear, corpus, clip, models))
             if len(waiting) > 4 * workers:
                 yield waiting.popleft().result()
         while waiting:

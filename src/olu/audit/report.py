@@ -9,6 +9,9 @@ from olu.audit.chart import histogram
 from olu.audit.check import SEVERITIES, Check, Finding, Heard
 from olu.audit.checks import CHECKS
 from olu.audit.checks.rate import letters_per_second
+from olu.audit.commands import for_check
+from olu.audit.head import clips as count_clips
+from olu.audit.head import command_lines, head
 from olu.audit.picture import HEIGHT, WIDTH
 from olu.audit.player import LONGEST_SECONDS, Exhibit
 from olu.audit.style import SCRIPT, STYLE
@@ -27,24 +30,25 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 def render(
     title: str,
     *,
+    place: str,
     heard: Sequence[Heard],
     findings: Mapping[str, Sequence[Finding]],
     summary: AuditSummary,
     thresholds: Thresholds,
     play: Callable[[Clip], Exhibit | None],
 ) -> str:
-    """`findings` are those of each check, worst first; `play` gives a clip to hear and see."""
+    """`place` is the workspace; `findings` are those of each check, worst first; `play` gives a clip to hear."""
     clips = {one.clip.id: one for one in heard}
     sounds = _sounds(clips, findings, play)
-    found = [check for check in CHECKS if findings[check.name]]
-    sections = [_section(check, findings[check.name], clips, sounds, thresholds) for check in found]
+    found = [check for check in CHECKS if findings.get(check.name)]
+    sections = [_section(check, findings[check.name], clips, sounds, place=place) for check in found]
     listen = f"<h2>Listen to the worst</h2>{''.join(sections)}" if found else ""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}: audit</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{STYLE}</style></head><body><main>"
-        f"<h1><bdi>{escape(title)}</bdi></h1>{_head(summary, heard, findings)}"
+        f"<h1><bdi>{escape(title)}</bdi></h1>{head(summary, heard, findings, place=place)}"
         "<h2>What was checked</h2>"
         '<p class="soft">An error leaves a clip out of training; a warning is worth a look.</p>'
         f"{_table(findings, thresholds)}"
@@ -54,48 +58,19 @@ def render(
     )
 
 
-def _head(summary: AuditSummary, heard: Sequence[Heard], findings: Mapping[str, Sequence[Finding]]) -> str:
-    marked = {f.id for found in findings.values() for f in found if f.mark.severity == "warn"}
-    broken = {f.id for found in findings.values() for f in found if f.mark.severity == "error"}
-    look = len(marked - broken)
-    if broken:
-        verdict = (
-            f"{_clips(len(broken))} of {summary.clips} would be left out of training. "
-            f"{_length(summary.seconds_left)} of {_length(summary.seconds)} remain."
-        )
-    else:
-        verdict = f"No clip has to be left out: all {_length(summary.seconds)} can be used."
-    if look:
-        most = max(CHECKS, key=lambda check: sum(f.mark.severity == "warn" for f in findings[check.name]))
-        verdict += f" {_clips(look)} could be better but can stay; the commonest reason is {most.title.lower()}."
-    number, unit = _length(summary.seconds).split(" ")
-    left, unit_left = _length(summary.seconds_left).split(" ")
-    cards = [
-        (number, f"{unit} recorded"),
-        (left, f"{unit_left} usable"),
-        (f"{summary.clips:,}", "clips"),
-        (f"{summary.speakers:,}", "speaker" if summary.speakers == 1 else "speakers"),
-        (f"{len(broken):,}", "clips left out"),
-        (f"{look:,}", "clips worth a look"),
-    ]
-    languages = ", ".join(sorted({one.clip.language for one in heard}))
-    shown = "".join(f'<div class="card"><b>{escape(value)}</b><span>{label}</span></div>' for value, label in cards)
-    return (
-        f'<p class="soft">What Olu found in the recordings. Language: {escape(languages)}</p>'
-        f'<p class="lead">{escape(verdict)}</p><p class="lead">{escape(summary.verdict)}</p>'
-        f"<p>{escape(summary.wanted)}</p><p>{escape(summary.memory)}</p>"
-        '<p class="soft">Nothing was deleted or changed.</p>'
-        f'<div class="cards">{shown}</div>'
-    )
-
-
 def _table(findings: Mapping[str, Sequence[Finding]], thresholds: Thresholds) -> str:
     heads = "".join(f'<th class="n">{WORDS[severity].capitalize()}</th>' for severity in SEVERITIES)
-    rows = []
+    rows, fine, unasked = [], [], []
     for check in CHECKS:
+        if check.name not in findings:
+            unasked.append(check.title.lower())
+            continue
         found = findings[check.name]
         name = escape(check.title)
-        link = f'<a href="#{check.name}">{name}</a>' if found else f'{name} <span class="tag good">fine</span>'
+        if not found:
+            fine.append(f"<li><b>{name}</b> {escape(check.rule(thresholds))}</li>")
+            continue
+        link = f'<a href="#{check.name}">{name}</a>'
         cells = ""
         for severity in SEVERITIES:
             count = sum(f.mark.severity == severity for f in found)
@@ -104,10 +79,16 @@ def _table(findings: Mapping[str, Sequence[Finding]], thresholds: Thresholds) ->
         rows.append(
             f'<tr><th scope="row">{link}</th><td class="rule">{escape(check.rule(thresholds))}</td>{cells}</tr>'
         )
-    return (
+    more = f'<p class="soft">Not looked at without --deep: {escape(", ".join(unasked))}.</p>' if unasked else ""
+    table = (
         f'<div class="scroll"><table class="checks"><thead><tr><th>Check</th><th>What it looks for</th>{heads}</tr>'
         f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
+    good = (
+        f'<details><summary><span class="tag good">{len(fine)} checks found nothing</span></summary>'
+        f"<ul>{''.join(fine)}</ul></details>"
+    )
+    return (table if rows else "") + (good if fine else "") + more
 
 
 def _charts(heard: Sequence[Heard], t: Thresholds) -> str:
@@ -149,7 +130,8 @@ def _section(
     found: Sequence[Finding],
     clips: Mapping[str, Heard],
     sounds: Mapping[tuple[str, str], Exhibit],
-    thresholds: Thresholds,
+    *,
+    place: str,
 ) -> str:
     tags = "".join(
         f'<span class="tag {severity}">{count:,} {WORDS[severity]}</span>'
@@ -158,12 +140,12 @@ def _section(
     )
     shown = found[:WORST_PER_CHECK]
     rest = len(found) - len(shown)
-    more = f'<p class="soft">And {_clips(rest)} more, listed in audit.jsonl.</p>' if rest else ""
+    more = f'<p class="soft">And {count_clips(rest)} more, listed in audit.jsonl.</p>' if rest else ""
     items = "".join(_item(f, clips[f.id], sounds.get((check.name, f.id))) for f in shown)
     return (
         f'<section class="check" id="{check.name}"><h3>{escape(check.title)} {tags}</h3>'
         f"<p>{escape(check.reason)}</p><p><b>What to do:</b> {escape(check.fix)}</p>"
-        f'<ol class="clips">{items}</ol>{more}</section>'
+        f'<ol class="clips">{items}</ol>{more}{command_lines(for_check(place, check.name, found))}</section>'
     )
 
 
@@ -210,13 +192,3 @@ def _sounds(
                 sounds[name, id] = sound
                 room -= sound.size
     return sounds
-
-
-def _clips(count: int) -> str:
-    return f"{count:,} clip" if count == 1 else f"{count:,} clips"
-
-
-def _length(seconds: float) -> str:
-    if seconds >= 3600:
-        return f"{seconds / 3600:.2f} hours"
-    return f"{seconds / 60:.1f} minutes" if seconds >= 60 else f"{seconds:.1f} seconds"

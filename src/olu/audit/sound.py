@@ -5,26 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from olu.audio.activity import FRAME_SECONDS, frame_dbfs, runs, sounds
 from olu.audio.io import to_int16
 from olu.audit import spectrum
 from olu.types import Audio
 
-FRAME_SECONDS = 0.01
-SILENT_DBFS = -60.0  # below this nothing is heard next to any speech, whatever the clip's own floor is
 CLIPPED_LEVEL = 0.999
 CLIPPED_RUN = 3  # one or two samples at full scale are a peak, a run of them is a flat top
-
-# A frame is speech when it stands out of the clip's own floor, measured against its own loud parts. The bounds keep
-# a studio clip (floor near nothing) from counting breath, and a clip without pauses from losing its quiet vowels.
-ABOVE_FLOOR_DB = 8.0
-BELOW_LOUD_DB = (35.0, 15.0)
-SHORTEST_SOUND_FRAMES = 4  # less is a click
-SHORTEST_PAUSE_FRAMES = 20  # less is a stop consonant or a breath between words
 
 GUARD_FRAMES = 5  # next to speech: its own rise and fall, no noise
 GATED_DBFS = -90.0  # quieter is cut to digital silence or next to it: the noise of the room is not in it
@@ -65,8 +56,8 @@ def measure(audio: Audio) -> Facts:
     samples = audio.samples
     peak = max(float(samples.max()), -float(samples.min()))
     power = float(np.dot(samples, samples)) / len(samples)
-    levels = _frame_dbfs(audio)
-    starts, ends = _sounds(levels)
+    levels = frame_dbfs(audio)
+    starts, ends = sounds(levels)
     total = audio.seconds
     silent = len(starts) == 0
     leading = total if silent else float(starts[0]) * FRAME_SECONDS
@@ -87,7 +78,7 @@ def measure(audio: Audio) -> Facts:
         rate=audio.rate,
         speech_dbfs=spoken,
         noise_dbfs=noise,
-        offset=float(samples.mean(dtype=np.float64)),
+        offset=float(samples.mean()),
         hum_dbfs=spectrum.hum_dbfs(audio),
         bandwidth=spectrum.bandwidth(bands),
         prints=() if silent else (spectrum.sound_print(bands), spectrum.sound_print(bands[first:last])),
@@ -113,36 +104,7 @@ def _dbfs(power: float) -> float:
     return 10.0 * math.log10(max(power, 1e-12))
 
 
-def _frame_dbfs(audio: Audio) -> NDArray[np.float32]:
-    """(frames,) level of each frame around its own mean: an offset or a slow rumble is no sound."""
-    width = max(1, round(audio.rate * FRAME_SECONDS))
-    count = max(1, len(audio.samples) // width)
-    frames = audio.samples[: count * width].reshape(count, -1)
-    power = np.einsum("ij,ij->i", frames, frames) / frames.shape[1] - frames.mean(axis=1) ** 2
-    return np.asarray(10.0 * np.log10(np.maximum(power, 1e-12)), dtype=np.float32)
-
-
-def _sounds(levels: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First frames and ends of the stretches of sound."""
-    floor, loud = (float(level) for level in np.percentile(levels, (5, 99)))
-    far, near = BELOW_LOUD_DB
-    threshold = max(min(max(floor + ABOVE_FLOOR_DB, loud - far), loud - near), SILENT_DBFS)
-    starts, ends = _runs(levels >= threshold)
-    heard = ends - starts >= min(SHORTEST_SOUND_FRAMES, len(levels))
-    starts, ends = starts[heard], ends[heard]
-    parted = starts[1:] - ends[:-1] >= SHORTEST_PAUSE_FRAMES
-    if len(starts) == 0:
-        return starts, ends
-    return starts[np.append(True, parted)], ends[np.append(parted, True)]
-
-
 def _clipped(samples: NDArray[np.float32]) -> float:
-    starts, ends = _runs((samples >= CLIPPED_LEVEL) | (samples <= -CLIPPED_LEVEL))
+    starts, ends = runs((samples >= CLIPPED_LEVEL) | (samples <= -CLIPPED_LEVEL))
     lengths = ends - starts
     return float(lengths[lengths >= CLIPPED_RUN].sum()) / len(samples)
-
-
-def _runs(mask: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where the stretches of True start, and where they end."""
-    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
-    return edges[0::2], edges[1::2]

@@ -14,6 +14,7 @@ LOWEST_HZ = 50.0  # an offset and rumble are no sound
 QUIETEST = 1e-12  # power of a band that counts as nothing: below the steps of 16-bit samples
 
 # Effective bandwidth: the highest band that rises and falls with the speech.
+FLOOR_SHARE = 0.05  # of the frames of a band are at its floor
 ABOVE_FLOOR_DB = 10.0
 BELOW_LOUD_DB = 72.0  # weaker than this next to the loudest band is a resampler's leftover, not sound
 WINDOW_SECONDS = 1.0
@@ -45,12 +46,14 @@ def bands(audio: Audio) -> NDArray[np.float32]:
     first = int(np.searchsorted(hertz, LOWEST_HZ))
     edges = np.unique(np.maximum(np.searchsorted(hertz, np.arange(0.0, audio.rate / 2, BAND_HZ)), first))
     edges = edges[edges < len(hertz)]
+    into = np.zeros((len(hertz), len(edges)), dtype=np.float32)  # which bin counts for which band
+    for band, (low, high) in enumerate(zip(edges, [*edges[1:], len(hertz)], strict=True)):
+        into[low:high, band] = 1.0
     parts = []
     for start in range(0, count, CHUNK):
         spectrum = np.fft.rfft(frames[start : start + CHUNK] * window, axis=1)
-        power = spectrum.real**2 + spectrum.imag**2
-        parts.append(np.add.reduceat(power, edges, axis=1))
-    return np.concatenate(parts).astype(np.float32)
+        parts.append((spectrum.real**2 + spectrum.imag**2) @ into)
+    return np.concatenate(parts)
 
 
 def bandwidth(power: NDArray[np.float32]) -> float:
@@ -60,7 +63,8 @@ def bandwidth(power: NDArray[np.float32]) -> float:
     sums = np.add.reduceat(power, starts, axis=0)
     lengths = np.diff(np.append(starts, len(power)))[:, None]
     loudest = (sums / lengths).max(axis=0)
-    floor = np.percentile(power, 5, axis=0)
+    lowest = int(FLOOR_SHARE * (len(power) - 1))
+    floor = np.partition(power.T.copy(), lowest, axis=1)[:, lowest]
     least = np.maximum(floor * 10 ** (ABOVE_FLOOR_DB / 10), loudest.max() * 10 ** (-BELOW_LOUD_DB / 10))
     sounding = np.flatnonzero(loudest > np.maximum(least, QUIETEST))
     if len(sounding) == 0:
@@ -86,10 +90,12 @@ def sound_print(power: NDArray[np.float32]) -> bytes:
         wide = np.pad(wide, ((0, 0), (0, PRINT_BANDS - wide.shape[1])))
     if len(wide) == 0 or not wide.any():
         return b""
+    total = np.zeros((len(wide) + 1, PRINT_BANDS))
+    np.cumsum(wide, axis=0, out=total[1:])
     place = np.linspace(0, len(wide), PRINT_TIMES + 1)
-    total = np.concatenate([np.zeros((1, PRINT_BANDS)), np.cumsum(wide, axis=0, dtype=np.float64)])
-    at = np.arange(len(total))
-    sums = np.diff(np.stack([np.interp(place, at, total[:, band]) for band in range(PRINT_BANDS)], axis=1), axis=0)
+    whole = np.minimum(place.astype(np.intp), len(wide) - 1)
+    part = (place - whole)[:, None]
+    sums = np.diff(total[whole] * (1 - part) + total[whole + 1] * part, axis=0)
     levels = np.log(sums + sums.max() * 1e-7)
     bits = np.diff(np.diff(levels, axis=0), axis=1) > 0
     return np.packbits(bits).tobytes()
@@ -100,12 +106,14 @@ def hum_dbfs(audio: Audio) -> float | None:
     width = max(1, int(audio.rate / HUM_RATE))
     rate = audio.rate / width
     size = int(rate)  # one second
-    low = audio.samples[: len(audio.samples) // width * width].reshape(-1, width).mean(axis=1)
+    low = audio.samples[: len(audio.samples) // width * width].reshape(-1, width) @ np.full(
+        width, 1 / width, np.float32
+    )
     count = len(low) // size
     if count == 0:
         return None
     frames = low[: count * size].reshape(count, size)
-    window = np.hanning(size)
+    window = np.hanning(size).astype(np.float32)
     spectrum = np.fft.rfft((frames - frames.mean(axis=1, keepdims=True)) * window, axis=1)
     power = np.median(np.abs(spectrum) ** 2, axis=0) * 2 / (size * np.dot(window, window))  # steady: in most seconds
     near, far = HUM_APART_HZ

@@ -54,8 +54,24 @@ ol.clips li { background: var(--card); border: 1px solid var(--line); border-rad
 .sound img { display: block; width: 100%; height: 4rem; border-radius: .35rem; margin-bottom: .35rem;
   image-rendering: auto; }
 .sound { font-size: .82rem; color: var(--soft); } audio { width: 100%; height: 2.4rem; display: block; }
+.before-after { margin-top: 1rem; display: grid; gap: .45rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: .6rem; padding: 1rem; }
+.hours { display: grid; grid-template-columns: 16rem minmax(0, 1fr) 14rem; gap: 1rem; align-items: center; }
+.hours .n { font-variant-numeric: tabular-nums; }
+.track { height: .9rem; border-radius: .45rem; background: var(--line); }
+.track span { display: block; height: 100%; border-radius: .45rem; background: var(--bar); }
+ul { padding-left: 1.2rem; max-width: 56rem; margin: .35rem 0; } li { margin: .35rem 0; }
+.commands { display: grid; gap: .4rem; margin-top: .75rem; }
+.command { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: .1rem .6rem; align-items: center;
+  background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .8rem; }
+.command code { font: .85rem ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+.command .soft { font-size: .87rem; } .command button { grid-row: span 2; font: inherit; font-size: .82rem;
+  color: var(--soft); background: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .6rem;
+  cursor: pointer; } .command button:hover { color: var(--ink); border-color: var(--soft); }
+details { margin-top: .75rem; } summary { cursor: pointer; } details li { color: var(--soft); font-size: .92rem; }
+details li b { color: var(--ink); }
 @media (max-width: 44rem) { main { padding-top: 1.5rem; } h1 { font-size: 1.5rem; }
-  ol.clips li { grid-template-columns: minmax(0, 1fr); }
+  ol.clips li, .hours { grid-template-columns: minmax(0, 1fr); gap: .2rem; }
   table.checks thead { display: none; } table.checks tr { display: block; padding: .6rem .9rem; }
   table.checks tr + tr { border-top: 1px solid var(--line); }
   table.checks th, table.checks td { border: 0; padding: 0; }
@@ -69,4 +85,11 @@ SCRIPT = """
 document.addEventListener("play", event => {
   for (const other of document.querySelectorAll("audio")) if (other !== event.target) other.pause();
 }, true);
+document.addEventListener("click", async event => {
+  const button = event.target.closest(".command button");
+  if (!button) return;
+  const code = button.parentElement.querySelector("code");
+  try { await navigator.clipboard.writeText(code.textContent); button.textContent = "Copied"; }
+  catch { getSelection().selectAllChildren(code); button.textContent = "Selected"; }
+});
 """

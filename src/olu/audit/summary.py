@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Any
 
 from olu.audit import coverage
 from olu.audit.check import SEVERITIES, Finding, Heard, order
+from olu.audit.fix import Effect
 from olu.audit.letters import main_scripts
 from olu.audit.thresholds import Thresholds
-from olu.audit.verdict import longest, verdict, wanted
+from olu.audit.verdict import Plan, longest, verdict, wanted
 
 WORST = 10
 
@@ -32,6 +32,11 @@ class AuditSummary:
     verdict: str  # what the corpus is enough for
     wanted: str  # what to record more of
     memory: str  # what the longest clip means for training
+    memory_bytes: dict[str, float]  # the same as numbers, by size of the network
+    notes: list[str]  # sentences on the corpus as a whole
+    clips_fixed: int  # that --fix would leave
+    seconds_fixed: float
+    deep: bool  # whether the networks listened too
 
     @property
     def marks(self) -> Path:
@@ -62,9 +67,16 @@ class AuditSummary:
 
 
 def summarise(
-    heard: Sequence[Heard], findings: Mapping[str, Sequence[Finding]], *, limits: Thresholds, folder: Path
+    heard: Sequence[Heard],
+    findings: Mapping[str, Sequence[Finding]],
+    *,
+    limits: Thresholds,
+    folder: Path,
+    plan: Plan,
+    fixed: Effect,
+    notes: Sequence[str],
 ) -> AuditSummary:
-    """`findings` are those of each check, worst first."""
+    """`findings` are those of each check, worst first; `fixed` is what --fix would do."""
     broken = {f.id for found in findings.values() for f in found if f.mark.severity == "error"}
     counts: dict[str, dict[str, int]] = {
         name: {severity: sum(f.mark.severity == severity for f in found) for severity in SEVERITIES}
@@ -74,15 +86,14 @@ def summarise(
         ((order(f)[0], place, f) for found in findings.values() for place, f in enumerate(found)),
         key=lambda item: item[:2],  # the worst of each check before the second worst of any
     )
-    good = [one.clip for one in heard if one.clip.id not in broken]
+    good = [one.clip for one in heard if one.clip.id not in broken and one.clip.transcribed]
     letters = coverage.count(clip.text for clip in good)
     scripts = main_scripts(((clip.language, clip.text) for clip in good), least=limits.script_main)
     rare = coverage.rare(letters, few=limits.coverage_few, scripts=set(scripts.values()))
     by_speaker: dict[str, float] = {}
     for clip in good:
         by_speaker[clip.speaker] = by_speaker.get(clip.speaker, 0.0) + clip.seconds
-    most = max(good, key=lambda clip: clip.seconds, default=None)
-    middle = statistics.median(clip.seconds for clip in good) if good else 0.0
+    memory, needed = longest(good, plan=plan)
     return AuditSummary(
         folder=folder,
         clips=len(heard),
@@ -96,7 +107,12 @@ def summarise(
         rare=rare,
         verdict=verdict(max(by_speaker.values(), default=0.0), speakers=len(by_speaker), limits=limits),
         wanted=wanted(rare, letters, few=limits.coverage_few),
-        memory=longest(most.seconds, most.id, middle=middle) if most else "No clip is usable.",
+        memory=memory,
+        memory_bytes={size: round(amount) for size, amount in needed.items()},
+        notes=list(notes),
+        clips_fixed=fixed.clips_after,
+        seconds_fixed=round(fixed.seconds_after, 3),
+        deep=any(one.deep is not None for one in heard),
     )
 
 

@@ -15,6 +15,7 @@ ORDER = (
     ("duration_warn_over", "duration_error_over"),
     ("rate_warn_iqr", "rate_error_iqr"),
     ("rate_error_under", "rate_error_over"),
+    ("edge_info", "edge_warn"),
     ("pause_warn", "pause_error"),
     ("speech_error", "speech_warn"),
     ("clipped_info", "clipped_warn"),
@@ -23,6 +24,8 @@ ORDER = (
     ("snr_error", "snr_warn"),
     ("script_warn", "script_error"),
     ("language_warn_iqr", "language_error_iqr"),
+    ("voice_error", "voice_warn"),
+    ("quality_warn", "quality_info"),
     ("enough_tune", "enough_scratch"),
     ("enough_scratch", "enough_good"),
 )
@@ -42,7 +45,9 @@ class Thresholds(Strict):
     rate_error_under: float = Field(default=1.0, ge=0)  # letters per second that nobody speaks, in any script
     rate_error_over: float = Field(default=40.0, gt=0)
 
-    edge_warn: float = Field(default=0.5, ge=0)  # seconds
+    edge_info: float = Field(default=0.5, ge=0)  # seconds; --fix trims from here on
+    edge_warn: float = Field(default=2.0, ge=0)
+    trim_keep: float = Field(default=0.2, ge=0)  # seconds of silence that a trimmed end keeps: soft sounds lie in it
     pause_warn: float = Field(default=1.5, ge=0)  # seconds
     pause_error: float = Field(default=4.0, ge=0)
     speech_warn: float = Field(default=0.4, ge=0, le=1)  # share of the clip
@@ -67,11 +72,14 @@ class Thresholds(Strict):
     bandwidth_rate: int = Field(default=16000, gt=0)  # Hz: no more is asked for
     bandwidth_least_seconds: float = Field(default=0.3, ge=0)  # of speech
 
+    rates_few: float = Field(default=0.1, ge=0, le=1)  # share of the clips that costs little to leave out
+
     near_differs: float = Field(default=0.3, ge=0, le=1)  # share of the print; strangers differ in 0.4 or more
     near_length: float = Field(default=0.02, gt=0, le=1)
     shifted_least: int = Field(default=5, ge=2)  # clips
-    shifted_gain: float = Field(default=12.0, gt=0)  # log likelihood
+    shifted_gain: float = Field(default=10.0, gt=0)  # log likelihood
 
+    overlap_least: int = Field(default=10, ge=1)  # letters: single words may stand on both sides
     script_main: float = Field(default=0.7, gt=0.5, le=1)  # share of a language's letters
     script_warn: float = Field(default=0.2, ge=0, le=1)  # share of a text's letters
     script_error: float = Field(default=0.5, ge=0, le=1)
@@ -83,6 +91,14 @@ class Thresholds(Strict):
     dots_least_vowels: int = Field(default=15, ge=1)
     note_words: int = Field(default=3, ge=0)
     frames_per_second: float = Field(default=62.5, gt=0)  # of a voice at 16 kHz with steps of 256 samples
+
+    voice_error: float = Field(default=0.05, ge=0, le=1)  # share of the clip, by network
+    voice_warn: float = Field(default=0.2, ge=0, le=1)
+    voice_snr_warn: float = Field(default=8.0)  # dB
+    quality_info: float = Field(default=2.8, ge=1, le=5)  # DNSMOS overall
+    quality_warn: float = Field(default=1.3, ge=1, le=5)
+    speaker_warn: float = Field(default=0.65, ge=-1, le=1)  # likeness to the speaker's middle
+    speaker_parts: float = Field(default=0.8, ge=-1, le=1)  # likeness of two halves under which they are two people
 
     coverage_few: int = Field(default=20, ge=0)  # occurrences of a letter
     enough_tune: float = Field(default=10.0, ge=0)  # minutes of one speaker

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from olu.audit.thresholds import Thresholds
+from olu.types import Clip
 
 MOST_NAMED = 24
 
@@ -36,11 +38,31 @@ def wanted(rare: Sequence[str], counts: dict[str, int], *, few: int) -> str:
     return f"Record more sentences with the letters that occur fewer than {few} times: {named}{more}."
 
 
-def longest(seconds: float, id: str, *, middle: float) -> str:
-    """What the longest clip does to memory."""
-    if seconds <= 2 * middle:
-        return f"The longest usable clip has {seconds:.1f} s ({id}): memory in training will be even."
-    return (
-        f"The longest usable clip has {seconds:.1f} s ({id}), {seconds / middle:.1f} times the middle one: "
-        "a batch must have room for it, so cutting the longest clips saves memory in training."
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What training would do by default: the stage knows it, the audit does not."""
+
+    batch_clips: int
+    batch_seconds: float
+    most_seconds: float  # longer clips are left out
+    memory: Mapping[str, Callable[[int, float, int], float]]  # size -> (clips, seconds, letters of one) -> bytes
+
+
+def longest(clips: Sequence[Clip], *, plan: Plan) -> tuple[str, dict[str, float]]:
+    """What the longest usable clip asks of the memory, in words and in bytes by size."""
+    fitting = [clip for clip in clips if clip.seconds <= plan.most_seconds]
+    if not fitting:
+        return "No clip is usable.", {}
+    most = max(fitting, key=lambda clip: clip.seconds)
+    together = max(1, min(plan.batch_clips, int(plan.batch_seconds / most.seconds)))
+    letters = max(len(clip.text.strip()) for clip in fitting if clip.seconds >= 0.9 * most.seconds)
+    needed = {size: predict(together, most.seconds, letters) for size, predict in plan.memory.items()}
+    sizes = ", ".join(f"{amount / 1e9:.1f} GB for size {size}" for size, amount in needed.items())
+    alone = f"{together} clips" if together > 1 else "1 clip"
+    said = (
+        f"The longest clip that would train has {most.seconds:.1f} s ({most.id}). A batch of such ({alone}: up to "
+        f"{plan.batch_clips} clips or {plan.batch_seconds:g} s by default) takes about {sizes} in fp32, by prediction."
     )
+    if beyond := len(clips) - len(fitting):
+        said += f" {beyond} usable clips are over {plan.most_seconds:g} s, and a recipe leaves them out by default."
+    return said, needed

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from olu.cli.show import followed, print_json, quoted, say, table, warn
+from olu.cli.fix import check_dry, decided_row, fix_row, show_decided, show_fix, take_back
+from olu.cli.show import follow, followed, print_json, quoted, say, table, warn
 
 if TYPE_CHECKING:
     from olu.audit.summary import AuditSummary
@@ -19,19 +20,34 @@ def register(app: typer.Typer) -> None:
         ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
         strict: bool = typer.Option(False, "--strict", help="Exit with code 2 when any clip has an error."),
+        deep: bool = typer.Option(False, "--deep", help="Let networks listen too: voice, quality, speakers. Slow."),
         force: bool = typer.Option(False, "--force", help="Listen again even if the corpus has not changed."),
+        fix: bool = typer.Option(False, "--fix", help="Decide what to leave out and what to trim."),
+        dry: bool = typer.Option(False, "--dry-run", help="With --fix: show it, write nothing."),
+        undo: bool = typer.Option(False, "--undo", help="Take back what --fix decided; a person's decisions stay."),
     ) -> None:
         """Listen to every clip and report what is wrong with which."""
+        if undo:
+            take_back(ws, alone=not (fix or dry or strict or force or deep), as_json=as_json)
+            return
+        check_dry(fix=fix, dry=dry)
         from olu.files import Workspace
         from olu.stages.audit import audit as run
+        from olu.stages.fix import fix as decide
 
-        summary, busy = followed(run(Workspace.open(ws), force=force), label="listening")
+        summary, busy = followed(run(Workspace.open(ws), force=force, deep=deep), label="listening")
+        fixed = follow(decide(Workspace.open(ws), dry=dry), label="deciding") if fix else None
         if as_json:
-            print_json({**summary.row(), "report": str(summary.report), "marks": str(summary.marks)})
+            rest = {"fix": fix_row(fixed)} if fixed else {"decided": decided_row(ws)}
+            print_json({**summary.row(), "report": str(summary.report), "marks": str(summary.marks), **rest})
         else:
             _show(summary)
             if not busy:
                 say("The corpus has not changed since the last audit: nothing was done again (--force listens again).")
+            if fixed:
+                show_fix(fixed, ws)
+            else:
+                show_decided(ws)
             say(f"Next: olu read {quoted(ws)}")
         if strict and summary.clips_with_errors:
             warn(f"olu: {summary.clips_with_errors} of {summary.clips} clips have errors: see {summary.report}")
@@ -43,7 +59,9 @@ def _show(summary: AuditSummary) -> None:
 
     rows = []
     for check in CHECKS:
-        count = summary.counts[check.name]
+        count = summary.counts.get(check.name)
+        if count is None:  # only --deep looks at it
+            continue
         rows.append([check.title, *(str(count[severity] or "-") for severity in ("error", "warn", "info"))])
     table("", ["check", "errors", "warnings", "notes"], rows)
     for bad in summary.worst:
@@ -53,6 +71,8 @@ def _show(summary: AuditSummary) -> None:
         f"{summary.clips} clips, {summary.seconds / 3600:.2f} hours, {speakers}; {summary.clips_with_errors} clips "
         f"with errors, {summary.hours_left:.2f} hours left without them"
     )
+    for note in summary.notes:
+        say(note)
     say(summary.verdict)
     say(summary.wanted)
     say(summary.memory)

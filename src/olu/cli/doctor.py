@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import typer
 
-from olu.cli.show import print_json, say
+from olu.cli.show import print_json, say, warn
 
 
 def register(app: typer.Typer) -> None:
     @app.command()
-    def doctor(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
+    def doctor(
+        fetch: bool = typer.Option(False, "--install-eval", help="Install what 'olu audit --deep' listens with."),
+        as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    ) -> None:
         """Say what this machine has and what it can do."""
         from olu.stages.doctor import doctor as stage
+        from olu.stages.doctor import install_eval
 
+        if fetch:
+            warn(install_eval())
         findings = stage()
         if as_json:
             print_json({f.what: {"good": f.good, "said": f.said} for f in findings})

@@ -15,14 +15,19 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 # Typed here so that --help needs no reader; a test holds it to the readers.
-LAYOUTS = "kaldi, festvox, coqui, commonvoice, ljspeech, mailabs, libritts, jsonl, table, filelist, folder"
+LAYOUTS = (
+    "kaldi, festvox, coqui, commonvoice, ljspeech, mailabs, libritts, huggingface, jsonl, table, filelist, folder, "
+    "subtitles, recordings"
+)
 
 
 def register(app: typer.Typer) -> None:
     @app.command("import")
     def import_(
         ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
-        source: Path = typer.Argument(..., metavar="SOURCE", help="The folder, zip or tar with recordings and texts."),
+        source: Path = typer.Argument(
+            ..., metavar="SOURCE", help="The folder, zip or tar with recordings and texts, or hf:OWNER/NAME."
+        ),
         layout: str = typer.Option("auto", "--layout", help=f"auto, {LAYOUTS}."),
         speaker: str | None = typer.Option(None, "--speaker", help="Who speaks, when it is one person."),
         columns: str | None = typer.Option(
@@ -30,6 +35,16 @@ def register(app: typer.Typer) -> None:
         ),
         root: Path | None = typer.Option(
             None, "--root", metavar="DIR", help="The folder that absolute paths may lead into."
+        ),
+        config: str | None = typer.Option(
+            None, "--config", help="The part of a Hugging Face dataset, such as ibo_tts."
+        ),
+        split: str | None = typer.Option(None, "--split", help="The split of a Hugging Face dataset; all by default."),
+        subtitles: Path | None = typer.Option(
+            None, "--subtitles", metavar="FILE", help="The .srt or .vtt of one film or recording."
+        ),
+        shift: float | None = typer.Option(
+            None, "--shift", metavar="SECONDS", help="Move all subtitles by this; a minus is earlier."
         ),
         copy: bool = typer.Option(False, "--copy", help="Copy the audio into the workspace."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
@@ -39,7 +54,17 @@ def register(app: typer.Typer) -> None:
         from olu.stages.import_ import import_source
 
         work = import_source(
-            Workspace.open(ws), source, layout=layout, speaker=speaker, copy=copy, columns=columns, root=root
+            Workspace.open(ws),
+            source,
+            layout=layout,
+            speaker=speaker,
+            copy=copy,
+            columns=columns,
+            root=root,
+            config=config,
+            split=split,
+            subtitles=subtitles,
+            shift=shift,
         )
         summary = follow(work, label="import")
         if as_json:
@@ -55,6 +80,8 @@ def _tell(summary: ImportSummary, ws: Path) -> None:
     say(f"Added {summary.added} clips{already}{skipped}.")
     names = ", ".join(summary.speakers)
     say(f"The corpus has {summary.clips} clips, {_length(summary.seconds)}, in {summary.language}; speakers: {names}.")
+    if summary.untranscribed:
+        say(f"{summary.untranscribed} of them have no text and are never trained on.")
     _some("Skipped:", summary.skipped, more=f"see {ws / 'corpus' / 'problems.jsonl'}")
     _some("Notes:", summary.notes, more="--json lists them all")
     say(f"Next: olu audit {quoted(ws)}")

@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
         """Everything in one go: new, import, audit, read, prepare, train, export."""
         from dataclasses import asdict
 
-        from olu.cli.train import watch
+        from olu.cli.training_view import watch
         from olu.stages.make import make as stage
 
         made = watch(stage(ws, source, language=language, recipe=recipe, overrides=changes, device=device))

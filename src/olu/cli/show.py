@@ -40,6 +40,11 @@ def quoted(path: object) -> str:
     return shlex.quote(str(path))
 
 
+def length(seconds: float) -> str:
+    """How long something is, in the unit people would use."""
+    return f"{seconds / 3600:.2f} hours" if seconds >= 3600 else f"{seconds / 60:.1f} minutes"
+
+
 def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 

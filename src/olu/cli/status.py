@@ -26,6 +26,11 @@ def register(app: typer.Typer) -> None:
             print_json(asdict(found))
             return
         say(f"{found.workspace}: {found.language}, {found.clips} clips, {found.seconds / 60:.1f} minutes")
+        if found.untranscribed:
+            say(f"{found.untranscribed} of the clips have no text and are never trained on")
+        if found.decisions:
+            kinds = ", ".join(f"{number} {kind}" for kind, number in found.decisions.items())
+            say(f"Decided: {kinds}; {found.seconds_left / 60:.1f} minutes are left to train on")
         rows = [[s.name, s.state, f"{s.bytes / 2**20:.1f} MiB", s.command] for s in found.stages]
         table("", ["stage", "state", "disk", "command"], rows)
         for run in found.runs:

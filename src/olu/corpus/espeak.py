@@ -38,7 +38,7 @@ def say(text: str, *, library: str, data: str, voice: str) -> tuple[bytes, int]:
     rate = espeak.espeak_Initialize(SYNCHRONOUS, 0, data.encode(), DONT_EXIT)
     if rate <= 0:
         raise Failed(f"espeak-ng cannot open its data in {data}: install espeakng-loader again")
-    _choose(espeak, voice, data=data)
+    choose(espeak, voice, data=data)
     heard: list[bytes] = []
 
     def collect(wav: int | None, count: int, events: int | None) -> int:
@@ -56,7 +56,7 @@ def say(text: str, *, library: str, data: str, voice: str) -> tuple[bytes, int]:
     return b"".join(heard), rate
 
 
-def _choose(espeak: ctypes.CDLL, voice: str, *, data: str) -> None:
+def choose(espeak: ctypes.CDLL, voice: str, *, data: str) -> None:
     """Set the voice, or fail: espeak-ng takes a mere folder's name for a voice and then goes on with the old one."""
     there = any(path.name == voice and path.is_file() for path in Path(data, "lang").rglob("*"))
     if not there or espeak.espeak_SetVoiceByName(voice.encode()) != 0:

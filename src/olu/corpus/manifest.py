@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from olu.audio import io
+from olu.corpus import decisions
+from olu.corpus.decisions import Decision
 from olu.errors import CorpusError, WorkspaceError
 from olu.files import Workspace, hash_file, hash_value, read_json, read_jsonl, write_json, write_jsonl
 from olu.types import Audio, Clip, Mark, Reading, Split
@@ -42,11 +44,15 @@ class Corpus:
         return Corpus(ws, clips, sources)
 
     @staticmethod
-    def save(ws: Workspace, clips: list[Clip], sources: list[Source], splits: dict[str, Split]) -> None:
+    def save(ws: Workspace, clips: list[Clip], sources: list[Source], splits: Mapping[str, Split | None]) -> None:
         """Write sources and splits first: a manifest never names what is not there."""
         write_json(ws.corpus / "sources.json", [asdict(source) for source in sources])
-        write_jsonl(ws.corpus / "splits.jsonl", ({"id": c.id, "split": splits[c.id]} for c in clips))
+        Corpus.save_splits(ws, clips, splits)
         write_jsonl(ws.corpus / "clips.jsonl", (asdict(clip) for clip in clips))
+
+    @staticmethod
+    def save_splits(ws: Workspace, clips: Sequence[Clip], splits: Mapping[str, Split | None]) -> None:
+        write_jsonl(ws.corpus / "splits.jsonl", ({"id": c.id, "split": splits[c.id]} for c in clips))
 
     def __len__(self) -> int:
         return len(self.clips)
@@ -85,6 +91,26 @@ class Corpus:
         return self._marks.get(clip.id, ())
 
     @cached_property
+    def decisions(self) -> dict[str, Decision]:
+        """Clip id -> the decision that holds."""
+        return decisions.in_force(decisions.load(self.ws))
+
+    def decision(self, clip: Clip) -> Decision | None:
+        return self.decisions.get(clip.id)
+
+    def taken(self, clip: Clip) -> Clip:
+        """The clip as training hears it: trimmed or capped where that was decided."""
+        return decisions.stretch(clip, self.decision(clip))
+
+    def is_wanted(self, clip: Clip) -> bool:
+        """It has a transcript, and nobody decided to leave it out."""
+        return decisions.why_left_out(clip, decision=self.decision(clip), marks=()) is None
+
+    def why_not(self, clip: Clip, *, errors: bool = True) -> str | None:
+        """Why a clip is not for training, by decision or by the audit's errors; nothing when it is."""
+        return decisions.why_left_out(clip, decision=self.decision(clip), marks=self.marks(clip), errors=errors)
+
+    @cached_property
     def _readings(self) -> dict[str, dict[str, Any]]:
         return {row["id"]: row for row in read_jsonl(self.ws.readings / "readings.jsonl")}
 
@@ -95,10 +121,11 @@ class Corpus:
         return Reading.from_row(row)
 
     @cached_property
-    def _splits(self) -> dict[str, Split]:
+    def _splits(self) -> dict[str, Split | None]:
         return {row["id"]: row["split"] for row in read_jsonl(self.ws.corpus / "splits.jsonl")}
 
-    def split(self, clip: Clip) -> Split:
+    def split(self, clip: Clip) -> Split | None:
+        """The side it is on; none for a clip without a text, or one that lies between two sides."""
         return self._splits.get(clip.id, "train")
 
     def check_sources(self) -> None:
@@ -112,8 +139,8 @@ class Corpus:
 
     @property
     def fingerprint(self) -> str:
-        """Changes when a clip, its text or its split does."""
-        return fingerprint(self.ws)
+        """Changes when a clip, its text, its split or a decision of it does."""
+        return hash_value([fingerprint(self.ws), sides(self.ws), decisions.hash_chosen(self.ws)])
 
 
 def recordings(ws: Workspace) -> str:
@@ -129,8 +156,13 @@ def recordings(ws: Workspace) -> str:
     return hash_value(states)
 
 
+def sides(ws: Workspace) -> str:
+    """Changes when a clip changes sides."""
+    path = ws.corpus / "splits.jsonl"
+    return hash_file(path) if path.exists() else ""
+
+
 def fingerprint(ws: Workspace) -> str:
-    paths = [
-        ws.corpus / name for name in ("clips.jsonl", "splits.jsonl")
-    ]  # not where the recordings lie: they may move
-    return hash_value([hash_file(path) if path.exists() else "" for path in paths])
+    """Changes when a clip or its text does; not where the recordings lie, for they may move."""
+    path = ws.corpus / "clips.jsonl"
+    return hash_value(hash_file(path) if path.exists() else "")

@@ -71,9 +71,9 @@ def _fault(row: Row, root: Path) -> str:
         return f"the name {shown} is not valid UTF-8: rename the file"
     if not _inside(root, row.audio):
         return f"{row.audio} leads out of {root}: copy the file into it"
-    if not row.text.strip():
+    if row.text is not None and not row.text.strip():
         return f"{row.audio} has no text: write what is said in it"
-    for kind, given in (("text", row.text), ("speaker", row.speaker or "")):
+    for kind, given in (("text", row.text or ""), ("speaker", row.speaker or "")):
         if printable(given) != given:
             return f"{row.audio}: the {kind} holds half a character (a lone surrogate): write it again as UTF-8"
     start, seconds = row.start, row.seconds
@@ -151,10 +151,12 @@ class Merge:
         self.places = places  # source name -> where it lies
         self.fresh: dict[str, Facts] = {}  # audio -> facts of what was added or moved
         self.added = self.already = self.moved = 0
+        self.compared: set[str] = set()  # recordings whose earlier clips were looked at
         self.problems: list[Problem] = []
         self.notes: list[str] = []
         self.elsewhere: Counter[str] = Counter()
-        self.other_speaker = 0
+        self.other_speaker = self.written = 0
+        self.seen: dict[str, tuple[Facts, set[str]]] = {}  # audio -> the clips of it that were taken now
 
     def take(self, row: Row, facts: Facts, *, source: str, language: str, speaker: str | None) -> None:
         audio = f"{source}/{row.audio}"
@@ -164,7 +166,20 @@ class Merge:
             return
         start, seconds = span
         id = clip_id(row.audio, sha256=facts.sha256, start=start, seconds=seconds)
+        self.seen.setdefault(audio, (facts, set()))[1].add(id)
         old = self.clips.get(id)
+        if row.text is None and old is not None:
+            row = replace(row, text=old.text)  # that nobody wrote it down here takes no text away
+        elif row.text is None and self._covered(row, facts, audio):
+            self.already += 1
+            return
+        if old is not None and not old.transcribed and row.text:
+            who = speaker or row.speaker or old.speaker
+            self.clips[id] = replace(old, audio=audio, text=row.text, speaker=who)
+            self.fresh[audio] = facts
+            self.written += 1
+            self.already += 1
+            return
         if old is not None:
             self._again(old, row, facts, audio)
             self.other_speaker += speaker is not None and old.speaker != speaker
@@ -176,7 +191,7 @@ class Merge:
             start=start,
             seconds=facts.seconds if seconds is None else seconds,
             rate=facts.rate,
-            text=row.text,
+            text=row.text or "",
             language=language,
             speaker=speaker or row.speaker or "default",
         )
@@ -186,14 +201,43 @@ class Merge:
             long = f"clip {id} is {self.clips[id].seconds:.0f} s long"
             self.notes.append(f"{long}: the audit will mark it; training leaves it out")
 
+    def _covered(self, row: Row, facts: Facts, audio: str) -> bool:
+        """Whether a clip with a text lies where a row has none."""
+        end = row.start + (row.seconds or facts.seconds)
+        return any(
+            clip.transcribed and clip.start < end and row.start < clip.start + clip.seconds and _same(clip, row, facts)
+            for clip in self.by_audio.get(audio, ())
+        )
+
+    def settle(self, *, complete: bool) -> None:
+        """Take away what newer clips of the same recording replace: pieces without a text where there is one now.
+
+        `complete`: every other stretch too, since times that were corrected would leave the old ones beside the new.
+        """
+        for audio, (facts, taken) in self.seen.items():
+            said = [self.clips[id] for id in taken if id in self.clips and self.clips[id].transcribed]
+            gone = [
+                clip.id
+                for clip in self.by_audio.get(audio, ())
+                if clip.id not in taken and clip.id in self.clips and said and (complete or _inside_of(clip, said))
+            ]
+            for id in gone:
+                del self.clips[id]
+            if gone:
+                self.fresh.setdefault(audio, facts)
+                inside = audio.partition("/")[2]
+                clips = "one clip" if len(gone) == 1 else f"{len(gone)} clips"
+                self.notes.append(f"{inside}: {clips} of an earlier import gave way to the new ones")
+
     def _replace(self, row: Row, facts: Facts, audio: str) -> None:
         """Take away the clips of a recording that has become another one; other spans of the same one stay."""
         gone = 0
-        for clip in self.by_audio.pop(audio, ()):
-            spans = ((clip.start, clip.seconds), (clip.start, None))
-            ids = {clip_id(row.audio, sha256=facts.sha256, start=start, seconds=seconds) for start, seconds in spans}
+        if audio in self.compared:
+            return
+        self.compared.add(audio)
+        for clip in self.by_audio.get(audio, ()):
             now = self.clips.get(clip.id)
-            if clip.id not in ids and now is not None and now.audio == audio:
+            if now is not None and now.audio == audio and not _same(clip, row, facts):
                 del self.clips[clip.id]
                 gone += 1
         if gone:
@@ -203,7 +247,7 @@ class Merge:
     def _again(self, old: Clip, row: Row, facts: Facts, audio: str) -> None:
         source, _, inside = old.audio.partition("/")
         if old.text != row.text and old.audio == audio and audio not in self.fresh:
-            self.clips[old.id] = replace(old, text=row.text)
+            self.clips[old.id] = replace(old, text=row.text or "")
             self.fresh[audio] = facts
             self.already += 1
             self.notes.append(f"{row.audio} has another text than before: the new one was taken")
@@ -231,6 +275,21 @@ class Merge:
             notes.append(f"{self.moved} clips had moved and were found again here")
         for source, number in self.elsewhere.items():
             notes.append(f"{number} clips were imported before from {self.places[source]} and stay there")
+        if self.written:
+            notes.append(f"{self.written} clips that had no text have one now")
         if self.other_speaker:
             notes.append(f"{self.other_speaker} clips were imported before with another speaker, which they keep")
         return tuple(notes)
+
+
+def _same(clip: Clip, row: Row, facts: Facts) -> bool:
+    """Whether a clip was made of what its recording is now."""
+    spans = ((clip.start, clip.seconds), (clip.start, None))
+    return clip.id in {clip_id(row.audio, sha256=facts.sha256, start=start, seconds=length) for start, length in spans}
+
+
+def _inside_of(clip: Clip, said: Iterable[Clip]) -> bool:
+    """Whether a clip without a text lies where others have one."""
+    if clip.transcribed:
+        return False
+    return any(one.start < clip.start + clip.seconds and clip.start < one.start + one.seconds for one in said)

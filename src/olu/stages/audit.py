@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from olu.audit.check import Finding, order
+from olu.audit.check import Finding, Heard, order
 from olu.audit.checks import CHECKS
+from olu.audit.fix import Effect, edges_path, effect, plan, write_edges
 from olu.audit.hear import hear_all
 from olu.audit.player import exhibit
 from olu.audit.report import render
 from olu.audit.summary import AuditSummary, row, summarise
 from olu.audit.thresholds import Thresholds
-from olu.config import check, read_toml
-from olu.corpus.manifest import Corpus, fingerprint, recordings
+from olu.audit.verdict import Plan
+from olu.config import Strict, check, read_toml
+from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
 from olu.errors import WorkspaceError
-from olu.files import Workspace, hash_file, hash_value, write_json, write_jsonl, write_text
+from olu.families import family
+from olu.files import Workspace, hash_file, hash_value, read_jsonl, write_json, write_jsonl, write_text
 from olu.stages.stage import Stage
-from olu.types import Tick, Work
+from olu.train.recipe import Recipe
+from olu.types import Mark, Tick, Work
 
-AUDIT_VERSION = 2  # raise it when the same sound and thresholds would be judged differently
+if TYPE_CHECKING:
+    from olu.audit.deep.models import Models
+
+AUDIT_VERSION = 3  # raise it when the same sound and thresholds would be judged differently
 MOST_WORKERS = 4
+SIZES = ("small", "mms")  # whose memory is predicted
 THRESHOLDS = "thresholds.toml"  # in the workspace: what a person set otherwise
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     own = ws.root / THRESHOLDS
     written = hash_file(own) if own.exists() else ""
-    return hash_value([fingerprint(ws), recordings(ws), options.get("thresholds"), AUDIT_VERSION, written])
+    return hash_value([fingerprint(ws), sides(ws), recordings(ws), options.get("thresholds"), AUDIT_VERSION, written])
 
 
 STAGE = Stage(name="audit", command="olu audit {ws}", folder="audit", inputs=_inputs)
@@ -40,30 +49,44 @@ def read_thresholds(ws: Workspace) -> Thresholds:
     return check(Thresholds, read_toml(path), where=str(path)) if path.exists() else Thresholds()
 
 
-def audit(ws: Workspace, *, thresholds: Thresholds | None = None, force: bool = False) -> Work[AuditSummary]:
+def audit(
+    ws: Workspace, *, thresholds: Thresholds | None = None, force: bool = False, deep: bool = False
+) -> Work[AuditSummary]:
+    """An earlier audit holds while nothing has changed; a deep one also stands for a plain one."""
     limits = thresholds or read_thresholds(ws)
-    options = {"thresholds": limits.model_dump()}
-    earlier = None if force else STAGE.done(ws, options)
+    options = {"thresholds": limits.model_dump(), "deep": deep}
+    earlier = None if force else STAGE.done(ws, options) or STAGE.done(ws, {**options, "deep": True})
     if earlier is not None:
         summary = AuditSummary.from_row(earlier, folder=ws.audit)
-        if all(path.exists() for path in (summary.marks, summary.report, summary.summary)):
+        if all(path.exists() for path in (summary.marks, summary.report, summary.summary, edges_path(ws))):
             return summary
 
     corpus = Corpus.open(ws)
     corpus.check_sources()
     if len(corpus) == 0:
         raise WorkspaceError(f"{ws.root} has no clips: run 'olu import {ws.root} SOURCE' first")
+    models = _models() if deep else None
     heard = []
-    for one in hear_all(corpus, workers=min(MOST_WORKERS, os.cpu_count() or 1)):
+    for one in hear_all(corpus, workers=min(MOST_WORKERS, os.cpu_count() or 1), models=models):
         heard.append(one)
         yield Tick(len(heard), len(corpus))
 
-    found = {one.name: list(one.look(heard, limits)) for one in CHECKS}
+    checks = [one for one in CHECKS if deep or not one.deep]
+    found = {one.name: list(one.look(heard, limits)) for one in checks}
     worst_first: dict[str, list[Finding]] = {name: sorted(marks, key=order) for name, marks in found.items()}
-    summary = summarise(heard, worst_first, limits=limits, folder=ws.audit)
+    summary = summarise(
+        heard,
+        worst_first,
+        limits=limits,
+        folder=ws.audit,
+        plan=_plan(),
+        fixed=_fixed(corpus, heard, found, limits),
+        notes=[*_left_at_import(ws), *(said for one in checks if (said := one.tell(heard, found[one.name], limits)))],
+    )
     yield Tick(len(corpus), len(corpus), "writing the report")
     page = render(
         ws.name,
+        place=str(ws.root),
         heard=heard,
         findings=worst_first,
         summary=summary,
@@ -73,7 +96,54 @@ def audit(ws: Workspace, *, thresholds: Thresholds | None = None, force: bool = 
     place = {clip.id: number for number, clip in enumerate(corpus)}
     rows = sorted((f for marks in found.values() for f in marks), key=lambda f: place[f.id])
     write_jsonl(summary.marks, map(row, rows))
+    write_edges(ws, {one.clip.id: one.facts for one in heard if one.facts})
     write_text(summary.report, page)
     write_json(summary.summary, summary.row())
     STAGE.stamp(ws, options, summary.row())
     return summary
+
+
+def _models() -> Models:
+    from olu.audit.deep.models import Models
+
+    return Models()
+
+
+def _plan() -> Plan:
+    """The default recipe, for every size of its family."""
+    recipe = Recipe()
+    chosen = family(recipe.family)
+    rooms = {}
+    for size in SIZES:
+        config = chosen.config.model_validate({"size": size})
+        assert chosen.memory is not None
+        rooms[size] = partial(_room, chosen.memory, config)
+    return Plan(
+        batch_clips=recipe.plan.batch_clips,
+        batch_seconds=recipe.plan.batch_seconds,
+        most_seconds=recipe.data.max_seconds,
+        memory=rooms,
+    )
+
+
+def _room(memory: Callable[..., float], config: Strict, clips: int, seconds: float, letters: int) -> float:
+    return memory(config, clips=clips, seconds=seconds, tokens=2 * letters + 1)  # a blank stands around every symbol
+
+
+def _fixed(
+    corpus: Corpus, heard: Sequence[Heard], found: Mapping[str, Sequence[Finding]], limits: Thresholds
+) -> Effect:
+    """What --fix would leave, beside what people have decided already."""
+    marks: dict[str, list[Mark]] = {}
+    for findings in found.values():
+        for one in findings:
+            marks.setdefault(one.id, []).append(one.mark)
+    facts = {one.clip.id: one.facts for one in heard if one.facts}
+    own = [one for one in corpus.decisions.values() if one.by == "person"]
+    return effect(corpus, [*plan(corpus, marks, facts, limits), *own])
+
+
+def _left_at_import(ws: Workspace) -> list[str]:
+    path = ws.corpus / "problems.jsonl"
+    count = sum(1 for _ in read_jsonl(path)) if path.exists() else 0
+    return [f"{count} rows could not be imported at all: {path.name} beside the corpus says why."] if count else []

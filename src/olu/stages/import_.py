@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from olu.corpus import readers
+from olu.corpus.examples import Intake
 from olu.corpus.manifest import Corpus, Source, fingerprint
 from olu.corpus.merge import Facts, Merge, printable, probe, sift, tidy
-from olu.corpus.readers import archive
+from olu.corpus.readers import archive, hub, huggingface, shards
 from olu.corpus.readers import columns as by_name
-from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.readers.huggingface import Example
+from olu.corpus.readers.rows import Problem, Row, look
 from olu.corpus.readers.shelf import LOOKED_IN
-from olu.corpus.split import split
 from olu.errors import CorpusError, LanguageError
 from olu.files import Workspace, read_json, read_jsonl, whole, write_json, write_jsonl
+from olu.stages import film
+from olu.stages.split import choose_sides
 from olu.stages.stage import Stage
 from olu.text.languages import resolve
 from olu.types import Clip, Tick, Work
@@ -45,6 +48,7 @@ class ImportSummary:
     seconds: float
     speakers: tuple[str, ...]
     language: str
+    untranscribed: int = 0  # of the corpus' clips: nobody has written down what is said in them
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ class _Place:
     files: Path  # resolved
     unpacked: bool = False
     lost: tuple[Problem, ...] = ()
+    hub_id: str | None = None
 
     def said(self, text: str) -> str:
         return text.replace(str(self.files), str(self.named)) if self.unpacked else text
@@ -93,6 +98,10 @@ def import_source(
     copy: bool = False,
     columns: str | None = None,
     root: Path | None = None,
+    config: str | None = None,
+    split: str | None = None,
+    subtitles: Path | None = None,
+    shift: float | None = None,
 ) -> Work[ImportSummary]:
     """Add what is new in `source`. Its audio stays where it lies, unless `copy` or it comes out of an archive."""
     if speaker is not None and not speaker.strip():
@@ -101,10 +110,19 @@ def import_source(
     if root is not None and not root.is_dir():
         raise CorpusError(f"--root {root} is not a folder: name the one that absolute paths may lead into")
     options = readers.Options(columns=by_name.parse(columns), root=root.resolve() if root else None)
-    asked = {"source": str(source.resolve()), "layout": layout, "speaker": speaker, "copy": copy}
+    options = replace(options, config=config, split=split)
+    asked: dict[str, Any] = {"source": str(source.resolve()), "layout": layout, "speaker": speaker, "copy": copy}
     asked |= {"columns": columns, "root": str(root.resolve()) if root else None}
+    asked |= {"config": config, "split": split}
+    asked |= {"subtitles": str(subtitles.resolve()) if subtitles else None, "shift": shift}
+    options = film.options(source, layout=layout, options=options, subtitles=subtitles, shift=shift)
+    if hub_id := huggingface.hub_id(source, layout=layout):
+        readers.check_use("huggingface", options)
+        named = Path(f"{huggingface.HUB}{hub_id}")
+        place = _Place(named=named, files=named, hub_id=hub_id)
+        return (yield from _import(ws, place, options=options, asked={**asked, "source": str(named)}))
     if not archive.is_archive(source):
-        place = _Place(named=source, files=source.resolve())
+        place = _Place(named=source, files=source.parent.resolve() if options.film else source.resolve())
         return (yield from _import(ws, place, options=options, asked=asked))
     if root is not None:
         raise CorpusError(
@@ -127,20 +145,37 @@ def import_source(
 
 
 def _import(ws: Workspace, place: _Place, *, options: readers.Options, asked: dict[str, Any]) -> Work[ImportSummary]:
-    copy, speaker = asked["copy"] or place.unpacked, asked["speaker"]
-    source = place.files if place.unpacked else place.named
-    chosen, why = readers.choose(source, layout=asked["layout"], options=options)
-    root = options.root or place.files
+    try:
+        return (yield from _import_files(ws, place, options=options, asked=asked))
+    finally:
+        film.clear(ws)
+
+
+def _import_files(
+    ws: Workspace, place: _Place, *, options: readers.Options, asked: dict[str, Any]
+) -> Work[ImportSummary]:
+    source, speaker = place.files if place.unpacked or options.film else place.named, asked["speaker"]
+    if place.hub_id:
+        chosen, why = readers.LAYOUTS["huggingface"], f"{place.hub_id} is a dataset on the hub"
+    else:
+        chosen, why = readers.choose(source, layout=asked["layout"], options=options)
+    stream = _stream(place, chosen, options)
+    options, lost = yield from film.take_out(ws, chosen, place.files, options)
+    copy = asked["copy"] or place.unpacked or stream is not None or options.sounds is not None
+    root = options.root or options.sounds or place.files
     for path in (root, place.files):
         if printable(str(path)) != str(path):
             raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
-    rows, found = sift(chosen.read(place.files, options), root=root)
-    problems = [tidy(problem) for problem in place.lost] + found
-    if not rows:
+    notes: list[str] = []
+    coming = chosen.read(place.files, options, notes=notes)
+    rows, found = sift(coming, root=root) if stream is None else ([], [])
+    problems = [tidy(problem) for problem in (*place.lost, *lost)] + found
+    if not rows and stream is None:
         raise _nothing(source, problems)
 
     before = _Before.of(ws)
-    origin = place.named.resolve() if place.unpacked else root
+    origin = place.named.resolve() if place.unpacked else place.files if options.sounds else root
+    said = [chosen.language(place.files)]
     name = before.name(origin, copy=copy)
     home = f"corpus/audio/{name}" if copy else str(root)
     places = {name: ws.root / home, **{s.name: ws.root / s.root for s in before.sources.values()}}
@@ -151,18 +186,28 @@ def _import(ws: Workspace, place: _Place, *, options: readers.Options, asked: di
         else:
             merge.take(row, facts, source=name, language=ws.language, speaker=speaker)
         yield Tick(done, len(rows), row.audio)
+    merge.settle(complete=chosen.complete)
+    if stream is not None:
+        into = (ws.root / home).resolve()
+        intake = Intake(merge, home=into, source=name, language=ws.language, speaker=speaker)
+        begin = partial(_write_origins, ws, {**before.origins, name: str(origin)})
+        yield from intake.run(stream, total=_total(place, options), begin=begin)
+        problems += intake.problems
+        said = list(intake.languages)
     problems += (tidy(problem) for problem in merge.problems)
     problems = [replace(problem, message=place.said(problem.message)) for problem in problems]
     if not merge.added + merge.already:
-        raise _nothing(source, problems)
+        raise _nothing(source, problems) if problems else CorpusError(f"{source} has no rows: name another dataset")
 
-    if copy:
+    if copy and stream is None:
         origins = {**before.origins, name: str(origin)}
-        yield from _copy(ws, root, name=name, merge=merge, origins=origins, move=place.unpacked)
+        move = place.unpacked or options.sounds is not None
+        yield from _copy(ws, root, name=name, merge=merge, origins=origins, move=move)
     sources = dict(before.sources)
     if merge.fresh:
         sources[name] = Source(name=name, root=home, layout=chosen.name)
     _write(ws, merge=merge, sources=list(sources.values()), problems=problems, source=asked["source"])
+    film.remember(ws, options)
 
     clips = list(merge.clips.values())
     summary = ImportSummary(
@@ -171,15 +216,33 @@ def _import(ws: Workspace, place: _Place, *, options: readers.Options, asked: di
         added=merge.added,
         already=merge.already,
         skipped=tuple(str(problem) for problem in problems),
-        notes=(*_other_language(chosen.language(place.files), ws), *merge.all_notes()),
+        notes=(*(note for one in said for note in _other_language(one, ws)), *notes, *merge.all_notes()),
         clips=len(clips),
         seconds=round(sum(clip.seconds for clip in clips), 3),
         speakers=tuple(sorted({clip.speaker for clip in clips})),
         language=ws.language,
+        untranscribed=sum(not clip.transcribed for clip in clips),
     )
     if merge.fresh or STAGE.state(ws) != "fresh":
         STAGE.stamp(ws, asked, asdict(summary))
     return summary
+
+
+def _stream(place: _Place, chosen: readers.Layout, options: readers.Options) -> Iterator[Example | Problem] | None:
+    """The examples of a dataset whose sound lies inside other files or on the hub; none for one of plain files."""
+    if place.hub_id:
+        return hub.examples(place.hub_id, **options.given())
+    if chosen.name == "huggingface" and huggingface.is_streamed(look(place.files)):
+        return shards.examples(place.files, **options.given())
+    return None
+
+
+def _total(place: _Place, options: readers.Options) -> int:
+    return 0 if place.hub_id else shards.count(place.files, config=options.config, split=options.split)
+
+
+def _write_origins(ws: Workspace, origins: dict[str, str]) -> None:
+    write_json(ws.corpus / "audio" / "origins.json", origins)
 
 
 def _other_language(said: str | None, ws: Workspace) -> tuple[str, ...]:
@@ -230,7 +293,7 @@ def _nothing(source: Path, problems: list[Problem]) -> CorpusError:
 def _copy(ws: Workspace, root: Path, *, name: str, merge: Merge, origins: dict[str, str], move: bool) -> Iterator[Tick]:
     if not merge.fresh:
         return
-    write_json(ws.corpus / "audio" / "origins.json", origins)
+    _write_origins(ws, origins)
     for done, audio in enumerate(merge.fresh, 1):
         inside = audio.partition("/")[2]
         with whole(ws.corpus / "audio" / name / inside) as part:
@@ -257,4 +320,4 @@ def _write(ws: Workspace, *, merge: Merge, sources: list[Source], problems: list
     clips = list(merge.clips.values())
     named = {clip.audio for clip in clips}
     write_jsonl(ws.corpus / "files.jsonl", (row for audio, row in files.items() if audio in named))
-    Corpus.save(ws, clips, sources, split({clip.id: clip.text for clip in clips}))
+    Corpus.save(ws, clips, sources, choose_sides(ws, clips))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from olu.config import check
+from olu.corpus.decisions import hash_stretches
 from olu.corpus.manifest import Corpus, fingerprint, recordings
 from olu.errors import ConfigError, CorpusError
 from olu.families import family as family_named
@@ -23,7 +24,7 @@ PREPARE_VERSION = 1
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
-    return hash_value([PREPARE_VERSION, fingerprint(ws), recordings(ws), options])
+    return hash_value([PREPARE_VERSION, fingerprint(ws), recordings(ws), hash_stretches(ws), options])
 
 
 STAGE = Stage(name="prepare", command="olu prepare {ws}", folder="features", inputs=_inputs)
@@ -48,15 +49,16 @@ def prepare(ws: Workspace, *, rate: int, jobs: int | None = None) -> Work[Prepar
         return PrepareSummary(**earlier)
     corpus = Corpus.open(ws)
     corpus.check_sources()
-    problems = yield from build(
-        folder, list(corpus), feature=feature, audio=corpus.audio, jobs=jobs or os.cpu_count() or 1
-    )
-    if len(problems) == len(corpus):
+    taken = [corpus.taken(clip) for clip in corpus if clip.transcribed]
+    if not taken:
+        raise CorpusError(f"no clip of {ws.root} has a text, so there is nothing to train on: import one that has")
+    problems = yield from build(folder, taken, feature=feature, audio=corpus.audio, jobs=jobs or os.cpu_count() or 1)
+    if len(problems) == len(taken):
         raise CorpusError(f"no clip can be decoded; the first: {problems[0]}")
     for other in ws.features.glob("wave-*"):
         if other != folder:
             shutil.rmtree(other)  # one rate at a time: the cache can always be made again
-    summary = PrepareSummary(clips=len(corpus) - len(problems), rate=rate, folder=feature.key, problems=problems)
+    summary = PrepareSummary(clips=len(taken) - len(problems), rate=rate, folder=feature.key, problems=problems)
     STAGE.stamp(ws, options, asdict(summary))
     return summary
 

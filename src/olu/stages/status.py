@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from dataclasses import dataclass
 from importlib import import_module
 
+from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus
 from olu.files import Workspace, disk_bytes
 from olu.stages.stage import Stage
@@ -28,6 +30,9 @@ class Status:
     language: str
     clips: int
     seconds: float
+    decisions: dict[str, int]  # decision -> clips
+    untranscribed: int  # clips without a text
+    seconds_left: float  # that train, after the audit's errors and the decisions
     stages: list[StageStatus]
     runs: list[dict[str, object]]
     bytes: int
@@ -43,11 +48,23 @@ def status(ws: Workspace) -> Status:
         language=ws.language,
         clips=len(corpus) if corpus else 0,
         seconds=corpus.seconds if corpus else 0.0,
+        decisions=dict(sorted(Counter(one.decision for one in _held(corpus)).items())),
+        untranscribed=sum(not clip.transcribed for clip in corpus) if corpus else 0,
+        seconds_left=round(_seconds_left(corpus), 3) if corpus else 0.0,
         stages=stages,
         runs=runs,
         bytes=disk_bytes(ws.root),
         next=_next(ws, stages, runs),
     )
+
+
+def _held(corpus: Corpus | None) -> list[Decision]:
+    """The decisions in force, of clips that are there."""
+    return [one for clip in corpus if (one := corpus.decision(clip)) is not None] if corpus else []
+
+
+def _seconds_left(corpus: Corpus) -> float:
+    return sum(corpus.taken(clip).seconds for clip in corpus if corpus.why_not(clip) is None)
 
 
 def _stage(name: str) -> Stage:

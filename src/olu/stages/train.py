@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +13,13 @@ from olu.errors import TrainError
 from olu.files import Workspace, hash_file, hash_value
 from olu.stages.extras import need_training
 from olu.stages.stage import Stage
+from olu.stages.watching import Watching, watching
 from olu.train.guards import Verdict
 from olu.train.recipe import read_recipe
 from olu.train.run import Recorder, Run
 from olu.types import Tick
+from olu.view.profile import Profile
+from olu.view.viewer import Viewer
 
 if TYPE_CHECKING:
     from olu.stages.train_setup import Setup
@@ -76,6 +80,7 @@ def train(
     from_run: str | None = None,
     dry: bool = False,
     device: str = "cpu",
+    profile: int = 0,
 ) -> Training:
     """Start a run, or go on with one. Yields progress, sentences and a `Report` per step.
 
@@ -100,6 +105,7 @@ def train(
                 dry=dry,
                 device=own,
                 ranks=ranks,
+                profile=profile,
             )
         )
 
@@ -116,10 +122,12 @@ def _lead(
     dry: bool,
     device: str,
     ranks: Ranks,
+    profile: int,
 ) -> Training:
     from olu.stages.train_setup import dry_run, parse_start, prepare_run, set_up
 
     changes = list(overrides or []) + ([f"base={base.resolve()}"] if base else [])
+    view, changes = watching(ws, changes, profile=profile)
     if resume:
         if recipe or changes or from_run or new:
             raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
@@ -136,7 +144,7 @@ def _lead(
         yield Note(f"going on with {run.name}")
         for sentence in setup.notes:
             yield Note(sentence)
-        return (yield from _go(ws, run, setup))
+        return (yield from _go(ws, run, setup, view))
     start = parse_start(ws, from_run) if from_run else None
     settings = read_recipe(recipe or (start[0].folder / "recipe.toml" if start else None), changes)
     if start and settings.model.get("size") != start[0].recipe.model["size"]:
@@ -153,7 +161,7 @@ def _lead(
         if (unfinished := _unfinished(ws)) is not None:
             raise UnfinishedRun(ws, unfinished, setup)
     run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
-    return (yield from _go(ws, run, setup))
+    return (yield from _go(ws, run, setup, view))
 
 
 def check_device(device: str) -> None:
@@ -176,11 +184,11 @@ def _options(setup: Setup) -> dict[str, Any]:
     return {"recipe": setup.facts["recipe"], "from": setup.facts["from"]}
 
 
-def _go(ws: Workspace, run: Run, setup: Setup) -> Training:
+def _go(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
     with run.claimed():
         setup.ranks.from_first(run.name)
         try:
-            return (yield from _train(ws, run, setup))
+            return (yield from _train(ws, run, setup, view))
         except RuntimeError as bad:
             if setup.ranks.size == 1 or not _is_lost(bad):
                 raise
@@ -213,7 +221,7 @@ def _follow(ws: Workspace, *, device: str, ranks: Ranks) -> Training:
     yield  # makes this a generator like its brother
 
 
-def _train(ws: Workspace, run: Run, setup: Setup) -> Training:
+def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
     engine = setup.engine(run)
     if setup.ranks.from_first(bool(engine.checkpoints.steps())):
         for sentence in engine.resume():
@@ -223,12 +231,28 @@ def _train(ws: Workspace, run: Run, setup: Setup) -> Training:
         run.write_best(engine.best, metric=setup.family.score)
     yield Note(f"{run.name}: {setup.describe()}, from step {engine.step} to {engine.plan.steps}")
     stopped, ended = None, False
-    with Recorder(run) as recorder:
-        for report in engine.train():
+    viewer = Viewer(
+        run,
+        family=setup.family,
+        settings=view.settings,
+        step=engine.step,
+        rewinds=engine.rewinds,
+        steps=engine.plan.steps,
+        again=f"olu train {shlex.quote(str(ws.root))} --resume",
+    )
+    profile = Profile(run.folder, steps=view.profile)
+    with Recorder(run) as recorder, viewer:
+        yield from map(Note, viewer.sentences())
+        for report in profile.over(engine.train()):
             recorder.record(report, best=engine.best, metric=setup.family.score)
+            viewer.show(report, best=engine.best)
             yield report
+            yield from map(Note, viewer.sentences() + profile.sentences())
             stopped = next((e.message for e in report.events if e.verdict is Verdict.STOP), None)
             ended = report.ends
+        yield from map(Note, profile.sentences())
+        if not ended:
+            viewer.finish(stopped=stopped)
     summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped)
     if stopped is None:  # stamped first: a kill between the two leaves a run that --resume finishes at once
         STAGE.stamp(ws, _options(setup), {"run": summary.run, "steps": summary.steps, "best": summary.best})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from olu.text.figures import LETTER
 from olu.text.pack import Pack
 from olu.text.spelling import CONSONANTS
-from olu.text.wording import Rule, Wording
+from olu.text.wording import Rule, Wording, any_of
 
 DASH = r"(?:\s[-–—]\s|[-–—])"
 START = r"(?=[0-9])(?<![0-9])(?<![0-9][.,])"
@@ -50,8 +50,8 @@ class Measures:
         if self.units:
             found += [make("unit", pattern, self._unit) for pattern in self._unit_patterns(several)]
         if self.wording.style.glue.ordinals:
-            endings = _any(self.wording.style.glue.ordinals)
-            rest = _any(self.wording.style.glue.ordinal_rest)
+            endings = any_of(self.wording.style.glue.ordinals)
+            rest = any_of(self.wording.style.glue.ordinal_rest)
             pattern = rf"{START}(?P<n>[0-9]+)[-.]?(?P<end>{endings})(?P<rest>{rest})?(?!{LETTER})"
             found.append(make("ordinal", pattern, self._ordinal))
         fraction = r"(?P<a>[0-9]{1,3})/(?P<b>[0-9]{1,3})(?![0-9]|[/.,][0-9])"
@@ -63,7 +63,7 @@ class Measures:
 
     def last(self) -> list[Rule]:
         """Every number that is left."""
-        endings = _any(self.wording.style.glue.endings)
+        endings = any_of(self.wording.style.glue.endings)
         joined = rf"(?:(?<={LETTER})[-‐‑–](?=[0-9]))?"
         minus = r"(?P<minus>(?<![\w)\].,])[-−](?=[0-9])|−(?=[0-9]))?"
         end = rf"(?:(?P<end>{endings})(?!{LETTER})|[-‐‑](?={LETTER}))?"
@@ -76,7 +76,7 @@ class Measures:
 
     def _lone_units(self) -> list[Rule]:
         """Units with no number before them: los km que faltan."""
-        pattern = rf"(?<![\w'’/-])(?P<unit>{_any(self.lone)})(?![\w'’/-])"
+        pattern = rf"(?<![\w'’/-])(?P<unit>{any_of(self.lone)})(?![\w'’/-])"
         return [
             self.wording.rule("unit", pattern, lambda found: self.units[found["unit"].casefold()].many, digits=False)
         ]
@@ -85,8 +85,8 @@ class Measures:
         reigns = self.wording.style.roman
         if reigns is None:
             return []
-        joiners = _any(reigns.joiners)
-        words = _any((*reigns.masculine, *reigns.feminine))
+        joiners = any_of(reigns.joiners)
+        words = any_of((*reigns.masculine, *reigns.feminine))
         pattern = (
             rf"(?<!{LETTER})(?P<word>{words})\s+(?P<a>{NUMERAL})(?!{LETTER})"
             rf"(?:(?P<join>{joiners})(?P<b>{NUMERAL})(?!{LETTER}))?"
@@ -98,7 +98,7 @@ class Measures:
         short = [name for name in self.units if len(name) == 1]
         gap = r"\s?" if self.figures.spaced_letters else ""
         end = r"(?![^\W_]|[²³])"
-        return [rf"{several}\s?(?P<unit>{_any(long)}){end}", rf"{several}{gap}(?P<unit>{_any(short)}){end}"]
+        return [rf"{several}\s?(?P<unit>{any_of(long)}){end}", rf"{several}{gap}(?P<unit>{any_of(short)}){end}"]
 
     def _several(self, found: re.Match[str], name: str = "cardinal") -> str:
         said = self.wording.number(found["n"], name)
@@ -195,8 +195,3 @@ def _value(numeral: str) -> int:
 def _unit(row: list[str], default: str) -> Unit:
     one = row[1]
     return Unit(one, row[2] if len(row) > 2 and row[2] else one, row[3] if len(row) > 3 else default)
-
-
-def _any(words: object) -> str:
-    listed = sorted(words, key=len, reverse=True)  # type: ignore[call-overload]
-    return "|".join(re.escape(word) for word in listed) or "(?!)"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from olu.text.style import Currency, Money
-from olu.text.wording import Rule, Wording
+from olu.text.wording import Rule, Wording, any_of
 
 CENTS = 100
 CENT_DIGITS = 2
@@ -17,15 +16,15 @@ def rules(wording: Wording) -> list[Rule]:
     if money is None:
         return []
     said = Said(wording, money)
-    number = rf"(?P<n>{wording.figure})(?:\s?(?P<scale>{_any(money.scales)})(?![^\W_]))?(?:/[=-])?"
+    number = rf"(?P<n>{wording.figure})(?:\s?(?P<scale>{any_of(money.scales)})(?![^\W_]))?(?:/[=-])?"
     minus = r"(?:(?<![\w)])(?P<minus>[-−]))?"
     free = r"(?<![^\W\d_])"
     patterns = [
-        rf"{minus}{free}(?<![0-9])(?<![0-9]\s)(?P<sign>{_any(money.signs)})\s?(?P<inner>[-−])?{number}",
-        rf"(?=[-−]?[0-9]){minus}(?<![0-9])(?<![0-9][.,]){number}\s?(?P<sign>{_any(money.signs)})(?![^\W_])",
+        rf"{minus}{free}(?<![0-9])(?<![0-9]\s)(?P<sign>{any_of(money.signs)})\s?(?P<inner>[-−])?{number}",
+        rf"(?=[-−]?[0-9]){minus}(?<![0-9])(?<![0-9][.,]){number}\s?(?P<sign>{any_of(money.signs)})(?![^\W_])",
     ]
     if money.prefixes:
-        patterns.insert(1, rf"{minus}{free}(?P<sign>{_any(money.prefixes)})(?={wording.figure}){number}")
+        patterns.insert(1, rf"{minus}{free}(?P<sign>{any_of(money.prefixes)})(?={wording.figure}){number}")
     return [wording.rule("money", pattern, said) for pattern in patterns]
 
 
@@ -63,8 +62,3 @@ class Said:
     def _cents(self, amount: int, unit: Currency) -> str:
         name = unit.cent if amount == 1 or unit.cents is None else unit.cents
         return self.wording.fill(self.money.whole, n=self.wording.whole(amount, unit.cent_set), unit=name)
-
-
-def _any(words: Iterable[str]) -> str:
-    """Any of these, the longest first; never nothing."""
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) or "(?!)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +111,11 @@ class Wording:
             if after is None or after.match(text, end):
                 return one.set
         return "cardinal"
+
+
+def any_of(words: Iterable[str]) -> str:
+    """A regular expression for any of these, the longest first; for nothing at all where there are none."""
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) or "(?!)"
 
 
 def _sets(value: Any, key: str = "") -> Iterator[str]:

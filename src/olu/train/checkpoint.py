@@ -46,9 +46,12 @@ class Checkpoints:
             _write(checkpoint.optimiser, partial / OPTIMISER)
             sums = {name: hash_file(partial / name) for name in (WEIGHTS, OPTIMISER)}
             write_json(partial / STATE, {**checkpoint.state, "sha256": sums})
+        self._prune(best)
+
+    def _prune(self, best: int | None) -> None:
         for old in self.steps()[: -self.keep]:
             if old != best:
-                shutil.rmtree(self.path(old))
+                _discard(self.path(old))
 
     def load(self, step: int) -> Checkpoint:
         from safetensors import SafetensorError
@@ -85,7 +88,22 @@ class Checkpoints:
         """Remove damaged checkpoints newer than the one a resume starts from."""
         for later in self.steps():
             if later > step:
-                shutil.rmtree(self.path(later))
+                _discard(self.path(later))
+
+    def tidy(self, step: int, *, best: int | None) -> None:
+        """When a run is taken up again at `step`: away with what a kill left half written or half removed."""
+        self.drop_after(step)
+        for left in self.folder.glob(".step-*.partial"):
+            shutil.rmtree(left)
+        self._prune(best)
+
+
+def _discard(path: Path) -> None:
+    """Out of sight first: a folder that is half removed must not pass for a checkpoint."""
+    aside = path.with_name(f".{path.name}.gone.partial")
+    shutil.rmtree(aside, ignore_errors=True)
+    path.rename(aside)
+    shutil.rmtree(aside)
 
 
 def _write(tensors: dict[str, Tensor], path: Path) -> None:

@@ -448,14 +448,16 @@ class Engine:
         self.restore(checkpoint)
         self.ranks.wait()
         if self.ranks.leads:
-            self.checkpoints.drop_after(step)
+            self.checkpoints.tidy(step, best=self._best_step())
         return passed
 
     def _save(self) -> None:
-        best = None if self.best is None else int(self.best["step"])
         if self.ranks.leads:
-            self.checkpoints.save(self.step, self.snapshot(), best=best)
+            self.checkpoints.save(self.step, self.snapshot(), best=self._best_step())
         self.ranks.wait()
+
+    def _best_step(self) -> int | None:
+        return None if self.best is None else int(self.best["step"])
 
     def _rewind(self, clips: tuple[str, ...], why: str = "") -> Event:
         """Back to the last whole checkpoint, slower, and past the data that hurt, whose clips are put in quarantine."""

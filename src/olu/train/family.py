@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor, device, nn
 
     from olu.config import Strict
+    from olu.train.plan import Advice
     from olu.types import Audio
 
 
@@ -139,3 +140,4 @@ class Family:
     export: Callable[..., dict[str, Any]]  # (learner, folder=) -> facts for voice.json; writes the ONNX files
     reference: Path | None = None  # bands of earlier runs' curves (JSON): what is normal
     memory: Callable[..., float] | None = None  # (config, clips=, seconds=, tokens=) -> bytes at the peak of a step
+    advice: Advice | None = None  # what `olu plan` needs to know of it

@@ -104,6 +104,21 @@ class Run:
                 raise TrainError(f"{self.name} is being trained by another process: wait for it or stop it") from None
             yield
 
+    def is_claimed(self) -> bool:
+        """Whether a process trains it now."""
+        try:
+            import fcntl
+
+            with (self.folder / "lock").open("r") as handle:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except ImportError:  # Windows: it cannot be told
+            return False
+        except OSError:
+            return True
+        return False
+
     def finish(self, *, steps: int, stopped: str | None) -> None:
         write_json(self.folder / "result.json", {"finished": stopped is None, "steps": steps, "stopped": stopped})
 
@@ -146,6 +161,8 @@ class Recorder:
         row["seconds"] = round(report.seconds, 4)
         for seen in report.seen:
             row[seen.part] = {"losses": dict(seen.losses), "grad_norm": seen.grad_norm, "lr": seen.lr}
+            if seen.ratio is not None:
+                row[seen.part]["ratio"] = seen.ratio
         if report.scores:
             row["valid"] = dict(report.scores)
         _append(self._metrics, row)

@@ -20,13 +20,19 @@ from olu.audit.checks import (
     normal_form,
     offset,
     other_language,
+    overlap,
+    quality,
     rate,
+    rates,
     script,
     shifted,
     silence,
     sound_note,
+    speakers,
     text,
     unreadable,
+    untranscribed,
+    voice,
 )
 
 CHECKS: tuple[Check, ...] = (
@@ -40,7 +46,9 @@ CHECKS: tuple[Check, ...] = (
     hum.CHECK,
     offset.CHECK,
     bandwidth.CHECK,
+    rates.CHECK,
     text.CHECK,
+    untranscribed.CHECK,
     sound_note.CHECK,
     script.CHECK,
     other_language.CHECK,
@@ -53,4 +61,8 @@ CHECKS: tuple[Check, ...] = (
     duplicate_audio.CHECK,
     near_duplicate.CHECK,
     duplicate_text.CHECK,
+    overlap.CHECK,
+    voice.CHECK,
+    quality.CHECK,
+    speakers.CHECK,
 )

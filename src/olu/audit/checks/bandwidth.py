@@ -5,6 +5,7 @@ from olu.audit.thresholds import Thresholds
 from olu.types import Mark
 
 NAME = "bandwidth"
+USUAL_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
 
 
 def judge(heard: Heard, limits: Thresholds) -> Mark | None:
@@ -14,10 +15,16 @@ def judge(heard: Heard, limits: Thresholds) -> Mark | None:
     highest = facts.bandwidth
     message = f"sound only up to {highest / 1000:.1f} kHz in a file of {facts.rate / 1000:g} kHz"
     if highest < limits.bandwidth_share * min(facts.rate, limits.bandwidth_rate) / 2:
-        return Mark(check=NAME, severity="error", value=highest, message=f"{message}: it was upsampled from less")
+        return Mark(check=NAME, severity="error", value=highest, message=f"{message}, as from {_recorded(highest)}")
     if highest < limits.bandwidth_share * facts.rate / 2:
         return Mark(check=NAME, severity="info", value=highest, message=message)
     return None
+
+
+def _recorded(highest: float) -> str:
+    """The usual rate that holds sound up to here and no further."""
+    rate = next((rate for rate in USUAL_RATES if rate / 2 >= 0.95 * highest), USUAL_RATES[-1])
+    return f"a recording at {rate / 1000:g} kHz that was upsampled"
 
 
 CHECK = Check(

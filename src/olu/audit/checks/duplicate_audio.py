@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, Heard, across
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark
 
@@ -10,13 +10,13 @@ NAME = "duplicate_audio"
 
 
 def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
-    first: dict[str, str] = {}
+    first: dict[str, Heard] = {}
     for one in heard:
         if one.facts is None:
             continue
-        original = first.setdefault(one.facts.pcm, one.clip.id)
-        if original != one.clip.id:
-            message = f"the same sound as {original}"
+        original = first.setdefault(one.facts.pcm, one)
+        if original is not one:
+            message = f"the same sound as {original.clip.id}{across(original, one)}"
             mark = Mark(check=NAME, severity="error", value=one.facts.seconds, message=message)
             yield Finding(id=one.clip.id, mark=mark, badness=one.facts.seconds)
 

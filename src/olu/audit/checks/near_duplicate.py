@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, Heard, across
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark
 
@@ -35,6 +35,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
         if _pcm(heard[copy]) == _pcm(heard[original]):  # the same samples are another check's
             continue
         message = f"almost the same sound as {heard[original].clip.id}: {1 - far:.0%} of their prints agree"
+        message += across(heard[original], heard[copy])
         mark = Mark(check=NAME, severity="error", value=far, message=message)
         yield Finding(id=heard[copy].clip.id, mark=mark, badness=-far)
 

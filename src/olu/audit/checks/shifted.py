@@ -15,6 +15,8 @@ from olu.types import Mark
 
 NAME = "shifted"
 FARTHEST = 3.0  # spreads: one clip alone never makes a block
+FRINGE = 1.0  # log likelihood that a row at the end of a block must bring to be surely of it
+MOST_FRINGE = 4  # rows at either end
 LEAST_SPREAD = 0.1  # of the log rate: made speech has almost none
 
 Numbers = NDArray[np.float64]
@@ -31,16 +33,13 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
         rates = (lengths - texts)[known]
         middle = float(np.median(rates))
         spread = max(float(np.percentile(rates, 75) - np.percentile(rates, 25)) / 1.35, LEAST_SPREAD)
-        blocks = [
-            (gain, first, last, step)
-            for step in (1, -1)
-            for gain, first, last in _blocks(_gains(lengths, texts, middle, spread, step), limits)
-        ]
+        gains = {step: _gains(lengths, texts, middle, spread, step) for step in (1, -1)}
+        blocks = [(gain, first, last, step) for step in gains for gain, first, last in _blocks(gains[step], limits)]
         taken: set[int] = set()
         for _, first, last, step in sorted(blocks, reverse=True):
             if taken.isdisjoint(range(first, last + 1)):
                 taken.update(range(first, last + 1))
-                yield from _findings(rows[first : last + 1], step)
+                yield from _findings(rows[first : last + 1], step, _core(gains[step][first : last + 1]))
 
 
 def _logs(rows: Sequence[Heard]) -> tuple[Numbers, Numbers]:
@@ -81,7 +80,15 @@ def _blocks(gains: Numbers, limits: Thresholds) -> Iterator[tuple[float, int, in
             start, total, best = place + 1, 0.0, 0.0
 
 
-def _findings(rows: Sequence[Heard], step: int) -> Iterator[Finding]:
+def _core(gains: Numbers) -> range:
+    """The rows of a block that carry it: at its ends, rows that fit both texts come along by chance."""
+    sums = np.concatenate([[0.0], np.cumsum(gains - FRINGE)])
+    start = int(np.argmin(sums[: MOST_FRINGE + 1]))
+    end = len(gains) - int(np.argmax(sums[::-1][: MOST_FRINGE + 1]))
+    return range(start, end)
+
+
+def _findings(rows: Sequence[Heard], step: int, core: range) -> Iterator[Finding]:
     where = "next" if step > 0 else "previous"
     first = rows[0].clip.id
     for place, one in enumerate(rows):
@@ -89,7 +96,7 @@ def _findings(rows: Sequence[Heard], step: int) -> Iterator[Finding]:
             message = f"a block of {len(rows)} clips from here on fits the text of the {where} clip, not its own"
         else:
             message = f"in the block of {len(rows)} shifted texts that begins at {first}"
-        mark = Mark(check=NAME, severity="error", value=float(len(rows)), message=message)
+        mark = Mark(check=NAME, severity="error" if place in core else "warn", value=float(len(rows)), message=message)
         yield Finding(id=one.clip.id, mark=mark, badness=float(len(rows)) - place / len(rows) / 2)
 
 
@@ -98,7 +105,8 @@ CHECK = Check(
     title="Shifted texts",
     rule=lambda t: (
         f"Error for every clip of a run of {t.shifted_least} or more whose lengths fit the text of the next or the "
-        f"previous clip far better than their own (a gain in log likelihood of {t.shifted_gain:g})."
+        f"previous clip far better than their own (a gain in log likelihood of {t.shifted_gain:g}); a warning at "
+        "its ends, where it is not sure."
     ),
     reason="A line lost or doubled in the list moves every text after it to the wrong recording: the voice babbles.",
     fix="Find the lost or doubled line at the first clip of the block, correct the list and import it again.",

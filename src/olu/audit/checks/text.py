@@ -10,14 +10,16 @@ NAME = "text"
 
 def judge(heard: Heard, limits: Thresholds) -> Mark | None:
     text = heard.clip.text
+    if not heard.clip.transcribed:
+        return None  # has a check of its own
     letters = count_letters(text)
     if letters < limits.letters_least:
         message = "the text has no letter" if letters == 0 else f"the text has only {letters} letters"
         return Mark(check=NAME, severity="error", value=float(letters), message=f"{message}: write what is said")
     breaks = sum(text.count(mark) for mark in "\n\r\t")
     if breaks:
-        message = f"{breaks} line breaks or tabs in the text, repaired in reading"
-        return Mark(check=NAME, severity="info", value=float(breaks), message=message)
+        message = f"{breaks} line breaks or tabs in the text, read as spaces: two lines may have become one"
+        return Mark(check=NAME, severity="warn", value=float(breaks), message=message)
     return None
 
 
@@ -26,9 +28,12 @@ CHECK = Check(
     title="Text",
     rule=lambda t: (
         f"Error when the text has fewer than {t.letters_least} letter{'s' * (t.letters_least != 1)}; "
-        "line breaks and tabs are noted."
+        "warning for line breaks and tabs inside."
     ),
-    reason="Without words there is nothing to learn the sound from. Line breaks come from copying and do no harm.",
-    fix="Write what is said, numbers in words, and import again.",
+    reason=(
+        "Without words there is nothing to learn the sound from. A line break often means that a second line was "
+        "pasted in."
+    ),
+    fix="Write what is said in one line, and import again. Olu reads a line break as a space.",
     look=each(judge),
 )

@@ -11,6 +11,8 @@ def judge(heard: Heard, limits: Thresholds) -> Mark | None:
     expected = heard.clip.seconds
     if heard.facts is None:
         return Mark(check=NAME, severity="error", value=expected, message=heard.trouble)
+    if heard.trouble:
+        return Mark(check=NAME, severity="error", value=heard.facts.seconds, message=heard.trouble)
     lost = abs(heard.facts.seconds - expected)
     if lost <= limits.length_differs * expected:
         return None
@@ -22,8 +24,8 @@ CHECK = Check(
     name=NAME,
     title="Unreadable",
     rule=lambda t: (
-        f"Error when a file cannot be decoded, breaks off, or its length differs by more than {t.length_differs:.1%} "
-        "from what it said when it was imported."
+        f"Error when a file cannot be decoded, ends before its format says, or its length differs "
+        f"by more than {t.length_differs:.1%} from what it said when it was imported."
     ),
     reason="A damaged file cannot be learned from, and a part of one no longer fits its text.",
     fix="Copy or convert the file again from the original and import it again.",

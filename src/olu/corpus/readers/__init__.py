@@ -16,14 +16,17 @@ from olu.corpus.readers import (
     festvox,
     filelist,
     folder,
+    huggingface,
     jsonl,
     kaldi,
     libritts,
     ljspeech,
     mailabs,
+    recordings,
+    subtitles,
     table,
 )
-from olu.corpus.readers.rows import Problem, Row, Tree, is_utf16, look
+from olu.corpus.readers.rows import Note, Problem, Row, Tree, is_utf16, look
 from olu.errors import CorpusError
 
 
@@ -33,9 +36,19 @@ class Options:
 
     columns: Mapping[str, str] = field(default_factory=dict)  # kind -> the name it has in a header
     root: Path | None = None  # resolved: the one folder that absolute paths may lead into
+    config: str | None = None  # of a Hugging Face dataset
+    split: str | None = None
+    film: str | None = None  # the one recording of the source that was named
+    subtitles: Path | None = None  # resolved
+    shift: float | None = None  # seconds to add to the times of subtitles
+    sounds: Path | None = None  # where the sound of films was written
 
     def given(self) -> dict[str, Any]:
-        return {name: value for name, value in (("columns", self.columns), ("root", self.root)) if value}
+        named = ("columns", "root", "config", "split", "film", "subtitles", "shift", "sounds")
+        return {name: value for name in named if (value := getattr(self, name))}
+
+
+LOOKED_AT = ("columns", "film", "subtitles")  # options that a look at a source needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +57,33 @@ class Layout:
 
     name: str
     seen: Callable[..., str]  # (source, tree) and columns, where it takes them
-    rows: Callable[..., Iterator[Row | Problem]]  # (source) and the options it takes
+    rows: Callable[..., Iterator[Row | Problem] | Iterator[Row | Problem | Note]]  # (source) and the options it takes
     takes: tuple[str, ...] = ()
     language: Callable[[Path], str | None] = lambda source: None
+    asked: Callable[..., str] | None = None  # like `seen`, where somebody asked for this layout
+    films: Callable[..., list[str]] | None = None  # recordings to take along, where one must be decoded first
+    complete: bool = False  # what is read of a recording is all of it: earlier clips with other times are replaced
 
-    def why(self, source: Path, tree: Tree, options: Options) -> str:
+    def why(self, source: Path, tree: Tree, options: Options, *, asked: bool = False) -> str:
         """The reason this is the layout; none where it has no use for an option that was given."""
+        seen = self.asked if asked and self.asked else self.seen
         given = options.given()
         if not given.keys() <= set(self.takes):
             return ""
-        return self.seen(source, tree, **{name: given[name] for name in ("columns",) if name in given})
+        return seen(source, tree, **{name: given[name] for name in LOOKED_AT if name in given})
 
-    def read(self, source: Path, options: Options) -> Iterator[Row | Problem]:
-        return self.rows(source, **options.given())
+    def to_decode(self, source: Path, options: Options) -> list[str]:
+        given = options.given()
+        looked = {name: given[name] for name in LOOKED_AT if name in given}
+        return self.films(source, look(source), **looked) if self.films else []
+
+    def read(self, source: Path, options: Options, *, notes: list[str] | None = None) -> Iterator[Row | Problem]:
+        """What the source holds; what else a person should know goes to `notes`."""
+        for one in self.rows(source, **options.given()):
+            if not isinstance(one, Note):
+                yield one
+            elif notes is not None:
+                notes.append(one.text)
 
 
 # From the most particular to the most general: the first that is seen counts.
@@ -70,10 +97,27 @@ LAYOUTS = {
         Layout("ljspeech", ljspeech.seen, ljspeech.rows),
         Layout("mailabs", mailabs.seen, mailabs.rows),
         Layout("libritts", libritts.seen, libritts.rows),
+        Layout("huggingface", huggingface.seen, huggingface.rows, ("columns", "config", "split")),
         Layout("jsonl", jsonl.seen, jsonl.rows, ("columns", "root")),
         Layout("table", table.seen, table.rows, ("columns", "root")),
         Layout("filelist", filelist.seen, filelist.rows, ("root",)),
         Layout("folder", folder.seen, folder.rows),
+        Layout(
+            "subtitles",
+            subtitles.seen,
+            subtitles.rows,
+            ("film", "subtitles", "shift", "sounds"),
+            films=subtitles.films,
+            complete=True,
+        ),
+        Layout(
+            "recordings",
+            recordings.seen,
+            recordings.rows,
+            ("film", "sounds"),
+            asked=recordings.asked,
+            films=recordings.films,
+        ),
     )
 }
 TEXTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".data", "text", "wav.scp")
@@ -92,6 +136,10 @@ def detect(source: Path, *, options: Options = PLAIN) -> tuple[str, str]:
     if options.root is not None:
         detect(source)  # says what is wrong without --root, if anything is
         raise CorpusError(f"{source}: --root is for the layouts {_takers('root')}: leave it out")
+    if options.subtitles or options.shift or options.film:
+        raise subtitles.refusal(source, film=options.film, subtitles=options.subtitles)
+    if given := next((name for name in ("config", "split") if getattr(options, name)), None):
+        raise CorpusError(f"{source}: --{given} is for Hugging Face datasets: leave it out")
     raise refusal(source)
 
 
@@ -106,6 +154,13 @@ def check(layout: str) -> None:
         raise CorpusError(f"unknown layout {layout!r}{hint}")
 
 
+def check_use(layout: str, options: Options) -> None:
+    """Every option that was given must act."""
+    useless = next((name for name in options.given() if name not in LAYOUTS[layout].takes), None)
+    if useless:
+        raise CorpusError(f"the layout {layout!r} has no use for --{useless}, which is for {_takers(useless)}")
+
+
 def choose(source: Path, *, layout: str, options: Options = PLAIN) -> tuple[Layout, str]:
     """The layout that was asked for or seen, and why."""
     check(layout)
@@ -114,10 +169,8 @@ def choose(source: Path, *, layout: str, options: Options = PLAIN) -> tuple[Layo
     if not source.is_dir():
         raise CorpusError(f"{source} is a file: name the folder that holds the recordings, or a .zip or .tar of it")
     if layout != "auto":
-        useless = next((name for name in options.given() if name not in LAYOUTS[layout].takes), None)
-        if useless:
-            raise CorpusError(f"the layout {layout!r} has no use for --{useless}, which is for {_takers(useless)}")
-        if LAYOUTS[layout].why(source, look(source), options):
+        check_use(layout, options)
+        if LAYOUTS[layout].why(source, look(source), options, asked=True):
             return LAYOUTS[layout], "asked for with --layout"
     name, why = detect(source, options=options)
     if layout not in ("auto", name):
@@ -143,5 +196,5 @@ def refusal(source: Path) -> CorpusError:
     number = f"{len(tree.audio)} audio file{'s' if len(tree.audio) > 1 else ''}"
     return CorpusError(
         f"{source} has {number} but no metadata.csv and no .txt beside them: write metadata.csv with id|text lines,"
-        f" or a .txt with the words beside each recording"
+        f" or a .txt with the words beside each recording; --layout recordings takes them without any text"
     )

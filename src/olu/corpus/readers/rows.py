@@ -20,7 +20,7 @@ class Row:
     """One recording and its text, as the source gives them."""
 
     audio: str  # with forward slashes, from the source's root
-    text: str
+    text: str | None  # None: nobody has written down what is said
     where: str  # for messages: "metadata.csv line 7", "a/b.txt"
     speaker: str | None = None
     start: float = 0.0
@@ -46,6 +46,13 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a person should know of a source that was read."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from olu.errors import ConfigError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.memory import memory
+from olu.families.vits.plan import ADVICE
 from olu.train.family import Base, Family, Judge
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ FAMILY = Family(
     read_base=_read_base,
     export=_export,
     memory=memory,
+    advice=ADVICE,
     reference=Path(__file__).with_name("reference.json"),
     learns="gen",
     steady=("mel", "kl", "duration"),

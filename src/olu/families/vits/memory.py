@@ -52,4 +52,4 @@ def _per_sample(c: VitsConfig) -> float:
         channels / c.discriminator_stride ** (place + 1)
         for place, channels in enumerate(c.discriminator_period_channels)
     )
-    return 2 * convolutions * wide + 10.6 * len(c.discriminator_periods) * judged
+    return float(2 * convolutions * wide + 10.6 * len(c.discriminator_periods) * judged)

@@ -1,0 +1,219 @@
+"""`python benchmarks/corpus.py`: what import, resampling, opening, splitting and merging cost, by number of clips.
+
+All figures are CPU time of this process, so that a busy machine changes little. Prints a table and writes it to
+benchmarks/results/.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from olu.corpus.manifest import Corpus, Source
+from olu.files import Workspace, write_jsonl
+from olu.stages.import_ import import_source
+from olu.stages.merge import merge
+from olu.stages.prepare import prepare
+from olu.stages.split import choose_sides
+from olu.types import Clip, finish
+
+RESULTS = Path(__file__).parent / "results"
+MINUTES = 30  # of made sound, 44.1 kHz WAV
+COUNTS = (1_000, 10_000, 100_000)
+FILES = (1_000, 10_000)  # with sound of 50 ms
+STREAMED = (500, 2_000)
+REPEATS = 5
+
+OPEN = """
+import json, re, sys, time
+from pathlib import Path
+from olu.corpus.manifest import Corpus
+from olu.files import Workspace
+
+def peak():  # getrusage would count the parent's too
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+
+bare = peak()
+wall, cpu = time.perf_counter(), time.process_time()
+corpus = Corpus.open(Workspace.open(Path(sys.argv[1])))
+cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+sides = {corpus.split(clip) for clip in corpus}
+print(json.dumps([len(corpus), cpu, wall, peak(), bare]))
+"""
+
+
+STREAM = """
+import json, re, sys, time
+from pathlib import Path
+from olu.files import Workspace
+from olu.stages.import_ import import_source
+from olu.types import finish
+cpu = time.process_time()
+summary = finish(import_source(Workspace.open(Path(sys.argv[1])), Path(sys.argv[2])))
+cpu = time.process_time() - cpu
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+print(json.dumps([summary.added, cpu, peak]))
+"""
+
+
+def main() -> None:
+    rows: list[tuple[str, str]] = []
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        rows += resampling(place)
+        for count in FILES:
+            rows += importing(place / f"files-{count}", count)
+        for count in STREAMED:
+            rows += streaming(place / f"parquet-{count}", count)
+        for count in COUNTS:
+            rows += opening(place / f"rows-{count}", count)
+    lines = ["# The corpus", "", *machine(), "", "| what | figure |", "|---|---|"]
+    lines += [f"| {what} | {figure} |" for what, figure in rows]
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"corpus_{platform.machine()}-{os.cpu_count()}core_{time.strftime('%Y%m')}.md"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(lines))
+
+
+def streaming(place: Path, count: int) -> list[tuple[str, str]]:
+    """A dataset of five-second clips in parquet, a hundred to a row group, as the hub keeps them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    random = np.random.default_rng(count)
+    place.mkdir()
+    (place / "in").mkdir()
+    kind = pa.schema({"audio": pa.struct({"bytes": pa.binary(), "path": pa.string()}), "text": pa.string()})
+    with pq.ParquetWriter(place / "in" / "train.parquet", kind) as out:
+        for first in range(0, count, 100):
+            rows = []
+            for number in range(first, first + 100):
+                data = io.BytesIO()
+                soundfile.write(data, random.integers(-3000, 3000, 80_000, dtype=np.int16), 16000, format="WAV")
+                rows.append({"audio": {"bytes": data.getvalue(), "path": f"{number}.wav"}, "text": f"text {number}"})
+            out.write_table(pa.Table.from_pylist(rows, kind))
+    size = (place / "in" / "train.parquet").stat().st_size / 2**20
+    ws = Workspace.create(place / "ws", language="eng")
+    found = json.loads(subprocess.check_output([sys.executable, "-c", STREAM, str(ws.root), str(place / "in")]))
+    assert found[0] == count
+    return [
+        (f"import of {size:.0f} MB of parquet, hours of audio per CPU-minute", f"{count / 720 * 60 / found[1]:.0f}"),
+        ("its peak memory, MB", f"{found[2]:.0f}"),
+    ]
+
+
+def machine() -> list[str]:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return [
+        f"{cpu}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}",
+        f"commit {commit}, {time.strftime('%Y-%m-%d')}; CPU time of the process; opening: medians of {REPEATS};"
+        f" load of the machine at the end: {os.getloadavg()[0]:.1f}",
+    ]
+
+
+def cpu_of(work: Callable[[], object]) -> float:
+    before = time.process_time()
+    work()
+    return time.process_time() - before
+
+
+def resampling(place: Path) -> list[tuple[str, str]]:
+    """From WAV files at 44.1 kHz to the store of 16 kHz samples that training reads."""
+    random = np.random.default_rng(0)
+    source = place / "long"
+    (source / "wavs").mkdir(parents=True)
+    clips = MINUTES * 12  # of five seconds
+    for number in range(clips):
+        shape = np.repeat(random.uniform(0, 0.3, 50), 4410)
+        soundfile.write(source / "wavs" / f"{number}.wav", shape * random.standard_normal(len(shape)), 44100)
+    _metadata(source, clips)
+    ws = Workspace.create(place / "long-ws", language="eng")
+    taken = cpu_of(lambda: finish(import_source(ws, source)))
+    resampled = cpu_of(lambda: finish(prepare(ws, rate=16000)))
+    hours = MINUTES / 60
+    return [
+        (
+            "import and resampling of 44.1 kHz WAV, hours of audio per CPU-minute",
+            f"{hours * 60 / (taken + resampled):.1f}",
+        ),
+        ("the import alone", f"{hours * 60 / taken:.0f}"),
+        ("the resampling alone", f"{hours * 60 / resampled:.1f}"),
+    ]
+
+
+def importing(place: Path, count: int) -> list[tuple[str, str]]:
+    source = place / "source"
+    (source / "wavs").mkdir(parents=True)
+    wave = np.random.default_rng(0).integers(-3000, 3000, 800 + count, dtype=np.int16)
+    for number in range(count):
+        soundfile.write(source / "wavs" / f"{number}.wav", wave[number : number + 800], 16000)
+    _metadata(source, count)
+    ws = Workspace.create(place / "ws", language="eng")
+    first = cpu_of(lambda: finish(import_source(ws, source)))
+    again = cpu_of(lambda: finish(import_source(ws, source)))
+    return [(f"import of {count:,} short files, CPU seconds; a second time", f"{first:.2f}; {again:.2f}")]
+
+
+def opening(place: Path, count: int) -> list[tuple[str, str]]:
+    """A manifest of made rows; no sound is needed."""
+    ws, other = (_made(place / name, count) for name in ("one", "two"))
+    opened = [json.loads(subprocess.check_output([sys.executable, "-c", OPEN, str(ws.root)])) for _ in range(REPEATS)]
+    assert all(found[0] == count for found in opened)
+    cpu, wall, most, bare = (statistics.median(found[at] for found in opened) for at in range(1, 5))
+    clips = Corpus.open(ws).clips
+    split = cpu_of(lambda: choose_sides(ws, clips))
+    merged = cpu_of(lambda: finish(merge(ws, [other.root])))
+    return [
+        (f"opening {count:,} clips, CPU seconds; wall seconds", f"{cpu:.2f}; {wall:.2f}"),
+        (f"memory with {count:,} clips open and split, MB; before", f"{most:.0f}; {bare:.0f}"),
+        (f"splitting {count:,} clips, CPU seconds", f"{split:.2f}"),
+        (f"merging {count:,} clips into {count:,}, split and all, CPU seconds", f"{merged:.2f}"),
+    ]
+
+
+def _made(place: Path, count: int) -> Workspace:
+    random = np.random.default_rng(count + len(place.name))
+    lengths, words = random.uniform(2, 12, count), random.integers(0, 5000, (count, 12))
+    sound = place / "sound"
+    sound.mkdir(parents=True)
+    ws = Workspace.create(place / "ws", language="eng")
+    clips = [
+        Clip(
+            id=f"{place.name}-recording-{number:06}-{number:08x}",
+            audio=f"s1/wavs/speaker{number % 20}/recording-{number:06}.wav",
+            seconds=round(float(lengths[number]), 6),
+            rate=44100,
+            text=" ".join(f"word{word}" for word in words[number]),
+            language="eng",
+            speaker=f"speaker{number % 20}",
+        )
+        for number in range(count)
+    ]
+    files = ({"audio": c.audio, "sha256": f"{c.id:>064}", "bytes": 100_000, "mtime_ns": 10**18} for c in clips)
+    write_jsonl(ws.corpus / "files.jsonl", files)
+    Corpus.save(ws, clips, [Source(name="s1", root=str(sound), layout="ljspeech")], choose_sides(ws, clips))
+    return ws
+
+
+def _metadata(source: Path, clips: int) -> None:
+    text = "\n".join(f"{number}|this is sentence number {number} of a made corpus" for number in range(clips))
+    (source / "metadata.csv").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from olu.audit.check import Check, Finding, Heard
+from olu.audit.thresholds import Thresholds
+from olu.types import Mark, Severity
+
+NAME = "rates"
+
+
+def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+    """Every rate but the commonest; of equally common ones the highest is the one to keep."""
+    counts = _counts(heard)
+    if len(counts) < 2:
+        return
+    usual = _usual(counts)
+    for one in heard:
+        if one.facts is None or one.facts.rate == usual:
+            continue
+        rate = one.facts.rate
+        few = counts[rate] <= limits.rates_few * counts.total()
+        dull = rate < min(usual, limits.bandwidth_rate)
+        severity: Severity = "error" if few or dull else "warn"
+        why = "duller than the rest" if rate < usual else "recorded or converted in another way than the rest"
+        message = f"{rate:,} Hz where most clips have {usual:,}: {why}"
+        mark = Mark(check=NAME, severity=severity, value=float(rate), message=message)
+        yield Finding(id=one.clip.id, mark=mark, badness=usual / rate if dull else rate / usual / 100)
+
+
+def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
+    if not found:
+        return ""
+    each = ", ".join(f"{rate:,} Hz: {count:,} clips" for rate, count in _counts(heard).most_common())
+    return (
+        f"Sample rates are mixed ({each}). Olu brings all to one rate, but a clip recorded at a lower one has no high "
+        "sounds, and the voice learns both ways: keep one rate, or record the others again."
+    )
+
+
+def _counts(heard: Sequence[Heard]) -> Counter[int]:
+    return Counter(one.facts.rate for one in heard if one.facts)
+
+
+def _usual(counts: Counter[int]) -> int:
+    return max(counts, key=lambda rate: (counts[rate], rate))
+
+
+CHECK = Check(
+    name=NAME,
+    title="Mixed sample rates",
+    rule=lambda t: (
+        "Error for a clip of another rate than most, where such clips are few "
+        f"(up to {t.rates_few:.0%} of the corpus) or lack sound that {t.bandwidth_rate:g} Hz can hold; else a warning."
+    ),
+    reason="Other rates mean other recorders: a voice trained on dull and bright clips changes its sound as it speaks.",
+    fix="Keep the rate that most clips have. Copies in a better rate may exist; converting does not bring sound back.",
+    look=look,
+    tell=tell,
+)

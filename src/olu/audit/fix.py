@@ -1,0 +1,150 @@
+"""What to do about an audit's marks: leave out, trim, cap. Decisions only; no sound is touched."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+from olu.audit.thresholds import Thresholds
+from olu.corpus.decisions import CURES, Decision, in_force, stretch
+from olu.files import Workspace, read_jsonl, write_jsonl
+from olu.types import Clip, Mark
+
+
+class Quiet(Protocol):
+    """The part of a clip's facts that says where its speech lies."""
+
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def leading(self) -> float: ...
+    @property
+    def trailing(self) -> float: ...
+    @property
+    def pause(self) -> float: ...
+    @property
+    def speech(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """A row of audit/facts.jsonl, as `Quiet`."""
+
+    seconds: float
+    leading: float
+    trailing: float
+    pause: float
+    speech: float
+
+    @staticmethod
+    def of(facts: Quiet) -> Edges:
+        names = ("seconds", "leading", "trailing", "pause", "speech")
+        return Edges(**{name: round(float(getattr(facts, name)), 4) for name in names})
+
+
+def edges_path(ws: Workspace) -> Path:
+    return ws.audit / "facts.jsonl"
+
+
+def write_edges(ws: Workspace, facts: Mapping[str, Quiet]) -> None:
+    """Keep of an audit what a later fix needs, so that it does not have to listen again."""
+    write_jsonl(edges_path(ws), ({"id": id, **asdict(Edges.of(one))} for id, one in facts.items()))
+
+
+def read_edges(ws: Workspace) -> dict[str, Edges]:
+    return {row.pop("id"): Edges(**row) for row in read_jsonl(edges_path(ws))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """How much of a corpus is left for training, clips without a text not counted."""
+
+    clips_before: int
+    clips_after: int
+    seconds_before: float
+    seconds_after: float
+    kinds: tuple[tuple[str, str, int, float], ...]  # decision, check or "a person", clips, seconds taken away
+
+    @property
+    def hours_before(self) -> float:
+        return self.seconds_before / 3600
+
+    @property
+    def hours_after(self) -> float:
+        return self.seconds_after / 3600
+
+
+def plan(
+    corpus: Iterable[Clip], marks: Mapping[str, Sequence[Mark]], facts: Mapping[str, Quiet], limits: Thresholds
+) -> list[Decision]:
+    """A decision for every clip that has an error, or more silence at its ends than the limits allow.
+
+    A text stands for the whole of its speech, so only silence is ever cut off: a clip whose speech is too long is
+    left out, until something can cut its text as well.
+    """
+    planned = []
+    for clip in corpus:
+        if clip.text.strip():  # what has no transcript does not train anyway
+            decision = _decide(clip, marks.get(clip.id, ()), facts.get(clip.id), limits)
+            planned += [decision] if decision else []
+    return planned
+
+
+def _decide(clip: Clip, marks: Sequence[Mark], facts: Quiet | None, limits: Thresholds) -> Decision | None:
+    errors = [mark for mark in marks if mark.severity == "error"]
+    cut = _speech(facts, limits) if facts else None
+    if errors and facts and cut and all(e.check in CURES["cap"] for e in errors) and _good(facts, cut[1], limits):
+        reason = f"{errors[0].check}: {errors[0].message}"
+        return Decision(id=clip.id, decision="cap", by="fix", reason=reason, start=cut[0], seconds=cut[1])
+    if errors:
+        return Decision(id=clip.id, decision="drop", by="fix", reason=f"{errors[0].check}: {errors[0].message}")
+    if facts and cut and cut[1] >= limits.duration_error_under:
+        reason = f"edges: {facts.leading:.1f} s of silence before the speech, {facts.trailing:.1f} s after it"
+        return Decision(id=clip.id, decision="trim", by="fix", reason=reason, start=cut[0], seconds=cut[1])
+    return None
+
+
+def _speech(facts: Quiet, limits: Thresholds) -> tuple[float, float] | None:
+    """Start and seconds of what stays when long silent ends are cut, or nothing when no end is long."""
+    if facts.speech == 0.0 or max(facts.leading, facts.trailing) <= limits.edge_info:
+        return None
+    keep = min(limits.trim_keep, limits.edge_info)
+    ends = (facts.leading, facts.trailing)
+    before, after = (silent - keep if silent > limits.edge_info else 0.0 for silent in ends)
+    return round(before, 3), round(facts.seconds - before - after, 3)
+
+
+def _good(facts: Quiet, seconds: float, limits: Thresholds) -> bool:
+    """Whether what stays is neither too long nor mostly silence."""
+    long_enough = limits.duration_error_under <= seconds <= limits.duration_error_over
+    spoken = facts.speech * facts.seconds / max(seconds, 1e-3)
+    return long_enough and facts.pause <= limits.pause_error and spoken >= limits.speech_error
+
+
+def effect(corpus: Iterable[Clip], decisions: Iterable[Decision]) -> Effect:
+    """Clips and seconds before and after, and what each kind of decision takes away."""
+    held = in_force(decisions)
+    clips = [clip for clip in corpus if clip.text.strip()]
+    count: Counter[tuple[str, str]] = Counter()
+    taken: defaultdict[tuple[str, str], float] = defaultdict(float)
+    left, seconds = len(clips), 0.0
+    for clip in clips:
+        decision = held.get(clip.id)
+        dropped = decision is not None and decision.decision == "drop"
+        stays = 0.0 if dropped else stretch(clip, decision).seconds
+        left -= dropped
+        seconds += stays
+        if decision:
+            kind = (decision.decision, decision.reason.partition(":")[0] if decision.by == "fix" else "a person")
+            count[kind] += 1
+            taken[kind] += clip.seconds - stays
+    return Effect(
+        clips_before=len(clips),
+        clips_after=left,
+        seconds_before=sum(clip.seconds for clip in clips),
+        seconds_after=seconds,
+        kinds=tuple((*kind, count[kind], round(taken[kind], 3)) for kind in sorted(count)),
+    )

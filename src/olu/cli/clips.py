@@ -1,0 +1,113 @@
+"""olu clips"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from olu.cli.show import length, print_json, quoted, say
+
+if TYPE_CHECKING:
+    from olu.stages.clips import ClipList
+
+SHOWN = 40
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def clips(
+        ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
+        where: str | None = typer.Option(
+            None, "--where", metavar="EXPR", help="""Such as 'seconds > 20 and "clipping" in marks'."""
+        ),
+        sort: str | None = typer.Option(None, "--sort", metavar="COLUMN", help="-COLUMN: the largest first."),
+        limit: int | None = typer.Option(None, "--limit", metavar="N", help=f"Default: {SHOWN} on a screen, else all."),
+        csv: Path | None = typer.Option(None, "--csv", metavar="FILE", help="Write a CSV file; - for stdout."),
+        ids: bool = typer.Option(False, "--ids", help="Print the ids only, one a line."),
+        summary: bool = typer.Option(False, "--summary", help="How lengths are spread, instead of the clips."),
+        as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    ) -> None:
+        """List, filter, sort and export the clips."""
+        from olu.errors import ConfigError
+        from olu.files import Workspace
+        from olu.stages.clips import clips as stage
+        from olu.stages.clips import print_csv, write_csv
+
+        asked = {"--csv": csv is not None, "--ids": ids, "--summary": summary, "--json": as_json}
+        chosen = [name for name, wanted in asked.items() if wanted]
+        if len(chosen) > 1 and set(chosen) != {"--summary", "--json"}:
+            raise ConfigError(f"{' and '.join(chosen)} are different outputs: choose one")
+        if summary and (sort is not None or limit is not None):
+            raise ConfigError("--summary counts all the clips found: leave --sort and --limit out")
+        screen = not chosen
+        found = stage(
+            Workspace.open(ws), expression=where, sort=sort, limit=SHOWN if screen and limit is None else limit
+        )
+        if as_json:
+            print_json(_object(ws, found, summary=summary))
+        elif csv is not None and str(csv) == "-":
+            print_csv(found.rows, sys.stdout)
+        elif csv is not None:
+            write_csv(found.rows, csv)
+            say(f"Wrote {len(found.rows)} clips to {csv}.")
+        elif ids:
+            sys.stdout.writelines(f"{row['id']}\n" for row in found.rows)
+        elif summary:
+            _spread(found)
+        else:
+            _list(found, ws)
+
+
+def _object(ws: Path, found: ClipList, *, summary: bool) -> dict[str, Any]:
+    facts = {"workspace": str(ws), "total": found.total, "found": found.found, "seconds": found.seconds}
+    return {**facts, "quantiles": found.quantiles} if summary else {**facts, "clips": list(found.rows)}
+
+
+def _list(found: ClipList, ws: Path) -> None:
+    rows = []
+    for row in found.rows:
+        marks = f"{row['worst']}: {', '.join(row['marks'])}" if row["marks"] else "-"
+        cells = [row["id"], row["speaker"], row["split"] or "-", f"{row['seconds']:.2f}", row["rate"], row["letters"]]
+        cells += [_number(row["seconds_per_letter"]), _number(row["tokens"]), row["frames"], marks]
+        rows.append([*map(str, cells), row["decision"] or "-", " ".join(row["text"].split())])
+    _columns(["id", "speaker", "split", "seconds", "rate", "letters", "s/letter", "tokens", "frames"], rows)
+    _count(found)
+    if len(found.rows) < found.found:
+        say(f"{len(found.rows)} are shown; all of them: olu clips {quoted(ws)} --csv clips.csv")
+
+
+def _columns(measures: list[str], rows: list[list[str]]) -> None:
+    """Ids whole, so that they can be copied; on a screen the end of each line is cut where the screen ends."""
+    lines = [[*measures, "marks", "decision", "text"], *rows]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
+    right = range(3, len(measures))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in lines:
+        cells = [c.rjust(w) if at in right else c.ljust(w) for at, (c, w) in enumerate(zip(line, widths, strict=True))]
+        say("  ".join(cells).rstrip()[:width])
+
+
+def _spread(found: ClipList) -> None:
+    names = {"seconds_per_letter": "s/letter"}
+    points = next((list(points) for points in found.quantiles.values() if points), [])
+    titles = {"0%": "least", "50%": "middle", "100%": "most"}
+    lines = [["", *(titles.get(point, point) for point in points)]]
+    for name, values in found.quantiles.items():
+        if values:
+            lines.append([names.get(name, name), *(f"{value:.4g}" for value in values.values())])
+    for line in lines:
+        say(f"{line[0]:8}" + "".join(cell.rjust(8) for cell in line[1:]))
+    _count(found)
+
+
+def _count(found: ClipList) -> None:
+    of_all = "" if found.found == found.total else f" of {found.total}"
+    say(f"{found.found}{of_all} clips, {length(found.seconds)}")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:g}"

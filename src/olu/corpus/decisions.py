@@ -1,0 +1,119 @@
+"""What was decided of single clips: left out, taken all the same, or only a stretch of them. Lies beside the clips."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from olu.errors import WorkspaceError
+from olu.files import Workspace, hash_value, read_jsonl, write_jsonl
+from olu.types import Clip, Mark
+
+Kind = Literal["drop", "keep", "trim", "cap"]
+By = Literal["person", "fix"]
+STRETCHES = ("trim", "cap")  # the kinds that say which part of the clip stays
+CURES = {"cap": ("duration", "silence")}  # errors of the whole clip that the stretch no longer has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One decision of one clip. A person's beats the fix's, and both beat the audit's marks."""
+
+    id: str
+    decision: Kind
+    by: By
+    reason: str = ""
+    start: float = 0.0  # trim and cap: the stretch that stays, from the clip's own start
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        known = self.decision in ("drop", "keep", *STRETCHES) and self.by in ("person", "fix")
+        stretch = self.seconds is not None and self.seconds > 0 and self.start >= 0
+        if not known or (self.decision in STRETCHES) != stretch:
+            raise ValueError(f"no decision: {asdict(self)}")
+
+
+def path(ws: Workspace) -> Path:
+    return ws.corpus / "decisions.jsonl"
+
+
+def load(ws: Workspace) -> tuple[Decision, ...]:
+    """Every decision on record, also of clips that are no longer there: they may come back."""
+    try:
+        return tuple(Decision(**row) for row in read_jsonl(path(ws)))
+    except (TypeError, ValueError) as bad:
+        if isinstance(bad, WorkspaceError):  # it says which line
+            raise
+        raise WorkspaceError(f"{path(ws)} holds a row that is {bad}: mend that row, or delete it") from None
+
+
+def save(ws: Workspace, decisions: Iterable[Decision]) -> None:
+    """Write them whole; of one clip, each of the two may have decided once, and the last word counts."""
+    latest = {(one.id, one.by): one for one in decisions}
+    if latest or path(ws).exists():
+        write_jsonl(path(ws), (asdict(one) for one in latest.values()))
+
+
+def record(ws: Workspace, new: Iterable[Decision]) -> None:
+    save(ws, (*load(ws), *new))
+
+
+def take_back(ws: Workspace, *, by: By, ids: Collection[str] | None = None) -> tuple[Decision, ...]:
+    """Remove the decisions of one side, of these clips or of all; returns what was removed."""
+    old = load(ws)
+    gone = {one.id: one for one in old if one.by == by and (ids is None or one.id in ids)}
+    if gone:
+        save(ws, (one for one in old if one.by != by or one.id not in gone))
+    return tuple(gone.values())
+
+
+def in_force(decisions: Iterable[Decision]) -> dict[str, Decision]:
+    """Clip id -> the one decision that holds."""
+    held: dict[str, Decision] = {}
+    for one in decisions:
+        if one.by == "person" or one.id not in held:
+            held[one.id] = one
+    return held
+
+
+def stretch(clip: Clip, decision: Decision | None) -> Clip:
+    """The clip as training hears it: the whole, or the part that stays."""
+    if decision is None or decision.seconds is None or decision.start >= clip.seconds:
+        return clip
+    start = decision.start
+    return replace(clip, start=clip.start + start, seconds=min(decision.seconds, clip.seconds - start))
+
+
+def why_left_out(clip: Clip, *, decision: Decision | None, marks: Sequence[Mark], errors: bool = True) -> str | None:
+    """Why a clip is not for training, or nothing. With `errors` false the audit's marks do not count."""
+    if not clip.text.strip():
+        return "it has no transcript"
+    if decision is not None and decision.decision == "drop":
+        who = "dropped" if decision.by == "person" else "left out by the audit's fix"
+        return f"{who}: {decision.reason}" if decision.reason else who
+    if not errors or (decision is not None and decision.decision == "keep"):
+        return None
+    cured = CURES.get(decision.decision, ()) if decision else ()
+    found = next((mark for mark in marks if mark.severity == "error" and mark.check not in cured), None)
+    return f"audit: {found.message}" if found else None
+
+
+def hash_chosen(ws: Workspace) -> str:
+    """Changes when a decision does that alters which clips train, or which part of them."""
+    return hash_value([_row(one) for _, one in sorted(in_force(load(ws)).items())])
+
+
+def hash_dropped(ws: Workspace) -> str:
+    """Changes when another set of clips is left out by decision."""
+    return hash_value(sorted(id for id, one in in_force(load(ws)).items() if one.decision == "drop"))
+
+
+def hash_stretches(ws: Workspace) -> str:
+    """Changes when other parts of clips are heard."""
+    return hash_value([_row(one) for _, one in sorted(in_force(load(ws)).items()) if one.decision in STRETCHES])
+
+
+def _row(one: Decision) -> list[Any]:
+    return [one.id, one.decision, one.start, one.seconds]  # who decided, and why, changes nothing

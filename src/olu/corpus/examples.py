@@ -1,0 +1,99 @@
+"""Recordings that come as bytes, one after the other: each is looked at, written into the workspace, and forgotten."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path, PurePosixPath
+
+import soundfile
+
+from olu.audio.io import SUFFIXES
+from olu.corpus.merge import Facts, Merge, sift, tidy
+from olu.corpus.readers.huggingface import Example, safe
+from olu.corpus.readers.rows import Problem, Row
+from olu.files import hash_file, whole
+from olu.types import Tick
+
+DATE_NS = 946_684_800 * 10**9  # a recording in a dataset has no date of its own: all get 2000-01-01
+FORMATS = {"WAV": ".wav", "WAVEX": ".wav", "FLAC": ".flac", "OGG": ".ogg", "MPEG": ".mp3", "MP3": ".mp3"}
+
+
+class Intake:
+    """Takes examples into a merge and their sound into `home`; holds names and texts, never sound."""
+
+    def __init__(self, merge: Merge, *, home: Path, source: str, language: str, speaker: str | None) -> None:
+        self.merge, self.home = merge, home
+        self.source, self.language, self.speaker = source, language, speaker
+        self.taken: dict[str, tuple[str, str]] = {}  # path in the source -> hash and text
+        self.languages: Counter[str] = Counter()  # what the examples say of their language
+        self.problems: list[Problem] = []
+        self.written = 0
+
+    def run(
+        self, examples: Iterable[Example | Problem], *, total: int, begin: Callable[[], None]
+    ) -> Generator[Tick, None, None]:
+        """`begin` is called before the first file is written."""
+        for done, one in enumerate(examples, 1):
+            problem = one if isinstance(one, Problem) else self._take(one, begin)
+            if problem is not None:
+                self.problems.append(tidy(problem))
+            yield Tick(done, max(total, done), one.where)
+
+    def _take(self, one: Example, begin: Callable[[], None]) -> Problem | None:
+        if one.language:
+            self.languages[one.language] += 1
+        found = facts_of(one.sound)
+        if isinstance(found, str):
+            return Problem(where=one.where, message=f"{one.name or 'its sound'} {found}")
+        facts, ending = found
+        audio = self._place(one, facts, ending)
+        before = self.taken.get(audio)
+        if before is not None:
+            message = f"{audio} came before with another text, which was kept: remove one of the two"
+            return None if before[1] == one.text else Problem(where=one.where, message=message)
+        rows, problems = sift([Row(audio=audio, text=one.text, where=one.where, speaker=one.speaker)], root=self.home)
+        if not rows:
+            return problems[0]
+        self.taken[audio] = (facts.sha256, one.text)
+        self.merge.take(rows[0], facts, source=self.source, language=self.language, speaker=self.speaker)
+        if f"{self.source}/{audio}" in self.merge.fresh:
+            self._write(audio, one.sound, facts, begin)
+        return None
+
+    def _place(self, one: Example, facts: Facts, ending: str) -> str:
+        """Where the sound goes: under its own name, and beside another of that name in a folder of its own."""
+        name = PurePosixPath(one.name)
+        stem = safe(name.stem if name.suffix.lower() in SUFFIXES else name.name) or facts.sha256[:16]
+        audio = f"{one.folder}/{stem}{ending}"
+        if self.taken.get(audio, (facts.sha256,))[0] != facts.sha256:
+            audio = f"{one.folder}/{facts.sha256[:16]}/{stem}{ending}"
+        return audio
+
+    def _write(self, audio: str, sound: bytes, facts: Facts, begin: Callable[[], None]) -> None:
+        path = self.home / audio
+        if path.is_file() and path.stat().st_size == facts.bytes and hash_file(path) == facts.sha256:
+            return  # an import that was killed got this far
+        if not self.written:
+            begin()
+        with whole(path) as part:
+            part.write_bytes(sound)
+            os.utime(part, ns=(DATE_NS, DATE_NS))
+        self.written += 1
+
+
+def facts_of(sound: bytes) -> tuple[Facts, str] | str:
+    """What a recording is and the ending its file should have, or why it is none."""
+    try:
+        found = soundfile.info(io.BytesIO(sound))
+    except (soundfile.SoundFileError, OSError, TypeError, ValueError) as bad:
+        reason = str(bad).split(": ")[-1].strip().rstrip(".") or type(bad).__name__
+        return f"is not a readable sound file ({reason}): it is left out"
+    if found.frames <= 0 or found.samplerate <= 0:
+        return "holds no samples: it is left out"
+    seconds = round(found.frames / found.samplerate, 6)
+    facts = Facts(hashlib.sha256(sound).hexdigest(), len(sound), DATE_NS, seconds, int(found.samplerate))
+    return facts, FORMATS.get(found.format, f".{found.format.lower()}")

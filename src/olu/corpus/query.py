@@ -1,0 +1,207 @@
+"""A small language to choose rows by: `seconds > 20 and speaker == "ana" and "clipping" in marks`. Nothing is run."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import unicodedata
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from olu.config import did_you_mean
+from olu.errors import ConfigError
+
+Kind = Literal["number", "text", "names", "yes or no"]
+Row = Mapping[str, Any]
+LONGEST = 4000  # characters
+DEEPEST = 50
+EXAMPLE = """write for example seconds > 20 and "clipping" in marks"""
+
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+RECKON: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: lambda a, b: a / b if b else None,
+}
+SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A piece of an expression: what kind of value it has, and how to get it from a row. An unknown value is None."""
+
+    kind: Kind
+    value: Callable[[Row], Any]
+
+
+def where(expression: str, columns: Mapping[str, Kind]) -> Callable[[Row], bool]:
+    """A test of rows. A comparison with a value that is not known, such as tokens before reading, is never true."""
+    part = _Reader(expression, columns).read()
+    return lambda row: bool(part.value(row))
+
+
+def sorter(order: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row]], list[Row]]:
+    """Sorts by "column", "-column" (the largest first), or several with commas. What is not known comes last."""
+    keys = []
+    for item in order.split(","):
+        name = item.strip()
+        down = name.startswith("-")
+        name = name.removeprefix("-")
+        if name not in columns:
+            raise ConfigError(f"--sort {order!r}: {_unknown(name, columns)}")
+        keys.append((name, down))
+
+    def ordered(rows: Sequence[Row]) -> list[Row]:
+        result = list(rows)
+        for name, down in reversed(keys):
+            known = [row for row in result if row[name] is not None]
+            unknown = [row for row in result if row[name] is None]
+            result = sorted(known, key=operator.itemgetter(name), reverse=down) + unknown
+        return result
+
+    return ordered
+
+
+def _unknown(name: str, columns: Mapping[str, Kind]) -> str:
+    hint = did_you_mean(name, columns).removeprefix("; ")
+    return f"no column {name!r}{f' ({hint})' if hint else ''}; the columns are {', '.join(columns)}"
+
+
+class _Reader:
+    def __init__(self, expression: str, columns: Mapping[str, Kind]) -> None:
+        self.expression, self.columns = " ".join(expression.splitlines()).strip(), columns
+
+    def wrong(self, what: str) -> ConfigError:
+        shown = " ".join(self.expression[:200].split())
+        return ConfigError(f"--where '{shown}': {what}")
+
+    def shown(self, node: ast.expr) -> str:
+        return (ast.get_source_segment(self.expression, node) or "this")[:60]
+
+    def read(self) -> _Part:
+        if len(self.expression) > LONGEST:
+            raise self.wrong(f"longer than {LONGEST} characters: give the ids in a file instead")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # python warns of such things as 1 in 2
+                tree = ast.parse(self.expression, mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise self.wrong(f"cannot be read: {EXAMPLE}") from None
+        part = self.part(tree.body, 0)
+        if part.kind != "yes or no":
+            raise self.wrong(f"it is a {part.kind}, not a comparison: {EXAMPLE}")
+        return part
+
+    def part(self, node: ast.expr, depth: int) -> _Part:
+        if depth > DEEPEST:
+            raise self.wrong("too deeply nested: make it simpler")
+        match node:
+            case ast.Constant(value=value):
+                return self.constant(value)
+            case ast.Name(id=name):
+                return self.column(name)
+            case ast.BoolOp(op=op, values=values):
+                parts = [self.truth(value, depth) for value in values]
+                whole = all if isinstance(op, ast.And) else any
+                return _Part("yes or no", lambda row: whole(part.value(row) for part in parts))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                denied = self.truth(operand, depth)
+                return _Part("yes or no", lambda row: not denied.value(row))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                number = self.number(operand, depth)
+                return _Part("number", lambda row: None if (value := number.value(row)) is None else -value)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in RECKON:
+                first, second = self.number(left, depth), self.number(right, depth)
+                return _Part("number", _both(RECKON[type(op)], first, second))
+            case ast.Compare(left=left, ops=ops, comparators=comparators):
+                return self.comparison([left, *comparators], ops, depth)
+        raise self.wrong(f"{self.shown(node)!r} is not possible here: {EXAMPLE}")
+
+    def constant(self, value: Any) -> _Part:
+        if isinstance(value, bool):
+            return _Part("yes or no", lambda row: value)
+        if isinstance(value, (int, float)) and abs(value) < 1e300:
+            number = float(value)  # whole numbers without an end could be made of others
+            return _Part("number", lambda row: number)
+        if isinstance(value, str):
+            text = _one_form(value)
+            return _Part("text", lambda row: text)
+        raise self.wrong(f"{str(value)[:60]!r} is neither a number nor a text in quotes")
+
+    def column(self, name: str) -> _Part:
+        if name not in self.columns:
+            raise self.wrong(f"{_unknown(name, self.columns)}; texts stand in quotes")
+        kind = self.columns[name]
+        return _Part(kind, lambda row: _one_form(row[name]) if kind == "text" else row[name])
+
+    def truth(self, node: ast.expr, depth: int) -> _Part:
+        return self.of_kind(node, "yes or no", depth)
+
+    def number(self, node: ast.expr, depth: int) -> _Part:
+        return self.of_kind(node, "number", depth)
+
+    def of_kind(self, node: ast.expr, kind: Kind, depth: int) -> _Part:
+        part = self.part(node, depth + 1)
+        if part.kind != kind:
+            raise self.wrong(f"{self.shown(node)!r} is {part.kind}, where {kind} is needed")
+        return part
+
+    def comparison(self, nodes: list[ast.expr], ops: list[ast.cmpop], depth: int) -> _Part:
+        """`a < b < c` is a < b and b < c, as everywhere."""
+        links = []
+        for left, op, right in zip(nodes, ops, nodes[1:], strict=False):
+            if type(op) not in COMPARE:
+                raise self.wrong("'is' does not compare here: write == or !=")
+            if isinstance(op, (ast.In, ast.NotIn)):
+                first, second = self.part(left, depth + 1), self.holder(left, right, depth)
+            else:
+                first, second = self.part(left, depth + 1), self.part(right, depth + 1)
+                self.comparable(op, (left, first), (right, second))
+            links.append(_both(COMPARE[type(op)], first, second))
+        return _Part("yes or no", lambda row: all(link(row) for link in links))
+
+    def comparable(self, op: ast.cmpop, left: tuple[ast.expr, _Part], right: tuple[ast.expr, _Part]) -> None:
+        (a, first), (b, second) = left, right
+        if first.kind != second.kind:
+            told = f"{self.shown(a)!r} is {first.kind}, {self.shown(b)!r} is {second.kind}"
+            raise self.wrong(f"{told}: they cannot be compared")
+        if first.kind == "names" or (first.kind == "yes or no" and not isinstance(op, (ast.Eq, ast.NotEq))):
+            hint = f'write "NAME" in {self.shown(a)}' if first.kind == "names" else "write == or !="
+            raise self.wrong(f"{first.kind} has no {SIGNS.get(type(op), 'such comparison')!r}: {hint}")
+
+    def holder(self, left: ast.expr, right: ast.expr, depth: int) -> _Part:
+        """What `in` looks into: a text, a column of names, or a list written out."""
+        wanted = self.part(left, depth + 1)
+        if isinstance(right, (ast.List, ast.Tuple, ast.Set)):
+            items = [self.of_kind(item, wanted.kind, depth) for item in right.elts]
+            return _Part("names", lambda row: [item.value(row) for item in items])
+        inside = self.part(right, depth + 1)
+        if wanted.kind != "text" or inside.kind not in ("text", "names"):
+            told = f"{self.shown(left)!r} is {wanted.kind}, {self.shown(right)!r} is {inside.kind}"
+            raise self.wrong(f"{told}: 'in' looks for a text in a text or in marks, or for anything in a list")
+        return inside
+
+
+def _one_form(text: str) -> str:
+    """A dotted letter typed in one piece finds one written in two."""
+    return unicodedata.normalize("NFC", text)
+
+
+def _both(act: Callable[[Any, Any], Any], first: _Part, second: _Part) -> Callable[[Row], Any]:
+    def value(row: Row) -> Any:
+        a, b = first.value(row), second.value(row)
+        return None if a is None or b is None else act(a, b)
+
+    return value

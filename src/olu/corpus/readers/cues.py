@@ -1,0 +1,224 @@
+"""SubRip and WebVTT: cues with their times and words; whatever cannot be trusted is a problem, not a guess."""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from olu.corpus.readers.rows import UTF16, Problem, speaker_name
+
+MOST_BYTES = 16 * 2**20
+TOUCH_SECONDS = 0.05  # cues that overlap by less are neighbours that were rounded
+
+STAMP = r"(-?)\s*(?:([0-9]{1,3}):)?([0-9]{1,2}):([0-9]{1,2})[.,]([0-9]{1,3})"
+TIMES = re.compile(rf"\s*{STAMP}\s*-->\s*{STAMP}(?:\s.*)?")
+LONGEST_LINE = 400  # of times
+FORM = "write 00:00:01,000 --> 00:00:02,500"
+SKIPPED = ("NOTE", "STYLE", "REGION")  # blocks of WebVTT that are no cues
+
+VOICE = re.compile(r"<v(?:\.[^\s<>]*+)?[ \t]++([^<>]*+)>")
+TAG = re.compile(r"</?[A-Za-z][^<>]*>|</?[0-9:.]+>|</?>|\{\\[^{}]*\}|\{[YyCcFfSsPpaA]:[^{}]*\}")
+DASH = re.compile(r"^\s*(?:[-‐‑–—]+|>>+)\s*(?=\S)")
+NOTE = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|（[^（）]*）|【[^【】]*】|[♪♫♩♬][^♪♫♩♬]*(?:[♪♫♩♬]|$)|^\s*#[^#]*#\s*$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cue:
+    """Words and when they should be heard, in seconds."""
+
+    start: float
+    end: float
+    text: str  # without tags, dashes and notes; empty where nothing is said
+    where: str
+    speaker: str | None = None
+    turn: bool = False  # a dash says that somebody else begins
+
+
+@dataclass(slots=True)
+class Cues:
+    """What a subtitle file holds: cues in order, the times that must not be cut into, and what was left out."""
+
+    cues: list[Cue] = field(default_factory=list)
+    busy: list[tuple[float, float]] = field(default_factory=list)  # of every cue with times, used or not
+    problems: list[Problem] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    encoding: str = "UTF-8"
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """The text and the name of its encoding, or a ValueError in words."""
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"has {len(data) // 2**20} MiB, which no subtitles have: name the right file")
+    names = ("UTF-8", "cp1252")
+    if data.startswith(UTF16):
+        names = ("UTF-16", "")
+    elif guess := _wide(data):
+        names = (guess, "")
+    for name in names:
+        try:
+            if name:
+                return data.decode(name).removeprefix("\ufeff"), name
+        except UnicodeDecodeError:
+            continue
+    raise ValueError("is no text in UTF-8, UTF-16 or cp1252: save it as UTF-8")
+
+
+def _wide(data: bytes) -> str:
+    """UTF-16 without a mark: every digit, arrow and line end has a zero byte on the same side."""
+    start = data[:4000]
+    high, low = start[0::2].count(0), start[1::2].count(0)
+    if max(high, low) * 5 < len(start):
+        return ""
+    return "UTF-16-LE" if low > high else "UTF-16-BE"
+
+
+def parse(data: bytes, *, file: str) -> Cues:
+    """Read a subtitle file of either kind."""
+    found = Cues()
+    try:
+        text, found.encoding = decode(data)
+    except ValueError as bad:
+        found.problems.append(Problem(where=file, message=str(bad)))
+        return found
+    lines = re.split(r"\r\n|\r|\n", text)
+    web = bool(lines) and lines[0].startswith("WEBVTT")
+    cues = list(_cues(lines, file=file, web=web, found=found))
+    cues = _in_order(cues, found)
+    found.cues = _apart(cues, found)
+    found.busy.sort()
+    return found
+
+
+def _cues(lines: list[str], *, file: str, web: bool, found: Cues) -> Iterator[Cue]:
+    at = 1 if web else 0
+    while web and at < len(lines) and lines[at].strip():
+        at += 1  # the rest of the header
+    while at < len(lines):
+        line, where = lines[at], f"{file} line {at + 1}"
+        at += 1
+        if not line.strip():
+            continue
+        if web and line.split(maxsplit=1)[0].rstrip(":") in SKIPPED and "-->" not in line:
+            while at < len(lines) and lines[at].strip():
+                at += 1
+        elif "-->" in line:
+            at, words = _words(lines, at)
+            if cue := _cue(line, words, where=where, web=web, found=found):
+                yield cue
+        elif not _is_name(lines, at, web=web):
+            shown = " ".join(line.split())[:40]
+            message = f"{shown!r} belongs to no cue: give it times, or remove the empty line above it"
+            found.problems.append(Problem(where=where, message=message))
+
+
+def _is_name(lines: list[str], at: int, *, web: bool) -> bool:
+    """Whether the line before `at` is the number or name of the cue that follows."""
+    before = lines[at - 1].strip()
+    while not web and at < len(lines) and not lines[at].strip():
+        at += 1
+    follows = at < len(lines) and "-->" in lines[at]
+    last = all(not line.strip() for line in lines[at : at + 10])
+    return (follows and (web or before.isdecimal())) or (before.isdecimal() and last)
+
+
+def _words(lines: list[str], at: int) -> tuple[int, list[str]]:
+    """The lines of a cue up to an empty one, or up to the next cue where the empty one is missing."""
+    first = at
+    while at < len(lines) and lines[at].strip() and "-->" not in lines[at]:
+        at += 1
+    words = lines[first:at]
+    if at < len(lines) and "-->" in lines[at] and words and words[-1].strip().isdecimal():
+        words = words[:-1]
+    return at, words
+
+
+def _cue(line: str, words: list[str], *, where: str, web: bool, found: Cues) -> Cue | None:
+    times = TIMES.fullmatch(line.strip()) if len(line) < LONGEST_LINE else None
+    if times is None or any(int(times[n]) > 59 for n in (3, 4, 8, 9)):
+        found.problems.append(Problem(where=where, message=f"its times cannot be read: {FORM}"))
+        return None
+    start, end = _seconds(times, 1), _seconds(times, 6)
+    fault = ""
+    if start < 0 or end < 0:
+        fault = "its times lie before 0"
+    elif end == start:
+        fault = f"it starts and ends at {start:.3f} s"
+    elif end < start:
+        fault = f"it ends at {end:.3f} s, before it starts at {start:.3f} s"
+    if fault:
+        found.problems.append(Problem(where=where, message=f"{fault}: correct its times"))
+        return None
+    text, speaker, turn = plain(words, web=web, counts=found.counts)
+    return Cue(start=start, end=end, text=text, where=where, speaker=speaker, turn=turn)
+
+
+def _seconds(times: re.Match[str], first: int) -> float:
+    sign, hours, minutes, seconds, part = times.groups()[first - 1 : first + 4]
+    value: float = int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds) + float(f"0.{part}")
+    return -value - 1e-9 if sign else value  # -0 is before 0 too
+
+
+def plain(lines: Iterable[str], *, web: bool, counts: Counter[str]) -> tuple[str, str | None, bool]:
+    """The words of a cue as they are said, who says them, and whether a dash begins them; what went is counted."""
+    said: list[str] = []
+    voices: list[str] = []
+    turns = 0
+    for line in lines:
+        line = line.replace("\\N", " ").replace("\\n", " ").replace("\\h", " ")
+        voices += VOICE.findall(line)
+        line, tags = TAG.subn("", line)
+        counts["tags"] += tags
+        line = html.unescape(line) if web else line
+        line, dashes = DASH.subn("", line)
+        turns += dashes
+        said.append(line)
+    counts["speaker dashes"] += turns
+    text, notes = NOTE.subn(" ", " ".join(said))
+    counts["sound notes"] += notes
+    text = " ".join(text.split())
+    if not any(letter.isalnum() for letter in text):
+        counts["cues without words"] += 1
+        text = ""
+    counts["cues of several speakers"] += len(set(voices)) > 1 or turns > 1
+    speaker = speaker_name(html.unescape(voices[0])) if len(set(voices)) == 1 else None
+    return text, speaker, turns > 0
+
+
+def _in_order(cues: list[Cue], found: Cues) -> list[Cue]:
+    """The longest run of cues whose starts rise; one wild time must not make all that follow look wrong."""
+    tops: list[float] = []  # of the runs of each length that end at the last cue, the latest first start, negated
+    heads: list[int] = []
+    after = [-1] * len(cues)
+    for number in reversed(range(len(cues))):  # from the end, so that of two that are swapped the first stays
+        at = bisect_right(tops, -cues[number].start)
+        tops[at : at + 1], heads[at : at + 1] = [-cues[number].start], [number]
+        after[number] = heads[at - 1] if at else -1
+    keep = set()
+    number = heads[-1] if heads else -1
+    while number >= 0:
+        keep.add(number)
+        number = after[number]
+    for number, cue in enumerate(cues):
+        found.busy.append((cue.start, cue.end))
+        if number not in keep:
+            message = f"its start, {cue.start:.3f} s, is out of order: correct its times or move it"
+            found.problems.append(Problem(where=cue.where, message=message))
+    return [cue for number, cue in enumerate(cues) if number in keep]
+
+
+def _apart(cues: list[Cue], found: Cues) -> list[Cue]:
+    """Cues that no other overlaps: where two are heard at once, nobody knows whose words are where."""
+    bad: set[int] = set()
+    last = -1  # the cue that ends last so far
+    for number, cue in enumerate(cues):
+        if last >= 0 and cue.start < cues[last].end - TOUCH_SECONDS:
+            bad |= {last, number}
+            message = f"it overlaps the cue of {cues[last].where} by {min(cues[last].end, cue.end) - cue.start:.3f} s"
+            found.problems.append(Problem(where=cue.where, message=f"{message}, both are left out: correct the times"))
+        if last < 0 or cue.end > cues[last].end:
+            last = number
+    return [cue for number, cue in enumerate(cues) if number not in bad]

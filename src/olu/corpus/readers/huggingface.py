@@ -1,0 +1,173 @@
+"""Hugging Face datasets: parquet and arrow files, a folder of sound with metadata, or an id on the hub."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from olu.corpus.readers import columns as by_name
+from olu.corpus.readers import jsonl, table
+from olu.corpus.readers.rows import Problem, Row, Tree, folder_of, name_of, speaker_name
+from olu.errors import CorpusError
+
+HUB = "hf:"
+HUB_ID = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)")
+ENDINGS = (".parquet", ".arrow")
+METADATA = ("metadata.csv", "metadata.jsonl")
+LANGUAGES = ("language", "lang", "locale", "language_code")
+IDS = ("id", "utterance_id", "segment_id", "utt_id")
+SPLITS = {"train": ("train", "training"), "validation": ("validation", "valid", "val", "dev"), "test": ("test", "eval")}
+KNOWN = {word: split for split, words in SPLITS.items() for word in words}
+SHARD = re.compile(r"-\d+-of-\d+$")
+WORDS = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One row of a dataset with its sound, held only as long as somebody looks at it."""
+
+    sound: bytes
+    name: str  # of the recording, as the dataset gives it; may be empty
+    folder: str  # config and split: where it lies in the workspace
+    text: str
+    where: str
+    speaker: str | None = None
+    language: str | None = None
+
+
+def hub_id(source: Path | str, *, layout: str) -> str | None:
+    """The OWNER/NAME that `source` means; none where it is a place on this machine."""
+    said = Path(source).as_posix()
+    found = HUB_ID.fullmatch(said)
+    if said.startswith(HUB):
+        if not found:
+            raise CorpusError(f"{said} is no dataset on the hub: write hf:OWNER/NAME")
+        return found[1]
+    return found[1] if found and layout == "huggingface" and not Path(source).exists() else None
+
+
+def seen(source: Path, tree: Tree, *, columns: Mapping[str, str] | None = None) -> str:
+    """Why this is such a folder, or nothing."""
+    if "dataset_dict.json" in tree.files or {"state.json", "dataset_info.json"} <= set(tree.files):
+        return "it was saved by the datasets library"
+    if shards := [file for file in tree.files if file.lower().endswith(ENDINGS)]:
+        number = f"{len(shards)} of them" if len(shards) > 1 else "one"
+        return f"{shards[0]} is a {PurePosixPath(shards[0]).suffix[1:]} file ({number})"
+    heads = {**table.headers(source, tree), **jsonl.headers(source, tree)}
+    for file, names in heads.items():
+        if name_of(file) in METADATA and "file_name" in names and by_name.pick(names, columns):
+            return f"{file} names its sound in file_name, as an audiofolder does"
+    return ""
+
+
+def is_streamed(tree: Tree) -> bool:
+    """The sound lies inside other files, so it has to be taken out of them."""
+    return any(file.lower().endswith(ENDINGS) for file in tree.files)
+
+
+def rows(
+    source: Path, *, columns: Mapping[str, str] | None = None, config: str | None = None, split: str | None = None
+) -> Iterator[Row | Problem]:
+    """The rows of an audiofolder, whose sound stays where it lies."""
+    if config is not None:
+        raise CorpusError(f"{source} is a folder of sound, which has no configs: leave --config out")
+    wanted, there = split_name(split) if split else None, set[str]()
+    for row in (*table.rows(source, columns=columns), *jsonl.rows(source, columns=columns)):
+        place = split_of(row.audio if isinstance(row, Row) else row.where)
+        there.add(place)
+        if wanted in (None, place):
+            yield row
+    if wanted is not None and wanted not in there:
+        raise no_such("split", split or "", there, source=source)
+
+
+def split_name(given: str) -> str:
+    """One name for what people call the same: dev and valid are validation."""
+    return KNOWN.get(given.casefold(), given)
+
+
+def split_of(file: str) -> str:
+    """The split a file belongs to by its name or its folders: data/train-00000-of-00002.parquet -> train."""
+    stem = PurePosixPath(file).stem
+    for part in (stem, *reversed(folder_of(file).split("/"))):
+        for word in WORDS.split(part.casefold()):
+            if word in KNOWN:
+                return KNOWN[word]
+    named = SHARD.sub("", stem)
+    return named if named not in (stem, "data") else "train"
+
+
+def no_such(kind: str, asked: str, there: Iterable[str], *, source: Path | str) -> CorpusError:
+    return CorpusError(f"{source} has no {kind} {asked!r}; it has {', '.join(sorted(there))}")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns hold what."""
+
+    audio: str
+    text: str
+    speaker: str | None
+    language: str | None
+    id: str | None
+
+    @staticmethod
+    def of(names: list[str], sounds: list[str], *, asked: Mapping[str, str] | None, where: Path | str) -> Columns:
+        """By name; `sounds` are the columns that can hold sound, for one with a name nobody knows."""
+        asked = dict(asked or {})
+        chosen = by_name.pick(names, asked)
+        if not chosen and "audio" not in asked and len(sounds) == 1:
+            chosen = by_name.pick(names, {**asked, "audio": sounds[0]})
+        if not chosen and asked:
+            raise by_name.refuse(asked, {str(where): names}, source=Path(where))
+        if not chosen:
+            kinds = [kind for kind in ("audio", "text") if not set(map(str.casefold, names)) & set(by_name.NAMES[kind])]
+            raise CorpusError(
+                f"{where} has no column for the {' and the '.join(kinds)}; it has {', '.join(names)}:"
+                f" name it with --columns {','.join(f'{kind}=NAME' for kind in kinds)}"
+            )
+        language = next((name for name in names if name.casefold() in LANGUAGES), None)
+        id = next((name for name in names if name.casefold() in IDS), None)
+        return Columns(chosen["audio"], chosen["text"], chosen.get("speaker"), language, id)
+
+    def names(self) -> list[str]:
+        given = (self.audio, self.text, self.speaker, self.language, self.id)
+        return list(dict.fromkeys(name for name in given if name is not None))
+
+    def example(self, row: Mapping[str, Any], sound: bytes | None, *, folder: str, where: str) -> Example | Problem:
+        """A row whose sound was fetched already."""
+        if not sound:
+            return Problem(where=where, message="has no sound: it is left out")
+        text = row[self.text]
+        if text is None or not isinstance(text, str):
+            return Problem(where=where, message=f"has no text in the column {self.text!r}: it is left out")
+        speaker = row[self.speaker] if self.speaker else None
+        language = row[self.language] if self.language else None
+        return Example(
+            sound=sound,
+            name=self._name(row),
+            folder=folder,
+            text=text,
+            where=where,
+            speaker=speaker_name(str(speaker)) if isinstance(speaker, str | int) else None,
+            language=language if isinstance(language, str) else None,
+        )
+
+    def _name(self, row: Mapping[str, Any]) -> str:
+        """What the recording is called: never a row number, which changes when a dataset grows."""
+        cell = row[self.audio]
+        path = cell.get("path") if isinstance(cell, Mapping) else cell
+        if isinstance(path, str) and path:
+            return PurePosixPath(path.split("::")[0].replace("\\", "/")).name
+        id = row[self.id] if self.id else None
+        return str(id).replace("/", "-") if isinstance(id, str | int) and str(id).strip() else ""
+
+
+def safe(name: str) -> str:
+    """A part of a path that is one file name on every system."""
+    kept = "".join(c if c in "._-" or unicodedata.category(c)[0] in "LMN" else "-" for c in name)
+    return unicodedata.normalize("NFC", kept).lstrip(".").encode("utf-8")[:150].decode("utf-8", "ignore")

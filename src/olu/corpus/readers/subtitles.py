@@ -1,0 +1,199 @@
+"""Films and recordings with SubRip or WebVTT subtitles: sentences as clips, with edges found in the sound."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path, PurePosixPath
+
+from olu.audio.activity import file_levels, frame_rate
+from olu.audio.io import header
+from olu.audio.media import is_media
+from olu.corpus.readers import edges
+from olu.corpus.readers.cues import Cue, Cues, parse
+from olu.corpus.readers.films import recordings, sound_of
+from olu.corpus.readers.rows import Note, Problem, Row, Tree, look, without_ending
+from olu.corpus.readers.sentences import join
+from olu.corpus.readers.sync import Sync, measure
+from olu.errors import AudioError, CorpusError
+
+ENDINGS = (".srt", ".vtt")
+TAGS = re.compile(r"(?:\.(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|forced|default|sdh|cc|hi))+")
+PAST_SECONDS = 1.0  # a last cue may stay on the screen a moment longer than the sound
+COUNTED = ("tags", "speaker dashes", "sound notes")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    sound: str  # the recording or film, as it lies in the source
+    subtitles: str  # its file, from the source or absolute
+
+
+def seen(source: Path, tree: Tree, *, film: str | None = None, subtitles: Path | None = None) -> str:
+    """Why this is such a folder, or nothing."""
+    found, _ = pairs(tree, film=film, subtitles=subtitles)
+    if subtitles is not None:
+        return f"{subtitles.name} was named for {found[0].sound}" if found else ""
+    several = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"{PurePosixPath(found[0].subtitles).name} lies beside {found[0].sound}{several}" if found else ""
+
+
+def films(source: Path, tree: Tree, *, film: str | None = None, subtitles: Path | None = None) -> list[str]:
+    """The recordings to take along, where one of them is a film that must be decoded first."""
+    found = [pair.sound for pair in pairs(tree, film=film, subtitles=subtitles)[0]]
+    return found if any(map(is_media, found)) else []
+
+
+def rows(
+    source: Path,
+    *,
+    film: str | None = None,
+    subtitles: Path | None = None,
+    shift: float | None = None,
+    sounds: Path | None = None,
+) -> Iterator[Row | Problem | Note]:
+    """`sounds` is where films were decoded to."""
+    found, problems = pairs(look(source), film=film, subtitles=subtitles)
+    yield from problems
+    for pair in found:
+        yield from _rows(source, pair, sounds=sounds or source, shift=shift or 0.0)
+
+
+def pairs(tree: Tree, *, film: str | None = None, subtitles: Path | None = None) -> tuple[list[Pair], list[Problem]]:
+    """Recordings and their subtitles."""
+    found, problems = recordings(tree, film=film)
+    if subtitles is not None:
+        sounds = list(found.values())
+        return [Pair(sounds[0], str(subtitles))] if len(sounds) == 1 else [], problems
+    texts = {file: without_ending(file) for file in tree.files if file.lower().endswith(ENDINGS)}
+    taken: list[Pair] = []
+    used: set[str] = set()
+    for stem, sound in found.items():
+        mine = sorted(file for file, name in texts.items() if _is_for(name, stem))
+        exact = [file for file in mine if texts[file] == stem]
+        chosen = exact[:1] or (mine[:1] if len({texts[file] for file in mine}) == 1 else [])
+        used.update(mine)
+        taken += (Pair(sound, file) for file in chosen)
+        if mine and not chosen:
+            names = ", ".join(PurePosixPath(file).name for file in mine)
+            message = f"has several subtitles ({names}): import it alone and name one with --subtitles"
+            problems.append(Problem(where=sound, message=message))
+        elif not mine and film is None:
+            message = f"no {PurePosixPath(stem).name}.srt or .vtt beside it: write one, or import it alone"
+            problems.append(Problem(where=sound, message=message))
+    if film is None and taken:
+        lone = "no recording of that name beside it: put one there"
+        problems += (Problem(where=file, message=lone) for file in texts if file not in used)
+    return taken, problems
+
+
+def is_for(file: str, sound: str) -> bool:
+    """Whether a file holds subtitles for a recording."""
+    return file.lower().endswith(ENDINGS) and _is_for(without_ending(file), without_ending(sound))
+
+
+def _is_for(name: str, stem: str) -> bool:
+    return name == stem or (name.startswith(stem) and TAGS.fullmatch(name[len(stem) :]) is not None)
+
+
+def _rows(source: Path, pair: Pair, *, sounds: Path, shift: float) -> Iterator[Row | Problem | Note]:
+    audio = sound_of(pair.sound)
+    path = sounds / audio
+    if is_media(pair.sound) and not path.is_file():
+        return  # it could not be decoded, which was said
+    try:
+        file = PurePosixPath(pair.subtitles).name if Path(pair.subtitles).is_absolute() else pair.subtitles
+        found = parse((source / pair.subtitles).read_bytes(), file=file)
+        facts, levels = header(path), file_levels(path)
+    except AudioError as bad:
+        yield Problem(where=pair.sound, message=str(bad).replace(str(path), "it").removeprefix("it "))
+        return
+    except OSError as bad:
+        yield Problem(where=pair.subtitles, message=f"cannot be read ({bad.strerror}): allow reading it")
+        return
+    fps = frame_rate(facts.rate)
+    found = _moved(found, shift)
+    off = measure(_spans(found.cues), levels=levels, frames_per_second=fps)
+    yield from _offset(off, pair=pair, file=file, shift=shift)
+    kept, outside = _inside(found.cues, seconds=facts.seconds, sound=pair.sound)
+    yield from chain(found.problems, outside)
+    sentences = join(kept, busy=found.busy)
+    spans = edges.find(_spans(sentences), busy=found.busy, levels=levels, frames_per_second=fps, seconds=facts.seconds)
+    yield from _told(found, file=file, cues=kept, sentences=sentences)
+    for cue, (start, end) in zip(sentences, spans, strict=True):
+        start, seconds = round(start, 3), round(end - start, 3)
+        yield Row(audio=audio, text=cue.text, where=cue.where, speaker=cue.speaker, start=start, seconds=seconds)
+
+
+def _spans(cues: Sequence[Cue]) -> list[edges.Span]:
+    return [(cue.start, cue.end) for cue in cues]
+
+
+def _moved(found: Cues, shift: float) -> Cues:
+    cues = [replace(cue, start=cue.start + shift, end=cue.end + shift) for cue in found.cues]
+    busy = [(start + shift, end + shift) for start, end in found.busy]
+    early = [cue for cue in cues if cue.start < 0]
+    problems = found.problems + [
+        Problem(where=cue.where, message=f"it starts {-cue.start:.3f} s before the sound: correct its times or --shift")
+        for cue in early
+    ]
+    return replace(found, cues=[cue for cue in cues if cue.start >= 0], busy=busy, problems=problems)
+
+
+def _inside(cues: list[Cue], *, seconds: float, sound: str) -> tuple[list[Cue], list[Problem]]:
+    """Cues that end with the sound or before; one that stays a moment longer ends with it."""
+    kept, problems = [], []
+    for cue in cues:
+        if cue.start >= seconds or cue.end > seconds + PAST_SECONDS:
+            message = f"it ends at {cue.end:.3f} s, and {sound} has {seconds:.3f} s: correct its times"
+            problems.append(Problem(where=cue.where, message=message))
+        else:
+            kept.append(replace(cue, end=min(cue.end, seconds)))
+    return kept, problems
+
+
+def _offset(found: Sync | None, *, pair: Pair, file: str, shift: float) -> Iterator[Note]:
+    if found is None:
+        return
+    sure = f"confidence {found.confidence:.2f}"
+    if found.drift:
+        way = "early" if found.drift > 0 else "late"
+        yield Note(
+            f"{file} runs away from the speech of {pair.sound}: by its end its cues come {abs(found.drift):.1f} s"
+            f" too {way} ({sure}); stretch its times by {found.speed:.5f} in a subtitle editor and import again"
+        )
+        return
+    way = "early" if found.shift > 0 else "late"
+    still = f"with --shift {shift:g} " if shift else ""
+    yield Note(
+        f"{still}{file} comes about {abs(found.shift):.2f} s too {way} for the speech of {pair.sound} ({sure}); nothing"
+        f" was moved: if that is so, import {pair.sound} again with --shift {shift + found.shift:.3g}"
+    )
+
+
+def _told(found: Cues, *, file: str, cues: list[Cue], sentences: list[Cue]) -> Iterator[Note]:
+    said = sum(bool(cue.text) for cue in cues)
+    yield Note(f"{file}: {said} cues with words made {len(sentences)} clips")
+    counts: Counter[str] = found.counts
+    gone = [f"{counts[kind]} {kind}" for kind in COUNTED if counts[kind]]
+    if gone:
+        yield Note(f"{file}: removed from the text: {', '.join(gone)}")
+    if number := counts["cues without words"]:
+        yield Note(f"{file}: cues without words, which made no clip: {number}")
+    if number := counts["cues of several speakers"]:
+        yield Note(f"{file}: cues with the lines of several speakers: {number}; drop them if you train one voice")
+    if found.encoding == "cp1252":
+        yield Note(f"{file} is not UTF-8 and was read as cp1252: if letters look wrong, save it as UTF-8")
+
+
+def refusal(source: Path, *, film: str | None, subtitles: Path | None) -> CorpusError:
+    """Why the subtitles of a film cannot be used."""
+    if subtitles is not None and film is None:
+        return CorpusError(f"{source}: --subtitles is for one film or recording: name it instead of the folder")
+    _, problems = pairs(look(source), film=film)
+    if problems:
+        return CorpusError(f"{source / problems[0].where} {problems[0].message}")
+    return CorpusError(f"{source / (film or '')} has no subtitles (.srt or .vtt) beside it: put them there")

@@ -1,0 +1,121 @@
+"""What is known of training VITS: sizes, rates, batches and steps, with where each figure comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olu.families.vits.config import SIZES, VitsConfig
+from olu.families.vits.memory import PARAMETERS, memory
+from olu.train.plan import Advice, Case, Setting
+
+SCRATCH_RATE = 2e-4  # the paper's and MMS'; our 20-minute run from 88 minutes of speech used it too
+TUNING_RATE = 2e-5  # finetune-hf-vits, for some 100 clips
+TUNING_HOURS = 0.15  # that 100 clips come to
+TUNING_POWER = 0.25  # sixteen times the hours, twice the rate
+TUNING_MOST = 1e-4
+LITTLE_HOURS = 0.5
+SCRATCH_STEPS = {"tiny": 2000, "small": 20_000, "mms": 50_000}  # for an hour; with the root of the hours
+SECONDS_PER_CLIP = {"tiny": 0.035, "small": 0.235, "mms": 1.25}  # CPU: benchmarks/results, 2 cores, clips of 3 s
+MMS_GPU_SECONDS = 0.35  # a step of up to 64 clips of 4 s with eager kernels on an H200: bound by launches
+DROPOUTS = ("hidden_dropout", "attention_dropout", "activation_dropout")
+
+
+def tuning_rate(hours: float) -> float:
+    rate = TUNING_RATE * (max(hours, TUNING_HOURS) / TUNING_HOURS) ** TUNING_POWER
+    return float(f"{min(TUNING_MOST, rate):.1e}")
+
+
+def _size(case: Case) -> tuple[str, str]:
+    machine, hours = case.machine, case.material.hours
+    if machine.device == "cpu":
+        return "small", "A step of the full network takes five times as long, too long for a CPU."
+    needed = memory(VitsConfig(size="mms"), clips=8, seconds=10.0, tokens=300)
+    if machine.memory < needed / 0.8:
+        return "small", f"The full network wants {needed / 1e9:.0f} GB for 8 clips, more than {machine.name} can spare."
+    if hours < LITTLE_HOURS:
+        return "small", f"{60 * hours:.0f} minutes are little: a small network learns fewer of them by heart."
+    return "mms", f"{machine.name} has room for the full network, and {hours:.1f} hours can fill it."
+
+
+def _model(case: Case) -> list[Setting]:
+    material, base, settings = case.material, case.base, list[Setting]()
+    size, why = (base.settings["size"], "The base's own.") if base else _size(case)
+    if base is None:  # with one it is not ours to say
+        settings.append(Setting("model.size", size, why))
+        size = case.asked("model.size") or size
+    own = SIZES.get(size, {})
+    hours, minutes = material.hours, 60 * material.hours
+    if base:
+        rate = tuning_rate(hours)
+        why = f"Fine-tuning: 2e-5 for some 100 clips, rising with the fourth root of the hours; {minutes:.0f} min here."
+        judge, why_judge = (rate, "As the generator's.") if base.judged else (SCRATCH_RATE, _FRESH)
+    elif "learning_rate" in own:
+        rate, why = own["learning_rate"], f"What the size {size} learns with; it is for tests, not for voices."
+        judge, why_judge = own["discriminator_learning_rate"], "Half of that."
+    else:
+        rate, why = SCRATCH_RATE, "From scratch: the published rate of VITS and MMS, for any amount of data."
+        judge, why_judge = SCRATCH_RATE, "As the generator's, as published."
+    settings += [
+        Setting("model.learning_rate", rate, why),
+        Setting("model.discriminator_learning_rate", judge, why_judge),
+    ]
+    little = hours < LITTLE_HOURS
+    said = f"{minutes:.0f} minutes of speech are {'little: twice the usual' if little else 'enough for the usual'} {{}}."
+    for name in DROPOUTS:
+        what = f"dropout of the text encoder ({name.split('_')[0]})"
+        settings.append(Setting(f"model.{name}", 0.2 if little else 0.1, said.format(what)))
+    frozen = "Nothing is frozen: a voice sits in every part of the base." if base else "Nothing to freeze in new weights."
+    return [*settings, Setting("plan.rates", {}, frozen)]
+
+
+_FRESH = "The base brings no discriminator: a fresh one learns at the rate of a start from scratch."
+
+
+def _batch(case: Case) -> tuple[int, str]:
+    if case.base:
+        return 16, "16 clips for an update, as finetune-hf-vits takes."
+    if case.machine.device == "cpu":
+        return 16, "16 clips for an update: more make each step of a CPU slower for little gain."
+    return 48, "48 clips for an update: what our run from 88 minutes of speech learnt to speak with."
+
+
+def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
+    clips, hours = len(case.material.pieces), case.material.hours
+    if case.base:
+        steps = _clamp(200 * clips / together, low=1000, high=20_000)
+        return steps, f"200 epochs, as finetune-hf-vits takes, but 1,000 to 20,000 steps; {clips:,} clips here."
+    per_hour = SCRATCH_STEPS[config.size]
+    steps = _clamp(per_hour * hours**0.5, low=0.4 * per_hour, high=5 * per_hour)
+    said = f"{per_hour:,} for an hour at size {config.size}, with the root of the hours ({hours:.2f} h), 0.4 to 5 times."
+    return steps, said
+
+
+def _clamp(value: float, *, low: float, high: float) -> int:
+    return max(1, round(min(max(value, low), high) / 100) * 100)
+
+
+def _warmup(case: Case, steps: int) -> tuple[int, str]:
+    if case.base:
+        return steps // 100, "A hundredth of the run: the first gradients are noisy and must not hurt the base."
+    return min(100, steps // 100), "As long as the optimiser's second moment takes to settle (betas 0.99)."
+
+
+def _pace(case: Case, config: Any, clips: float, seconds: float) -> tuple[float, str]:
+    if case.machine.device == "cpu":
+        length = 0.7 + 0.1 * seconds  # the decoder hears a segment of each, the rest grows with the clip
+        cores = min(8, case.machine.cores) / 2
+        said = f"from 2 measured cores, scaled to {case.machine.cores}; --measure times a step here"
+        return clips * SECONDS_PER_CLIP[config.size] * length / cores, said
+    said = "from an H200, where launches and not arithmetic take the time; --measure times a step here"
+    share = 0.5 if config.size == "small" else 1.0
+    return share * MMS_GPU_SECONDS * max(1.0, clips / 64), said
+
+
+ADVICE = Advice(
+    model=_model,
+    batch=_batch,
+    steps=_steps,
+    warmup=_warmup,
+    pace=_pace,
+    parameters=lambda config: PARAMETERS[config.size],
+)

@@ -1,0 +1,85 @@
+"""The part of an import that is about films: one that was named by itself, and sound that must be decoded first."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from olu.audio.media import is_recording
+from olu.corpus.readers import Layout, Options, films
+from olu.corpus.readers.rows import Problem
+from olu.errors import CorpusError
+from olu.files import Workspace, read_json, read_jsonl, write_json
+from olu.types import Tick
+
+MADE = ".made.json"  # in the folder of what was just decoded
+DECODED = "decoded.json"
+LAYOUTS = ("auto", "subtitles", "recordings")
+
+
+def options(source: Path, *, layout: str, options: Options, subtitles: Path | None, shift: float | None) -> Options:
+    """What was said of a film, checked."""
+    if shift is not None and not math.isfinite(shift):
+        raise CorpusError(f"--shift {shift} is no number of seconds: write one such as 1.5 or -0.8")
+    if subtitles is not None and not subtitles.is_file():
+        raise CorpusError(f"--subtitles {subtitles} is not there: check the path")
+    alone = is_recording(source.name) and source.is_file()
+    if alone and layout not in LAYOUTS:
+        raise CorpusError(f"{source} is a file: the layout {layout!r} needs the folder that holds the recordings")
+    return replace(
+        options,
+        film=source.name if alone else None,
+        subtitles=subtitles.resolve() if subtitles else None,
+        shift=shift,
+    )
+
+
+def take_out(
+    ws: Workspace, chosen: Layout, source: Path, options: Options
+) -> Generator[Tick, None, tuple[Options, list[Problem]]]:
+    """The options with the place of the decoded sound, where anything had to be decoded."""
+    files = chosen.to_decode(source, options)
+    if not files:
+        return options, []
+    clear(ws)  # of an import that was killed
+    into = _place(ws)
+    into.mkdir(parents=True)
+    made: dict[str, str] = {}
+    problems = yield from films.take_out(source, files, into=into.resolve(), known=_known(ws), made=made)
+    write_json(into / MADE, made)
+    return replace(options, sounds=into.resolve()), problems
+
+
+def remember(ws: Workspace, options: Options) -> None:
+    """After an import: which sound came out of which film, so that it is not decoded again."""
+    if options.sounds is not None:
+        before = _decoded(ws)
+        after = before | read_json(options.sounds / MADE)
+        if after != before:
+            write_json(ws.corpus / "audio" / DECODED, after)
+
+
+def _decoded(ws: Workspace) -> dict[str, str]:
+    path = ws.corpus / "audio" / DECODED
+    return dict(read_json(path)) if path.exists() else {}
+
+
+def _known(ws: Workspace) -> dict[str, Path]:
+    there = {row["sha256"]: ws.corpus / "audio" / row["audio"] for row in read_jsonl(ws.corpus / "files.jsonl")}
+    sounds = {film: there[sound] for film, sound in _decoded(ws).items() if sound in there}
+    return {film: path for film, path in sounds.items() if path.is_file()}
+
+
+def clear(ws: Workspace) -> None:
+    shutil.rmtree(_place(ws), ignore_errors=True)
+    for empty in (_place(ws).parent, ws.corpus):
+        with suppress(OSError):
+            empty.rmdir()
+
+
+def _place(ws: Workspace) -> Path:
+    return ws.corpus / "audio" / ".films.partial"

@@ -1,0 +1,95 @@
+"""Take the clips of other workspaces into one; their recordings stay where they lie."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from olu.corpus import decisions
+from olu.corpus.join import Join, Shelf
+from olu.corpus.manifest import Corpus
+from olu.errors import WorkspaceError
+from olu.files import Workspace, read_jsonl, write_jsonl
+from olu.stages.import_ import STAGE
+from olu.stages.split import choose_sides
+from olu.types import Tick, Work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeSummary:
+    """What a merge did, and what the corpus holds after it."""
+
+    added: dict[str, int]  # workspace -> clips
+    already: int
+    duplicates: tuple[str, ...]
+    renamed: dict[str, dict[str, str]]  # workspace -> speaker there -> speaker here
+    decisions: int
+    texts: int  # clips without a text that got theirs
+    clips: int
+    seconds: float
+    speakers: tuple[str, ...]
+
+
+def merge(ws: Workspace, others: list[Path], *, same_speakers: bool = False) -> Work[MergeSummary]:
+    """Look at all of them, then write, the manifest last. When nothing is new nothing is written."""
+    guests = _open(ws, others)
+    host = Shelf.of(ws)
+    join = Join(host, same_speakers=same_speakers)
+    for done, guest in enumerate(guests, 1):
+        join.take(Shelf.of(guest))
+        yield Tick(done, len(guests), str(guest.root))
+    summary = _summary(join)
+    _write_duplicates(ws, join)
+    if join.added or join.texts or STAGE.state(ws) != "fresh":
+        _write(ws, join)
+        asked = {"merge": [str(guest.root.resolve()) for guest in guests], "same_speakers": same_speakers}
+        STAGE.stamp(ws, asked, asdict(summary))
+    elif join.decided:
+        decisions.save(ws, join.decisions.values())
+    return summary
+
+
+def _open(ws: Workspace, others: list[Path]) -> list[Workspace]:
+    """The other workspaces, each with clips in the same language and its recordings in place."""
+    guests: list[Workspace] = []
+    for path in others:
+        guest = Workspace.open(path)
+        if guest.root.resolve() == ws.root.resolve():
+            raise WorkspaceError(f"{path} is the workspace itself: name others to merge into it")
+        if guest.language != ws.language:
+            raise WorkspaceError(
+                f"{path} is for {guest.language!r}, {ws.root} for {ws.language!r}: merge workspaces of one language"
+            )
+        Corpus.open(guest).check_sources()
+        guests.append(guest)
+    return guests
+
+
+def _write_duplicates(ws: Workspace, join: Join) -> None:
+    path = ws.corpus / "duplicates.jsonl"
+    before = list(read_jsonl(path))
+    rows = join.duplicate_rows(before)
+    if rows != before:
+        write_jsonl(path, rows)
+
+
+def _write(ws: Workspace, join: Join) -> None:
+    clips = list(join.clips.values())
+    write_jsonl(ws.corpus / "files.jsonl", join.used_files())
+    decisions.save(ws, join.decisions.values())
+    Corpus.save(ws, clips, join.used_sources(), choose_sides(ws, clips))
+
+
+def _summary(join: Join) -> MergeSummary:
+    clips = join.clips.values()
+    return MergeSummary(
+        added=join.added,
+        already=join.already,
+        duplicates=tuple(map(str, join.duplicates)),
+        renamed=join.renamed,
+        decisions=join.decided,
+        texts=join.texts,
+        clips=len(clips),
+        seconds=round(sum(clip.seconds for clip in clips), 3),
+        speakers=tuple(sorted({clip.speaker for clip in clips})),
+    )

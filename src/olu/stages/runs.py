@@ -1,0 +1,98 @@
+"""The runs of a workspace side by side: what they came to, and in what they differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from olu.files import Workspace, disk_bytes
+from olu.train.run import Run
+from olu.view.history import row_figures, whole_rows
+from olu.view.viewer import PAGE, flat
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run. `differs` holds the settings in which the runs of the workspace are not all alike."""
+
+    run: str
+    state: str  # running, unfinished, finished or stopped
+    step: int
+    steps: int
+    best: dict[str, Any] | None
+    hours: float
+    events: dict[str, int]  # verdict -> how often
+    rewinds: int
+    differs: dict[str, Any]
+    started_from: str | None
+
+
+@dataclass(frozen=True)
+class RunDetail:
+    row: RunRow
+    stopped: str | None
+    facts: dict[str, Any]
+    settings: dict[str, Any]
+    validations: list[dict[str, float]]  # step and scores
+    events: list[dict[str, Any]]
+    checkpoints: list[int]
+    samples: list[int]  # steps that can be heard
+    page: str | None
+    bytes: int
+
+
+def runs(ws: Workspace) -> list[RunRow]:
+    found = Run.all(ws.runs)
+    settings = {run.name: flat(run.recipe.model_dump(mode="json")) for run in found}
+    keys = sorted({key for held in settings.values() for key in held})
+    apart = [key for key in keys if len({repr(held.get(key)) for held in settings.values()}) > 1]
+    return [_row(run, {key: settings[run.name].get(key) for key in apart}) for run in found]
+
+
+def run_detail(ws: Workspace, name: str) -> RunDetail:
+    run = Run.named(ws.runs, name)
+    row = next(row for row in runs(ws) if row.run == name)
+    page = run.folder / PAGE
+    validations = []
+    for held in whole_rows(run.folder / "metrics.jsonl"):
+        if "valid" in held:
+            scores = {key.removeprefix("valid/"): v for key, v in row_figures({"valid": held["valid"]}).items()}
+            validations.append({"step": float(held["step"]), **scores})
+    return RunDetail(
+        row=row,
+        stopped=(run.result or {}).get("stopped"),
+        facts=run.document("facts.json"),
+        settings=flat(run.recipe.model_dump(mode="json")),
+        validations=validations,
+        events=list(whole_rows(run.folder / "events.jsonl")),
+        checkpoints=run.checkpoints().steps(),
+        samples=sorted(int(path.name.removeprefix("step-")) for path in (run.folder / "samples").glob("step-*")),
+        page=str(page) if page.exists() else None,
+        bytes=disk_bytes(run.folder),
+    )
+
+
+def _row(run: Run, differs: dict[str, Any]) -> RunRow:
+    step, rewinds, seconds = 0, 0, 0.0
+    for held in whole_rows(run.folder / "metrics.jsonl"):
+        step, rewinds, seconds = held["step"], held["rewinds"], seconds + held["seconds"]
+    happened = Counter(event["verdict"] for event in whole_rows(run.folder / "events.jsonl"))
+    return RunRow(
+        run=run.name,
+        state=_state(run),
+        step=step,
+        steps=run.recipe.plan.steps,
+        best=run.best,
+        hours=round(seconds / 3600, 4),
+        events=dict(sorted(happened.items())),
+        rewinds=rewinds,
+        differs=differs,
+        started_from=run.document("facts.json").get("from"),
+    )
+
+
+def _state(run: Run) -> str:
+    if (result := run.result) is not None:
+        return "finished" if result["finished"] else "stopped"
+    return "running" if run.is_claimed() else "unfinished"

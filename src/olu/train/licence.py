@@ -1,0 +1,82 @@
+"""Under which licence a base is given, as far as its own folder says."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+READMES = ("README.md", "readme.md", "MODEL_CARD.md")
+TEXTS = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
+CONFIGS = ("config.json", "voice.json")
+NON_COMMERCIAL = re.compile(r"non[-\s]?commercial|(?<![a-z])nc(?![a-z])", re.I)
+KNOWN = {"facebook/mms-tts": "cc-by-nc-4.0"}  # what a config names as its origin -> the licence of that
+FIRST = 4000  # characters of a licence text that are looked at
+
+
+@dataclass(frozen=True)
+class Licence:
+    name: str = ""  # nothing: the folder does not say
+    where: str = ""
+
+    @property
+    def non_commercial(self) -> bool:
+        return bool(NON_COMMERCIAL.search(self.name))
+
+    def sentence(self) -> str:
+        if not self.name:
+            return "Its folder names no licence: find out what it allows before you publish a voice made from it."
+        if self.non_commercial:
+            return (
+                f"Its licence is {self.name} ({self.where}): NON-COMMERCIAL. A voice made from it must not be sold or"
+                " used for business, whatever your own recordings allow."
+            )
+        return f"Its licence is {self.name} ({self.where}): its terms hold for the voice too."
+
+
+def licence_of(folder: Path) -> Licence:
+    """The strictest that is found: one file that says non-commercial outweighs another that does not."""
+    found = [*_cards(folder), *_configs(folder), *_texts(folder)]
+    return next((one for one in found if one.non_commercial), found[0] if found else Licence())
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def _cards(folder: Path) -> list[Licence]:
+    found = []
+    for name in READMES:
+        head = _read(folder / name)[:FIRST]
+        if match := re.search(r"^licen[cs]e:\s*[\"']?([^\s\"'#]+)", head, flags=re.M | re.I):
+            found.append(Licence(match[1], name))
+    return found
+
+
+def _configs(folder: Path) -> list[Licence]:
+    found = []
+    for name in CONFIGS:
+        try:
+            facts = json.loads(_read(folder / name) or "{}")
+        except json.JSONDecodeError:
+            continue
+        if not isinstance(facts, dict):
+            continue
+        told = next((facts[key] for key in ("license", "licence") if isinstance(facts.get(key), str)), "")
+        origin = str(facts.get("_name_or_path", ""))
+        told = told or next((name for start, name in KNOWN.items() if origin.startswith(start)), "")
+        if told:
+            found.append(Licence(told, name))
+    return found
+
+
+def _texts(folder: Path) -> list[Licence]:
+    found = []
+    for name in TEXTS:
+        text = _read(folder / name)[:FIRST]
+        if text.strip():
+            title = next(line.strip() for line in text.splitlines() if line.strip())[:80]
+            told = title if not NON_COMMERCIAL.search(text) or NON_COMMERCIAL.search(title) else f"{title}, non-commercial"
+            found.append(Licence(told, name))
+    return found

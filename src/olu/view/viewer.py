@@ -1,0 +1,138 @@
+"""Everything that shows a run as it goes, fed with the same reports as its records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from olu.files import write_text
+from olu.view.bands import reference
+from olu.view.events import EventFile
+from olu.view.history import History, figures, whole_rows
+from olu.view.page import Facts, render
+from olu.view.samples import keep_pictures
+from olu.view.settings import ViewSettings, wants_tensorboard
+from olu.view.wandb_run import WandbRun
+
+if TYPE_CHECKING:
+    from olu.train.engine import Report
+    from olu.train.family import Family
+    from olu.train.run import Run
+
+PAGE = "run.html"
+PAGE_SECONDS = 30.0  # the page is written at every validation, else at most this often
+
+
+class Viewer:
+    """Made after the run's records were cut back to the step it goes on from."""
+
+    def __init__(
+        self, run: Run, *, family: Family, settings: ViewSettings, step: int, rewinds: int, steps: int, again: str
+    ) -> None:
+        recipe = run.recipe.model_dump(mode="json")
+        started = run.document("facts.json")
+        self.run = run
+        self._facts = Facts(
+            name=run.name,
+            folder=run.folder,
+            again=again,
+            settings=flat(recipe),
+            metric=family.score,
+            steps=steps,
+            step=step,
+            history=History.load(run.folder / "metrics.jsonl"),
+            events=list(whole_rows(run.folder / "events.jsonl")),
+            best=run.best,
+            reference=reference(
+                family.reference,
+                model=recipe["model"],
+                scratch=recipe["base"] is None and started.get("from") is None,
+            ),
+        )
+        self._wandb: WandbRun | None = None
+        if settings.wandb:
+            id = f"{run.name}-{started['started']}"
+            self._wandb = WandbRun(run.folder, project=settings.wandb, id=id, config=recipe)
+        self._events = EventFile(run.folder, step=step, rewinds=rewinds) if wants_tensorboard(settings) else None
+        self._written, self._gap = 0.0, 0.0
+        self._said = self._introduction()
+        self._draw()
+
+    def __enter__(self) -> Viewer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._facts.state == "running":
+            self._facts.state = "left"
+            self._draw()
+        if self._events:
+            self._events.close()
+        if self._wandb:
+            self._wandb.close()
+
+    def sentences(self) -> list[str]:
+        """What a person should know of the views; each is said once."""
+        said, self._said = self._said, []
+        return said
+
+    def _introduction(self) -> list[str]:
+        page = f"watch it in a browser: {self.run.folder / PAGE}"
+        if self._events is None:
+            return [page, "no TensorBoard files are written: view.tensorboard is false, or pip install 'olu[watch]'"]
+        return [page, f"or: tensorboard --logdir {self.run.folder.parent}"]
+
+    def show(self, report: Report, *, best: Mapping[str, Any] | None) -> None:
+        facts, found = self._facts, figures(report)
+        facts.step, facts.best = report.step, best
+        facts.pace.add(report)
+        facts.history.add(report.tried, found, rewinds=report.rewinds, seconds=report.seconds)
+        at = {"step": report.tried, "rewinds": report.rewinds}
+        facts.events += [{**asdict(event), "verdict": event.verdict.name, **at} for event in report.events]
+        keep_pictures(self.run.folder, report)
+        found |= {
+            "speed/clips_per_second": report.clips / max(report.seconds, 1e-9),
+            "speed/waiting": report.waited / max(report.seconds, 1e-9),
+        }
+        if report.memory:
+            found["speed/memory_gib"] = report.memory / 2**30
+        if self._events:
+            self._events.add(report, found)
+        if self._wandb:
+            self._send(self._wandb, report, found)
+        if report.scores or report.rewound or time.monotonic() - self._written > PAGE_SECONDS:
+            self._draw()
+
+    def finish(self, *, stopped: str | None) -> None:
+        self._facts.state, self._facts.why = ("stopped", stopped) if stopped else ("finished", "")
+        self._draw()
+
+    def _send(self, wandb: WandbRun, report: Report, found: Mapping[str, float]) -> None:
+        try:
+            wandb.add(report, found, row=self._facts.history.rows)
+        except Exception as bad:  # a network that fails must not end a training
+            self._wandb = None
+            self._said.append(f"Weights & Biases failed ({bad}): the run goes on without it")
+
+    def _draw(self) -> None:
+        now = time.monotonic()
+        if self._written:
+            self._gap = max(self._gap, now - self._written)
+        self._written, self._facts.updated = now, time.time()
+        self._facts.patience = max(180.0, 4 * self._gap)
+        write_text(self.run.folder / PAGE, render(self._facts))
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings in sections as section.key."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return found
+
+
+def page_of(folder: Path) -> Path | None:
+    path = folder / PAGE
+    return path if path.exists() else None

@@ -1,0 +1,242 @@
+"""Subtitle files: every encoding, every fault named, nothing guessed, and no input that hangs."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olu.corpus.readers.cues import Cue, Cues, parse, plain
+from olu.corpus.readers.rows import Problem
+from olu.corpus.readers.sentences import Joining, join
+
+SRT = """1
+00:00:01,000 --> 00:00:02,500
+<i>Habari</i> ya asubuhi.
+
+2
+00:00:04,000 --> 00:00:06,000 X1:40 Y1:20
+{\\an8}- Nzuri.
+- Karibu [door] ♪
+"""
+VTT = """WEBVTT - a title
+Kind: captions
+
+STYLE
+::cue { color: red }
+
+NOTE not said
+at all
+
+intro
+00:01.000 --> 00:02.500 align:start position:0%
+<v.loud Amina Ali>Habari &amp; <c.yellow>karibu</c> <00:02.000>sana
+
+01:00:04.000 --> 01:00:06.000
+&gt;&gt; (laughs) Nzuri
+"""
+
+
+def texts(found: Cues) -> list[tuple[float, float, str]]:
+    return [(cue.start, cue.end, cue.text) for cue in found.cues]
+
+
+def test_srt() -> None:
+    found = parse(SRT.encode(), file="a.srt")
+    assert texts(found) == [(1.0, 2.5, "Habari ya asubuhi."), (4.0, 6.0, "Nzuri. Karibu")]
+    assert [cue.where for cue in found.cues] == ["a.srt line 2", "a.srt line 6"]
+    assert (found.cues[0].turn, found.cues[1].turn) == (False, True)
+    assert found.problems == []
+    wanted = {"tags": 3, "speaker dashes": 2, "sound notes": 2, "cues of several speakers": 1}
+    assert +found.counts == Counter(wanted)
+
+
+def test_vtt() -> None:
+    found = parse(VTT.encode(), file="a.vtt")
+    assert texts(found) == [(1.0, 2.5, "Habari & karibu sana"), (3604.0, 3606.0, "Nzuri")]
+    assert [cue.speaker for cue in found.cues] == ["Amina Ali", None]
+    assert found.problems == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("text", [SRT, VTT])
+def test_encodings(encoding: str, ending: str, text: str) -> None:
+    text = text.replace("♪", "(…)").replace("Nzuri", "Señor Ünïcode “é”").replace("\n", ending)
+    found = parse(text.encode(encoding), file="a")
+    assert len(found.cues) == 2
+    assert "Señor Ünïcode “é”" in found.cues[1].text
+    assert found.problems == []
+    assert (found.encoding == "cp1252") == (encoding == "cp1252")
+
+
+def test_what_is_no_text_is_a_problem() -> None:
+    found = parse(b"1\n00:00:01,000 --> 00:00:02,000\n\x81\x8d\x90\n", file="a.srt")
+    assert [str(problem) for problem in found.problems] == [
+        "a.srt: is no text in UTF-8, UTF-16 or cp1252: save it as UTF-8"
+    ]
+
+
+def cues(*times: str) -> Cues:
+    blocks = (f"{n}\n{line}\nword {n}\n" for n, line in enumerate(times, 1))
+    return parse("\n".join(blocks).encode(), file="a.srt")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("00:00:05,000 --> 00:00:05,000", "it starts and ends at 5.000 s"),
+        ("00:00:06,000 --> 00:00:05,000", "it ends at 5.000 s, before it starts"),
+        ("-00:00:01,000 --> 00:00:05,000", "its times lie before 0"),
+        ("-00:00:00,000 --> 00:00:05,000", "its times lie before 0"),
+        ("00:00:05 --> 00:00:06,000", "its times cannot be read"),
+        ("00:61:05,000 --> 00:62:06,000", "its times cannot be read"),
+        ("00:00:05,000 -->", "its times cannot be read"),
+        ("5 --> 6" + " " * 100_000, "its times cannot be read"),
+        ("00:00:00,100 --> 00:00:00,200", "its start, 0.100 s, is out of order"),
+        ("00:00:02,500 --> 00:00:03,500", "overlaps the cue of a.srt line 2 by 0.500 s, both are left out"),
+    ],
+)
+def test_faults_are_named_and_left_out(line: str, words: str) -> None:
+    found = cues("00:00:01,000 --> 00:00:03,000", line, "00:00:08,000 --> 00:00:09,000")
+    assert len(found.problems) == 1
+    assert words in found.problems[0].message
+    assert found.problems[0].where == "a.srt line 6"
+    kept = [cue.text for cue in found.cues]
+    assert kept == (["word 3"] if "both" in words else ["word 1", "word 3"])
+
+
+def test_one_wild_time_spoils_only_its_own_cue() -> None:
+    lines = [f"00:00:{n:02d},000 --> 00:00:{n:02d},900" for n in range(30)]
+    lines[5] = "09:00:00,000 --> 09:00:01,000"
+    found = cues(*lines)
+    assert [problem.where for problem in found.problems] == ["a.srt line 22"]
+    assert len(found.cues) == 29
+
+
+def test_equal_times_overlap_and_a_rounding_does_not() -> None:
+    assert cues("00:00:01,000 --> 00:00:02,000", "00:00:01,000 --> 00:00:02,000").cues == []
+    found = cues("00:00:01,000 --> 00:00:02,000", "00:00:01,960 --> 00:00:03,000")
+    assert len(found.cues) == 2
+
+
+def test_lines_that_belong_to_no_cue_are_named_and_lost_blanks_mended() -> None:
+    found = parse(
+        b"1\n00:00:01,000 --> 00:00:02,000\none\n2\n00:00:03,000 --> 00:00:04,000\ntwo\n\nstray words\n\n3\n", file="a"
+    )
+    assert [cue.text for cue in found.cues] == ["one", "two"]
+    assert [problem.where for problem in found.problems] == ["a line 8"]
+    assert "'stray words' belongs to no cue" in found.problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["[music]"], ""),
+        (["♪ la la la", "la la ♪"], ""),
+        (["# la la #"], ""),
+        (["(door slams)", "Habari [laughs] yako?"], "Habari yako?"),
+        (["(a note over", "two lines) Ndiyo"], "Ndiyo"),
+        (["— Ndiyo"], "Ndiyo"),
+        (["nusu-nusu"], "nusu-nusu"),
+        (["<b><i>Ndi</i>yo</b>"], "Ndiyo"),
+        (["3 < 4 > 2"], "3 < 4 > 2"),
+        (["one\\Ntwo"], "one two"),
+        (["..."], ""),
+        (["(unclosed"], "(unclosed"),
+    ],
+)
+def test_plain(lines: list[str], text: str) -> None:
+    assert plain(lines, web=False, counts=Counter())[0] == text
+
+
+def cue(start: float, end: float, text: str, *, speaker: str | None = None, turn: bool = False) -> Cue:
+    return Cue(start=start, end=end, text=text, where="x", speaker=speaker, turn=turn)
+
+
+@pytest.mark.parametrize(
+    ("second", "joined"),
+    [
+        (cue(2.1, 3.0, "yako"), True),
+        (cue(2.0, 3.0, "yako"), True),
+        (cue(2.5, 3.0, "yako"), False),
+        (cue(2.1, 30.0, "yako"), False),
+        (cue(2.1, 3.0, "yako", turn=True), False),
+        (cue(2.1, 3.0, "yako", speaker="Ada"), False),
+    ],
+)
+def test_joining(second: Cue, joined: bool) -> None:
+    both = [cue(1.0, 2.0, "habari"), second]
+    spans = [(one.start, one.end) for one in both]
+    found = join(both, busy=spans)
+    assert len(found) == (1 if joined else 2)
+    if joined:
+        assert (found[0].start, found[0].end, found[0].text) == (1.0, second.end, "habari yako")
+    assert len(join([cue(1.0, 2.0, "habari."), second], busy=spans)) == 2
+    assert len(join([cue(1.0, 2.0, "habari…"), second], busy=spans)) == (1 if joined else 2)
+    assert len(join([cue(1.0, 2.0, "ሰላም።"), second], busy=spans)) == 2
+    assert len(join(both, busy=[*spans, (2.04, 2.05)])) == 2 or not joined or second.start == 2.0
+    assert len(join(both, busy=spans, joining=Joining(gap_seconds=-1.0))) == 2
+
+
+@pytest.mark.parametrize("nasty", ["<v " + " " * 99, "(", "[", "♪", "<", "- ", "\\N", "{\\", "-->", "\n", ".", "&"])
+def test_no_input_hangs(nasty: str) -> None:
+    data = b"WEBVTT\n\n00:01.000 --> 00:02.000\n" + (nasty * 20_000).encode() + b"\n\n" + (nasty * 2_000).encode()
+    before = time.perf_counter()
+    found = parse(data, file="a.vtt")
+    join(found.cues, busy=found.busy)
+    assert time.perf_counter() - before < 5.0
+
+
+PARTS = [
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\x00",
+    "\ufeff",
+    "WEBVTT",
+    "NOTE ",
+    "1",
+    "word",
+    "<v Ada>",
+    "</i>",
+    "{\\an8}",
+    "- ",
+    "♪",
+]
+PARTS += [
+    "00:00:01,000 --> 00:00:02,000",
+    "00:01.5-->00:02.9",
+    " --> ",
+    "-00:00:01,000",
+    "99:59:59,999",
+    "[",
+    "(",
+    "x" * 999,
+]
+
+
+def check(data: bytes) -> None:
+    found = parse(data, file="a.srt")
+    for problem in found.problems:
+        assert isinstance(problem, Problem)
+    for one in join(found.cues, busy=found.busy):
+        assert 0 <= one.start < one.end
+        assert one.text == " ".join(one.text.split()) != ""
+    starts = [one.start for one in found.cues]
+    assert starts == sorted(starts)
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=60), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "cp1252"]))
+def test_fuzz_of_parts(parts: list[str], encoding: str) -> None:
+    check("".join(parts).encode(encoding, "replace"))
+
+
+@given(
+    st.binary(max_size=400), st.integers(0, 300), st.sampled_from([SRT.encode(), VTT.encode(), SRT.encode("utf-16")])
+)
+def test_fuzz_of_bytes(data: bytes, at: int, whole: bytes) -> None:
+    check(whole[:at] + data + whole[at:])
