@@ -125,7 +125,9 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "keep": fine("keep", ws, "--from", nobody, "--json").json(),
         "read": fine("read", ws, "--json").json(),
         "prepare": fine("prepare", ws, "--json").json(),
+        "plan": fine("plan", ws, "--print", "--json").json(),
         "train": fine("train", ws, *TINY, "--json").json(),
+        "runs": fine("runs", ws, "--json").json(),
         "export": fine("export", ws, "--json").json(),
         "speak": fine("speak", "Habari.", "--voice", ws, "-o", tmp_path / "a.wav", "--json").json(),
         "status": fine("status", ws, "--json").json(),
@@ -152,7 +154,8 @@ def test_json_with_lines_is_one_object_a_line(tmp_path: Path):
     done = fine("g2p", "--language", "sw", "--lines", texts, "--json")
     rows = [json.loads(line) for line in done.out.splitlines()]
     assert [row["text"] for row in rows] == ["Habari.", "Nzuri sana!", ""]
-    assert rows[0]["symbols"] == list("habari.")
+    assert rows[0]["symbols"] == ["h", "a", "b", "ˈa", "ɾ", "i", "."]
+    assert rows[0]["words"][0]["phones"] == ["h", "a", "b", "a", "ɾ", "i"]
     assert done.err == ""
     assert fine("read", "--language", "sw", "--lines", texts, "--json").out == done.out
 

@@ -28,6 +28,7 @@ from olu.speak.voice import PAUSE_SECONDS, Voice
 from olu.stages.speak import find_voice, speak_to
 from olu.text.characters import CharacterFrontend
 from olu.text.languages import load
+from olu.text.markup import has_markup
 from olu.text.vocabulary import SymbolVocabulary
 from olu.types import Audio
 
@@ -233,7 +234,8 @@ def test_any_text_is_sound_or_one_sentence(voice: Voice, text: str) -> None:
     except OluError as said:
         assert isinstance(said, TextError)
         assert "\n" not in str(said)
-        assert not voice.frontend.read(text).words
+        if not has_markup(text):
+            assert not voice.frontend.read(text).words
     else:
         assert np.isfinite(audio.samples).all()
         assert len(audio.samples) >= 256
