@@ -2,18 +2,19 @@
 
 Use: python benchmarks/reference.py OUT.json "what these runs were" RUN... [-- "other kind" RUN...]
 Runs of one kind must share model.size and be trained from scratch. A band is the lowest and highest smoothed value over
-the runs at a step, widened by a sixth on each side.
+the runs at a step, widened by a sixth on each side; it goes to the end of the shortest run.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from olu.files import write_json
+from olu.files import write_text
 from olu.page.lines import smoothed
 from olu.train.run import Run
 from olu.view.history import History
@@ -24,7 +25,7 @@ ROOM = 1 / 6
 
 def kind(about: str, runs: list[Run]) -> dict[str, Any]:
     sizes = {run.recipe.model["size"] for run in runs}
-    assert len(sizes) == 1 and all(run.recipe.base is None and run.finished for run in runs), sizes
+    assert len(sizes) == 1 and all(run.recipe.base is None for run in runs), sizes
     held = [History.load(run.folder / "metrics.jsonl") for run in runs]
     bands = {}
     for name in held[0].series:
@@ -39,10 +40,8 @@ def band(curves: list[list[tuple[float, float]]], *, smooth: bool) -> list[list[
     steps = np.unique(np.linspace(first, last, POINTS).round())
     values = np.stack([np.interp(steps, *zip(*curve, strict=True)) for curve in curves])
     low, high = values.min(axis=0), values.max(axis=0)
-    room = ROOM * np.maximum(np.abs(low), np.abs(high))
-    return [
-        [int(s), float(f"{a:.4g}"), float(f"{b:.4g}")] for s, a, b in zip(steps, low - room, high + room, strict=True)
-    ]
+    low, high = low - ROOM * np.abs(low), high + ROOM * np.abs(high)
+    return [[int(s), float(f"{a:.4g}"), float(f"{b:.4g}")] for s, a, b in zip(steps, low, high, strict=True)]
 
 
 def main(words: list[str]) -> None:
@@ -54,7 +53,9 @@ def main(words: list[str]) -> None:
             continue
         kinds.append(kind(group[0], [Run(Path(folder)) for folder in group[1:]]))
         group = []
-    write_json(Path(out), {"kinds": kinds})
+    write_text(
+        Path(out), json.dumps({"kinds": kinds}).replace('], "', '],\n"').replace('"bands": {', '"bands": {\n') + "\n"
+    )
     print(f"{out}: {len(kinds)} kinds, {Path(out).stat().st_size} bytes")
 
 

@@ -191,7 +191,7 @@ WRONG_WORDS = [
     (("train", "WS"), "--recipe nowhere.toml", "is not there"),
     (("train", "WS"), "--recipe .", "is a folder"),
     (("train", "WS"), "--recipe WS/corpus/clips.jsonl", "is not valid TOML"),
-    (("train", "WS"), "--base nowhere", "is not a folder"),
+    (("train", "WS"), "--base nowhere", "is not there"),
     (("train", "WS"), "--device gpu", "use cpu, cuda or mps"),
     (("train", "WS"), "--from-run vits-009", "no run 'vits-009'"),
     (("train", "WS"), "--from-run vits-001@7", "no checkpoint at step '7'"),

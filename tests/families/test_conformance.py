@@ -21,6 +21,7 @@ from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoints
 from olu.train.engine import Engine, LivePart
 from olu.train.family import Clock, Example, Family, Update
+from olu.train.grow import Growth, enlarged
 from olu.train.guards import Finite, Spike, Verdict, Wiring
 from olu.train.recipe import GuardSettings, PlanSettings
 
@@ -88,6 +89,7 @@ TABLES: dict[str, Table] = {
             "upsample_initial_channel": Other(64),
             "upsample_rates": Other((4, 8, 8)),
             "upsample_kernel_sizes": Other((16, 16, 4)),
+            "resblock": Other("2"),
             "resblock_kernel_sizes": Other((5,)),
             "resblock_dilation_sizes": Other(((1, 5),)),
             "leaky_relu_slope": Other(0.3),
@@ -103,7 +105,11 @@ TABLES: dict[str, Table] = {
             "discriminator_kernel_size": Other(3),
             "discriminator_stride": Other(2),
             "discriminator_start": Other(7),
+            "discriminator_warmup": Other(10),
             "segment_size": Other(2048),
+            "alignment_noise": Other(0.5),
+            "alignment_noise_decay": Other(0.1, base={"alignment_noise": 0.5}),
+            "init_scale": Other(0.5),
             "learning_rate": Other(1e-3),
             "discriminator_learning_rate": Other(2e-3),
             "adam_betas": Other((0.5, 0.9)),
@@ -446,7 +452,7 @@ def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> 
     parts = learner.parts()
     torch.manual_seed(3)
     kept = [0]
-    for update in counted(learner.step(batch, Clock(0, 100)), kept):
+    for update in counted(learner.step(batch, Clock(5, 100)), kept):
         total = sum(loss.sum * loss.weight / batch.counts[loss.over] for loss in update.losses.values())
         params = list(parts[update.part].module.parameters())
         grads = torch.autograd.grad(total, params, allow_unused=True, retain_graph=True)
@@ -461,10 +467,18 @@ def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> 
         "parts": {key: {f: getattr(p, f) for f in vars(p) if f != "module"} for key, p in parts.items()},
         "step": seen,
         "kept": kept[0],
+        "new_rows": _new_rows(fam, learner),
         "spoken": [(len(wave), float(np.abs(wave).sum())) for wave in spoken],
         "rate": fam.rate(config),
         "refuses": [fam.refuses(config, samples=n, tokens=40) for n in (2000, 9000, 12000, 10**6)],
     }
+
+
+def _new_rows(fam: Family, learner: nn.Module) -> list[float]:
+    """What symbols that are new would start with."""
+    growth = Growth(VOCABULARY, (1, None), getattr(learner.config, "init_scale", 1.0))
+    tables = [learner.get_parameter(name).detach() for name in fam.symbol_rows]
+    return [float(enlarged(table, growth)[VOCABULARY:].double().sum()) for table in tables]
 
 
 def test_every_setting_acts(fam: Family, tmp_path: Path) -> None:

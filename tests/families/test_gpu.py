@@ -29,11 +29,12 @@ def losses(reports: list[Report]) -> list[float]:
     return [value for report in reports for seen in report.seen for value in seen.losses.values()]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_trains_and_speaks(name: str, precision: str, tmp_path: Path) -> None:
     engine = engine_on("cuda", name, tmp_path, precision=precision, steps=20, validate_every=20)
     reports = list(engine.train())
-    assert engine.step == 20 and [event for report in reports for event in report.events] == []
+    noted = [event for report in reports for event in report.events if event.guard != "scale"]  # fp16 finds its scale
+    assert engine.step == 20 and noted == []
     assert all(torch.isfinite(p).all() for p in engine.module.parameters())
     assert len(reports[-1].exhibits) == engine.plan.demo_clips
     score = family(name).score

@@ -19,9 +19,10 @@ from olu.errors import OluError, TrainError
 from olu.families.vits.base import grown, read_base
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.export import plain
+from olu.families.vits.foreign.transformers import read_transformers
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Generator
-from olu.families.vits.weights import fold, load_plain, read_transformers
+from olu.families.vits.weights import fold, load_plain
 from olu.speak.voice import Voice
 from olu.stages.export import export
 

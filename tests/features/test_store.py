@@ -139,3 +139,15 @@ def test_a_killed_build_is_no_store(tmp_path: Path, clips: list[Clip]) -> None:
     assert not folder.exists()
     finish(build(folder, clips, feature=Samples(16000), audio=reader(tmp_path), jobs=1))
     assert len(Store(folder).index) == len(clips)
+
+
+def test_a_clip_with_samples_that_are_not_numbers_is_left_out_by_name(tmp_path: Path, clips: list[Clip]) -> None:
+    def audio(clip: Clip) -> Audio:
+        samples = np.full(1600, 0.1, np.float32)
+        samples[7] = np.nan if clip is clips[1] else 0.0
+        return Audio(samples, 16000)
+
+    folder = tmp_path / "out" / "store"
+    (problem,) = finish(build(folder, clips[:3], feature=Samples(16000), audio=audio, jobs=1))
+    assert clips[1].id in problem and "not numbers" in problem
+    assert set(Store(folder).index) == {clips[0].id, clips[2].id}

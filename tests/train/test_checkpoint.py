@@ -151,3 +151,37 @@ def test_nothing_whole_is_an_error_in_plain_words(tmp_path: Path) -> None:
     checkpoints.path(5).mkdir()
     with pytest.raises(TrainError, match=r"no whole checkpoint.*step-5"):
         checkpoints.newest()
+
+
+def test_taken_up_again_a_run_clears_away_what_a_kill_left(tmp_path: Path) -> None:
+    """Killed in a save it leaves a hidden folder; killed before pruning, one checkpoint too many."""
+    checkpoints = saved(tmp_path, 5, 10, 15, keep=9)
+    (tmp_path / ".step-20.4711.partial").mkdir()
+    (tmp_path / ".step-20.4711.partial" / WEIGHTS).write_bytes(b"half")
+    (tmp_path / ".step-1.gone.partial").mkdir()
+    (tmp_path / "notes").mkdir()
+    checkpoints.keep = 1
+    checkpoints.tidy(15, best=5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "step-15", "step-5"]
+
+
+def test_a_checkpoint_half_removed_no_longer_passes_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoints = saved(tmp_path, 5, 10, keep=9)
+    checkpoints.keep = 1
+
+    def killed(path: Path, **_: object) -> None:
+        if path.exists():
+            (path / WEIGHTS).unlink()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.shutil, "rmtree", killed)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoints.tidy(10, best=None)
+    assert checkpoints.steps() == [10]
+
+
+def test_the_newest_up_to_a_step(tmp_path: Path) -> None:
+    checkpoints = saved(tmp_path, 5, 10, 15)
+    assert [checkpoints.newest(until)[1] for until in (None, 15, 14, 5)] == [15, 15, 10, 5]
+    with pytest.raises(TrainError, match="no whole checkpoint"):
+        checkpoints.newest(4)

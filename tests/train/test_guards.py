@@ -5,7 +5,9 @@ import json
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,6 +33,8 @@ from olu.train.guards import (
     Verdict,
     Wiring,
 )
+from olu.train.recipe import Recipe
+from olu.train.watchmen import watchmen
 
 
 def seen(step: int = 0, part: str = "gen", *, loss: float = 1.0, norm: float = 1.0, **more: object) -> Observation:
@@ -94,6 +98,13 @@ class TestFinite:
     def test_says_what_and_in_which_clips(self) -> None:
         event = Finite().watch(seen(loss=math.nan, norm=math.nan))
         assert event is not None and "mel, gradient not a number" in event.message and event.clips == ("a", "b")
+
+    def test_names_the_clips_that_were_in_every_bad_batch(self) -> None:
+        guard, said = Finite(), []
+        for step, clips in enumerate([("a", "b", "c"), ("d",), ("b", "c", "e"), ("c", "f")]):
+            event = guard.watch(replace(seen(step, loss=1.0 if clips == ("d",) else math.nan), clips=clips))
+            said.append(event.message.rpartition("look at ")[2] if event else None)
+        assert said == ["a, b, c", None, "b, c", "c"]
 
     def test_sick_weights_or_buffers_send_back_at_once(self) -> None:
         event = Finite().watch(seen(sick=("norm.running_mean",)))
@@ -214,7 +225,7 @@ class TestBalance:
 
 
 class TestSlow:
-    def run(self, losses: list[float], *, ratio: float | None = 1e-3) -> list[Event]:
+    def run(self, losses: list[float], *, ratio: float | None = 4e-3) -> list[Event]:
         guard = Slow(part="gen", loss="mel", after=120)
         got = [guard.watch(seen(step, loss=loss, ratio=ratio)) for step, loss in enumerate(losses)]
         return [event for event in got if event]
@@ -228,8 +239,37 @@ class TestSlow:
         (event,) = self.run([4 / (1 + step / 50) for step in range(200)], ratio=1e-7)
         assert "1.0e-07 of themselves" in event.message
 
+    @pytest.mark.parametrize(("ratio", "told"), [(1.2e-3, False), (6e-4, True)])
+    def test_a_rate_that_a_schedule_lowers_is_judged_as_it_was_highest(self, ratio: float, told: bool) -> None:
+        guard, said = Slow(part="gen", loss="mel", after=120), []
+        for step in range(130):
+            share = 1 - 0.7 * step / 130
+            now = replace(seen(step, loss=4 / (1 + step / 50), ratio=ratio * share), lr=1e-3 * share)
+            said += [event] if (event := guard.watch(now)) else []
+        assert bool(said) == told and all("the rate 0.001 is probably too low; try 0.01" in e.message for e in said)
+
+    def test_a_rate_far_too_high_is_noted_once_with_a_fair_one(self) -> None:
+        (event,) = self.run([4 / (1 + step / 50) for step in range(200)], ratio=0.4)
+        assert event.guard == "fast" and "moves the weights by 40 %" in event.message and "try 1e-05" in event.message
+
     def test_a_loss_that_falls_is_fine(self) -> None:
         assert self.run([4 / (1 + step / 50) for step in range(500)]) == []
+
+    @pytest.mark.parametrize(
+        ("ratio", "scratch", "weights"), [(3.7e-3, 0, 0), (1.2e-3, 0, 0), (4.9e-4, 1, 0), (1e-5, 1, 1)]
+    )
+    def test_what_is_little_from_scratch_is_right_for_learnt_weights(
+        self, ratio: float, scratch: int, weights: int
+    ) -> None:
+        """Measured on the sample corpus: 3.7e-3 (tiny) and 1.2e-3 (small) at the usual rate, 4.9e-4 at a tenth."""
+        family = SimpleNamespace(score="mel", learns="gen", steady=(), judge=None)
+        for from_weights, expected in ((False, scratch), (True, weights)):
+            guards = watchmen(Recipe(), family, from_weights=from_weights)  # type: ignore[arg-type]
+            said = []
+            for step in range(400):
+                now = seen(step, loss=4 / (1 + step / 50), ratio=3 * ratio if step < 50 else ratio)
+                said += [event for guard in guards if (event := guard.watch(now))]
+            assert [event.guard for event in said] == ["slow"] * expected, (from_weights, said)
 
 
 class TestDrift:

@@ -51,6 +51,7 @@ SETTINGS = {
     "plan.validate_every": 50,
     "plan.save_every": 10,
     "plan.demo_clips": 1,
+    "view.tensorboard": "false",
 }
 RATE = 16000
 PATIENCE_SECONDS = 120.0

@@ -25,10 +25,15 @@ def narrow(learner: toys.Toy, *, most: int, error: Exception | None = None) -> t
     return learner
 
 
-ERRORS = [torch.OutOfMemoryError("CUDA"), MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+ERRORS = [
+    torch.OutOfMemoryError("CUDA"),
+    MemoryError(),
+    RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+    RuntimeError("could not create a primitive"),
+]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=["cuda", "python", "cpu"])
+@pytest.mark.parametrize("error", ERRORS, ids=["cuda", "python", "cpu", "onednn"])
 def test_the_effective_batch_stays(error: Exception, tmp_path: Path) -> None:
     plan = {"batch_clips": 8, "steps": 10, "save_every": 5, "guards": []}
     torch.manual_seed(1)
@@ -79,3 +84,11 @@ def test_another_error_is_not_taken_for_full_memory(tmp_path: Path) -> None:
     engine = toys.engine(narrow(toys.Tokens(), most=2, error=RuntimeError("shape mismatch")), tmp_path)
     with pytest.raises(RuntimeError, match="shape mismatch"):
         engine.advance()
+
+
+def test_a_memory_too_small_for_any_clip_stops_before_the_corpus_is_put_aside(tmp_path: Path) -> None:
+    engine = toys.engine(narrow(toys.Tokens(), most=0), tmp_path, steps=30, batch_clips=4)
+    reports = list(engine.train())
+    last = reports[-1].events[-1]
+    assert last.verdict is Verdict.STOP and "smaller model.size" in last.message and len(reports) < 12
+    assert len(engine.batches.quarantine) < len(reports) and engine.checkpoints.steps()[0] == 0

@@ -227,7 +227,10 @@ PLAN_CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", PlanSettings.model_fields)
+IN_THE_SET_UP = ("sentences", "freeze_old_rows")  # a text or a base is needed: see below
+
+
+@pytest.mark.parametrize("name", [name for name in PlanSettings.model_fields if name not in IN_THE_SET_UP])
 def test_every_plan_setting_acts(name: str, tmp_path: Path) -> None:
     assert name in PLAN_CASES, f"plan.{name} has no case here: add one that shows what it does"
     aspect, base, change = PLAN_CASES[name]
@@ -296,14 +299,16 @@ def test_every_guard_setting_acts(name: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """Four clips, ready to train on: short, two in the middle of which one is marked, long."""
+    """Four clips, ready to train on: short, two in the middle of which one is marked, long and by somebody else."""
     root = tmp_path_factory.mktemp("data")
     ws = Workspace.create(root / "ws", language="ibo")
     clips = []
     for id, seconds in {"short": 0.4, "good": 1.0, "marked": 1.0, "long": 3.0}.items():
         time = np.arange(round(seconds * 16000)) / 16000
         io.write(root / f"{id}.wav", Audio((0.3 * np.sin(2 * np.pi * 220 * time)).astype(np.float32), 16000))
-        clips.append(Clip(id=id, audio=f"s1/{id}.wav", seconds=seconds, rate=16000, text="ab a", language="ibo"))
+        sound = {"audio": f"s1/{id}.wav", "seconds": seconds, "rate": 16000}
+        who, text = ("ana", "ab a ab") if id == "long" else ("obi", "ab a")
+        clips.append(Clip(id=id, **sound, text=text, language="ibo", speaker=who))
     Corpus.save(ws, clips, [Source(name="s1", root=str(root), layout="folder")], {clip.id: "train" for clip in clips})
     finish(read_corpus(ws))
     finish(prepare(ws, rate=16000, jobs=1))
@@ -316,6 +321,10 @@ DATA_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "min_seconds": ({"min_seconds": 0.2}, ["short", "good", "long"]),
     "max_seconds": ({"max_seconds": 2.0}, ["good"]),
     "leave_out_errors": ({"leave_out_errors": False}, ["good", "marked", "long"]),
+    "speakers": ({"speakers": ["ana"]}, ["long"]),
+    "max_tokens": ({"max_tokens": 13}, ["good"]),
+    "train_clips": ({"train_clips": 1}, ["good"]),
+    "valid_clips": ({"valid_clips": 1}, ["good", "long"]),  # see the next test
 }
 
 
@@ -325,6 +334,21 @@ def test_every_data_setting_acts(name: str, workspace: Workspace) -> None:
     change, expected = DATA_CASES[name]
     assert set_up(workspace, recipe_for({}), device="cpu").train == ["good", "long"]
     assert set_up(workspace, recipe_for(change), device="cpu").train == expected
+
+
+def test_valid_clips_limits_the_validation(workspace: Workspace) -> None:
+    assert set_up(workspace, recipe_for({}), device="cpu").valid == ["good", "long"]
+    assert set_up(workspace, recipe_for({"valid_clips": 1}), device="cpu").valid == ["good"]
+
+
+def test_plan_settings_that_the_set_up_reads(workspace: Workspace, tmp_path: Path) -> None:
+    recipe = recipe_for({}, plan={"sentences": ["ab", "b a a"], "demo_clips": 0, "steps": 1})
+    reports = list(set_up(workspace, recipe, device="cpu").engine(Run(tmp_path)).train())
+    assert [exhibit.name for exhibit in reports[-1].exhibits] == ["sentence-1", "sentence-2"]
+    with pytest.raises(TrainError, match="'!!' holds nothing this voice can say"):
+        set_up(workspace, recipe_for({}, plan={"sentences": ["!!"]}), device="cpu")
+    with pytest.raises(TrainError, match="freeze_old_rows has no effect without --base or --from-run"):
+        set_up(workspace, recipe_for({}, plan={"freeze_old_rows": True}), device="cpu")
 
 
 def recipe_for(data: dict[str, Any], **more: Any) -> Recipe:
@@ -356,7 +380,7 @@ def test_every_setting_of_the_recipe_itself_acts(workspace: Workspace, tmp_path:
             set_up(workspace, recipe_for({}, family="vitz"), device="cpu")
 
     def other_base() -> None:
-        with pytest.raises(TrainError, match="'/no/where' is not a folder"):
+        with pytest.raises(TrainError, match="'/no/where' is not there"):
             finish(prepare_run(workspace, recipe_for({}, base="/no/where")))
 
     def other_model() -> None:

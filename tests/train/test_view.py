@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import errno
 import importlib.util
 import io
 import json
@@ -33,6 +34,7 @@ from olu.train.guards import Event, Finite, Observation, Verdict
 from olu.train.recipe import Recipe
 from olu.train.run import Recorder, Run
 from olu.types import Audio
+from olu.view import pace
 from olu.view.bands import reference, verdict
 from olu.view.events import PATTERN, records
 from olu.view.history import MOST_POINTS, History, Series
@@ -366,6 +368,26 @@ def test_pictures_keep_thin_paths() -> None:
     assert png[16:24] == b"\0\0\0\2\0\0\0\2"
 
 
+def test_a_view_that_cannot_be_written_never_ends_a_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_run(tmp_path)
+    engine = toys.engine(shown_toy(), run.checkpoints_folder, steps=9, validate_every=3)
+    shown, said = viewer(run, engine), list[str]()
+    for report in engine.train():
+        if report.step == 4:
+            for place in ("viewer.write_text", "viewer.keep_pictures", "events.EventFile._write"):
+                monkeypatch.setattr(f"olu.view.{place}", full)
+        shown.show(report, best=engine.best)
+        said += shown.sentences()
+    shown.__exit__()
+    assert engine.step == 9 and sum("could not be written (No space left" in text for text in said) == 3
+    assert "Step 3 of 9" in page(run)
+    assert [event.step for event in accumulated(run).Scalars("body/lr")] == [1, 2, 3]
+
+
+def full(*words: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 # ---------------------------------------------------------------- is this normal?
 
 
@@ -484,6 +506,30 @@ def test_the_terminal_shows_all_figures(terminal: bool, monkeypatch: pytest.Monk
     assert "step 2: finite: a [bold] loss" in text and "step 50: validation  mel 1.5" in text
     assert ("step 25  mel 1.25" in lines.getvalue()) is not terminal
     assert "step 2  " not in lines.getvalue()
+
+
+def test_how_busy_a_gpu_is_comes_from_nvml_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = types.ModuleType("pynvml")
+    asked: list[Any] = []
+    fake.NVMLError = type("NVMLError", (Exception,), {})  # type: ignore[attr-defined]
+    fake.nvmlInit = lambda: None  # type: ignore[attr-defined]
+    fake.nvmlDeviceGetHandleByUUID = lambda uuid: asked.append(uuid) or "handle"  # type: ignore[attr-defined]
+    fake.nvmlDeviceGetUtilizationRates = lambda handle: types.SimpleNamespace(gpu=87)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: types.SimpleNamespace(uuid="12-ab"))
+    pace._device.cache_clear()
+    assert pace.gpu_use() == 87 and asked == [b"GPU-12-ab"]
+
+    def lost(handle: str) -> None:
+        raise fake.NVMLError  # type: ignore[attr-defined]
+
+    fake.nvmlDeviceGetUtilizationRates = lost  # type: ignore[attr-defined]
+    assert pace.gpu_use() is None
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    pace._device.cache_clear()
+    assert pace.gpu_use() is None
+    pace._device.cache_clear()
 
 
 def test_only_the_first_process_draws(monkeypatch: pytest.MonkeyPatch) -> None:

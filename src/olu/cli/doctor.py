@@ -11,6 +11,9 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def doctor(
         fetch: bool = typer.Option(False, "--install-eval", help="Install what 'olu audit --deep' listens with."),
+        base: str | None = typer.Option(
+            None, "--base", help="Fetch this base and load it: a path, or an id on the hub."
+        ),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Say what this machine has and what it can do."""
@@ -19,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
         if fetch:
             warn(install_eval())
-        findings = stage()
+        findings = stage(base=base)
         if as_json:
             print_json({f.what: {"good": f.good, "said": f.said} for f in findings})
         else:

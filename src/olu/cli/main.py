@@ -26,6 +26,7 @@ VERBS = (
     "split",
     "read",
     "prepare",
+    "plan",
     "train",
     "runs",
     "export",
@@ -34,6 +35,7 @@ VERBS = (
     "doctor",
     "languages",
     "families",
+    "bases",
     "clean",
 )
 

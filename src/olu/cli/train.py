@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from olu.cli.dry import tell_dry
+from olu.cli.find_lr import find_rate_of
+from olu.cli.hf_vits import tell_prepared, work_of
 from olu.cli.show import print_json, quoted, say, warn
 from olu.cli.training_view import watch
 from olu.errors import TrainError
@@ -18,14 +21,18 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     @app.command()
     def train(
-        ws: Path = typer.Argument(..., metavar="WS"),
+        ws: Path | None = typer.Argument(None, metavar="WS", help="The workspace."),
         recipe: Path | None = typer.Option(None, "--recipe", metavar="FILE", help="Settings in TOML."),
         changes: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Change a setting: plan.steps=500"),
         resume: bool = typer.Option(False, "--resume", help="Go on with the newest unfinished run, exactly."),
         from_run: str | None = typer.Option(None, "--from-run", metavar="RUN[@STEP]", help="Start from its weights."),
-        base: Path | None = typer.Option(None, "--base", help="Fine-tune this checkpoint folder (transformers VITS)."),
+        base: Path | None = typer.Option(None, "--base", help="Fine-tune this: a folder, a file or a hub id."),
+        from_hf_vits: Path | None = typer.Option(
+            None, "--from-hf-vits", metavar="FILE", help="Run a config of finetune-hf-vits; WS may be left out."
+        ),
         new: bool = typer.Option(False, "--new", help="Start a new run even if one is unfinished or equal."),
         dry_run: bool = typer.Option(False, "--dry-run", help="Resolve everything, make one update, write no run."),
+        find_rate: bool = typer.Option(False, "--find-lr", help="Look for a learning rate; trains in memory only."),
         device: str = typer.Option("cpu", "--device", help="cpu, cuda or mps"),
         profile: int = typer.Option(0, "--profile", metavar="N", min=0, help="Profile N steps of the run."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
@@ -36,18 +43,44 @@ def register(app: typer.Typer) -> None:
         from olu.files import Workspace
         from olu.stages.train import train as stage
 
-        work = stage(
-            Workspace.open(ws),
-            recipe=recipe,
-            overrides=changes,
-            base=base,
-            resume=resume,
-            new=new,
-            from_run=from_run,
-            dry=dry_run,
-            device=device,
-            profile=profile,
-        )
+        if from_hf_vits:
+            from olu.stages.hf_vits import root_of
+
+            ws = ws or root_of(from_hf_vits)
+        if ws is None:
+            raise typer.BadParameter("Missing argument 'WS'.")
+        if find_rate:
+            if resume or from_run or new or dry_run or profile or from_hf_vits:
+                raise TrainError("--find-lr starts from fresh weights or --base: it takes no run and no other mode")
+            find_rate_of(ws, recipe=recipe, changes=changes, base=base, device=device, as_json=as_json)
+            return
+        if from_hf_vits:
+            work = work_of(
+                from_hf_vits,
+                ws,
+                recipe=recipe,
+                changes=changes,
+                base=base,
+                resume=resume,
+                new=new,
+                from_run=from_run,
+                dry=dry_run,
+                device=device,
+                profile=profile,
+            )
+        else:
+            work = stage(
+                Workspace.open(ws),
+                recipe=recipe,
+                overrides=changes,
+                base=base,
+                resume=resume,
+                new=new,
+                from_run=from_run,
+                dry=dry_run,
+                device=device,
+                profile=profile,
+            )
         summary = watch(work)
         if not summary.leads:
             raise typer.Exit(2 if summary.stopped else 0)
@@ -60,9 +93,11 @@ def register(app: typer.Typer) -> None:
 
 
 def _tell(summary: TrainSummary, ws: Path) -> None:
+    if "prepared" in summary.dry:
+        tell_prepared(summary, ws)
+        return
     if summary.dry:
-        for key, value in summary.dry.items():
-            say(f"{key}: {value}")
+        tell_dry(summary.dry)
         return
     if summary.fresh:
         say(f"{summary.run} was trained with these settings on this corpus already: nothing to do (--new trains again)")

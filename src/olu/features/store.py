@@ -30,6 +30,8 @@ class Samples:
         return f"wave-{self.rate}-{hash_value(['int16', 'soxr-hq', self.rate])[:8]}"
 
     def compute(self, audio: Audio) -> NDArray[np.int16]:
+        if not np.isfinite(audio.samples).all():  # as int16 they would be some number
+            raise AudioError("it holds samples that are not numbers: export or copy it again")
         return to_int16(resample(audio, self.rate))
 
 

@@ -19,6 +19,7 @@ PACKAGES = {
     "speak": ("numpy", "onnxruntime", "soundfile", "soxr"),
     "train": ("torch", "numba", "safetensors", "tomli_w", "onnx"),
     "text": ("uroman",),
+    "hub": ("huggingface_hub", "datasets"),
     "media": ("av",),
     "sample": ("espeakng_loader",),
     "eval": ("silero_vad", "speechmos", "resemblyzer"),
@@ -35,7 +36,7 @@ class Finding:
     said: str
 
 
-def doctor() -> list[Finding]:
+def doctor(*, base: str | None = None) -> list[Finding]:
     findings = [
         Finding("olu", True, f"{olu.__version__} on Python {platform.python_version()}, {platform.system()}"),
         Finding("cores", True, str(os.cpu_count())),
@@ -48,6 +49,11 @@ def doctor() -> list[Finding]:
         said = versions if not missing else f"missing {', '.join(missing)}: {how}"
         findings.append(Finding(extra, not missing or extra != "speak", said))
     findings.append(_devices())
+    if base is not None:
+        from olu.stages.bases import check_base
+
+        found = check_base(base)
+        findings.append(Finding(f"base {base}", found.good, "; ".join(found.said)))
     return findings
 
 

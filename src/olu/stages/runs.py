@@ -6,6 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from olu.config import check
+from olu.errors import OluError
+from olu.families import family
 from olu.files import Workspace, disk_bytes
 from olu.train.run import Run
 from olu.view.history import row_figures, whole_rows
@@ -46,8 +49,24 @@ def runs(ws: Workspace) -> list[RunRow]:
     found = Run.all(ws.runs)
     settings = {run.name: flat(run.recipe.model_dump(mode="json")) for run in found}
     keys = sorted({key for held in settings.values() for key in held})
-    apart = [key for key in keys if len({repr(held.get(key)) for held in settings.values()}) > 1]
+    given = {run.name: _of_its_size(run) for run in found}
+    apart = [
+        key
+        for key in keys
+        if len({repr(held.get(key)) for held in settings.values()}) > 1
+        and any(key not in given[name] or given[name][key] != held.get(key) for name, held in settings.items())
+    ]
     return [_row(run, {key: settings[run.name].get(key) for key in apart}) for run in found]
+
+
+def _of_its_size(run: Run) -> dict[str, Any]:
+    """Settings that come with the size of the network: they need not be told beside it."""
+    recipe = run.recipe
+    try:
+        config = check(family(recipe.family).config, {"size": recipe.model["size"]}, where="recipe [model]")
+    except (KeyError, OluError):  # a family without sizes, or one that is gone
+        return {}
+    return flat({"model": config.model_dump(mode="json", exclude={"size"})})
 
 
 def run_detail(ws: Workspace, name: str) -> RunDetail:

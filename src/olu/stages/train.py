@@ -12,10 +12,10 @@ from olu.corpus.decisions import hash_chosen
 from olu.errors import TrainError
 from olu.files import Workspace, hash_file, hash_value
 from olu.stages.extras import need_training
+from olu.stages.plan import choose_recipe
 from olu.stages.stage import Stage
 from olu.stages.watching import Watching, watching
 from olu.train.guards import Verdict
-from olu.train.recipe import read_recipe
 from olu.train.run import Recorder, Run
 from olu.types import Tick
 from olu.view.profile import Profile
@@ -124,12 +124,12 @@ def _lead(
     ranks: Ranks,
     profile: int,
 ) -> Training:
-    from olu.stages.train_setup import dry_run, parse_start, prepare_run, set_up
+    from olu.stages.train_dry import dry_run
+    from olu.stages.train_setup import parse_start, prepare_run, set_up
 
-    changes = list(overrides or []) + ([f"base={base.resolve()}"] if base else [])
-    view, changes = watching(ws, changes, profile=profile)
+    view, changes = watching(ws, list(overrides or []), profile=profile)
     if resume:
-        if recipe or changes or from_run or new:
+        if recipe or changes or base or from_run or new:
             raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
         run = _unfinished(ws)
         if run is None:
@@ -146,7 +146,10 @@ def _lead(
             yield Note(sentence)
         return (yield from _go(ws, run, setup, view))
     start = parse_start(ws, from_run) if from_run else None
-    settings = read_recipe(recipe or (start[0].folder / "recipe.toml" if start else None), changes)
+    own = start[0].folder / "recipe.toml" if start else None
+    settings, said = yield from choose_recipe(ws, recipe=recipe or own, overrides=changes, base=base, device=device)
+    for sentence in said:
+        yield Note(sentence)
     if start and settings.model.get("size") != start[0].recipe.model["size"]:
         raise TrainError(f"recipe: model.size has no effect with --from-run: {start[0].name} has its own sizes")
     yield from prepare_run(ws, settings, run=start[0] if start else None)

@@ -67,10 +67,10 @@ class Checkpoints:
         except (*UNREADABLE, SafetensorError) as bad:
             raise TrainError(f"{path} is damaged ({bad})") from None
 
-    def newest(self) -> tuple[Checkpoint, int, list[str]]:
-        """The newest whole checkpoint, its step, and a sentence for every damaged one passed over."""
+    def newest(self, until: int | None = None) -> tuple[Checkpoint, int, list[str]]:
+        """The newest whole checkpoint (up to a step), its step, and a sentence for every damaged one passed over."""
         passed: list[str] = []
-        for step in reversed(self.steps()):
+        for step in reversed([step for step in self.steps() if until is None or step <= until]):
             try:
                 return self.load(step), step, passed
             except TrainError as bad:
@@ -85,7 +85,7 @@ class Checkpoints:
         return shutil.disk_usage(self.folder).free, disk_bytes(self.path(newest[0])) if newest else 0
 
     def drop_after(self, step: int) -> None:
-        """Remove damaged checkpoints newer than the one a resume starts from."""
+        """Remove the damaged or misled checkpoints newer than the one a run goes on from."""
         for later in self.steps():
             if later > step:
                 _discard(self.path(later))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
+from statistics import median
 from typing import Any, cast
 
 import torch
@@ -20,9 +21,9 @@ from torch import Tensor, nn
 from olu.errors import TrainError
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoint, Checkpoints
-from olu.train.family import Batch, Clock, Exhibit, Learner, Update
+from olu.train.family import Batch, Clock, Exhibit, Learner, Sentence, Update
 from olu.train.guards import Event, Guard, Look, Observation, Resources, Seen, Verdict
-from olu.train.part import LivePart, live_parts
+from olu.train.part import LivePart, assign, live_parts, under
 from olu.train.ranks import Ranks
 from olu.train.recipe import GuardSettings, PlanSettings
 from olu.train.scaler import Scale
@@ -32,6 +33,7 @@ from olu.train.sounds import measure
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SEED_SPAN = 2**63 - 1
 VALIDATION_SEED = 977
+NO_ROOM = ("not enough memory", "allocate memory", "could not create a primitive")  # the last is oneDNN's, on CPUs
 RESOURCES_EVERY = 20  # steps between two looks at clock and disk
 
 
@@ -84,13 +86,15 @@ class Engine:
         seed: int,
         device: str = "cpu",
         ranks: Ranks | None = None,
+        sentences: Sequence[Sentence] = (),
+        held_rows: Mapping[str, int] | None = None,
     ) -> None:
         self.module = learner.to(device)
         self.learner = cast(Learner, learner)
         self.batches, self.validation, self.score = batches, validation, score
         self.plan, self.limits, self.guards, self.checkpoints = plan, rewinds, list(guards), checkpoints
         self.seed, self.device, self.precision = seed, torch.device(device), plan.precision
-        self.ranks = ranks or Ranks()
+        self.ranks, self.sentences = ranks or Ranks(), sentences
         self.step, self.rewinds, self.rate, self.pieces = 0, 0, 1.0, 1
         self.best: dict[str, float] | None = None
         self.history: list[float] = []  # of the score, one for each validation
@@ -98,7 +102,7 @@ class Engine:
         self.scale = Scale(on=plan.precision == "fp16")
         self.hours, self._looked, self._waited = 0.0, time.monotonic(), 0.0
         learner.requires_grad_(False)
-        self.live = live_parts(self.learner.parts(), rates=plan.rates, late=plan.late)
+        self.live = live_parts(self.learner.parts(), rates=plan.rates, late=plan.late, held=held_rows)
 
     # ------------------------------------------------------------ the loop
 
@@ -142,7 +146,7 @@ class Engine:
             saves = last or ends or self.step % self.plan.save_every == 0 or self._is_best()
             if any(event.verdict is Verdict.REWIND for event in after):
                 saves, self.best = False, best
-                events.append(self._rewind(()))
+                events.append(self._rewind((), to=best))  # the newest checkpoint may have drifted already
             elif saves and (sick := self._sick([*self.module.named_parameters(), *self.module.named_buffers()])):
                 saves, self.best = False, best
                 events.append(self._rewind(clips, why=f"{', '.join(sick[:3])}: not a number; "))
@@ -185,7 +189,7 @@ class Engine:
                 return seen, events + raised, waited
             except Full as full:
                 events.append(self._lighter(pieces[full.args[0]]))
-                if events[-1].verdict is Verdict.SKIP:
+                if events[-1].verdict is not Verdict.NOTE:
                     return [], events, waited
 
     def _micro(self, clips: list[str]) -> Micro:
@@ -229,7 +233,7 @@ class Engine:
         except (torch.OutOfMemoryError, MemoryError):
             well = False
         except RuntimeError as bad:
-            if "not enough memory" not in str(bad) and "allocate memory" not in str(bad):
+            if not any(words in str(bad) for words in NO_ROOM):
                 raise
             well = False
         if not self.ranks.agree(well, self.device):
@@ -259,6 +263,9 @@ class Engine:
             self.pieces *= 2
             message = f"{said}: from now on at most {-(-len(clips) // 2)} clips at a time; the effective batch stays"
             return Event(self.step, "memory", Verdict.NOTE, message, (longest,))
+        if self.batches.length(longest) <= median(self.batches.seconds):
+            message = f"{said}, alone, and it is not even long: this voice needs more memory; try a smaller model.size"
+            return Event(self.step, "memory", Verdict.STOP, message, (longest,))
         self.batches.put_aside([longest])
         message = f"{said}, which does not fit even alone: it is left out; cut it, or lower data.max_seconds"
         return Event(self.step, "memory", Verdict.SKIP, message, (longest,))
@@ -334,14 +341,14 @@ class Engine:
             if live.average
         }
         for name in held:
-            _assign(self.live[name].named, self.live[name].average or {})
+            assign(self.live[name].named, self.live[name].average or {})
         self.module.eval()
         try:
             with torch.no_grad():
                 yield self.learner
         finally:
             for name, weights in held.items():
-                _assign(self.live[name].named, weights)
+                assign(self.live[name].named, weights)
 
     def _validate(self) -> tuple[dict[str, float], tuple[Exhibit, ...]]:
         """In the first process, for all."""
@@ -364,6 +371,8 @@ class Engine:
                     sums[name] = sums.get(name, 0.0) + float(loss.sum)
                     counts[name] = counts.get(name, 0.0) + placed.counts[loss.over]
                 exhibits += islice(learner.demo(placed), self.plan.demo_clips - len(exhibits))
+            for one in self.sentences:
+                exhibits.append(Exhibit(one.name, learner.say(one.ids, one.speaker), one.natural))
         return {name: total / counts[name] for name, total in sums.items()}, tuple(exhibits)
 
     def _look(self, scores: Mapping[str, float], exhibits: Sequence[Exhibit]) -> Look:
@@ -421,14 +430,14 @@ class Engine:
 
     def restore(self, checkpoint: Checkpoint, *, weights_only: bool = False) -> None:
         """Take up a checkpoint. `weights_only` leaves the place in the data, the guards and the counters alone."""
-        self.module.load_state_dict(_under(checkpoint.weights, "learner/"))
+        self.module.load_state_dict(under(checkpoint.weights, "learner/"))
         for name, live in self.live.items():
-            live.load_moments(_under(checkpoint.optimiser, f"{name}/"))
+            live.load_moments(under(checkpoint.optimiser, f"{name}/"))
             live.updates = checkpoint.state["updates"].get(name, 0)
             live.ratio = checkpoint.state["ratios"].get(name)
             if live.average is not None:
-                saved = _under(checkpoint.weights, f"average/{name}/")  # none where the run before kept no average
-                _assign(live.average, {n: saved.get(n, p) for n, p in live.named.items()})
+                saved = under(checkpoint.weights, f"average/{name}/")  # none where the run before kept no average
+                assign(live.average, {n: saved.get(n, p) for n, p in live.named.items()})
             live.clear()
         if weights_only:
             return
@@ -459,7 +468,7 @@ class Engine:
     def _best_step(self) -> int | None:
         return None if self.best is None else int(self.best["step"])
 
-    def _rewind(self, clips: tuple[str, ...], why: str = "") -> Event:
+    def _rewind(self, clips: tuple[str, ...], why: str = "", to: Mapping[str, float] | None = None) -> Event:
         """Back to the last whole checkpoint, slower, and past the data that hurt, whose clips are put in quarantine."""
         at = self.step
         if self.rewinds >= self.limits.rewind_limit:
@@ -467,8 +476,10 @@ class Engine:
                 f"{why}still unstable after {self.rewinds} rewinds: look at these clips, and train with a lower rate"
             )
             return Event(at, "rewind", Verdict.STOP, message, clips)
-        checkpoint, step, passed = self.checkpoints.newest()
+        checkpoint, step, passed = self.checkpoints.newest(int(to["step"]) if to else None)
         self.restore(checkpoint, weights_only=True)
+        if self.ranks.leads:
+            self.checkpoints.drop_after(step)
         self.step, self.rewinds = step, self.rewinds + 1
         self.rate = self.limits.rewind_factor**self.rewinds
         if self.rewinds >= 2:
@@ -484,13 +495,3 @@ class Engine:
 def _pieces(clips: list[str], number: int) -> list[list[str]]:
     """`clips` dealt into at most `number` pieces of almost the same size."""
     return [clips[first::number] for first in range(min(number, len(clips)))]
-
-
-def _under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-
-
-@torch.no_grad()
-def _assign(targets: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
-    for name, target in targets.items():
-        target.copy_(values[name])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor, device, nn
 
     from olu.config import Strict
-    from olu.train.plan import Advice
+    from olu.train.plan_facts import Advice
     from olu.types import Audio
 
 
@@ -67,6 +67,16 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
+class Sentence:
+    """A text of the recipe's own that is spoken at every validation."""
+
+    name: str
+    ids: tuple[int, ...]
+    speaker: int
+    natural: float | None = None  # seconds it would take at the pace of the recordings
+
+
+@dataclass(frozen=True)
 class Judge:
     """Which loss tells whether a part that judges has won or sees nothing."""
 
@@ -107,6 +117,7 @@ class Learner(Protocol):
     def step(self, batch: Any, clock: Clock) -> Iterator[Update]: ...
     def validate(self, batch: Any) -> Mapping[str, Loss]: ...
     def demo(self, batch: Any) -> Iterator[Exhibit]: ...
+    def say(self, ids: Sequence[int], speaker: int) -> Audio: ...
 
 
 @dataclass(frozen=True)
@@ -119,7 +130,25 @@ class Base:
     lower: bool
     via: str | None  # "uroman" or "espeak": what rewrites a text before its letters are looked up
     num_speakers: int
-    load: Callable[[nn.Module], list[str]]  # into a learner; returns sentences on what started fresh
+    load: Callable[..., list[str]]  # (learner, growth=None, speakers=()): into it; says what started fresh
+    judged: bool = False  # whether it brings a discriminator
+    speakers: tuple[str, ...] = ()  # their names, where it has them
+    lacks: tuple[str, ...] = ()  # parts that were not in it and start fresh
+
+
+@dataclass(frozen=True)
+class Card:
+    """What an exported checkpoint is told of itself beside its weights."""
+
+    symbols: tuple[str, ...]
+    interleave: bool
+    language: str
+    speakers: tuple[str, ...]
+    step: int = 0
+    by_letters: bool = True  # else a reading by phones, which no other program knows
+    lower: bool = True
+    via: str | None = None
+    lacks: tuple[str, ...] = ()  # parts that hold nothing yet and are left out
 
 
 @dataclass(frozen=True)
@@ -138,6 +167,9 @@ class Family:
     steady: tuple[str, ...]  # its losses that no opponent raises
     judge: Judge | None
     export: Callable[..., dict[str, Any]]  # (learner, folder=) -> facts for voice.json; writes the ONNX files
+    bases: Path | None = None  # a table of published checkpoints (TSV): id, language, discriminator, uroman, licence
     reference: Path | None = None  # bands of earlier runs' curves (JSON): what is normal
     memory: Callable[..., float] | None = None  # (config, clips=, seconds=, tokens=) -> bytes at the peak of a step
+    writers: Mapping[str, Callable[..., list[str]]] = field(default_factory=dict)  # format -> (learner, folder=, card=)
+    symbol_rows: tuple[str, ...] = ()  # part.parameter of every table with one row for each symbol
     advice: Advice | None = None  # what `olu plan` needs to know of it

@@ -35,9 +35,11 @@ class Licence:
         return f"Its licence is {self.name} ({self.where}): its terms hold for the voice too."
 
 
-def licence_of(folder: Path) -> Licence:
+def licence_of(folder: Path, *, origin: str = "") -> Licence:
     """The strictest that is found: one file that says non-commercial outweighs another that does not."""
+    folder = folder.parent if folder.is_file() else folder
     found = [*_cards(folder), *_configs(folder), *_texts(folder)]
+    found += [Licence(name, origin) for start, name in KNOWN.items() if origin.startswith(start)]
     return next((one for one in found if one.non_commercial), found[0] if found else Licence())
 
 
@@ -77,6 +79,8 @@ def _texts(folder: Path) -> list[Licence]:
         text = _read(folder / name)[:FIRST]
         if text.strip():
             title = next(line.strip() for line in text.splitlines() if line.strip())[:80]
-            told = title if not NON_COMMERCIAL.search(text) or NON_COMMERCIAL.search(title) else f"{title}, non-commercial"
+            told = (
+                title if not NON_COMMERCIAL.search(text) or NON_COMMERCIAL.search(title) else f"{title}, non-commercial"
+            )
             found.append(Licence(told, name))
     return found

@@ -15,9 +15,19 @@ MEASURE_EVERY = 50  # updates between two looks at how far the weights move
 
 
 class LivePart:
-    """`scales` and `late` come from the recipe: prefixes of parameter names with a factor, or a first step."""
+    """`scales` and `late` come from the recipe: prefixes of parameter names with a factor, or a first step.
 
-    def __init__(self, part: Part, *, scales: Mapping[str, float] | None = None, late: Mapping[str, int] | None = None):
+    `held` says of how many first rows of a parameter none may move.
+    """
+
+    def __init__(
+        self,
+        part: Part,
+        *,
+        scales: Mapping[str, float] | None = None,
+        late: Mapping[str, int] | None = None,
+        held: Mapping[str, int] | None = None,
+    ) -> None:
         self.part = part
         asked = {**part.lr_scale, **(scales or {})}
         self.named = {n: p for n, p in part.module.named_parameters() if _first(n, asked, 1.0) > 0}
@@ -25,6 +35,7 @@ class LivePart:
             parameter.requires_grad_(name in self.named)
         self.params = list(self.named.values())
         self.late = {name: _first(name, late or {}, 0) for name in self.named if _first(name, late or {}, 0)}
+        self.held = {name: rows for name, rows in (held or {}).items() if name in self.named and rows}
         by_scale: dict[float, list[nn.Parameter]] = {}
         for name, parameter in self.named.items():
             by_scale.setdefault(_first(name, asked, 1.0), []).append(parameter)
@@ -48,6 +59,9 @@ class LivePart:
         for name, first in self.late.items():
             if step < first:
                 self.named[name].grad = None
+        for name, rows in self.held.items():
+            if (grad := self.named[name].grad) is not None:
+                grad[:rows] = 0
 
     def grads(self) -> list[Tensor]:
         return [p.grad for p in self.params if p.grad is not None]
@@ -61,7 +75,10 @@ class LivePart:
             group["lr"] = rate * group["scale"]
         measured = self.updates % MEASURE_EVERY == 0
         before = [p.detach().clone() for p in self.params] if measured else []
+        kept = {name: self.named[name].detach()[:rows].clone() for name, rows in self.held.items()}
         self.optimiser.step()
+        for name, values in kept.items():  # weight decay and old moments move rows that have no gradient
+            self.named[name].detach()[: len(values)] = values
         self.updates += 1
         if before:
             moved = torch._foreach_sub([p.detach() for p in self.params], before)
@@ -88,7 +105,11 @@ class LivePart:
 
 
 def live_parts(
-    parts: Mapping[str, Part], *, rates: Mapping[str, float], late: Mapping[str, int]
+    parts: Mapping[str, Part],
+    *,
+    rates: Mapping[str, float],
+    late: Mapping[str, int],
+    held: Mapping[str, int] | None = None,
 ) -> dict[str, LivePart]:
     """Every part; a prefix in the recipe begins with its part's name, and one that fits nothing is refused."""
     for key, asked in (("rates", rates), ("late", late)):
@@ -100,7 +121,12 @@ def live_parts(
                     f"plan.{key}: {prefix!r} names no weights: begin with {' or '.join(parts)} and a point"
                 )
     return {
-        name: LivePart(part, scales=_of(rates, name), late=_of(late, name))  # type: ignore[arg-type]
+        name: LivePart(
+            part,
+            scales=_of(rates, name),
+            late=_of(late, name),  # type: ignore[arg-type]
+            held=_of(held or {}, name),  # type: ignore[arg-type]
+        )
         for name, part in parts.items()
     }
 
@@ -115,3 +141,13 @@ def _first(name: str, by_prefix: Mapping[str, float], otherwise: float) -> float
     """The value of the longest prefix that fits."""
     fitting = [prefix for prefix in by_prefix if name.startswith(prefix)]
     return by_prefix[max(fitting, key=len)] if fitting else otherwise
+
+
+def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+
+
+@torch.no_grad()
+def assign(targets: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
+    for name, target in targets.items():
+        target.copy_(values[name])

@@ -7,9 +7,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from olu.train.plan import Plan, Setting
+from olu.train.plan_facts import Plan, Setting
 
 WIDTH = 116
+SECTIONS = ("data", "model", "plan", "guards")
 
 
 def plan_toml(plan: Plan, *, head: Sequence[str]) -> str:
@@ -17,8 +18,7 @@ def plan_toml(plan: Plan, *, head: Sequence[str]) -> str:
     section = ""
     top = [one for one in plan.settings if "." not in one.key]
     inside = [one for one in plan.settings if "." in one.key]
-    sections = list(dict.fromkeys(one.key.partition(".")[0] for one in inside))
-    for one in [*top, *sorted(inside, key=lambda one: sections.index(one.key.partition(".")[0]))]:
+    for one in [*top, *sorted(inside, key=lambda one: SECTIONS.index(one.key.partition(".")[0]))]:
         if (own := one.key.rpartition(".")[0]) != section:
             section = own
             lines += ["", f"[{own}]"]

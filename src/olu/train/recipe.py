@@ -8,12 +8,17 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from olu.config import Strict, check, read_toml, with_overrides
+from olu.train.hub import named
 
 
 class DataSettings(Strict):
     min_seconds: float = Field(0.6, ge=0)  # shorter clips are left out, by name
     max_seconds: float = Field(20.0, gt=0)  # longer ones too: never cut on one side
     leave_out_errors: bool = True  # clips the audit marked as errors
+    max_tokens: int = Field(0, ge=0)  # clips whose text makes more, blanks included, are left out; 0: no limit
+    train_clips: int = Field(0, ge=0)  # at most so many train, the first ones; 0: all
+    valid_clips: int = Field(32, ge=1)  # at most so many are used for validation
+    speakers: list[str] = Field(default_factory=list)  # only these, in training and in validation; empty: all
 
     @model_validator(mode="after")
     def _ordered(self) -> DataSettings:
@@ -43,6 +48,8 @@ class PlanSettings(Strict):
     save_every: int = Field(200, ge=1)
     keep: int = Field(3, ge=1)  # newest checkpoints kept, beside the best
     demo_clips: int = Field(2, ge=0)  # validation texts spoken at every validation
+    sentences: list[str] = Field(default_factory=list)  # texts of your own, spoken then too
+    freeze_old_rows: bool = False  # symbols that the base or the run before had stay as they are; only new ones learn
 
     @model_validator(mode="after")
     def _nothing_ignored(self) -> PlanSettings:
@@ -98,9 +105,9 @@ def read_recipe(path: Path | None, overrides: list[str]) -> Recipe:
     """A base in a file is meant from that file's folder, one in an override from the current folder."""
     values = read_toml(path) if path else {}
     if path and isinstance(values.get("base"), str):
-        values["base"] = str((path.parent / values["base"]).resolve())
+        values["base"] = named(values["base"], beside=path.parent)
     recipe = check(Recipe, with_overrides(values, overrides), where=str(path) if path else "recipe")
-    return recipe.model_copy(update={"base": str(Path(recipe.base).resolve())}) if recipe.base else recipe
+    return recipe.model_copy(update={"base": named(recipe.base)}) if recipe.base else recipe
 
 
 def recipe_toml(recipe: Recipe) -> str:

@@ -4,21 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from olu.train.guards import Balance, Budget, Drift, Finite, Guard, Overfit, Samples, Slow, Spike, Still, Wiring
+from olu.train.guards import (
+    FROM_SCRATCH,
+    FROM_WEIGHTS,
+    Balance,
+    Budget,
+    Drift,
+    Finite,
+    Guard,
+    Overfit,
+    Samples,
+    Slow,
+    Spike,
+    Still,
+    Wiring,
+)
 
 if TYPE_CHECKING:
     from olu.train.family import Family
     from olu.train.recipe import Recipe
 
 
-def watchmen(recipe: Recipe, family: Family) -> list[Guard]:
+def watchmen(recipe: Recipe, family: Family, *, from_weights: bool = False) -> list[Guard]:
+    """`from_weights`: the run begins with what another has learnt, so that small movements are what is wanted."""
     g, judge = recipe.guards, family.judge
+    least_move = FROM_WEIGHTS if from_weights else FROM_SCRATCH
+    after = g.slow_after + recipe.plan.warmup_steps
     guards: list[Guard] = [
         Wiring(),
         Finite(patience=g.finite_patience),
         Spike(factor=g.spike_factor, window=g.spike_window, patience=g.spike_patience),
         Still(patience=g.still_patience),
-        Slow(part=family.learns, loss=family.score, after=g.slow_after, least=g.slow_least),
+        Slow(part=family.learns, loss=family.score, after=after, least=g.slow_least, ratio=least_move),
         Drift(losses=family.steady, factor=g.drift_factor, patience=g.drift_patience, warmup=g.drift_warmup),
         Overfit(patience=g.overfit_patience),
         Samples(warmup=g.samples_warmup),

@@ -18,7 +18,7 @@ from olu.view.sounds import mel_picture, picture, wav
 if TYPE_CHECKING:
     from olu.train.engine import Report
 
-PATTERN = "events.out.tfevents.*"
+PATTERN = "events.out.tfevents.*.olu"  # files of others that lie here are left alone
 
 
 class EventFile:

@@ -69,4 +69,7 @@ def gpu_use() -> int | None:
         return None
     import pynvml
 
-    return int(pynvml.nvmlDeviceGetUtilizationRates(device).gpu)
+    try:
+        return int(pynvml.nvmlDeviceGetUtilizationRates(device).gpu)
+    except pynvml.NVMLError:
+        return None

@@ -90,8 +90,9 @@ if (running) setInterval(() => {{
 
 def _head(facts: Facts) -> str:
     colour = {"running": "good", "finished": "good", "stopped": "error", "left": "warn"}[facts.state]
+    left = f", about {clock(facts.pace.seconds_left)} left" if facts.pace.seconds_per_step else ""
     said = {
-        "running": f"Step {facts.step:,} of {facts.steps:,}, about {clock(facts.pace.seconds_left)} left.",
+        "running": f"Step {facts.step:,} of {facts.steps:,}{left}.",
         "finished": f"All {facts.steps:,} steps are done.",
         "stopped": f"It stopped at step {facts.step:,} of {facts.steps:,}: {facts.why}",
         "left": f"It was left at step {facts.step:,} of {facts.steps:,}.",
@@ -180,7 +181,7 @@ def _figure(facts: Facts, title: str, names: Sequence[str], *, log: bool = False
     banded = next((name for name in reversed(names) if name in facts.reference.bands), None)
     lines = []
     for colour, name in enumerate(names):
-        noisy = not name.startswith("valid/") and not name.endswith("/lr")
+        noisy = not name.startswith("valid/") and not name.endswith(("/lr", "/ratio"))
         called = "validation" if name.startswith("valid/") else "training" if len(names) < 3 and not log else name
         if name.split("/")[1] in OF_THE_ENGINE:
             called = name.split("/")[0]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from olu.files import write_text
@@ -58,7 +59,7 @@ class Viewer:
             self._wandb = WandbRun(run.folder, project=settings.wandb, id=id, config=recipe)
         self._events = EventFile(run.folder, step=step, rewinds=rewinds) if wants_tensorboard(settings) else None
         self._written, self._gap = 0.0, 0.0
-        self._said = self._introduction()
+        self._said, self._failed = self._introduction(), set[str]()
         self._draw()
 
     def __enter__(self) -> Viewer:
@@ -68,8 +69,7 @@ class Viewer:
         if self._facts.state == "running":
             self._facts.state = "left"
             self._draw()
-        if self._events:
-            self._events.close()
+        self._close_events()
         if self._wandb:
             self._wandb.close()
 
@@ -91,15 +91,15 @@ class Viewer:
         facts.history.add(report.tried, found, rewinds=report.rewinds, seconds=report.seconds)
         at = {"step": report.tried, "rewinds": report.rewinds}
         facts.events += [{**asdict(event), "verdict": event.verdict.name, **at} for event in report.events]
-        keep_pictures(self.run.folder, report)
+        self._try(partial(keep_pictures, self.run.folder, report), "the pictures of the samples")
         found |= {
             "speed/clips_per_second": report.clips / max(report.seconds, 1e-9),
             "speed/waiting": report.waited / max(report.seconds, 1e-9),
         }
         if report.memory:
             found["speed/memory_gib"] = report.memory / 2**30
-        if self._events:
-            self._events.add(report, found)
+        if self._events and not self._try(partial(self._events.add, report, found), "the TensorBoard file"):
+            self._close_events()  # a record may be half there: what follows it could not be read
         if self._wandb:
             self._send(self._wandb, report, found)
         if report.scores or report.rewound or time.monotonic() - self._written > PAGE_SECONDS:
@@ -108,6 +108,12 @@ class Viewer:
     def finish(self, *, stopped: str | None) -> None:
         self._facts.state, self._facts.why = ("stopped", stopped) if stopped else ("finished", "")
         self._draw()
+
+    def _close_events(self) -> None:
+        if self._events:
+            with suppress(OSError):
+                self._events.close()
+        self._events = None
 
     def _send(self, wandb: WandbRun, report: Report, found: Mapping[str, float]) -> None:
         try:
@@ -122,7 +128,18 @@ class Viewer:
             self._gap = max(self._gap, now - self._written)
         self._written, self._facts.updated = now, time.time()
         self._facts.patience = max(180.0, 4 * self._gap)
-        write_text(self.run.folder / PAGE, render(self._facts))
+        self._try(lambda: write_text(self.run.folder / PAGE, render(self._facts)), PAGE)
+
+    def _try(self, write: Callable[[], None], what: str) -> bool:
+        """A view that cannot be written is said once and never ends a training."""
+        try:
+            write()
+            return True
+        except OSError as failed:
+            if what not in self._failed:
+                self._failed.add(what)
+                self._said.append(f"{what} could not be written ({failed.strerror or failed}): the run goes on")
+            return False
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -131,8 +148,3 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in values.items():
         found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return found
-
-
-def page_of(folder: Path) -> Path | None:
-    path = folder / PAGE
-    return path if path.exists() else None

@@ -9,7 +9,7 @@ from olu.errors import ConfigError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.memory import memory
 from olu.families.vits.plan import ADVICE
-from olu.train.family import Base, Family, Judge
+from olu.train.family import Base, Card, Family, Judge
 
 if TYPE_CHECKING:
     from torch import nn
@@ -49,6 +49,24 @@ def _export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
     return export(learner, folder=folder)
 
 
+def _to_transformers(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
+    from olu.families.vits.foreign.to_transformers import write_transformers
+
+    return write_transformers(learner, folder=folder, card=card)
+
+
+def _to_training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
+    from olu.families.vits.foreign.to_transformers import write_training
+
+    return write_training(learner, folder=folder, card=card)
+
+
+def _to_original(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
+    from olu.families.vits.foreign.to_original import write_original
+
+    return write_original(learner, folder=folder, card=card)
+
+
 FAMILY = Family(
     name="vits",
     summary="VITS and MMS: end to end, tokens to sound, sizes tiny, small and mms",
@@ -61,8 +79,11 @@ FAMILY = Family(
     export=_export,
     memory=memory,
     advice=ADVICE,
+    bases=Path(__file__).with_name("bases.tsv"),
     reference=Path(__file__).with_name("reference.json"),
     learns="gen",
     steady=("mel", "kl", "duration"),
+    writers={"hf": _to_transformers, "hf-training": _to_training, "vits": _to_original},
+    symbol_rows=("gen.text_encoder.embed_tokens.weight",),
     judge=Judge(part="disc", loss="disc", won=0.06, chance=3.0),  # six judges: 0.01 and 0.5 each
 )

@@ -2,71 +2,133 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from olu.errors import TrainError
+from olu.families.vits.foreign.names import JUDGE
+from olu.families.vits.foreign.read import Foreign
+from olu.families.vits.foreign.sniff import read_foreign
 from olu.families.vits.learn import VitsLearner
-from olu.families.vits.weights import LoadReport, load_plain, read_transformers
+from olu.families.vits.weights import LoadReport, load_plain
 from olu.train.family import Base
+from olu.train.grow import Growth, enlarged
 
-JUDGE = "discriminator."  # as finetune-hf-vits stores it beside the generator
+WARMUP = 500  # steps: a fresh discriminator has nothing to say to a trained generator at first
+OPTIONAL = ("posterior_encoder", "discriminator")  # parts that speaking does not need
 EMBEDDING = "text_encoder.embed_tokens.weight"
+SPEAKERS = "embed_speaker.weight"
+CONDITIONS = (".cond.", ".cond_layer.")  # layers through which a speaker is heard
 
 
 def read_base(folder: Path) -> Base:
-    foreign = read_transformers(folder)
+    return base_of(read_foreign(folder), where=str(folder))
 
-    def load(learner: nn.Module) -> list[str]:
+
+def base_of(foreign: Foreign, *, where: str) -> Base:
+    """A checkpoint that was read, as a start for a run."""
+
+    def load(learner: nn.Module, growth: Growth | None = None, speakers: Sequence[str] = ()) -> list[str]:
         if not isinstance(learner, VitsLearner):
             raise TrainError("a VITS base can only start a VITS run")
-        judge = _under(foreign.weights, JUDGE)
-        weights = {name: value for name, value in foreign.weights.items() if not name.startswith(JUDGE)}
-        rows = learner.gen.text_encoder.embed_tokens.num_embeddings
-        if EMBEDDING in weights:
-            weights[EMBEDDING] = grown(weights[EMBEDDING], rows)
-        report = load_plain(learner.gen, weights)
-        kinds = (c.use_stochastic_duration_prediction for c in (learner.config, foreign.config))
-        may_be_fresh = (
-            ("posterior_encoder.",) if len(set(kinds)) == 1 else ("posterior_encoder.", "duration_predictor.")
-        )
-        if lost := [name for name in report.missing if not name.startswith(may_be_fresh)]:
-            raise TrainError(f"{folder} lacks {lost[0]} ({len(lost)} tensors in all): its weights are not whole")
-        if judge and load_plain(learner.disc, judge) != LoadReport():
-            raise TrainError(
-                f"{folder} has a discriminator of another shape: remove its {JUDGE}* tensors to start afresh"
-            )
-        return _sentences(report, new_rows=rows - len(foreign.symbols), judged=bool(judge))
+        return [*foreign.notes, *_load(learner, foreign, growth, speakers, where=where)]
 
+    judged = any(name.startswith(JUDGE) for name in foreign.weights)
+    settings = foreign.config.model_dump(mode="json")
     return Base(
-        settings=foreign.config.model_dump(mode="json"),
+        settings=settings if judged else {**settings, "discriminator_warmup": WARMUP},
         symbols=foreign.symbols,
         interleave=foreign.interleave,
         lower=foreign.lower,
         via=foreign.via,
         num_speakers=foreign.num_speakers,
         load=load,
+        judged=judged,
+        speakers=foreign.speakers,
+        lacks=tuple(part for part in OPTIONAL if not any(name.startswith(f"{part}.") for name in foreign.weights)),
+    )
+
+
+def _load(
+    learner: VitsLearner, foreign: Foreign, growth: Growth | None, speakers: Sequence[str], *, where: str
+) -> list[str]:
+    gen = learner.gen
+    judge = _under(foreign.weights, JUDGE)
+    weights = {name: value for name, value in foreign.weights.items() if not name.startswith(JUDGE)}
+    rows = gen.text_encoder.embed_tokens.num_embeddings
+    if EMBEDDING in weights:
+        weights[EMBEDDING] = enlarged(weights[EMBEDDING], growth) if growth else grown(weights[EMBEDDING], rows)
+    said = _fit_speakers(learner, weights, names=foreign.speakers, wanted=speakers)
+    report = load_plain(gen, weights)
+    fresh = ["posterior_encoder."]
+    if learner.config.use_stochastic_duration_prediction != foreign.config.use_stochastic_duration_prediction:
+        fresh.append("duration_predictor.")
+    heard = _speaker_names(report) if SPEAKERS not in weights else []
+    if lost := [name for name in report.missing if not name.startswith(tuple(fresh)) and name not in heard]:
+        raise TrainError(f"{where} lacks {lost[0]} ({len(lost)} tensors in all): its weights are not whole")
+    if heard:
+        said.append("the base has one speaker: more are added, who all begin with its voice")
+        _silence(gen)
+        report = LoadReport(tuple(name for name in report.missing if name not in heard), report.leftover)
+    if judge and load_plain(learner.disc, judge) != LoadReport():
+        raise TrainError(f"{where} has a discriminator of another shape: remove its {JUDGE}* tensors to start afresh")
+    return said + _sentences(
+        report,
+        new_rows=0 if growth else rows - len(foreign.symbols),
+        fresh_judge=None if judge else learner.config.discriminator_warmup,
     )
 
 
 def grown(embedding: Tensor, rows: int) -> Tensor:
     """The embedding with rows appended at the mean and spread of the trained ones: a small start would barely learn."""
-    fresh = rows - len(embedding)
-    if fresh <= 0:
-        return embedding
-    random = torch.Generator().manual_seed(0)
-    noise = torch.randn(fresh, embedding.shape[1], generator=random)
-    return torch.cat([embedding, embedding.mean(0) + noise * embedding.std(0)])
+    return enlarged(embedding, Growth(len(embedding), (None,) * max(0, rows - len(embedding))))
+
+
+def _fit_speakers(
+    learner: VitsLearner, weights: dict[str, Tensor], *, names: Sequence[str], wanted: Sequence[str]
+) -> list[str]:
+    """People the base knows by name keep their rows; others begin near the mean of all. Its layers are kept."""
+    if SPEAKERS not in weights or not hasattr(learner.gen, "embed_speaker"):
+        return []
+    table, number = weights[SPEAKERS], learner.gen.embed_speaker.num_embeddings
+    known = {name: row for row, name in enumerate(names)} if wanted else {}
+    if len(table) == number and not known:
+        return []  # without names the order is all there is
+    fresh = grown(table, len(table) + number)[len(table) :]
+    rows = [known.get(name) for name in wanted] or [None] * number
+    weights[SPEAKERS] = torch.stack([fresh[at] if row is None else table[row] for at, row in enumerate(rows)])
+    strange = [name for name, row in zip(wanted or map(str, range(number)), rows, strict=True) if row is None]
+    said = f"the base has {len(table)} speakers, and not {', '.join(strange[:8])}: they begin near the mean of its own"
+    return [said] if strange else []
+
+
+def _speaker_names(report: LoadReport) -> list[str]:
+    return [name for name in report.missing if name == SPEAKERS or any(part in name for part in CONDITIONS)]
+
+
+@torch.no_grad()
+def _silence(gen: nn.Module) -> None:
+    """Conditioning that adds nothing yet. A weight-normed layer makes its weight anew each time: its gain is set."""
+    for name, parameter in gen.named_parameters():
+        if any(part in name for part in CONDITIONS) and not name.endswith("original1"):
+            parameter.zero_()
 
 
 def _under(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 
-def _sentences(report: LoadReport, *, new_rows: int, judged: bool) -> list[str]:
-    said = [] if judged else ["the base has no discriminator: it starts fresh"]
+def _sentences(report: LoadReport, *, new_rows: int, fresh_judge: int | None) -> list[str]:
+    said = []
+    if fresh_judge is not None:
+        how = f"over the first {fresh_judge} steps" if fresh_judge else "from the first step"
+        said.append(
+            "the base has no discriminator: a fresh one starts, and the generator comes to heed it"
+            f" {how} (model.discriminator_warmup)"
+        )
     if report.missing:
         parts = sorted({name.split(".")[0] for name in report.missing})
         said.append(f"the base lacks {', '.join(parts)} ({len(report.missing)} tensors): started fresh")

@@ -110,6 +110,7 @@ class VitsConfig(Strict):
     upsample_initial_channel: int = Field(512, ge=2)
     upsample_rates: tuple[Count, ...] = (8, 8, 2, 2)
     upsample_kernel_sizes: tuple[Count, ...] = (16, 16, 4, 4)
+    resblock: Literal["1", "2"] = "1"  # 2: half the convolutions, as in piper's low and medium voices
     resblock_kernel_sizes: tuple[Count, ...] = (3, 7, 11)
     resblock_dilation_sizes: tuple[tuple[Count, ...], ...] = ((1, 3, 5), (1, 3, 5), (1, 3, 5))
     leaky_relu_slope: float = Field(0.1, ge=0)
@@ -129,9 +130,13 @@ class VitsConfig(Strict):
     discriminator_kernel_size: int = Field(5, ge=1)
     discriminator_stride: int = Field(3, ge=1)
     discriminator_start: int = Field(0, ge=0)  # the step at which the discriminator joins
+    discriminator_warmup: int = Field(0, ge=0)  # steps over which the generator comes to heed it, from not at all
 
     # training
     segment_size: int = Field(8192, ge=512)
+    alignment_noise: float = Field(0.0, ge=0)  # added to the alignment score, in its deviations, as in VITS2; 0: none
+    alignment_noise_decay: float = Field(2e-6, ge=0)  # and less of it by this at every step
+    init_scale: float = Field(1.0, ge=0)  # rows of new symbols: how far from where they start, in the old rows' spread
     learning_rate: float = Field(2e-4, gt=0)
     discriminator_learning_rate: float = Field(2e-4, gt=0)
     adam_betas: tuple[Beta, Beta] = (0.8, 0.99)
@@ -206,6 +211,9 @@ class VitsConfig(Strict):
             if getattr(self, name) != default:
                 kind = "stochastic" if self.use_stochastic_duration_prediction else "plain"
                 raise ValueError(f"{name} has no effect with the {kind} duration predictor")
+        decay = type(self).model_fields["alignment_noise_decay"].default
+        if not self.alignment_noise and self.alignment_noise_decay != decay:
+            raise ValueError("alignment_noise_decay has no effect while alignment_noise is 0")
         if self.mel_top_hz > self.sampling_rate / 2 or self.mel_low_hz >= self.mel_top_hz:
             raise ValueError("mel_low_hz and mel_high_hz must lie between 0 and half the sampling rate")
         return self

@@ -106,7 +106,8 @@ class VitsLearner(nn.Module):
         c = self.config
         room = (batch.frames_B - c.segment_frames + 1).clamp_min(1)
         start_B = (torch.rand(len(room), device=room.device) * room).long()
-        heard = self.forward(batch, start_B)
+        noise = max(0.0, c.alignment_noise - c.alignment_noise_decay * clock.step)
+        heard = self.forward(batch, start_B, alignment_noise=noise)
         judged = clock.step >= c.discriminator_start
         if judged:
             verdicts = self.disc(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
@@ -120,11 +121,12 @@ class VitsLearner(nn.Module):
             with torch.no_grad():  # the real side only sets the target: no graph, no backward
                 real = self.disc(heard.real_BS)
             adversarial, features = _fool_loss(real, self.disc(heard.fake_BS))
-            losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial)
-            losses["features"] = Loss(features, "items", c.weight_features)
+            heed = min(1.0, (clock.step - c.discriminator_start + 1) / (c.discriminator_warmup or 1))
+            losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial * heed)
+            losses["features"] = Loss(features, "items", c.weight_features * heed)
         yield Update("gen", losses)
 
-    def forward(self, batch: VitsBatch, start_B: Tensor) -> Heard:
+    def forward(self, batch: VitsBatch, start_B: Tensor, *, alignment_noise: float = 0.0) -> Heard:
         """One pass from text and sound to a decoded segment per clip, starting at these frames."""
         c, gen = self.config, self.gen
         size = {"fft_size": c.fft_size, "hop": c.hop_length}
@@ -141,7 +143,10 @@ class VitsLearner(nn.Module):
         # Alignment, divergence and spectra are compared in full precision whatever the networks run in.
         with torch.autocast(z_p.device.type, enabled=False):
             mean_p, log_std_p = mean_p.float(), log_std_p.float()
-            path_BFT = best_path(alignment_score(z_p, mean_p, log_std_p), batch.frames_B, batch.tokens_B)
+            score_BFT = alignment_score(z_p, mean_p, log_std_p)
+            if alignment_noise:
+                score_BFT = shaken(score_BFT, frame_mask.transpose(1, 2) * id_mask, scale=alignment_noise)
+            path_BFT = best_path(score_BFT, batch.frames_B, batch.tokens_B)
             durations_B1T = path_BFT.sum(1, keepdim=True)
             mean_p, log_std_p = (x @ path_BFT.transpose(1, 2) for x in (mean_p, log_std_p))
             apart = log_std_p - log_std_q - 0.5 + 0.5 * (z_p - mean_p).square() * torch.exp(-2 * log_std_p)
@@ -194,6 +199,11 @@ class VitsLearner(nn.Module):
         score = alignment_score(gen.flow(mean_q * frame_mask, frame_mask, g).float(), mean_p.float(), log_std_p.float())
         return best_path(score, batch.frames_B, batch.tokens_B)
 
+    def say(self, ids: Sequence[int], speaker: int) -> Audio:
+        device = self.mel_bank.device
+        spoken = self.speak(torch.tensor([list(ids)], device=device), torch.tensor([speaker], device=device))
+        return Audio(spoken, self.config.sampling_rate)
+
     def speak(self, ids_1T: Tensor, speaker_1: Tensor) -> NDArray[np.float32]:
         c, g = self.config, self.gen.speaker(speaker_1)
         size = ids_1T.shape[1]
@@ -223,6 +233,14 @@ def alignment_score(z_p: Tensor, mean_p: Tensor, log_std_p: Tensor) -> Tensor:
         own = (-0.5 * mean_p.square() * precision).sum(1, keepdim=True)
         score: Tensor = constant + square + cross + own
         return score
+
+
+def shaken(score_BFT: Tensor, inside_BFT: Tensor, *, scale: float) -> Tensor:
+    """The score with noise, so that early alignments are not set in stone: VITS2's, but padding does not count."""
+    count = inside_BFT.sum((1, 2), keepdim=True)
+    mean = (score_BFT * inside_BFT).sum((1, 2), keepdim=True) / count
+    spread = (((score_BFT - mean) * inside_BFT).square().sum((1, 2), keepdim=True) / count).sqrt()
+    return score_BFT + scale * spread * torch.randn_like(score_BFT)
 
 
 def _slice(x_BCF: Tensor, start_B: Tensor, size: int) -> Tensor:

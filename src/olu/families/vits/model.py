@@ -266,7 +266,8 @@ class Decoder(nn.Module):
             self.upsampler.append(weight_norm(up))
             channels //= 2
             for size, dilations in zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True):
-                self.resblocks.append(ResBlock(channels, kernel=size, dilations=dilations, slope=self.slope))
+                block = ResBlock if config.resblock == "1" else LightResBlock
+                self.resblocks.append(block(channels, kernel=size, dilations=dilations, slope=self.slope))
         self.conv_post = nn.Conv1d(channels, 1, 7, padding=3, bias=False)
         if cond:
             self.cond = nn.Conv1d(cond, config.upsample_initial_channel, 1)
@@ -292,6 +293,18 @@ class ResBlock(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for conv1, conv2 in zip(self.convs1, self.convs2, strict=True):
             x = x + conv2(F.leaky_relu(conv1(F.leaky_relu(x, self.slope)), self.slope))
+        return x
+
+
+class LightResBlock(nn.Module):
+    def __init__(self, channels: int, *, kernel: int, dilations: tuple[int, ...], slope: float) -> None:
+        super().__init__()
+        self.slope = slope
+        self.convs = nn.ModuleList(_same(channels, kernel, dilation) for dilation in dilations)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for conv in self.convs:
+            x = x + conv(F.leaky_relu(x, self.slope))
         return x
 
 

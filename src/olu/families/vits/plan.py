@@ -6,7 +6,7 @@ from typing import Any
 
 from olu.families.vits.config import SIZES, VitsConfig
 from olu.families.vits.memory import PARAMETERS, memory
-from olu.train.plan import Advice, Case, Setting
+from olu.train.plan_facts import Advice, Case, Setting
 
 SCRATCH_RATE = 2e-4  # the paper's and MMS'; our 20-minute run from 88 minutes of speech used it too
 TUNING_RATE = 2e-5  # finetune-hf-vits, for some 100 clips
@@ -60,11 +60,15 @@ def _model(case: Case) -> list[Setting]:
         Setting("model.discriminator_learning_rate", judge, why_judge),
     ]
     little = hours < LITTLE_HOURS
-    said = f"{minutes:.0f} minutes of speech are {'little: twice the usual' if little else 'enough for the usual'} {{}}."
+    said = (
+        f"{minutes:.0f} minutes of speech are {'little: twice the usual' if little else 'enough for the usual'} {{}}."
+    )
     for name in DROPOUTS:
         what = f"dropout of the text encoder ({name.split('_')[0]})"
         settings.append(Setting(f"model.{name}", 0.2 if little else 0.1, said.format(what)))
-    frozen = "Nothing is frozen: a voice sits in every part of the base." if base else "Nothing to freeze in new weights."
+    frozen = (
+        "Nothing is frozen: a voice sits in every part of the base." if base else "Nothing to freeze in new weights."
+    )
     return [*settings, Setting("plan.rates", {}, frozen)]
 
 
@@ -86,7 +90,9 @@ def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
         return steps, f"200 epochs, as finetune-hf-vits takes, but 1,000 to 20,000 steps; {clips:,} clips here."
     per_hour = SCRATCH_STEPS[config.size]
     steps = _clamp(per_hour * hours**0.5, low=0.4 * per_hour, high=5 * per_hour)
-    said = f"{per_hour:,} for an hour at size {config.size}, with the root of the hours ({hours:.2f} h), 0.4 to 5 times."
+    said = (
+        f"{per_hour:,} for an hour at size {config.size}, with the root of the hours ({hours:.2f} h), 0.4 to 5 times."
+    )
     return steps, said
 
 

@@ -3,11 +3,13 @@
 from olu.train.guards.balance import Balance
 from olu.train.guards.budget import Budget
 from olu.train.guards.numbers import MIN_HISTORY, Finite, Spike, Still, Wiring
-from olu.train.guards.progress import Drift, Overfit, Slow
+from olu.train.guards.progress import FROM_SCRATCH, FROM_WEIGHTS, Drift, Overfit, Slow
 from olu.train.guards.seen import Event, Guard, Look, Observation, Resources, Seen, Sound, Verdict
 from olu.train.guards.sounds import Samples
 
 __all__ = [
+    "FROM_SCRATCH",
+    "FROM_WEIGHTS",
     "MIN_HISTORY",
     "Balance",
     "Budget",

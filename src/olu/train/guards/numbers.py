@@ -41,6 +41,7 @@ class Finite:
     def __init__(self, *, patience: int = 3) -> None:
         self.patience = patience
         self.streaks: dict[str, int] = {}  # by part: a judge in health must not excuse a sick generator
+        self.suspects: list[str] = []  # clips that were in every such batch
 
     def watch(self, seen: Seen) -> Event | None:
         if not isinstance(seen, Observation):
@@ -56,16 +57,20 @@ class Finite:
             return None
         self.streaks[seen.part] = streak = self.streaks.get(seen.part, 0) + 1
         verdict = Verdict.SKIP if streak <= self.patience else Verdict.REWIND
+        self.suspects = [clip for clip in seen.clips if clip in self.suspects] or list(seen.clips)
         message = f"{seen.part}: {', '.join(bad)} not a number ({streak} in a row); the update was not made"
+        if self.suspects:
+            names = ", ".join(self.suspects[:4]) + (" ..." if len(self.suspects) > 4 else "")
+            message += f"; if it comes again, look at {names}"
         if verdict is Verdict.REWIND:
             self.streaks = {}
         return Event(seen.step, "finite", verdict, message, seen.clips)
 
     def state(self) -> dict[str, Any]:
-        return {"streaks": self.streaks}
+        return {"streaks": self.streaks, "suspects": self.suspects}
 
     def load(self, state: dict[str, Any]) -> None:
-        self.streaks = dict(state["streaks"])
+        self.streaks, self.suspects = dict(state["streaks"]), list(state["suspects"])
 
 
 class Spike:

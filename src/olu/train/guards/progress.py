@@ -7,16 +7,28 @@ from typing import Any
 
 from olu.train.guards.seen import Event, Look, Observation, Seen, Verdict
 
+# Share of the weights an update must move. From scratch a fair rate moves 1e-3 to 4e-3, a tenth of it 4e-4 to 6e-4.
+FROM_SCRATCH, FROM_WEIGHTS = 8e-4, 2e-5
+FAIR, TOO_FAR = 4e-3, 0.05  # and what it should not move: ten times the largest of a fair rate
+
 
 class Slow:
-    """The loss hardly moves over the first updates, or each update moves the weights by next to nothing."""
+    """The loss hardly moves over the first updates, or each update moves the weights by next to nothing.
 
-    def __init__(self, *, part: str, loss: str, after: int = 300, least: float = 0.03, ratio: float = 2e-5) -> None:
+    The second tells more: from scratch even a tenth of a fair rate brings the loss down at first. It also tells a rate
+    far too high, which clipping hides: the loss falls and stays bad.
+    """
+
+    def __init__(
+        self, *, part: str, loss: str, after: int = 300, least: float = 0.03, ratio: float = FROM_SCRATCH
+    ) -> None:
         self.part, self.loss, self.after, self.least, self.ratio = part, loss, after, least, ratio
         self.window = max(1, after // 6)  # updates a mean is taken over
         self.first: list[float] = []
         self.last: list[float] = []
-        self.ratios: list[float] = []
+        self.ratios: list[float] = []  # by unit of the rate: schedules move it
+        self.rate = 0.0  # the highest so far
+        self.told = False  # that it is too high
         self.updates = 0
 
     def watch(self, seen: Seen) -> Event | None:
@@ -26,29 +38,38 @@ class Slow:
         if not math.isfinite(value):
             return None
         self.updates += 1
+        if seen.ratio is not None and seen.ratio > TOO_FAR and not self.told:
+            return self._too_far(seen, seen.ratio)
         self.first = [*self.first, value] if len(self.first) < self.window else self.first
         self.last = [*self.last, value][-self.window :]
-        self.ratios = [*self.ratios, seen.ratio] if seen.ratio is not None else self.ratios
+        self.ratios = [*self.ratios, seen.ratio / seen.lr] if seen.ratio is not None and seen.lr else self.ratios
+        self.rate = max(self.rate, seen.lr)
         if self.updates <= self.after:
             return None
         fell = 1 - _mean(self.last) / max(_mean(self.first), 1e-12)
-        tiny = bool(self.ratios) and sorted(self.ratios)[len(self.ratios) // 2] < self.ratio
-        if fell >= self.least and not tiny:
+        late = sorted(self.ratios[len(self.ratios) // 2 :])  # the first updates of Adam are larger than its others
+        share = late[len(late) // 2] * self.rate if late else math.inf
+        if fell >= self.least and share >= self.ratio:
             return None
         why = f"{self.loss} fell by {100 * fell:.1f} % in {self.after} updates"
-        if tiny:
-            why += (
-                f", and an update moves the weights by {sorted(self.ratios)[len(self.ratios) // 2]:.1e} of themselves"
-            )
-        message = f"{self.part}: {why}: the rate {seen.lr:.2g} is probably too low; try {10 * seen.lr:.2g}"
+        if share < self.ratio:
+            why += f", and an update moves the weights by {share:.1e} of themselves, which is little"
+        message = f"{self.part}: {why}: the rate {self.rate:.2g} is probably too low; try {10 * self.rate:.2g}"
         return Event(seen.step, "slow", Verdict.NOTE, message)
 
+    def _too_far(self, seen: Observation, share: float) -> Event:
+        self.told = True
+        said = f"{self.part}: an update moves the weights by {100 * share:.0f} % of themselves"
+        better = f"the rate {seen.lr:.2g} is far too high; try {seen.lr * FAIR / share:.1g}"
+        return Event(seen.step, "fast", Verdict.NOTE, f"{said}: {better}")
+
     def state(self) -> dict[str, Any]:
-        return {"first": self.first, "last": self.last, "ratios": self.ratios, "updates": self.updates}
+        held = {"first": self.first, "last": self.last, "ratios": self.ratios}
+        return {**held, "rate": self.rate, "updates": self.updates, "told": self.told}
 
     def load(self, state: dict[str, Any]) -> None:
         self.first, self.last, self.ratios = list(state["first"]), list(state["last"]), list(state["ratios"])
-        self.updates = state["updates"]
+        self.rate, self.updates, self.told = state["rate"], state["updates"], state["told"]
 
 
 class Drift:
@@ -113,6 +134,8 @@ class Drift:
 class Overfit:
     """Validation has not been better for long, while training still improves."""
 
+    BETTER = 0.02  # less than this share is the chance of the batches
+
     def __init__(self, *, patience: int = 5) -> None:
         self.patience = patience
         self.best: dict[str, float] | None = None  # step, score, and the training loss of that time
@@ -128,7 +151,7 @@ class Overfit:
             self.best, self.since = {"step": seen.step, "score": value, "learnt": learnt}, 0
             return None
         self.since += 1
-        if self.since != self.patience or learnt >= self.best["learnt"]:
+        if self.since != self.patience or learnt > (1 - self.BETTER) * self.best["learnt"]:
             return None
         at = int(self.best["step"])
         message = (

@@ -1,0 +1,53 @@
+"""olu plan"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import typer
+
+from olu.cli.show import follow, print_json, say, table, warn
+
+
+def register(app: typer.Typer) -> None:
+    @app.command()
+    def plan(
+        ws: Path = typer.Argument(..., metavar="WS"),
+        base: Path | None = typer.Option(None, "--base", help="Fine-tune this: a folder, a file or a hub id."),
+        changes: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Plan around this: plan.steps=5000"),
+        device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: the best there is"),
+        measure: bool = typer.Option(False, "--measure", help="Time a step here instead of predicting it."),
+        only_print: bool = typer.Option(False, "--print", help="Print the recipe and write nothing."),
+        force: bool = typer.Option(False, "--force", help="Write over a recipe that was edited by hand."),
+        as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    ) -> None:
+        """Write a recipe that suits corpus and machine, with the reason for every setting."""
+        from dataclasses import asdict
+
+        from olu.files import Workspace
+        from olu.stages.plan import plan as stage
+
+        work = stage(
+            Workspace.open(ws),
+            base=base,
+            overrides=changes,
+            device=device,
+            measure=measure,
+            write=not only_print,
+            force=force,
+        )
+        made = follow(work, label="plan")
+        if as_json:
+            print_json(asdict(made))
+            return
+        if only_print:
+            sys.stdout.write(made.text)
+            return
+        rows = [[one["key"], str(one["value"]), one["reason"]] for one in made.settings]
+        table("", ["setting", "value", "why"], rows)
+        for note in made.notes:
+            warn(f"note: {note}")
+        size = f"{made.memory_bytes / 1e9:.1f} GB"
+        say(f"Expected: {made.hours_expected:.1f} hours ({made.pace}), {size} of memory. Written: {made.recipe}")
+        say(f"Next: {made.command}")

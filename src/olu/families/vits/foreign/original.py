@@ -1,0 +1,177 @@
+"""Checkpoints of the original VITS code and of MMS: `G_*.pth`, `D_*.pth`, config.json and vocab.txt."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from olu.errors import TrainError
+from olu.families.vits.config import VitsConfig
+from olu.families.vits.foreign.names import to_ours
+from olu.families.vits.foreign.read import (
+    Foreign,
+    in_order,
+    json_of,
+    model_of,
+    must_be,
+    names_of,
+    settings_of,
+    unread_note,
+)
+from olu.families.vits.weights import fold
+
+# The symbols of the published English checkpoints, whose code has them and whose folders do not.
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+PHONES = "ɑɐɒæɓʙβɔɕçɗɖðʤəɘɚɛɜɝɞɟʄɡɠɢʛɦɧħɥʜɨɪʝɭɬɫɮʟɱɯɰŋɳɲɴøɵɸθœɶʘɹɺɾɻʀʁɽʂʃʈʧʉʊʋⱱʌɣɤʍχʎʏʑʐʒʔʡʕʢǀǁǂǃˈˌːˑʼʴʰʱʲʷˠˤ˞↓↑→↗↘'̩'ᵻ"
+ENGLISH = ("_", *';:,.!?¡¿—…"«»“” ', *LETTERS, *PHONES)
+BY_PHONES = ("english_cleaners2",)  # cleaners that hand the text to espeak-ng
+KNOWN = ("basic_cleaners", "transliteration_cleaners", "english_cleaners", *BY_PHONES)
+
+# What the original code has in it as numbers, under our names.
+BUILT_IN: dict[str, Any] = {
+    "window_size": 4,
+    "use_bias": True,
+    "hidden_act": "relu",
+    "layer_norm_eps": 1e-5,
+    "prior_encoder_num_flows": 4,
+    "prior_encoder_num_wavenet_layers": 4,
+    "posterior_encoder_num_wavenet_layers": 16,
+    "wavenet_kernel_size": 5,
+    "wavenet_dilation_rate": 1,
+    "wavenet_dropout": 0.0,
+    "duration_predictor_filter_channels": 256,
+    "duration_predictor_kernel_size": 3,
+    "duration_predictor_dropout": 0.5,
+    "duration_predictor_num_flows": 4,
+    "duration_predictor_flow_bins": 10,
+    "duration_predictor_tail_bound": 5.0,
+    "depth_separable_num_layers": 3,
+    "leaky_relu_slope": 0.1,
+}
+JUDGES: dict[str, Any] = {
+    "discriminator_periods": (2, 3, 5, 7, 11),
+    "discriminator_period_channels": (32, 128, 512, 1024),
+    "discriminator_scale_channels": (16, 64, 256, 1024),
+    "discriminator_kernel_size": 5,
+    "discriminator_stride": 3,
+}
+MODEL = {  # its [model] -> ours
+    "inter_channels": "flow_size",
+    "hidden_channels": "hidden_size",
+    "filter_channels": "ffn_dim",
+    "n_heads": "num_attention_heads",
+    "n_layers": "num_hidden_layers",
+    "kernel_size": "ffn_kernel_size",
+    "resblock": "resblock",
+    "resblock_kernel_sizes": "resblock_kernel_sizes",
+    "resblock_dilation_sizes": "resblock_dilation_sizes",
+    "upsample_rates": "upsample_rates",
+    "upsample_initial_channel": "upsample_initial_channel",
+    "upsample_kernel_sizes": "upsample_kernel_sizes",
+    "use_sdp": "use_stochastic_duration_prediction",
+}
+DATA = {"n_mel_channels": "mel_bins", "mel_fmin": "mel_low_hz", "mel_fmax": "mel_high_hz"}
+DROPOUTS = ("hidden_dropout", "attention_dropout", "activation_dropout")
+
+
+def read_original(path: Path) -> Foreign:
+    """A folder with G_*.pth, of which the newest counts, or one such file."""
+    folder = path if path.is_dir() else path.parent
+    file = newest(folder) if path.is_dir() else path
+    where = f"{folder}/config.json"
+    raw = json_of(folder / "config.json")
+    data = raw.get("data", {})
+    state, _ = model_of(file, key="model")
+    weights, unread = to_ours(fold(state))
+    if "text_encoder.embed_tokens.weight" not in weights:
+        raise TrainError(f"{file} has no enc_p.emb.weight: is it a VITS generator?")
+    judge, too_much, notes = _judge(file)
+    weights |= judge
+    symbols, more = _symbols(folder, raw, size=len(weights["text_encoder.embed_tokens.weight"]))
+    speakers = int(data.get("n_speakers", 0))
+    return Foreign(
+        config=original_config(raw.get("model", {}), data, train=raw.get("train", {}), speakers=speakers, where=where),
+        symbols=symbols,
+        interleave=bool(data.get("add_blank", True)),
+        lower=True,
+        via=_via(data),
+        num_speakers=max(1, speakers),
+        weights={name: value.float() for name, value in weights.items()},
+        speakers=names_of(raw.get("speakers"), count=speakers),
+        notes=(*notes, *more, *_cleaners(data), *unread_note([*unread, *too_much])),
+    )
+
+
+def newest(folder: Path) -> Path:
+    found = sorted(folder.glob("G_*.pth"), key=step_of)
+    if not found:
+        raise TrainError(f"{folder} has no G_*.pth: a base of the original VITS holds its generator in one")
+    return found[-1]
+
+
+def step_of(path: Path) -> int:
+    digits = re.sub(r"\D", "", path.stem)
+    return int(digits) if digits else -1
+
+
+def original_config(
+    model: dict[str, Any], data: dict[str, Any], *, train: dict[str, Any], speakers: int, where: str
+) -> VitsConfig:
+    """Settings from the three tables of an original config.json; piper keeps the same under the same names."""
+    must_be(model, {"use_spectral_norm": False}, where=where)
+    must_be(data, {"win_length": data.get("filter_length", 1024)}, where=where)
+    known = {**BUILT_IN, **JUDGES}
+    known |= {ours: model[key] for key, ours in MODEL.items() if key in model}
+    known |= {ours: data[key] for key, ours in DATA.items() if key in data}
+    known |= {key: model["p_dropout"] for key in DROPOUTS if "p_dropout" in model}
+    known["spectrogram_bins"] = int(data.get("filter_length", 1024)) // 2 + 1
+    known["sampling_rate"] = data.get("sampling_rate", 22050)
+    known["segment_size"] = train.get("segment_size", 8192)
+    if speakers > 1:
+        known["speaker_embedding_size"] = model.get("gin_channels", 256)
+    config = settings_of(known, where=where)
+    must_be(data, {"hop_length": config.hop_length}, where=where)
+    return config
+
+
+def _judge(file: Path) -> tuple[dict[str, Tensor], list[str], list[str]]:
+    """The discriminator of the same step, else the newest beside it; what it held too much, and what to say."""
+    beside = sorted(file.parent.glob("D_*.pth"), key=step_of)
+    if not beside:
+        return {}, [], []
+    same = [path for path in beside if step_of(path) == step_of(file)]
+    chosen = same[0] if same else beside[-1]
+    ours, unread = to_ours(fold(model_of(chosen, key="model")[0]))
+    said = f"{file.name} goes with {chosen.name}: no discriminator of its own step is there"
+    return ours, unread, [] if same else [said]
+
+
+def _symbols(folder: Path, raw: dict[str, Any], *, size: int) -> tuple[tuple[str, ...], list[str]]:
+    for name in ("vocab.txt", "symbols.txt"):
+        if (folder / name).is_file():
+            lines = (folder / name).read_text(encoding="utf-8").split("\n")  # a line with one space is the space
+            lines = lines[:-1] if lines[-1] == "" else lines
+            return in_order(lines, size=size, where=f"{folder}/{name}"), []
+    if isinstance(listed := raw.get("symbols"), list) and all(isinstance(symbol, str) for symbol in listed):
+        return in_order(listed, size=size, where=f"{folder}/config.json"), []
+    if size == len(ENGLISH):
+        said = "the base names no symbols: those of the published English VITS are taken, which are as many"
+        return in_order(ENGLISH, size=size, where=str(folder)), [said]
+    raise TrainError(
+        f"{folder} has no vocab.txt: write the {size} symbols of its code into one, a line each, in their order"
+    )
+
+
+def _via(data: dict[str, Any]) -> str | None:
+    if str(data.get("training_files", "")).rpartition(".")[2] == "uroman":
+        return "uroman"
+    return "espeak" if set(data.get("text_cleaners", ())) & set(BY_PHONES) else None
+
+
+def _cleaners(data: dict[str, Any]) -> list[str]:
+    if unknown := [name for name in data.get("text_cleaners", ()) if name not in KNOWN]:
+        return [f"its cleaner {unknown[0]!r} is code and does not run here: texts are read by their letters"]
+    return []

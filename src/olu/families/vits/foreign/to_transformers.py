@@ -1,0 +1,199 @@
+"""A model of ours as transformers' `VitsModel` folder, or as finetune-hf-vits goes on training from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from olu.errors import ExportError
+from olu.families.vits.config import SCALE_GROUP, VitsConfig
+from olu.families.vits.discriminator import SLOPE
+from olu.families.vits.foreign.names import JUDGE
+from olu.families.vits.learn import VitsLearner
+from olu.families.vits.weights import fold
+from olu.files import write_json
+from olu.train.family import Card
+
+SAME = (  # settings under the same name there
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "window_size",
+    "use_bias",
+    "ffn_dim",
+    "ffn_kernel_size",
+    "hidden_act",
+    "hidden_dropout",
+    "attention_dropout",
+    "activation_dropout",
+    "layer_norm_eps",
+    "flow_size",
+    "prior_encoder_num_flows",
+    "prior_encoder_num_wavenet_layers",
+    "posterior_encoder_num_wavenet_layers",
+    "wavenet_kernel_size",
+    "wavenet_dilation_rate",
+    "wavenet_dropout",
+    "use_stochastic_duration_prediction",
+    "duration_predictor_filter_channels",
+    "duration_predictor_kernel_size",
+    "duration_predictor_dropout",
+    "duration_predictor_num_flows",
+    "duration_predictor_flow_bins",
+    "duration_predictor_tail_bound",
+    "depth_separable_num_layers",
+    "upsample_initial_channel",
+    "upsample_rates",
+    "upsample_kernel_sizes",
+    "resblock_kernel_sizes",
+    "resblock_dilation_sizes",
+    "leaky_relu_slope",
+    "sampling_rate",
+    "spectrogram_bins",
+    "noise_scale",
+    "noise_scale_duration",
+    "speaking_rate",
+)
+# It has no place for these: they are kept as settings more, which it passes over and Olu reads again.
+MORE = (
+    "mel_bins",
+    "mel_low_hz",
+    "mel_high_hz",
+    "segment_size",
+    "discriminator_kernel_size",
+    "discriminator_stride",
+    "discriminator_periods",
+)
+UNUSED = "<unused-"
+
+
+def write_transformers(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
+    """config.json, vocab.json, the tokenizer's settings and model.safetensors; returns what stays behind."""
+    assert isinstance(learner, VitsLearner)
+    _write(folder, card=card, weights=spoken(learner, card), settings=_settings(learner.config, card=card))
+    return [*of_reading(card), "the discriminator stays behind: '--to hf-training' takes it along"]
+
+
+def write_training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
+    """The same folder with the discriminator in it, and what finetune-hf-vits reads beside it."""
+    assert isinstance(learner, VitsLearner)
+    config = learner.config
+    settings = {
+        **_settings(config, card=card),
+        "architectures": ["VitsModelForPreTraining"],
+        "hop_length": config.hop_length,
+    }
+    weights, notes = spoken(learner, card), of_reading(card)
+    if "discriminator" in card.lacks:
+        notes.append("there is no discriminator: finetune-hf-vits will start a fresh one, without a warm-up")
+    else:
+        _check_judge(config)
+        weights |= {JUDGE + name: value for name, value in fold(learner.disc.state_dict()).items()}
+    _write(folder, card=card, weights=weights, settings=settings)
+    write_json(
+        folder / "preprocessor_config.json",
+        {
+            "feature_extractor_type": "VitsFeatureExtractor",
+            "feature_size": config.mel_bins,
+            "sampling_rate": config.sampling_rate,
+            "hop_length": config.hop_length,
+            "n_fft": config.fft_size,
+            "padding_value": 0.0,
+            "padding_side": "right",
+            "return_attention_mask": False,
+            "max_wav_value": 32768.0,
+        },
+    )
+    if config.mel_low_hz or config.mel_top_hz != config.sampling_rate // 2:
+        notes.append("finetune-hf-vits takes mel bands from 0 Hz to half the rate, whatever they were here")
+    return notes
+
+
+def spoken(learner: VitsLearner, card: Card) -> dict[str, Tensor]:
+    """The generator without weight norm, less the parts that hold nothing."""
+    gone = tuple(f"{part}." for part in card.lacks)
+    weights = {name: value.detach().cpu() for name, value in fold(learner.gen.state_dict()).items()}
+    return {name: value for name, value in weights.items() if not name.startswith(gone)}
+
+
+def of_reading(card: Card) -> list[str]:
+    """What of the reading of texts another program cannot do."""
+    said = []
+    if not card.by_letters:
+        said.append("texts were read as phones by rules: other programs must be given the symbols, not the text")
+    elif long := [s for s in card.symbols if len(s) > 1 and not s.startswith("<")]:
+        said.append(
+            f"{len(long)} symbols have several characters ({long[0]!r}): other tokenizers read them letter by letter"
+        )
+    if card.via == "espeak":
+        said.append("other programs call espeak-ng for English, whatever the language was here")
+    return said
+
+
+def _settings(config: VitsConfig, *, card: Card) -> dict[str, Any]:
+    if config.resblock != "1":
+        raise ExportError("transformers has no blocks of model.resblock = 2, as piper's voices do: use '--to vits'")
+    values = config.model_dump(mode="json")
+    several = len(card.speakers) > 1
+    return {
+        "architectures": ["VitsModel"],
+        "model_type": "vits",
+        **{name: values[name] for name in (*SAME, *MORE)},
+        "discriminator_period_channels": [1, *config.discriminator_period_channels],
+        "discriminator_scale_channels": [1, *scale] if (scale := config.discriminator_scale_channels) else None,
+        "depth_separable_channels": 2,
+        "layerdrop": 0.0,
+        "vocab_size": len(card.symbols),
+        "num_speakers": max(1, len(card.speakers)),
+        "speaker_embedding_size": config.speaker_embedding_size if several else 0,
+        **({"speakers": list(card.speakers)} if several else {}),
+    }
+
+
+def _write(folder: Path, *, card: Card, weights: Mapping[str, Tensor], settings: dict[str, Any]) -> None:
+    write_json(folder / "config.json", settings)
+    named = {symbol: id for id, symbol in enumerate(card.symbols) if not symbol.startswith(UNUSED)}
+    write_json(folder / "vocab.json", named)
+    tokens = {"pad_token": card.symbols[0], "unk_token": "<unk>"}
+    write_json(
+        folder / "tokenizer_config.json",
+        {
+            "tokenizer_class": "VitsTokenizer",
+            "language": card.language,
+            "add_blank": card.interleave,
+            "normalize": card.lower,
+            "phonemize": card.via == "espeak",
+            "is_uroman": card.via == "uroman",
+            **tokens,
+        },
+    )
+    write_json(folder / "special_tokens_map.json", tokens)
+    save_file(_wavenets_normed(weights), folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def _wavenets_normed(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """WaveNets are stored with weight norm, in the spelling that every version of transformers loads."""
+    made = {}
+    for name, value in weights.items():
+        if ".wavenet." in name and name.endswith(".weight"):
+            stem = name.removesuffix("weight")
+            made[f"{stem}weight_g"] = value.flatten(1).norm(dim=1).view(-1, 1, 1)
+            made[f"{stem}weight_v"] = value.contiguous()
+        else:
+            made[name] = value.contiguous()
+    return made
+
+
+def _check_judge(config: VitsConfig) -> None:
+    """finetune-hf-vits counts groups of the scale discriminator in its own way, which fits the usual channels."""
+    channels = config.discriminator_scale_channels
+    fits = all(size // SCALE_GROUP == SCALE_GROUP ** (at + 1) for at, size in enumerate(channels))
+    if not fits or config.leaky_relu_slope != SLOPE:
+        raise ExportError(
+            "finetune-hf-vits has no discriminator with these model.discriminator_scale_channels (16, 64, 256, 1024"
+            f" fit) and model.leaky_relu_slope ({SLOPE}): export with '--to hf', which leaves it behind"
+        )

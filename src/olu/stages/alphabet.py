@@ -1,0 +1,125 @@
+"""The symbols of a run: its own, or those of the base or run it starts from and what the corpus needs beside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from olu.corpus.manifest import Corpus
+from olu.errors import TrainError
+from olu.files import read_json
+from olu.stages.read import base_frontend, named, read_clip
+from olu.text.frontend import AnyFrontend, from_state
+from olu.text.relatives import relative
+from olu.text.vocabulary import SymbolVocabulary
+from olu.train.family import Base, Sentence
+from olu.train.grow import Growth
+from olu.train.recipe import Recipe
+from olu.train.run import Run
+from olu.types import Clip, Reading
+
+LISTED = 12
+Alphabet = tuple[SymbolVocabulary, dict[str, Any]]
+
+
+def alphabet(corpus: Corpus, clips: list[Clip], *, run: Run | None, start: Run | None, base: Base | None) -> Alphabet:
+    """The vocabulary and the frontend that speaks it. A run that is gone on with keeps its own."""
+    if run:
+        return held_by(run), run.document("frontend.json")
+    if start:
+        return _extended(corpus, clips, start)
+    ws = corpus.ws
+    if base is None:
+        vocabulary = SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json"))
+        return vocabulary, read_json(ws.readings / "frontend.json")
+    frontend = base_frontend(ws, lower=base.lower, via=base.via)
+    needed = {s for clip in clips for s in read_clip(frontend, clip.text)[0].symbols()}
+    vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave).extend(needed)
+    return vocabulary, {**frontend.state(), "inventory": vocabulary.sayable()}
+
+
+def held_by(run: Run) -> SymbolVocabulary:
+    return SymbolVocabulary.from_state(run.document("vocabulary.json"))
+
+
+def _extended(corpus: Corpus, clips: list[Clip], start: Run) -> Alphabet:
+    """The reading of the run before, and the symbols the corpus has come to need since."""
+    before, state = held_by(start), start.document("frontend.json")
+    read = read_json(corpus.ws.readings / "frontend.json")
+    folds = state.get("folds", {})
+    if start.recipe.base:
+        open_ = from_state({**state, "inventory": None})
+        needed = {s for clip in clips for s in read_clip(open_, clip.text)[0].symbols(before.marks)}
+    else:
+        now = SymbolVocabulary.from_state(read_json(corpus.ws.readings / "vocabulary.json"))
+        same = read["kind"] == state["kind"] and now.marks == before.marks
+        needed = set(now.symbols) if same else set()
+        folds = {**read.get("folds", {}), **folds} if same else folds
+    vocabulary = before.extend(needed)
+    if vocabulary.size == before.size:
+        return before, state
+    left = {rare: near for rare, near in folds.items() if rare not in vocabulary.symbols}
+    grown = {**state, "inventory": sorted({*state["inventory"], *needed} - {before.symbols[0]})}
+    return vocabulary, {**grown, "folds": left} if left or "folds" in state else grown
+
+
+def growth_from(old: tuple[str, ...], vocabulary: SymbolVocabulary, *, scale: float, language: str) -> Growth:
+    """Where each new symbol's row starts."""
+    known = {symbol: id for id, symbol in enumerate(old) if symbol in set(vocabulary.sayable())}
+    near = (relative(symbol, known, language=language) for symbol in vocabulary.symbols[len(old) :])
+    return Growth(len(old), tuple(None if found is None else known[found] for found in near), scale)
+
+
+def said_of_new(
+    vocabulary: SymbolVocabulary, growth: Growth, readings: Mapping[str, Reading], clips: Iterable[Clip]
+) -> list[str]:
+    """Which symbols are new, how often they come, where, and what they start from."""
+    counts: Counter[str] = Counter()
+    seen_in: dict[str, str] = {}
+    new = set(vocabulary.symbols[growth.old :])
+    for clip in clips:
+        found = [symbol for symbol in readings[clip.id].symbols(vocabulary.marks) if symbol in new]
+        counts.update(found)
+        for symbol in found:
+            seen_in.setdefault(symbol, _place(symbol, clip, readings[clip.id]))
+    parents = dict(zip(vocabulary.symbols[growth.old :], growth.parents, strict=True))
+    rows = [
+        f"{named(symbol)} x{counts[symbol]}"
+        + (f" ({seen_in[symbol]})" if symbol in seen_in else "")
+        + (" at the mean of all" if parent is None else f" from {named(vocabulary.symbols[parent])}")
+        for symbol, parent in sorted(parents.items(), key=lambda pair: -counts[pair[0]])
+    ]
+    more = f"; and {len(rows) - LISTED} more" if len(rows) > LISTED else ""
+    number = f"{len(rows)} new symbol{'' if len(rows) == 1 else 's'}"
+    return [f"{number}, and what each starts from: {'; '.join(rows[:LISTED])}{more}"] if rows else []
+
+
+def _place(symbol: str, clip: Clip, reading: Reading) -> str:
+    word = next((word.text for word in reading.words if symbol in word.text), "")
+    return f"{word!r} in {clip.id}" if word else clip.id
+
+
+def held_rows(recipe: Recipe, run: Run | None, start: Run | None, old: tuple[str, ...] | None) -> int:
+    """How many symbols stay as they are. What a run before already kept still goes on learning otherwise."""
+    if not recipe.plan.freeze_old_rows:
+        return 0
+    if held := run or (start if start and start.recipe.plan.freeze_old_rows else None):
+        return int(held.document("facts.json")["held_rows"])
+    if old is None:
+        raise TrainError("recipe: plan.freeze_old_rows has no effect without --base or --from-run: no symbol is old")
+    return len(old)
+
+
+def own_sentences(
+    recipe: Recipe, frontend: AnyFrontend, vocabulary: SymbolVocabulary, *, speakers: int, pace: float
+) -> list[Sentence]:
+    """The recipe's own texts; several speakers take turns. `pace` is of the recordings, in seconds a token."""
+    made = []
+    for number, text in enumerate(recipe.plan.sentences):
+        reading = frontend.read(text)
+        if not reading.words:
+            raise TrainError(f"recipe: plan.sentences: {text!r} holds nothing this voice can say")
+        ids = tuple(vocabulary.encode(reading))
+        made.append(Sentence(f"sentence-{number + 1}", ids, number % speakers, pace * len(ids)))
+    return made

@@ -1,0 +1,88 @@
+"""Which published checkpoints a language can start from, by a table that comes with each family."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from olu.errors import OluError
+from olu.families import FAMILIES, family
+from olu.stages.extras import need_training
+from olu.text.languages import resolve
+from olu.train.hub import located
+from olu.train.licence import licence_of
+
+# Languages without a base of their own -> those that are near, or that their code stands for.
+NEAR = {"ibo": ("ikk", "iqw", "izz", "eza"), "swa": ("swh",)}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A checkpoint as the table has it; what is not known is said to be unknown."""
+
+    family: str
+    id: str
+    language: str
+    discriminator: str
+    uroman: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class BasesSummary:
+    language: str
+    listed: list[Listed]
+    near: list[Listed]
+    languages: int
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def bases(language: str | None = None) -> BasesSummary:
+    """What there is for a language, those with a discriminator first; without one, everything."""
+    rows = [row for name in FAMILIES for row in _table(name)]
+    languages = len({row.language for row in rows})
+    if language is None:
+        return BasesSummary("", rows, [], languages)
+    code = resolve(language)
+    own = sorted((row for row in rows if row.language == code), key=lambda row: row.discriminator != "yes")
+    near = [] if own else [row for other in NEAR.get(code, ()) for row in rows if row.language == other]
+    return BasesSummary(code, own, near, languages)
+
+
+def _table(name: str) -> list[Listed]:
+    path = family(name).bases
+    if path is None:
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines()[1:]
+    return [Listed(name, *line.split("\t")) for line in lines]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A base that was fetched and loaded, or why it could not be."""
+
+    good: bool
+    said: list[str]
+
+
+def check_base(text: str, *, name: str = FAMILIES[0]) -> Checked:
+    """Fetch a base, read it and load it whole, as a training would."""
+    need_training("olu doctor --base")
+    chosen = family(name)
+    try:
+        place = located(Path(text).as_posix())
+        base = chosen.read_base(place)
+        learner = chosen.learner(
+            chosen.config(**base.settings), vocab_size=len(base.symbols), num_speakers=base.num_speakers
+        )
+        notes = base.load(learner)
+    except OluError as bad:
+        return Checked(False, [str(bad)])
+    facts = [
+        f"{chosen.rate(chosen.config(**base.settings))} Hz, {len(base.symbols)} symbols, {base.num_speakers} speakers",
+        f"discriminator: {'yes' if base.judged else 'no'}; texts go through: {base.via or 'nothing'}",
+    ]
+    return Checked(True, [*facts, *notes, licence_of(place, origin=text).sentence()])

@@ -1,0 +1,104 @@
+"""Which clips of a corpus a run learns from and is tried with, and why not the others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from olu.config import did_you_mean
+from olu.corpus.manifest import Corpus
+from olu.errors import TrainError
+from olu.features.store import Store
+from olu.stages.read import named
+from olu.train.family import Family
+from olu.train.recipe import Recipe
+from olu.types import Clip, Reading
+
+
+def check_speakers(corpus: Corpus, recipe: Recipe) -> None:
+    known = sorted({clip.speaker for clip in corpus})
+    for name in recipe.data.speakers:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; it has: {', '.join(known[:8])}"
+            raise TrainError(f"recipe: data.speakers: no speaker {name!r} in the corpus{hint}")
+
+
+def is_asked_for(clip: Clip, recipe: Recipe) -> bool:
+    return not recipe.data.speakers or clip.speaker in recipe.data.speakers
+
+
+def select(
+    corpus: Corpus, recipe: Recipe, family: Family, config: Any, store: Store, ids: dict[str, tuple[int, ...]]
+) -> tuple[list[Clip], dict[str, str]]:
+    """Clips to learn from, and why each other one is left out. Nothing is cut to fit."""
+    kept, left_out = [], {}
+    for clip in corpus:
+        why = _why_not(corpus, clip, recipe, store)
+        if why is None and not ids[clip.id]:
+            why = "its transcript holds nothing to say"
+        if why is None and 0 < recipe.data.max_tokens < len(ids[clip.id]):
+            why = f"{len(ids[clip.id])} tokens, and data.max_tokens is {recipe.data.max_tokens}"
+        if why is None:
+            why = family.refuses(config, samples=store.length(clip.id), tokens=len(ids[clip.id]))
+        if why is None:
+            kept.append(clip)
+        else:
+            left_out[clip.id] = why
+    return kept, left_out
+
+
+def sides(
+    corpus: Corpus, recipe: Recipe, kept: list[Clip], left_out: dict[str, str], readings: dict[str, Reading]
+) -> tuple[list[Clip], list[Clip], list[str]]:
+    """Clips for training, clips for validation, and what a person should know of the choice."""
+    train = [clip for clip in kept if corpus.split(clip) == "train"]
+    valid = [clip for clip in kept if corpus.split(clip) == "valid"][: recipe.data.valid_clips]
+    if not train:
+        first = next(iter(left_out.items()), ("", ""))
+        raise TrainError(f"no clip is left to train on; the first left out is {first[0]}: {first[1]}")
+    notes = [f"{len(left_out)} of {len(corpus)} clips left out: {_few(left_out)}"] if left_out else []
+    if 0 < (most := recipe.data.train_clips) < len(train):
+        notes.append(f"data.train_clips: the first {most} of {len(train)} clips train")
+        train = train[:most]
+    notes += _unread(kept, readings)
+    if not any(clip.speaker in {one.speaker for one in train} for clip in valid):
+        valid = train[: min(4, recipe.data.valid_clips)]
+        notes.append("no clip is left for validation: its figures come from training clips")
+    return train, valid, notes
+
+
+def strangers(valid: list[Clip], speakers: list[str]) -> list[str]:
+    """Validation clips of people the voice does not learn: they are left out, never taken for somebody else."""
+    unknown = Counter(clip.speaker for clip in valid if clip.speaker not in speakers)
+    named_ = ", ".join(f"{name} x{count}" for name, count in unknown.most_common(8))
+    return [f"validation clips left out, because their speaker has no training clip: {named_}"] if unknown else []
+
+
+def _unread(kept: list[Clip], readings: dict[str, Reading]) -> list[str]:
+    """What no symbol stands for, how often, and a clip that has it."""
+    counts: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for clip in kept:
+        counts.update(readings[clip.id].dropped)
+        for symbol in readings[clip.id].dropped:
+            first.setdefault(symbol, clip.id)
+    listed = ", ".join(f"{named(one)} x{count} (in {first[one]})" for one, count in counts.most_common(8))
+    return [f"characters that are not read: {listed}"] if listed else []
+
+
+def _why_not(corpus: Corpus, clip: Clip, recipe: Recipe, store: Store) -> str | None:
+    data = recipe.data
+    if clip.id not in store:
+        return "it cannot be decoded" if clip.transcribed else "it has no transcript"
+    if not is_asked_for(clip, recipe):
+        return f"its speaker is {clip.speaker}, and data.speakers is {', '.join(data.speakers)}"
+    why = corpus.why_not(clip, errors=data.leave_out_errors)
+    seconds = corpus.taken(clip).seconds
+    if why is None and not data.min_seconds <= seconds <= data.max_seconds:
+        return f"{seconds:.1f} s, and data.min_seconds to max_seconds is {data.min_seconds:g} to {data.max_seconds:g}"
+    return why
+
+
+def _few(left_out: dict[str, str]) -> str:
+    shown = [f"{clip} ({why})" for clip, why in list(left_out.items())[:3]]
+    return "; ".join(shown) + (" ..." if len(left_out) > 3 else "")

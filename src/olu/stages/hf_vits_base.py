@@ -1,0 +1,118 @@
+"""The base a finetune-hf-vits config names, put together where it takes its parts from several places."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from olu.errors import ConfigError, LanguageError
+from olu.files import Workspace, read_json, whole, write_json
+from olu.stages.hf_vits_map import get
+from olu.text.languages import resolve
+from olu.train.hub import is_hub_id, located, named
+
+FOLDER = "hf-base"
+TOKENIZER = "tokenizer_config.json"
+PARTS = {
+    "config_name": ("config.json",),
+    "tokenizer_name": ("vocab.json", TOKENIZER, "special_tokens_map.json", "added_tokens.json"),
+    "feature_extractor_name": ("preprocessor_config.json",),
+}
+MMS = re.compile(r"mms-tts-([a-z]{3})(?![a-z])")
+STATE = re.compile(r"checkpoint-(\d+)")
+
+
+def base_for(ws: Workspace, values: Mapping[str, Any], *, state: Path | None) -> str:
+    """A path, or a name on the hub. `state`: a checkpoint of the original, which has all beside itself."""
+    name = _named(values, "model_name_or_path")
+    laid = {key: _named(values, key) for key in PARTS if values.get(key)}
+    laid = {} if state else {key: other for key, other in laid.items() if other != name}
+    lower = bool(get(values, "do_lower_case")) and not _is_lower(
+        state.parent if state else located(laid.get("tokenizer_name", name))
+    )
+    if state:
+        if lower:
+            raise ConfigError(f'do_lower_case: write "normalize": true into {state.parent / TOKENIZER} first')
+        return str(state.resolve())
+    if not laid and not lower:
+        return name
+    return str(_composed(ws, located(name), laid, lower=lower, keep=get(values, "override_vocabulary_embeddings")))
+
+
+def _named(values: Mapping[str, Any], key: str) -> str:
+    name, revision = named(values[key]), get(values, "model_revision")
+    return f"{name}@{revision}" if is_hub_id(name) and revision != "main" else name
+
+
+def _composed(ws: Workspace, base: Path, laid: Mapping[str, str], *, lower: bool, keep: bool) -> Path:
+    """The base with files of others laid over its own; with `keep` its alphabet stays, and grows as it must."""
+    if not base.is_dir():
+        raise ConfigError(f"model_name_or_path: {base} is one file, so {next(iter(laid), 'do_lower_case')} cannot act")
+    with whole(ws.root / FOLDER) as made:
+        made.mkdir()
+        _take(base, made, [path.name for path in base.iterdir() if path.is_file()])
+        for key, other in laid.items():
+            folder = located(other)
+            if not folder.is_dir():
+                raise ConfigError(f"{key}: {other} is neither a folder nor a name on the hub: check it")
+            _take(folder, made, [file for file in PARTS[key] if not (keep and file == "vocab.json")])
+        if lower:
+            held = read_json(made / TOKENIZER) if (made / TOKENIZER).exists() else {}
+            (made / TOKENIZER).unlink(missing_ok=True)
+            write_json(made / TOKENIZER, {**held, "normalize": True})
+    return (ws.root / FOLDER).resolve()
+
+
+def _is_lower(folder: Path) -> bool:
+    path = folder / TOKENIZER
+    return bool(read_json(path).get("normalize", True)) if path.is_file() else True
+
+
+def _take(source: Path, into: Path, files: Iterable[str]) -> None:
+    """The same file under a second name where the disk can; weights are large, and nobody writes into them."""
+    for file in files:
+        if (source / file).is_file():
+            (into / file).unlink(missing_ok=True)
+            try:
+                os.link((source / file).resolve(), into / file)
+            except OSError:
+                shutil.copyfile(source / file, into / file)
+
+
+def state_for(values: Mapping[str, Any]) -> Path | None:
+    """The checkpoint folder of the original that `resume_from_checkpoint` means, if there is one."""
+    asked, output = values.get("resume_from_checkpoint"), Path(values["output_dir"])
+    if not asked:
+        return None
+    if asked is True or asked == "latest":
+        found = {int(match[1]): path for path in output.glob("checkpoint-*") if (match := STATE.fullmatch(path.name))}
+        return found[max(found)] if found else None
+    if not isinstance(asked, str):
+        raise ConfigError(f'resume_from_checkpoint must be "latest" or a folder, not {asked!r}')
+    for folder in (Path(asked), output / Path(asked).name):
+        if folder.is_dir():
+            return folder
+    raise ConfigError(f'resume_from_checkpoint: {asked} is not a folder: name one, or write "latest"')
+
+
+def language_for(values: Mapping[str, Any], *, root: Path, config: Path) -> str:
+    """The base knows its language; the config has no key for it."""
+    for key in ("tokenizer_name", "model_name_or_path"):
+        if not values.get(key):
+            continue
+        name = _named(values, key)
+        found = MMS.findall(Path(values[key]).name)
+        path = (Path(name) if found or not is_hub_id(name) else located(name)) / TOKENIZER
+        said = read_json(path).get("language") if path.is_file() else None
+        for code in filter(None, (said, *found)):
+            with suppress(LanguageError):
+                return resolve(str(code))
+    raise ConfigError(
+        f"the base does not tell its language: make the workspace with 'olu new {root} --language CODE',"
+        f" then 'olu train {root} --from-hf-vits {config}'"
+    )

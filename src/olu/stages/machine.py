@@ -1,0 +1,59 @@
+"""What this machine has in all. Not what is free just now: a plan made twice must be the same."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.util import find_spec
+from pathlib import Path
+
+from olu.errors import TrainError
+from olu.train.plan_facts import Machine
+
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container
+UNKNOWN_BYTES = 8e9  # where the system does not tell
+
+
+def this_machine(device: str | None = None) -> Machine:
+    """The device that is asked for, or the best there is."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    kind = device or ("cuda" if _cuda() else "cpu")
+    if kind not in ("cpu", "cuda", "mps"):
+        raise TrainError(f"unknown device {kind!r}: use cpu, cuda or mps")
+    if kind == "cuda":
+        if not _cuda():
+            raise TrainError("no CUDA device here: use --device cpu, or install a torch built for your GPU")
+        import torch
+
+        facts = torch.cuda.get_device_properties(0)
+        return Machine(
+            device="cuda",
+            name=str(facts.name),
+            memory=float(facts.total_memory),
+            cores=cores,
+            bf16=facts.major >= 8,  # torch would also emulate it on older ones
+            devices=torch.cuda.device_count(),
+        )
+    name = f"this {platform.machine()} CPU" if kind == "cpu" else "this Apple GPU"
+    return Machine(device=kind, name=name, memory=_ram(), cores=cores)
+
+
+def _cuda() -> bool:
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def _ram() -> float:
+    try:
+        size = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        size = UNKNOWN_BYTES
+    for path in map(Path, LIMITS):
+        try:
+            size = min(size, float(path.read_text(encoding="ascii")))
+        except (OSError, ValueError):  # not there, or "max"
+            continue
+    return size

@@ -1,0 +1,263 @@
+"""Read the corpus, its audit and the machine, and write a recipe with a reason for every line."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from olu.config import check, with_overrides
+from olu.corpus.decisions import hash_chosen
+from olu.corpus.manifest import Corpus, fingerprint, sides
+from olu.errors import TrainError
+from olu.families import family as family_named
+from olu.files import Workspace, hash_file, hash_value, write_text
+from olu.stages.audit import audit
+from olu.stages.extras import need_training
+from olu.stages.machine import this_machine
+from olu.stages.stage import Stage
+from olu.train.family import Family
+from olu.train.hub import is_hub_id, located, named
+from olu.train.licence import licence_of
+from olu.train.plan import make_plan, recipe_of
+from olu.train.plan_facts import Case, Foundation, Machine, Material, Piece, Plan
+from olu.train.plan_text import plan_toml
+from olu.train.recipe import DataSettings, Recipe, read_recipe
+from olu.types import Tick
+
+PLAN_VERSION = 1
+MAIN = ("model.size", "model.learning_rate", "plan.steps", "plan.batch_clips")  # said in one line
+
+
+def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
+    marks = ws.audit / "audit.jsonl"
+    held = hash_file(marks) if marks.exists() else ""
+    return hash_value([PLAN_VERSION, fingerprint(ws), sides(ws), hash_chosen(ws), held])
+
+
+STAGE = Stage(name="plan", command="olu plan {ws}", folder=".", inputs=_inputs)
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    recipe: str | None  # where it was written
+    text: str
+    settings: list[dict[str, Any]]  # key, value and reason
+    machine: dict[str, Any]
+    hours_of_speech: float
+    hours_expected: float
+    seconds_per_step: float
+    pace: str  # where that figure comes from
+    memory_bytes: float
+    measured: dict[str, Any]  # by --measure
+    notes: list[str]
+    command: str
+
+
+Planning = Generator[Tick, None, PlanSummary]
+
+
+def recipe_path(ws: Workspace) -> Path:
+    return ws.root / "recipe.toml"
+
+
+def plan(
+    ws: Workspace,
+    *,
+    base: Path | None = None,
+    overrides: list[str] | None = None,
+    device: str | None = None,
+    measure: bool = False,
+    write: bool = True,
+    force: bool = False,
+) -> Planning:
+    """Make the recipe. One that a person wrote or edited is never written over without `force`."""
+    path, machine = recipe_path(ws), this_machine(device)
+    if write and not force and _is_edited(ws):
+        raise TrainError(f"{path} was edited by hand and is kept: --print shows the plan, --force writes it over yours")
+    changes = _changes(overrides, base)
+    made, case, family = yield from _made(ws, changes=changes, machine=machine)
+    measured: dict[str, Any] = {}
+    if measure:
+        measured = yield from _measure(ws, made, changes, device=machine.device)
+        pace, said = measured["seconds_per_step"], "measured here"
+        made = replace(make_plan(case, family, pace=pace), pace_reason=said)
+    check(Recipe, with_overrides(made.values(), changes), where="recipe")
+    command = f"olu train {shlex.quote(str(ws.root))}" + (
+        f" --device {machine.device}" if machine.device != "cpu" else ""
+    )
+    text = plan_toml(made, head=_head(ws, made, case, command, measured))
+    if write:
+        write_text(path, text)
+        STAGE.stamp(ws, {}, {"recipe": hash_file(path)})
+    return PlanSummary(
+        recipe=str(path) if write else None,
+        text=text,
+        settings=[asdict(one) for one in made.settings],
+        machine=asdict(machine),
+        hours_of_speech=round(case.material.hours, 3),
+        hours_expected=round(made.hours, 2),
+        seconds_per_step=round(made.seconds_per_step, 3),
+        pace=made.pace_reason,
+        memory_bytes=round(made.bytes_needed),
+        measured=measured,
+        notes=list(made.notes),
+        command=command,
+    )
+
+
+def choose_recipe(
+    ws: Workspace, *, recipe: Path | None, overrides: list[str] | None, base: Path | None, device: str
+) -> Generator[Tick, None, tuple[Recipe, list[str]]]:
+    """What a training trains: the recipe that is named, the workspace's own, or a plan made on the spot."""
+    changes, own = _changes(overrides, base), recipe_path(ws)
+    if recipe is not None:
+        settings = read_recipe(recipe, changes)
+        return settings, _licence(settings)
+    notes = []
+    if own.exists():
+        planned = read_recipe(own, [])
+        if base is None or planned.base == named(base.as_posix()):
+            stale = not _is_edited(ws) and STAGE.state(ws) == "stale"
+            notes = (
+                [f"the corpus has changed since {own} was planned: 'olu plan {ws.root}' plans anew"] if stale else []
+            )
+            settings = read_recipe(own, changes)
+            return settings, [f"settings from {own}", *notes, *_licence(settings)]
+        notes = [f"{own} is for another base and is not used"]
+    bare = read_recipe(None, changes)
+    family = family_named(bare.family)
+    if bare.base is None:
+        check(family.config, bare.model, where="recipe [model]")
+    if family.advice is None:
+        return bare, notes
+    try:
+        made, _, _ = yield from _made(ws, changes=changes, machine=this_machine(device.partition(":")[0]))
+    except NothingToPlan:
+        return bare, notes  # the training says which clips are left out, and why
+    settings = check(Recipe, with_overrides(made.values(), changes), where="recipe")
+    return settings, [*notes, _in_short(ws, made), *made.notes, *_licence(settings)]
+
+
+class NothingToPlan(TrainError):
+    pass
+
+
+def _changes(overrides: list[str] | None, base: Path | None) -> list[str]:
+    return [*(overrides or []), *([f"base={named(base.as_posix())}"] if base else [])]
+
+
+def _licence(recipe: Recipe) -> list[str]:
+    """What may be done with a voice from its base; nothing where the base is not here, as with weights of a run."""
+    if recipe.base is None or not (is_hub_id(recipe.base) or Path(recipe.base).exists()):
+        return []
+    return [f"base {recipe.base}: {licence_of(located(recipe.base), origin=recipe.base).sentence()}"]
+
+
+def _is_edited(ws: Workspace) -> bool:
+    path, stamp = recipe_path(ws), ws.stamped(STAGE.name)
+    return path.exists() and (stamp is None or stamp["summary"].get("recipe") != hash_file(path))
+
+
+def _made(ws: Workspace, *, changes: list[str], machine: Machine) -> Generator[Tick, None, tuple[Plan, Case, Family]]:
+    given, bare = with_overrides({}, changes), read_recipe(None, changes)
+    family = family_named(bare.family)
+    if family.advice is None:
+        raise TrainError(f"the family {family.name!r} has no plan of its own: write a recipe")
+    base = _foundation(family, bare) if bare.base else None
+    if base is None:
+        check(family.config, bare.model, where="recipe [model]")
+    heard = yield from audit(ws)
+    material = _material(Corpus.open(ws), bare.data, verdict=heard.verdict)
+    if not material.pieces:
+        raise NothingToPlan(f"no clip is left to train on: 'olu audit {ws.root}' says why")
+    case = Case(material=material, machine=machine, base=base, given=given)
+    return make_plan(case, family), case, family
+
+
+def _foundation(family: Family, recipe: Recipe) -> Foundation:
+    need_training("a plan with a base")
+    from olu.stages.train_setup import read_base
+
+    base = read_base(family, recipe)
+    assert base is not None and recipe.base is not None
+    return Foundation(
+        folder=recipe.base,
+        settings=base.settings,
+        speakers=base.num_speakers,
+        licence=licence_of(located(recipe.base), origin=recipe.base),
+        judged=base.judged,
+    )
+
+
+def _material(corpus: Corpus, asked: DataSettings, *, verdict: str) -> Material:
+    """What `asked` leaves to train on; the limits of length are the plan's own to set."""
+    pieces, rates, speakers, valid = list[Piece](), Counter[int](), set[str](), 0
+    left_out, lost = 0, 0.0
+    for clip in corpus:
+        strange = asked.speakers and clip.speaker not in asked.speakers
+        if strange or corpus.why_not(clip, errors=asked.leave_out_errors) is not None:
+            left_out, lost = left_out + 1, lost + clip.seconds
+            continue
+        side = corpus.split(clip)
+        valid += side == "valid"
+        tokens = 2 * len(clip.text.strip()) + 1  # a blank stands around every symbol, and a letter makes about one
+        if (
+            side != "train"
+            or len(pieces) == (asked.train_clips or len(corpus))
+            or tokens > (asked.max_tokens or tokens)
+        ):
+            continue
+        pieces.append(Piece(seconds=round(corpus.taken(clip).seconds, 3), tokens=tokens))
+        rates[clip.rate] += 1
+        speakers.add(clip.speaker)
+    return Material(
+        pieces=tuple(pieces),
+        language=corpus.ws.language,
+        speakers=len(speakers),
+        rates=dict(rates),
+        valid=valid,
+        verdict=verdict,
+        left_out=left_out,
+        left_out_seconds=round(lost, 3),
+    )
+
+
+def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> Generator[Tick, None, dict[str, Any]]:
+    need_training("olu plan --measure")
+    from olu.stages.train_dry import dry_run
+    from olu.stages.train_setup import prepare_run, set_up
+
+    settings = check(Recipe, with_overrides(recipe_of(made).model_dump(), changes), where="recipe")
+    yield from prepare_run(ws, settings)
+    dry = dry_run(set_up(ws, settings, device=device))
+    return {key: dry[key] for key in ("seconds_per_step", "memory_measured", "memory_predicted")}
+
+
+def _head(ws: Workspace, made: Plan, case: Case, command: str, measured: dict[str, Any]) -> list[str]:
+    material, machine = case.material, case.machine
+    speakers = "1 speaker" if material.speakers == 1 else f"{material.speakers} speakers"
+    rates = ", ".join(f"{count} at {rate} Hz" for rate, count in sorted(material.rates.items()))
+    lines = [
+        f"Planned by 'olu plan' for {ws.name}: edit what you like, it is kept. Above every setting is its reason.",
+        f"{len(material.pieces)} clips to train on, {60 * material.hours:.1f} minutes, {speakers}, {material.language};"
+        f" {rates}; {material.valid} clips for validation.",
+        f"Machine: {machine.name}, {machine.memory / 1e9:.0f} GB, {machine.cores} cores.",
+        f"Expected: {made.hours:.1f} hours, {made.seconds_per_step:.2f} s a step ({made.pace_reason});"
+        f" {made.bytes_needed / 1e9:.1f} GB for the heaviest batch, by prediction in fp32.",
+        f"Train with: {command}",
+    ]
+    if measured.get("memory_measured"):
+        lines.insert(4, f"Measured: {measured['memory_measured'] / 1e9:.1f} GB at most with the heaviest batch.")
+    return [*lines, *(f"Note: {note}." for note in made.notes)]
+
+
+def _in_short(ws: Workspace, made: Plan) -> str:
+    named = ", ".join(f"{key.partition('.')[2].replace('_', ' ')} {made[key]}" for key in MAIN if key in made)
+    return (
+        f"no recipe: planned here ({named}; about {made.hours:.1f} hours, {made.bytes_needed / 1e9:.1f} GB);"
+        f" 'olu plan {shlex.quote(str(ws.root))}' writes it down with its reasons"
+    )

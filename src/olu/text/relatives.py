@@ -1,0 +1,52 @@
+"""The closest relative of a symbol among those a voice already knows: ị is near i, ɓ near b."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterator
+
+from olu.errors import OluError
+
+
+def relative(symbol: str, known: Collection[str], *, language: str = "") -> str | None:
+    """The nearest of `known`, or None where nothing is near."""
+    return next((near for near in _nearer_first(symbol, language) if near in known and near != symbol), None)
+
+
+def _nearer_first(symbol: str, language: str) -> Iterator[str]:
+    for form in (symbol, symbol.lower()):
+        yield form
+        for kind in ("NFD", "NFKD"):
+            parts = unicodedata.normalize(kind, form)
+            letters = "".join(part for part in parts if not unicodedata.combining(part))
+            yield parts
+            for end in range(len(parts) - 1, 0, -1):  # one mark fewer each time
+                if not unicodedata.combining(parts[0]):
+                    yield unicodedata.normalize("NFC", parts[:end])
+                    yield parts[:end]
+            yield letters
+            yield letters[:1]
+        yield from _by_name(form[:1])
+    yield from _in_latin(symbol, language)
+
+
+def _by_name(character: str) -> Iterator[str]:
+    """LATIN SMALL LETTER B WITH HOOK is a LATIN SMALL LETTER B."""
+    plain, with_, _ = unicodedata.name(character, "").partition(" WITH ") if character else ("", "", "")
+    if with_:
+        try:
+            yield unicodedata.lookup(plain)
+        except KeyError:
+            return
+
+
+def _in_latin(symbol: str, language: str) -> Iterator[str]:
+    """The first letter uroman writes, where it is installed."""
+    if symbol.isascii() or not any(unicodedata.category(part)[0] == "L" for part in symbol):
+        return
+    try:
+        from olu.text.uroman import romanise
+
+        yield romanise(symbol, language=language).strip()[:1].lower()
+    except OluError:
+        return

@@ -1,0 +1,59 @@
+"""More symbols than before: new rows in every table of symbols, and in a checkpoint with its moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from olu.train.checkpoint import Checkpoint
+
+APART = 0.1  # of the spread: a new row beside the one it was copied from
+
+
+@dataclass(frozen=True)
+class Growth:
+    """`parents` has one entry for each new row: the old row it starts from, or None for the mean of all."""
+
+    old: int
+    parents: tuple[int | None, ...]
+    scale: float = 1.0
+
+    @property
+    def rows(self) -> int:
+        return self.old + len(self.parents)
+
+
+def enlarged(table: Tensor, growth: Growth) -> Tensor:
+    """Old rows as they are, then the new, of their size: much smaller or larger ones would not learn at their pace."""
+    if not growth.parents:
+        return table
+    random = torch.Generator().manual_seed(0)
+    noise = torch.randn(len(growth.parents), table.shape[1], generator=random)
+    mean, spread = table.mean(0), table.std(0)
+    starts = torch.stack([mean if parent is None else table[parent] for parent in growth.parents])
+    wide = torch.tensor([[1.0 if parent is None else APART] for parent in growth.parents])
+    return torch.cat([table, starts + growth.scale * wide * spread * noise])
+
+
+def enlarged_checkpoint(checkpoint: Checkpoint, names: Sequence[str], growth: Growth) -> Checkpoint:
+    """With new rows in the tables `names` (part.parameter). Old rows keep their moments.
+
+    New rows have no momentum. Their second moment is the mean of the old rows', because the optimiser's count of steps
+    is one for the whole table: from zero, their first updates would be far too long.
+    """
+    weights, optimiser = dict(checkpoint.weights), dict(checkpoint.optimiser)
+    for name in names:
+        part, _, inside = name.partition(".")
+        for key in (f"learner/{name}", f"average/{part}/{inside}"):
+            if key in weights:
+                weights[key] = enlarged(weights[key], growth)
+        for moment in ("exp_avg", "exp_avg_sq"):
+            key = f"{part}/{inside}/{moment}"
+            if key in optimiser:
+                held = optimiser[key]
+                start = held.mean(0) if moment == "exp_avg_sq" else torch.zeros_like(held[0])
+                optimiser[key] = torch.cat([held, start.expand(len(growth.parents), -1)])
+    return replace(checkpoint, weights=weights, optimiser=optimiser)

@@ -1,0 +1,79 @@
+"""Bases by name: a path here, or an id on the Hugging Face hub, fetched once and kept in its cache."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from olu.errors import MissingExtra, TrainError
+from olu.files import hash_file
+
+# owner/name, a folder inside it, and a version
+ID = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)((?:/[\w.-]+)*)(?:@([\w./-]+))?", re.ASCII)
+SMALL = ("*.json", "*.txt", "*.md", "LICENSE*")
+SAFE = "*.safetensors"
+PICKLED = ("*.bin", "*.pth", "*.ckpt")
+
+
+def is_hub_id(text: str) -> bool:
+    return bool(ID.fullmatch(text)) and not Path(text).exists()
+
+
+def named(text: str, *, beside: Path | None = None) -> str:
+    """A base as a recipe keeps it: an id as it is, a path in full, from `beside` if it is relative."""
+    path = (beside or Path()) / text
+    return text if not path.exists() and is_hub_id(text) else str(path.resolve())
+
+
+def located(text: str) -> Path:
+    """Where a base lies on this machine; an id on the hub is fetched if it is not there yet."""
+    return fetched(text) if is_hub_id(text) else Path(text)
+
+
+def hash_base(text: str) -> str | None:
+    """A name for the weights of a base: of the file, or of the first file of weights in its folder."""
+    path = located(text)
+    files = [path] if path.is_file() else sorted(p for end in (SAFE, *PICKLED) for p in path.glob(end))
+    return hash_file(files[0]) if files else None
+
+
+def fetched(id: str) -> Path:
+    """Settings, words and weights of `owner/name`, or of a folder `owner/name/folder` in it; `@` names a version."""
+    parts = ID.fullmatch(id)
+    if parts is None:
+        raise TrainError(f"{id!r} is no id on the hub: it looks like owner/name")
+    repo, under, version = parts[1], parts[2].removeprefix("/"), parts[3]
+    prefix = f"{under}/" if under else ""
+    wanted = [f"{prefix}{pattern}" for pattern in (*SMALL, SAFE)]
+    place = _snapshot(repo, wanted, version=version, id=id) / under
+    if not any(place.glob(SAFE)):
+        wanted += [f"{prefix}{pattern}" for pattern in PICKLED]
+        place = _snapshot(repo, wanted, version=version, id=id) / under
+    if not place.is_dir() or not any(place.iterdir()):
+        raise TrainError(f"{repo} on the hub has no folder {under!r}: check the name")
+    return place
+
+
+def _snapshot(repo: str, patterns: list[str], *, version: str | None, id: str) -> Path:
+    try:
+        import huggingface_hub
+        from huggingface_hub import errors, utils
+    except ImportError:
+        raise MissingExtra(f"the base {id!r} on the hub", extra="hub", package="huggingface_hub") from None
+    utils.logging.set_verbosity_error()  # what goes wrong is told below
+    if not sys.stderr.isatty():
+        utils.disable_progress_bars()
+    try:
+        return Path(huggingface_hub.snapshot_download(repo, revision=version, allow_patterns=patterns))
+    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
+        raise TrainError(f"there is no {repo!r} on the hub, or it is not for everyone: check the name") from None
+    except Exception as failed:  # no network has many faces; none of them is a mistake of ours
+        raise TrainError(f"{_why(failed)}: {id!r} cannot be fetched, and is not in the cache") from None
+
+
+def _why(failed: Any) -> str:
+    told = " ".join(str(failed).split())
+    offline = isinstance(failed, OSError) or "connect" in told.lower() or "offline" in told.lower()
+    return "the hub cannot be reached" if offline else f"the hub answered {told[:160] or type(failed).__name__}"
