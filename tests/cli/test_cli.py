@@ -134,6 +134,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "doctor": fine("doctor", "--json").json(),
         "languages": fine("languages", "--json").json(),
         "families": fine("families", "--json").json(),
+        "bases": fine("bases", "--language", "amh", "--json").json(),
         "g2p": fine("g2p", "Habari", "-l", "sw", "--json").json(),
         "clean": fine("clean", ws, "--json").json(),
         "make": fine("make", ws, here, "-l", "sw", *TINY, "--json").json(),

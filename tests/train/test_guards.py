@@ -103,8 +103,10 @@ class TestFinite:
         guard, said = Finite(), []
         for step, clips in enumerate([("a", "b", "c"), ("d",), ("b", "c", "e"), ("c", "f")]):
             event = guard.watch(replace(seen(step, loss=1.0 if clips == ("d",) else math.nan), clips=clips))
-            said.append(event.message.rpartition("look at ")[2] if event else None)
-        assert said == ["a, b, c", None, "b, c", "c"]
+            said.append(
+                (event.message.rpartition("look at ")[2].rpartition("now on, ")[2], event.aside) if event else None
+            )
+        assert said == [("a, b, c", ()), None, ("b, c", ()), ("c", ("c",))]
 
     def test_sick_weights_or_buffers_send_back_at_once(self) -> None:
         event = Finite().watch(seen(sick=("norm.running_mean",)))

@@ -167,7 +167,7 @@ def toy_setup(recipe: Recipe, learner: toys.Toy) -> Setup:
         ids={id: example.ids for id, example in both.items()},
         speaker_of=dict.fromkeys(both, 0),
         device="cpu",
-        facts={},
+        facts={"from": None},
         documents={},
     )
 

@@ -88,11 +88,11 @@ def _unread(kept: list[Clip], readings: dict[str, Reading]) -> list[str]:
 
 def _why_not(corpus: Corpus, clip: Clip, recipe: Recipe, store: Store) -> str | None:
     data = recipe.data
-    if clip.id not in store:
-        return "it cannot be decoded" if clip.transcribed else "it has no transcript"
     if not is_asked_for(clip, recipe):
         return f"its speaker is {clip.speaker}, and data.speakers is {', '.join(data.speakers)}"
     why = corpus.why_not(clip, errors=data.leave_out_errors)
+    if clip.id not in store:
+        return why or "it cannot be decoded"
     seconds = corpus.taken(clip).seconds
     if why is None and not data.min_seconds <= seconds <= data.max_seconds:
         return f"{seconds:.1f} s, and data.min_seconds to max_seconds is {data.min_seconds:g} to {data.max_seconds:g}"

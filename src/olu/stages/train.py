@@ -193,6 +193,9 @@ def _go(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
         try:
             return (yield from _train(ws, run, setup, view))
         except RuntimeError as bad:
+            if "out of memory" in str(bad).lower():  # in a step the engine helps itself
+                low = "lower plan.batch_clips with --from-run, or go on with --resume when memory is free"
+                raise TrainError(f"the memory was full in validation: {low}") from None
             if setup.ranks.size == 1 or not _is_lost(bad):
                 raise
             again = f"see its message, then go on with 'olu train {ws.root} --resume'"

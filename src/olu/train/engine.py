@@ -312,6 +312,7 @@ class Engine:
             raised = [event for one in fresh for event in self._ask(one)]
         events += raised
         if any(event.verdict >= Verdict.SKIP for event in raised):
+            self.batches.put_aside([clip for event in raised for clip in event.aside])
             for live in self.live.values():
                 live.clear()
             return True

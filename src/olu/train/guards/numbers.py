@@ -9,6 +9,7 @@ from typing import Any
 from olu.train.guards.seen import Event, Observation, Seen, Verdict
 
 MIN_HISTORY = 20  # updates before a median means anything
+SUSPECT_TIMES = 3  # bad batches with a clip in common before it is left out
 NEW_LEVEL = 3  # spikes directly after one another that are no spikes any more
 
 
@@ -42,6 +43,7 @@ class Finite:
         self.patience = patience
         self.streaks: dict[str, int] = {}  # by part: a judge in health must not excuse a sick generator
         self.suspects: list[str] = []  # clips that were in every such batch
+        self.times = 0  # such batches, since the suspects began
 
     def watch(self, seen: Seen) -> Event | None:
         if not isinstance(seen, Observation):
@@ -57,20 +59,23 @@ class Finite:
             return None
         self.streaks[seen.part] = streak = self.streaks.get(seen.part, 0) + 1
         verdict = Verdict.SKIP if streak <= self.patience else Verdict.REWIND
-        self.suspects = [clip for clip in seen.clips if clip in self.suspects] or list(seen.clips)
+        common = [clip for clip in seen.clips if clip in self.suspects]
+        self.suspects, self.times = (common, self.times + 1) if common else (list(seen.clips), 1)
         message = f"{seen.part}: {', '.join(bad)} not a number ({streak} in a row); the update was not made"
+        aside = tuple(self.suspects) if self.times == SUSPECT_TIMES else ()
         if self.suspects:
             names = ", ".join(self.suspects[:4]) + (" ..." if len(self.suspects) > 4 else "")
-            message += f"; if it comes again, look at {names}"
+            again = f"in all {self.times} such batches: left out from now on, {names}"
+            message += f"; {again}" if aside else f"; if it comes again, look at {names}"
         if verdict is Verdict.REWIND:
             self.streaks = {}
-        return Event(seen.step, "finite", verdict, message, seen.clips)
+        return Event(seen.step, "finite", verdict, message, seen.clips, aside)
 
     def state(self) -> dict[str, Any]:
-        return {"streaks": self.streaks, "suspects": self.suspects}
+        return {"streaks": self.streaks, "suspects": self.suspects, "times": self.times}
 
     def load(self, state: dict[str, Any]) -> None:
-        self.streaks, self.suspects = dict(state["streaks"]), list(state["suspects"])
+        self.streaks, self.suspects, self.times = dict(state["streaks"]), list(state["suspects"]), state["times"]
 
 
 class Spike:

@@ -19,6 +19,7 @@ class Event:
     verdict: Verdict
     message: str
     clips: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()  # clips to leave out from now on
 
 
 @dataclass(frozen=True)
