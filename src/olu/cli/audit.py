@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ def register(app: typer.Typer) -> None:
             take_back(ws, alone=not (fix or dry or strict or force or deep), as_json=as_json)
             return
         check_dry(fix=fix, dry=dry)
+        # the audit has threads of its own: numpy's would only wait for each other, at twice the cost
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from olu.files import Workspace
         from olu.stages.audit import audit as run
         from olu.stages.fix import fix as decide
