@@ -31,6 +31,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
             for far, a, b in zip(differ[alike], places[first[alike]], places[second[alike]], strict=True):
                 if float(far) < best.get(int(b), (1.0, 0))[0]:
                     best[int(b)] = (float(far), int(a))
+    told: set[int] = set()
     for copy, (far, original) in sorted(best.items()):
         if _pcm(heard[copy]) == _pcm(heard[original]):  # the same samples are another check's
             continue
@@ -38,6 +39,11 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
         message += across(heard[original], heard[copy])
         mark = Mark(check=NAME, severity="error", value=far, message=message)
         yield Finding(id=heard[copy].clip.id, mark=mark, badness=-far)
+        message = f"{heard[copy].clip.id} is almost the same sound and is left out: is it the worse of the two?"
+        kept = Mark(check=NAME, severity="warn", value=far, message=message)
+        if original not in told and original not in best:
+            told.add(original)
+            yield Finding(id=heard[original].clip.id, mark=kept, badness=-far)
 
 
 def _usable(heard: Heard, which: int) -> bool:
@@ -80,7 +86,7 @@ CHECK = Check(
     title="Nearly the same sound",
     rule=lambda t: (
         f"Error for every clip of the same length (to {t.near_length:.0%}) as an earlier one whose print differs in "
-        f"at most {t.near_differs:.0%}: a copy made louder, converted or trimmed."
+        f"at most {t.near_differs:.0%}: a copy made louder, converted or trimmed. The earlier one gets a warning."
     ),
     reason="A changed copy counts double in training and, in the test set, makes the voice look better than it is.",
     fix="Keep the better one. If the texts differ, one of them is wrong: listen and correct it.",

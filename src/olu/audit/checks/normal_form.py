@@ -11,32 +11,29 @@ NAME = "normal_form"
 
 
 def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
-    """Texts without marked letters are the same in every form and count for none."""
-    composed = 0
-    others = []
+    """The form that fewer texts have is marked. Texts without marked letters are the same in every form."""
+    composed: list[tuple[Heard, int]] = []
+    apart: list[tuple[Heard, int]] = []
     for one in heard:
         text = one.clip.text
-        normal = unicodedata.normalize("NFC", text)
+        normal, taken_apart = unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)
         if text != normal:
-            others.append((one, _differ(text, normal)))
-        elif text != unicodedata.normalize("NFD", text):
-            composed += 1
-    if composed == 0:
-        return
-    for one, differ in others:
-        message = f"{differ} letters are written in another form (letter and mark apart) than in most of the corpus"
-        mark = Mark(check=NAME, severity="warn", value=float(differ), message=message)
-        yield Finding(id=one.clip.id, mark=mark, badness=float(differ))
-
-
-def _differ(text: str, normal: str) -> int:
-    return max(1, len(text) - len(normal))
+            apart.append((one, max(1, len(text) - len(normal))))
+        elif text != taken_apart:
+            composed.append((one, len(taken_apart) - len(text)))
+    # where no text has composed letters, a few with letters taken apart still stand out from the plain ones
+    few_apart = len(apart) <= len(composed) or (not composed and 2 * len(apart) < len(heard))
+    rare, how = (apart, "with letter and mark apart") if few_apart else (composed, "as one character with its mark")
+    for one, letters in rare:
+        message = f"{letters} letters are written {how}, unlike most of the corpus"
+        mark = Mark(check=NAME, severity="warn", value=float(letters), message=message)
+        yield Finding(id=one.clip.id, mark=mark, badness=float(letters))
 
 
 CHECK = Check(
     name=NAME,
     title="Mixed letter forms",
-    rule=lambda t: "Warning for a text that is not in the composed form (NFC) in a corpus that has texts in it.",
+    rule=lambda t: "Warning for a text in the form of Unicode (NFC or not) that fewer texts of the corpus have.",
     reason="The same letter written in two ways looks alike to people and different to programs. Olu reads both alike.",
     fix="Nothing for Olu. For other tools, save all texts in one form: unicodedata.normalize('NFC', text).",
     look=look,
