@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,6 +41,14 @@ def parse_toml(text: str, *, where: str = "this file") -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as bad:
         raise ConfigError(f"{where} is not valid TOML: {bad}") from None
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings under dotted names."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+    return found
 
 
 def with_overrides(values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from olu.config import check
+from olu.config import check, flat
 from olu.errors import OluError
 from olu.families import family
 from olu.files import Workspace, disk_bytes
 from olu.train.run import Run
 from olu.view.history import row_figures, whole_rows
-from olu.view.viewer import PAGE, flat
+from olu.view.viewer import PAGE
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import olu
-from olu.config import check
+from olu.config import check, flat
 from olu.corpus.manifest import Corpus
 from olu.errors import TrainError
 from olu.families import family as family_named
@@ -276,16 +276,9 @@ def _heard(corpus: Corpus, clips: list[Clip]) -> list[Any]:
 
 
 def _changes(old: Recipe, new: Recipe, start: tuple[Run, int]) -> list[str]:
-    before, after = _flat(old.model_dump(mode="json")), _flat(new.model_dump(mode="json"))
+    before, after = flat(old.model_dump(mode="json")), flat(new.model_dump(mode="json"))
     changed = [f"{key}: {before.get(key)} -> {after.get(key)}" for key in after if before.get(key) != after.get(key)]
     return [f"from {start[0].name} at step {start[1]}; changed: {', '.join(changed) or 'nothing'}"]
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return flat
 
 
 def _facts(corpus: Corpus, recipe: Recipe, device: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from olu.config import flat
 from olu.files import write_text
 from olu.view.bands import reference
 from olu.view.events import EventFile
@@ -140,11 +141,3 @@ class Viewer:
                 self._failed.add(what)
                 self._said.append(f"{what} could not be written ({failed.strerror or failed}): the run goes on")
             return False
-
-
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Settings in sections as section.key."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return found
