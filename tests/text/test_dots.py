@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olu.stages.g2p import open_frontend
 from olu.text.dots import FILE, TOKEN, Restorer, bare, dot_ratio, dotted, has_dot, load, make, pattern
 from olu.text.igbo import canonical
 from olu.text.languages import load as language
@@ -159,3 +160,17 @@ def test_training_learns_the_context_and_gives_the_same_file_twice() -> None:
     trained = Restorer(load(made))
     assert trained("o siri nri, o siri ya. mmadu nuru mmiri", Notes()) == "o siri nri, ọ sịrị ya. mmadụ ṅụrụ mmiri"
     assert script().measure(lines, trained, tones=True)[:2] == (102, 102)
+
+
+def test_a_text_typed_with_its_tones_is_left_alone() -> None:
+    """Who writes tones writes dots: what has none is meant so."""
+    reads = open_frontend("ibo")
+    for text in ("fópù", "dí", "bú", "òchi", "ògù nà ńkwú"):
+        assert reads.read(text).normal == text
+    assert reads.read("o di mma").normal == "ọ dị mma"
+
+
+def test_a_word_is_not_cut_at_a_mark() -> None:
+    for language in ("ibo", "yor"):
+        assert len(open_frontend(language).read("Kraị̀st").words) == 1
+        assert len(open_frontend(language).read("ọ̀kg").words) == 1

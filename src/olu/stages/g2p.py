@@ -8,11 +8,15 @@ from typing import Any
 
 from olu.config import check
 from olu.errors import TextError
+from olu.text.algorithms import detected
 from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, for_language
 from olu.text.languages import load
 from olu.text.lexicon import load_lexicon
+from olu.text.phones import PhoneFrontend
 from olu.text.said import Notes
 from olu.types import Reading
+
+CLEAR = ("unmarked_high", "welmers")  # conventions that only many lines together can show
 
 
 def chosen_settings(given: dict[str, Any]) -> ReadingSettings:
@@ -37,9 +41,12 @@ def explain_text(text: str, *, language: str, settings: ReadingSettings = DEFAUL
 
 
 def read_lines(path: Path, *, language: str, settings: ReadingSettings = DEFAULT) -> Iterator[Reading]:
-    """One reading per line, as the file is read."""
+    """One reading per line. What the whole file shows, such as unmarked high tones, holds for each of its lines."""
     frontend = open_frontend(language, settings=settings)
     try:
+        if shown := _shown(frontend, path):
+            options = {**shown, **settings.options}
+            frontend = open_frontend(language, settings=settings.model_copy(update={"options": options}))
         with path.open(encoding="utf-8-sig", newline="\n") as lines:
             for number, line in enumerate(lines, 1):
                 try:
@@ -50,3 +57,12 @@ def read_lines(path: Path, *, language: str, settings: ReadingSettings = DEFAULT
         raise TextError(f"{path} is not there: check the path") from None
     except UnicodeDecodeError:
         raise TextError(f"{path} is not UTF-8: save it as UTF-8") from None
+
+
+def _shown(frontend: AnyFrontend, path: Path) -> dict[str, str]:
+    """Options that a file's texts decide beyond doubt; where they do not, each line is judged by itself."""
+    if not isinstance(frontend, PhoneFrontend):
+        return {}
+    with path.open(encoding="utf-8-sig", newline="\n") as lines:
+        found = detected(frontend.pack, lines)
+    return {name: value for name, value in found.items() if value in CLEAR}

@@ -22,9 +22,11 @@ from olu.text.said import Notes
 
 FILE = "dots.npz"
 DOTTED_TEXT = 0.35  # of all i, o and u: such a text was typed with its dots
+TONED_TEXT = 0.5  # of all vowels: a text with that many tones was typed with care, so what has no dot has none
 TYPED = 2  # dotted words for each word that seems to lack dots: so was such a text, in which few words have any
 TOKEN = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+|[.,;:?!“”‘—]")
 DOTS = "\u0323\u0307"
+TONES = "\u0300\u0301\u0302\u0304\u030c"
 LETTERS = re.compile("[a-z]+")
 CACHED = 200_000
 
@@ -79,6 +81,15 @@ def dot_ratio(text: str) -> float:
     return sum(flat.count(f"{vowel}\u0323") for vowel in "iou") / vowels if vowels else 0.0
 
 
+def tone_ratio(text: str) -> float:
+    """How many of a text's vowels have a tone mark."""
+    if text.isascii():
+        return 0.0
+    flat = unicodedata.normalize("NFD", text.lower())
+    vowels = sum(map(flat.count, "aeiou"))
+    return sum(map(flat.count, TONES)) / vowels if vowels else 0.0
+
+
 class Restorer:
     """Puts dots into texts that lack them; words and texts that have dots stay as they are."""
 
@@ -88,7 +99,7 @@ class Restorer:
         self.tokens: dict[str, Token] = {}
 
     def __call__(self, text: str, notes: Notes) -> str:
-        if dot_ratio(text) >= DOTTED_TEXT:
+        if dot_ratio(text) >= DOTTED_TEXT or tone_ratio(text) >= TONED_TEXT:
             return text
         found = list(TOKEN.finditer(text))
         words = [match.group() for match in found]

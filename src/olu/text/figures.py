@@ -11,7 +11,7 @@ from functools import cache
 HUNDRED, MYRIAD = "፻", "፼"
 ETHIOPIC = re.compile("[፩-፼]{1,40}")  # more is no number, and would take for ever
 SPACES = {" ": "[ \u00a0\u202f\u2009]"}  # a space between groups, of whatever width
-LETTER = r"[^\W\d_²³]"
+LETTER = r"(?:[^\W\d_²³]|[\u0300-\u036f])"  # or a mark on one: some letters have no single character
 NUMERIC = ("Nd", "Nl", "No")
 PLAIN = re.compile("[0-9]")
 PLANE, LAST = 0x10000, 0x20000

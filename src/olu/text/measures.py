@@ -76,7 +76,7 @@ class Measures:
 
     def _lone_units(self) -> list[Rule]:
         """Units with no number before them: los km que faltan."""
-        pattern = rf"(?<![\w'’/-])(?P<unit>{any_of(self.lone)})(?![\w'’/-])"
+        pattern = rf"(?<![\w\u0300-\u036f'’/-])(?P<unit>{any_of(self.lone)})(?![\w\u0300-\u036f'’/-])"
         return [
             self.wording.rule("unit", pattern, lambda found: self.units[found["unit"].casefold()].many, digits=False)
         ]

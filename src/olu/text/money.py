@@ -18,7 +18,7 @@ def rules(wording: Wording) -> list[Rule]:
     said = Said(wording, money)
     number = rf"(?P<n>{wording.figure})(?:\s?(?P<scale>{any_of(money.scales)})(?![^\W_]))?(?:/[=-])?"
     minus = r"(?:(?<![\w)])(?P<minus>[-−]))?"
-    free = r"(?<![^\W\d_])"
+    free = r"(?<![^\W\d_])(?<![\u0300-\u036f])"
     patterns = [
         rf"{minus}{free}(?<![0-9])(?<![0-9]\s)(?P<sign>{any_of(money.signs)})\s?(?P<inner>[-−])?{number}",
         rf"(?=[-−]?[0-9]){minus}(?<![0-9])(?<![0-9][.,]){number}\s?(?P<sign>{any_of(money.signs)})(?![^\W_])",

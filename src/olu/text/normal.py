@@ -23,10 +23,17 @@ class Normal:
             restored = self._restore(plain, notes)
             notes.add("restore", "restore", plain, restored)
             plain = restored
-        return self._normaliser.normalise(plain, notes)
+        return _edged(self._normaliser.normalise(plain, notes), like=text)
 
     def say_as(self, text: str, how: str, notes: Notes) -> str:
         """A stretch that somebody said how to read."""
         if how in APART:
             return self.run(" ".join("".join(text.split())), notes)
         return self.run(text, notes)
+
+
+def _edged(text: str, *, like: str) -> str:
+    """With a space at an edge where there was one: beside markup it parts two words."""
+    before = " " if like[:1].isspace() and not text[:1].isspace() else ""
+    after = " " if like[-1:].isspace() and not text[-1:].isspace() else ""
+    return f"{before}{text}{after}"
