@@ -15,6 +15,7 @@ import soundfile
 from olu.audio.activity import file_levels, frame_dbfs, frame_rate
 from olu.audio.io import header, read, resample
 from olu.corpus.manifest import Corpus
+from olu.corpus.readers.cues import parse
 from olu.corpus.readers.edges import find, limits
 from olu.corpus.readers.sync import measure
 from olu.errors import AudioError, CorpusError
@@ -294,3 +295,13 @@ def test_out_of_a_zip(ws: Workspace, tmp_path: Path) -> None:
         out.writestr("film.vtt", "WEBVTT\n\n" + made.srt(film).replace(",", "."))
     assert bring(ws, tmp_path / "films.zip").added == 4
     assert judge(film, Corpus.open(ws)) == (0, 4)
+
+
+def test_a_cue_over_one_that_is_out_of_order_is_left_out_too() -> None:
+    """The words of the one that was passed over would be in it."""
+    cues = [("1", 1.0, 3.0), ("2", 5.0, 7.5), ("3", 10.0, 12.0), ("4", 14.0, 16.0), ("5", 1.5, 2.5)]
+    stamp = "00:00:{:06.3f}"
+    blocks = [f"{n}\n{stamp.format(a)} --> {stamp.format(b)}\nWords {n}.\n".replace(".", ",", 2) for n, a, b in cues]
+    found = parse("\n".join(blocks).encode(), file="a.srt")
+    assert [cue.start for cue in found.cues] == [5.0, 10.0, 14.0]
+    assert sum("out of order" in problem.message for problem in found.problems) == 2

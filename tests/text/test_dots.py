@@ -171,6 +171,6 @@ def test_a_text_typed_with_its_tones_is_left_alone() -> None:
 
 
 def test_a_word_is_not_cut_at_a_mark() -> None:
-    for language in ("ibo", "yor"):
-        assert len(open_frontend(language).read("Kraị̀st").words) == 1
-        assert len(open_frontend(language).read("ọ̀kg").words) == 1
+    for code in ("ibo", "yor"):
+        assert len(open_frontend(code).read("Kraị̀st").words) == 1
+        assert len(open_frontend(code).read("ọ̀kg").words) == 1

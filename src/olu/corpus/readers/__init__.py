@@ -185,6 +185,9 @@ def refusal(source: Path) -> CorpusError:
     wide = next((file for file in tree.files if file.lower().endswith(TEXTS) and is_utf16(source / file)), None)
     if wide is not None:
         return CorpusError(f"{source / wide} is UTF-16: save it as UTF-8 and import again")
+    chosen = next((bad for bad in subtitles.pairs(tree)[1] if subtitles.SEVERAL in bad.message), None)
+    if chosen is not None:
+        return CorpusError(f"{source / chosen.where} {chosen.message}")
     if not tree.files:
         return CorpusError(f"{source} is empty: name the folder that holds the recordings")
     if found is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -207,7 +207,27 @@ def _in_order(cues: list[Cue], found: Cues) -> list[Cue]:
         if number not in keep:
             message = f"its start, {cue.start:.3f} s, is out of order: correct its times or move it"
             found.problems.append(Problem(where=cue.where, message=message))
-    return [cue for number, cue in enumerate(cues) if number in keep]
+    kept = [cue for number, cue in enumerate(cues) if number in keep]
+    return _clear(kept, [cue for number, cue in enumerate(cues) if number not in keep], found)
+
+
+def _clear(kept: list[Cue], passed: list[Cue], found: Cues) -> list[Cue]:
+    """Without the cues that lie over one that was passed over: its words would be in them."""
+    passed = sorted(passed, key=lambda cue: cue.start)
+    starts = [cue.start for cue in passed]
+    latest: list[Cue] = []  # of those up to each, the one that ends last
+    for cue in passed:
+        latest.append(cue if not latest or cue.end > latest[-1].end else latest[-1])
+    clear = []
+    for cue in kept:
+        before = bisect_left(starts, cue.end - TOUCH_SECONDS)
+        other = latest[before - 1] if before else None
+        if other is None or other.end <= cue.start + TOUCH_SECONDS:
+            clear.append(cue)
+            continue
+        message = f"it overlaps the cue of {other.where}, which is out of order, and is left out: correct the times"
+        found.problems.append(Problem(where=cue.where, message=message))
+    return clear
 
 
 def _apart(cues: list[Cue], found: Cues) -> list[Cue]:

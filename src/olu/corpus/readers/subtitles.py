@@ -25,6 +25,8 @@ TAGS = re.compile(r"(?:\.(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|forced|defaul
 PAST_SECONDS = 1.0  # a last cue may stay on the screen a moment longer than the sound
 COUNTED = ("tags", "speaker dashes", "sound notes")
 
+SEVERAL = "has several subtitles"
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -79,7 +81,7 @@ def pairs(tree: Tree, *, film: str | None = None, subtitles: Path | None = None)
         taken += (Pair(sound, file) for file in chosen)
         if mine and not chosen:
             names = ", ".join(PurePosixPath(file).name for file in mine)
-            message = f"has several subtitles ({names}): import it alone and name one with --subtitles"
+            message = f"{SEVERAL} ({names}): name the film itself, and one of them with --subtitles"
             problems.append(Problem(where=sound, message=message))
         elif not mine and film is None:
             message = f"no {PurePosixPath(stem).name}.srt or .vtt beside it: write one, or import it alone"
