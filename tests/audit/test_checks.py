@@ -247,6 +247,11 @@ def test_loudness_is_compared_with_the_same_speaker():
     assert look("level", [*clips, heard("far", speech_dbfs=-31.0)])["far"].mark.severity == "info"
 
 
+def test_a_dropped_copy_is_not_the_one_to_keep():
+    found = look("duplicate_audio", [replace(heard("a", pcm="x"), dropped=True), heard("b", pcm="x")])
+    assert {id: one.mark.severity for id, one in found.items()} == {"a": "error", "b": "warn"}
+
+
 def prints(seed: int, *, wrong: int = 0) -> tuple[bytes, ...]:
     bits = np.random.default_rng(seed).integers(0, 2, 1024).astype(np.uint8)
     bits[np.random.default_rng(1000 + seed).permutation(1024)[:wrong]] ^= 1

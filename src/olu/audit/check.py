@@ -25,6 +25,8 @@ class Heard:
     trouble: str = ""  # with facts: what could be decoded is not all
     split: Split | None = "train"
     deep: Deep | None = None
+    dropped: bool = False  # a person left it out
+    kept: bool = False  # a person takes it, whatever is said of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 
 def hear(corpus: Corpus, clip: Clip, models: Models | None = None) -> Heard:
+    decision = corpus.decision(clip)
+    word = decision.decision if decision and decision.by == "person" else ""
+    return replace(_hear(corpus, clip, models), dropped=word == "drop", kept=word == "keep")
+
+
+def _hear(corpus: Corpus, clip: Clip, models: Models | None) -> Heard:
     split = corpus.split(clip)
     try:
         audio = corpus.audio(clip)

@@ -86,7 +86,8 @@ def summarise(
         ((order(f)[0], place, f) for found in findings.values() for place, f in enumerate(found)),
         key=lambda item: item[:2],  # the worst of each check before the second worst of any
     )
-    good = [one.clip for one in heard if one.clip.id not in broken and one.clip.transcribed]
+    left = [one for one in heard if (one.clip.id not in broken or one.kept) and not one.dropped]
+    good = [one.clip for one in left if one.clip.transcribed]
     letters = coverage.count(clip.text for clip in good)
     scripts = main_scripts(((clip.language, clip.text) for clip in good), least=limits.script_main)
     rare = coverage.rare(letters, few=limits.coverage_few, scripts=set(scripts.values()))

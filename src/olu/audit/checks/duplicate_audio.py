@@ -12,7 +12,7 @@ NAME = "duplicate_audio"
 def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
     first: dict[str, Heard] = {}
     told: set[str] = set()
-    for one in heard:
+    for one in sorted(heard, key=lambda one: one.dropped):  # of two copies, never the dropped one is the one to keep
         if one.facts is None:
             continue
         original = first.setdefault(one.facts.pcm, one)

@@ -17,6 +17,7 @@ Places = NDArray[np.intp]
 
 
 def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+    heard = sorted(heard, key=lambda one: one.dropped)  # of two copies, never the dropped one is the one to keep
     best: dict[int, tuple[float, int]] = {}  # place of a copy -> how far it is from which earlier clip
     for which in (0, 1):  # the whole sound finds what was converted, its speech alone what was trimmed
         places = np.array([n for n, one in enumerate(heard) if _usable(one, which)], dtype=np.intp)
