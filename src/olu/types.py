@@ -196,3 +196,66 @@ class Feature(Protocol):
     def rate(self) -> int: ...
 
     def compute(self, audio: Audio) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A sound or a word and when it is heard, in seconds from the start of its clip."""
+
+    label: str  # "" is silence
+    start: float
+    end: float
+    score: float | None = None  # mean log probability of its frames, where a network gave one
+
+    def row(self) -> list[Any]:
+        times: list[Any] = [self.label, round(self.start, 4), round(self.end, 4)]
+        return times if self.score is None else [*times, round(self.score, 4)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alignment:
+    """Where each word and each sound of a clip is. `phones` lie end to end from 0 to `seconds`, silence included."""
+
+    id: str
+    seconds: float
+    words: tuple[Span, ...]
+    phones: tuple[Span, ...]
+    score: float | None = None  # (forced - free) / frames: 0 is a perfect match, the lower the worse
+    method: str = ""  # what made it: "ctc", "frames", "textgrid"
+
+    def row(self) -> dict[str, Any]:
+        """What alignment.jsonl holds of it."""
+        return {
+            "id": self.id,
+            "seconds": round(self.seconds, 4),
+            "score": None if self.score is None else round(self.score, 5),
+            "method": self.method,
+            "words": [span.row() for span in self.words],
+            "phones": [span.row() for span in self.phones],
+        }
+
+    @staticmethod
+    def from_row(row: dict[str, Any]) -> Alignment:
+        return Alignment(
+            id=row["id"],
+            seconds=row["seconds"],
+            words=tuple(Span(*span) for span in row["words"]),
+            phones=tuple(Span(*span) for span in row["phones"]),
+            score=row["score"],
+            method=row["method"],
+        )
+
+
+class Recogniser(Protocol):
+    """A network that hears symbols: log probabilities, frame by frame; symbol 0 is the blank of CTC."""
+
+    @property
+    def rate(self) -> int: ...
+
+    @property
+    def frame_seconds(self) -> float: ...
+
+    @property
+    def symbols(self) -> tuple[str, ...]: ...
+
+    def log_probs(self, audio: Audio) -> NDArray[np.float32]: ...  # [frames, symbols]
