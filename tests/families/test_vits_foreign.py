@@ -415,3 +415,37 @@ def test_a_real_voice_of_mms_size_goes_through_the_original(tmp_path: Path) -> N
     expected = made.theirs(model, ids)
     assert expected.abs().max() > 0.05
     torch.testing.assert_close(ours(replace(found, weights=whole), ids), expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(("wanted", "row"), [("person 1", 1), ("somebody", None)])
+def test_one_speaker_goes_on_from_a_base_of_many(wanted: str, row: int | None, tmp_path: Path) -> None:
+    several = made.made(**made.KINDS["stochastic-speakers"])
+    folder = made.piper(several, tmp_path / "p")
+    base = read_base(folder)
+    config = VitsConfig(**{**base.settings, **base.alone})
+    learner = VitsLearner(config, vocab_size=len(base.symbols), num_speakers=1)
+    said = base.load(learner, None, [wanted])
+    assert any("the base has 3 speakers and the corpus one" in sentence for sentence in said)
+    assert not any("cond" in sentence or "embed_speaker" in sentence for sentence in said)
+    if row is not None:
+        alone = plain(learner.gen)
+        with torch.no_grad():
+            z, _ = alone.latents(
+                IDS[0],
+                torch.tensor([IDS[0].shape[1]]),
+                g=None,
+                noise_BCF=torch.zeros(1, config.flow_size, 1),
+                duration_noise_B2T=torch.zeros(1, 2, IDS[0].shape[1]),
+                noise_scale=0.0,
+                noise_scale_duration=0.0,
+                length_scale=1.0,
+            )
+            found = alone.decoder(z, None)[0]
+        torch.testing.assert_close(found, ours(read_foreign(folder), IDS[0], row), atol=1e-4, rtol=0)
+
+
+def test_a_plain_predictor_folds_its_speaker_too(tmp_path: Path) -> None:
+    base = read_base(made.piper(made.made(**made.KINDS["plain-speakers"]), tmp_path / "p"))
+    learner = VitsLearner(VitsConfig(**{**base.settings, **base.alone}), vocab_size=len(base.symbols), num_speakers=1)
+    said = base.load(learner, None, ["person 1"])
+    assert any("'person 1' goes on with that voice" in sentence for sentence in said)

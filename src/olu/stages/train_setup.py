@@ -27,9 +27,11 @@ from olu.stages.read import read_clip, read_corpus
 from olu.text.frontend import from_state
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.batches import Batches
+from olu.train.choice import metric_of
 from olu.train.engine import Engine
 from olu.train.family import Base, Example, Family, Sentence
 from olu.train.grow import Growth, enlarged_checkpoint
+from olu.train.hearing import Ear
 from olu.train.hub import hash_base, located
 from olu.train.ranks import Ranks
 from olu.train.recipe import Recipe
@@ -67,6 +69,12 @@ class Setup:
     sentences: list[Sentence] = field(default_factory=list)
     growth: Growth | None = None  # new symbols since the base or the run it starts from
     held_rows: int = 0  # symbols that stay as they are
+    ear: Ear | None = None  # what hears the samples, beside the cheap figures
+
+    @property
+    def metric(self) -> str:
+        """What the best step is chosen by."""
+        return metric_of(self.recipe.plan.choose, loss=self.family.score)
 
     def example(self, clip: str) -> Example:
         return Example(id=clip, ids=self.ids[clip], samples=self.store[clip], speaker=self.speaker_of[clip])
@@ -104,6 +112,7 @@ class Setup:
             ranks=self.ranks,
             sentences=self.sentences,
             held_rows=dict.fromkeys(self.family.symbol_rows, self.held_rows),
+            ear=self.ear,
         )
         if self.start and not engine.checkpoints.steps():
             old, step = self.start
@@ -171,7 +180,8 @@ def set_up(
     torch.manual_seed(recipe.seed)
     num_speakers = len(speakers)
     if base and base.num_speakers > num_speakers == 1:
-        raise TrainError(f"the base has {base.num_speakers} speakers and the corpus one: use a base of one speaker")
+        config = config.model_copy(update=dict(base.alone))
+        recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
     old = base.symbols if base else held_by(start[0]).symbols if start else None
     scale = getattr(config, "init_scale", 1.0)
     growth = None if old is None else growth_from(old, vocabulary, scale=scale, language=ws.language)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from olu.config import Strict
     from olu.train.plan_facts import Advice
-    from olu.types import Audio
+    from olu.types import Audio, Reading
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,13 @@ class Learner(Protocol):
     def say(self, ids: Sequence[int], speaker: int) -> Audio: ...
 
 
+class Written(Protocol):
+    """What a family that listens writes for a reading, and how that is spelled."""
+
+    def symbols(self, reading: Reading) -> list[str]: ...
+    def spell(self, symbols: Sequence[str]) -> list[str]: ...
+
+
 @dataclass(frozen=True)
 class Base:
     """A foreign checkpoint a run starts from, with its own settings, alphabet and what loading it left open."""
@@ -134,6 +141,7 @@ class Base:
     judged: bool = False  # whether it brings a discriminator
     speakers: tuple[str, ...] = ()  # their names, where it has them
     lacks: tuple[str, ...] = ()  # parts that were not in it and start fresh
+    alone: Mapping[str, Any] = field(default_factory=dict)  # settings that a run with one speaker cannot take from it
 
 
 @dataclass(frozen=True)
@@ -173,3 +181,11 @@ class Family:
     writers: Mapping[str, Callable[..., list[str]]] = field(default_factory=dict)  # format -> (learner, folder=, card=)
     symbol_rows: tuple[str, ...] = ()  # part.parameter of every table with one row for each symbol
     advice: Advice | None = None  # what `olu plan` needs to know of it
+    loss: str = ""  # the training loss that goes with the score; empty: one of the same name
+    speaks: bool = True  # else it only listens: nothing to demonstrate, to export or to speak with
+    writes: Callable[..., Written] | None = None  # (config, language=) -> what one that listens writes for a reading
+
+    @property
+    def learning(self) -> str:
+        """The training loss that tells whether it learns."""
+        return self.loss or self.score

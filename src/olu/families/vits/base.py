@@ -9,10 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from olu.errors import TrainError
+from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import JUDGE
 from olu.families.vits.foreign.read import Foreign
 from olu.families.vits.foreign.sniff import read_foreign
 from olu.families.vits.learn import VitsLearner
+from olu.families.vits.one_speaker import SPEAKERS, fold_speaker
 from olu.families.vits.weights import LoadReport, load_plain
 from olu.train.family import Base
 from olu.train.grow import Growth, enlarged
@@ -20,7 +22,6 @@ from olu.train.grow import Growth, enlarged
 WARMUP = 500  # steps: a fresh discriminator has nothing to say to a trained generator at first
 OPTIONAL = ("posterior_encoder", "discriminator")  # parts that speaking does not need
 EMBEDDING = "text_encoder.embed_tokens.weight"
-SPEAKERS = "embed_speaker.weight"
 CONDITIONS = (".cond.", ".cond_layer.")  # layers through which a speaker is heard
 
 
@@ -48,6 +49,7 @@ def base_of(foreign: Foreign, *, where: str) -> Base:
         load=load,
         judged=judged,
         speakers=foreign.speakers,
+        alone={"speaker_embedding_size": VitsConfig.model_fields["speaker_embedding_size"].default},
         lacks=tuple(part for part in OPTIONAL if not any(name.startswith(f"{part}.") for name in foreign.weights)),
     )
 
@@ -91,8 +93,10 @@ def _fit_speakers(
     learner: VitsLearner, weights: dict[str, Tensor], *, names: Sequence[str], wanted: Sequence[str]
 ) -> list[str]:
     """People the base knows by name keep their rows; others begin near the mean of all. Its layers are kept."""
-    if SPEAKERS not in weights or not hasattr(learner.gen, "embed_speaker"):
+    if SPEAKERS not in weights:
         return []
+    if not hasattr(learner.gen, "embed_speaker"):
+        return fold_speaker(weights, names=names, wanted=wanted)
     table, number = weights[SPEAKERS], learner.gen.embed_speaker.num_embeddings
     known = {name: row for row, name in enumerate(names)} if wanted else {}
     if len(table) == number and not known:

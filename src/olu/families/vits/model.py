@@ -42,13 +42,13 @@ class Generator(nn.Module):
         lengths_B: Tensor,
         *,
         g: Tensor | None,
-        noise_BCF: Tensor,
+        noise_BCF: Tensor | None,
         duration_noise_B2T: Tensor,
         noise_scale: Tensor | float,
         noise_scale_duration: Tensor | float,
         length_scale: Tensor | float,
     ) -> tuple[Tensor, Tensor]:
-        """Decoder input [B, C, F] and durations in frames [B, T]. Noise may be shorter than F: it repeats."""
+        """Decoder input [B, C, F] and durations in frames [B, T]. Noise may be shorter than F: it repeats; or made."""
         id_mask = mask_of(lengths_B, ids_BT.shape[1])
         hidden, mean, log_std = self.text_encoder(ids_BT, id_mask)
         log_durations = self.duration_predictor.infer(hidden, id_mask, g, duration_noise_B2T * noise_scale_duration)
@@ -56,6 +56,8 @@ class Generator(nn.Module):
         frames_B = torch.clamp_min(durations.sum(1), 1).long()
         path_BFT, frame_mask = expansion(durations, frames_B)
         mean, log_std = (path_BFT @ x.transpose(1, 2) for x in (mean, log_std))
+        if noise_BCF is None:
+            noise_BCF = torch.randn_like(mean.transpose(1, 2))
         at = torch.arange(path_BFT.shape[1], device=ids_BT.device) % noise_BCF.shape[2]
         prior = mean.transpose(1, 2) + noise_BCF[:, :, at] * torch.exp(log_std.transpose(1, 2)) * noise_scale
         return self.flow(prior * frame_mask, frame_mask, g, reverse=True) * frame_mask, durations
