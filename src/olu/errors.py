@@ -7,6 +7,7 @@ OluError                 exit code 2, no traceback
 ├── AudioError           a sound file cannot be read or written
 ├── TextError            a text cannot be read aloud as given
 ├── LanguageError        a language code nobody knows
+├── AlignError           a text and a recording that cannot be laid over each other
 ├── TrainError           training cannot start or go on
 ├── ExportError          a run cannot become a voice
 ├── VoiceError           a voice package is damaged, foreign or lacks what was asked
@@ -41,6 +42,10 @@ class TextError(OluError):
 
 
 class LanguageError(OluError):
+    pass
+
+
+class AlignError(OluError):
     pass
 
 

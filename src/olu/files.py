@@ -146,7 +146,7 @@ class Workspace:
             raise WorkspaceError(f"{path} has no schema number: add the line 'schema = {SCHEMA}'")
         if schema > SCHEMA:
             raise WorkspaceError(f"{path} has schema {schema}, this Olu knows up to {SCHEMA}: upgrade Olu to open it")
-        known = {"schema", "name", "language", "view"}
+        known = {"schema", "name", "language", "view", "rights"}
         for key in facts:
             if key not in known:
                 raise WorkspaceError(f"{path}: unknown key {key!r}; known: {', '.join(sorted(known))}")
@@ -170,6 +170,10 @@ class Workspace:
         return self.root / "readings"
 
     @property
+    def alignment(self) -> Path:
+        return self.root / "alignment"
+
+    @property
     def features(self) -> Path:
         return self.root / "features"
 
@@ -180,6 +184,10 @@ class Workspace:
     @property
     def voices(self) -> Path:
         return self.root / "voices"
+
+    @property
+    def evaluations(self) -> Path:
+        return self.root / "evaluations"
 
     def stamp_path(self, stage: str) -> Path:
         return self.root / "stamps" / f"{stage}.json"

@@ -12,12 +12,13 @@ from olu.audit.check import Finding, Heard
 from olu.audit.checks import CHECKS
 from olu.audit.deep.models import Deep
 from olu.audit.fix import plan
+from olu.audit.match import Match
 from olu.audit.sound import Facts
 from olu.audit.thresholds import ORDER, Thresholds
 from olu.audit.verdict import Plan, longest, verdict, wanted
 from olu.config import check
 from olu.errors import ConfigError
-from olu.types import Clip, Split
+from olu.types import Clip, Span, Split
 
 GOOD = Facts(
     seconds=5.0,
@@ -310,6 +311,24 @@ def voices(people: dict[str, int]) -> list[Heard]:
     return clips
 
 
+def matched() -> list[Heard]:
+    """Clips that an aligner has heard: most fit their texts, each in its own way one does not."""
+    random = np.random.default_rng(5)
+    clips = []
+    for number in range(60):
+        score, (one, other, third) = float(-0.1 - 0.02 * random.random()), random.normal(-2.0, 0.3, 3).tolist()
+        first, last = Span("ka", 0.1, 0.4, -0.3 - 0.002 * number), Span("ahụ", 4.5, 4.9, -0.3)
+        match = Match(score=score, chance=(one, other, third), cer=0.1, first=first, last=last)
+        clips.append(replace(heard(f"fit{number}", speaker="aligned"), match=match))
+    clips[3] = replace(clips[3], match=replace(clips[3].match or Match(), score=-1.35))
+    clips[4] = replace(clips[4], match=replace(clips[4].match or Match(), cer=0.5))
+    low = Span("ka", 0.1, 0.4, -1.5)
+    clips[5] = replace(clips[5], match=replace(clips[5].match or Match(), first=low))
+    edge = replace(heard("edge word", speaker="aligned", trailing=0.004), match=clips[6].match)
+    clips[6] = replace(edge, match=replace(clips[6].match or Match(), last=Span("ahụ", 4.5, 4.99, -0.3)))
+    return clips
+
+
 def odd_ones() -> list[Heard]:
     """Clips at which every threshold, moved, gives another verdict."""
     return [
@@ -364,6 +383,7 @@ def odd_ones() -> list[Heard]:
         heard("undotted", text="o bu ihe oma ka unu bia n'ulo anyi ugbu a obi uto"),
         heard("note", text="(ọchị nta)"),
         heard("crowded", text="ab " * 55, speaker="other"),
+        *matched(),
         *(
             replace(one, clip=replace(one.clip, language="yor", speaker="list"))
             for one in shift(list_of_rows(), 20, 10)
@@ -411,6 +431,11 @@ MOVED = {
     "near_length": 0.001,
     "shifted_least": 30,
     "shifted_gain": 500.0,
+    "mismatch_pass": 0.3,
+    "mismatch_cer": 0.6,
+    "mismatch_lowest": 0.3,
+    "cut_off_iqr": 50.0,
+    "cut_off_edge": 0.001,
     "overlap_least": 50,
     "script_main": 1.0,
     "script_warn": 0.4,

@@ -24,6 +24,7 @@ from olu.train.family import Clock, Example, Family, Update
 from olu.train.grow import Growth, enlarged
 from olu.train.guards import Finite, Spike, Verdict, Wiring
 from olu.train.recipe import GuardSettings, PlanSettings
+from olu.types import Reading, Word
 
 VOCABULARY = 12
 pytestmark = pytest.mark.parametrize("name", FAMILIES)
@@ -128,14 +129,62 @@ TABLES: dict[str, Table] = {
             "noise_scale_duration": Other(0.1),
             "speaking_rate": Other(2.0),
         },
-    )
+    ),
+    "recogniser": Table(
+        tiny={"size": "tiny"},
+        still={"time_masks": 0, "frequency_masks": 0, "speed": 0.0, "noise": 0.0},
+        other={
+            "size": Other("cpu"),
+            "units": Other("symbols"),
+            "tone_marks": Other("keep"),
+            "sampling_rate": Other(22050),
+            "hop_length": Other(200),
+            "fft_size": Other(400),
+            "mel_bins": Other(40),
+            "mel_low_hz": Other(300.0),
+            "subsample": Other(4),
+            "channels": Other(6),
+            "width": Other(24),
+            "blocks": Other(3),
+            "heads": Other(2),
+            "kernel": Other(5),
+            "feed_forward": Other(48),
+            "recurrent": Other(1),
+            "dropout": Other(0.3),
+            "drop_path": Other(0.5),
+            "inter_weight": Other(0.0),
+            "time_masks": Other(3),
+            "time_mask_share": Other(0.4),
+            "frequency_masks": Other(3),
+            "frequency_mask_bins": Other(20),
+            "speed": Other(0.2),
+            "noise": Other(0.9),
+            "learning_rate": Other(1e-3),
+            "adam_betas": Other((0.5, 0.9)),
+            "adam_epsilon": Other(1e-6),
+            "weight_decay": Other(0.1),
+            "clip": Other(0.5),
+            "average": Other(0.5),
+        },
+    ),
 }
+MARKED = Reading(text="ọ̀rọ̀", normal="ọ̀rọ̀", words=(Word("ọ̀rọ̀", ("ɔ", "ɾ", "ɔ"), ("L", "L"), (0, 2)),), breaks=("", ""))
 
 
 @pytest.fixture
 def fam(name: str) -> Family:
     assert name in TABLES, f"family {name} has no table here"
     return family(name)
+
+
+def vits_only(fam: Family) -> None:
+    if fam.name != "vits":
+        pytest.skip("this is of vits")
+
+
+def speaking_only(fam: Family) -> None:
+    if not fam.speaks:
+        pytest.skip("it does not speak")
 
 
 def config_of(fam: Family, **changes: Any) -> Any:
@@ -232,10 +281,10 @@ def test_overfits_one_batch(fam: Family, tmp_path: Path) -> None:
     before, _ = engine._validate()
     reports = list(engine.train())
     assert [event for report in reports for event in report.events] == []
-    scores = [next(seen.losses[fam.score] for seen in r.seen if fam.score in seen.losses) for r in reports]
+    scores = [next(seen.losses[fam.learning] for seen in r.seen if fam.learning in seen.losses) for r in reports]
     assert np.mean(scores[-5:]) < 0.6 * np.mean(scores[:3])
     assert reports[-1].scores[fam.score] < 0.6 * before[fam.score]
-    assert len(reports[-1].exhibits) == 2
+    assert len(reports[-1].exhibits) == (2 if fam.speaks else 0)
 
 
 def test_resume_is_exact(fam: Family, tmp_path: Path) -> None:
@@ -297,6 +346,8 @@ def test_a_nan_in_a_recording_never_reaches_the_weights(fam: Family, tmp_path: P
 
     def spoilt(examples: Sequence[Example]) -> Any:
         batch = collate(examples)
+        if not batch.padded_BS.is_floating_point():
+            pytest.skip("its recordings are whole numbers: there is no such sample")
         batch.padded_BS[0, 3000:3100] = math.nan
         return batch
 
@@ -377,6 +428,7 @@ def test_accumulating_the_generator_hears_the_judge_of_before(fam: Family, tmp_p
 
 
 def test_demo_is_finite_and_of_sane_length(fam: Family) -> None:
+    speaking_only(fam)
     for speakers in (1, 3):
         learner = made(fam, config_of(fam), speakers=speakers).eval()
         clips = tones(3, speakers=speakers)
@@ -392,6 +444,7 @@ def test_demo_is_finite_and_of_sane_length(fam: Family) -> None:
 
 
 def test_export_writes_two_graphs_that_run(fam: Family, tmp_path: Path) -> None:
+    speaking_only(fam)
     for speakers in (1, 2):
         learner = made(fam, config_of(fam), speakers=speakers)
         before = state(learner)
@@ -470,6 +523,7 @@ def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> 
         "new_rows": _new_rows(fam, learner),
         "spoken": [(len(wave), float(np.abs(wave).sum())) for wave in spoken],
         "rate": fam.rate(config),
+        "written": fam.writes(config, language="yor").symbols(MARKED) if fam.writes else [],
         "refuses": [fam.refuses(config, samples=n, tokens=40) for n in (2000, 9000, 12000, 10**6)],
     }
 
@@ -503,8 +557,7 @@ def test_every_setting_acts(fam: Family, tmp_path: Path) -> None:
 
 
 def test_a_setting_that_would_be_ignored_is_refused(fam: Family) -> None:
-    if fam.name != "vits":
-        pytest.skip("these fields are of vits")
+    vits_only(fam)
     for key, other in TABLES["vits"].other.items():
         if key.startswith(("duration_predictor_num", "duration_predictor_flow", "depth_sep", "noise_scale_duration")):
             with pytest.raises(ValueError, match=f"{key} has no effect with the plain"):
@@ -525,6 +578,7 @@ def test_settings_survive_being_written_out(fam: Family) -> None:
 
 
 def test_checkpointing_gives_the_same_gradients_and_keeps_less(fam: Family, tmp_path: Path) -> None:
+    vits_only(fam)
     one, other = (
         fingerprint(fam, config_of(fam, gradient_checkpointing=on), speakers=1, folder=tmp_path) for on in (False, True)
     )
@@ -535,6 +589,7 @@ def test_checkpointing_gives_the_same_gradients_and_keeps_less(fam: Family, tmp_
 
 
 def test_what_cannot_be_learned_from_is_refused(fam: Family) -> None:
+    vits_only(fam)
     config = config_of(fam)
     hop, segment = config.hop_length, config.segment_size
     assert fam.refuses(config, samples=segment, tokens=5) is None
@@ -545,6 +600,7 @@ def test_what_cannot_be_learned_from_is_refused(fam: Family) -> None:
 
 
 def test_what_is_just_not_refused_can_be_learned_from(fam: Family, tmp_path: Path) -> None:
+    vits_only(fam)
     config = config_of(fam)
     samples = (3000 * np.sin(np.arange(config.segment_size) / 9)).astype(np.int16)
     tokens = tuple(1 + k % 9 for k in range(config.segment_frames))
@@ -556,6 +612,7 @@ def test_what_is_just_not_refused_can_be_learned_from(fam: Family, tmp_path: Pat
 
 
 def test_the_flow_starts_as_the_identity(fam: Family) -> None:
+    vits_only(fam)
     learner = made(fam, config_of(fam), speakers=2)
     flow = learner.gen.flow
     x, mask, g = torch.randn(2, learner.config.flow_size, 13), torch.ones(2, 1, 13), torch.randn(2, 256, 1)
@@ -570,6 +627,7 @@ def test_the_flow_starts_as_the_identity(fam: Family) -> None:
 
 
 def test_every_encoder_layer_runs_in_training(fam: Family) -> None:
+    vits_only(fam)
     learner = made(fam, config_of(fam, num_hidden_layers=5)).train()
     ran = [0] * 5
     for number, layer in enumerate(learner.gen.text_encoder.encoder.layers):

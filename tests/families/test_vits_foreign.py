@@ -338,7 +338,8 @@ def test_round_trip_through_the_original(model: transformers.VitsModel, tmp_path
     source = made.original(model, tmp_path / "gri", judge=True, training_files="a.uroman")
     export(source, to="hf-training", out=tmp_path / "train")
     export(tmp_path / "train", to="vits", out=tmp_path / "vits")
-    assert {p.name for p in (tmp_path / "vits").iterdir()} == {"G_0.pth", "D_0.pth", "config.json", "vocab.txt"}
+    there = {p.name for p in (tmp_path / "vits").iterdir()}
+    assert there == {"G_0.pth", "D_0.pth", "config.json", "vocab.txt", "README.md"}
     first, last = read_foreign(source), read_foreign(tmp_path / "vits")
     assert (last.symbols, last.via, last.interleave) == (first.symbols, "uroman", True)
     assert last.config == first.config and last.num_speakers == first.num_speakers
@@ -393,7 +394,7 @@ def test_nothing_is_written_over_and_wrong_sizes_are_refused(little: transformer
     with pytest.raises(OluError, match="is there already"):
         export(source, to="hf", out=tmp_path / "full")
     assert [p.name for p in (tmp_path / "full").iterdir()] == ["mine.txt"]
-    with pytest.raises(OluError, match="there is: voice, hf, hf-training, vits"):
+    with pytest.raises(OluError, match="there is: voice, hf, hf-train, mms, onnx, piper, sherpa"):
         export(source, to="onnxx", out=tmp_path / "x")
     fewer = made.saved(made.made(**{**made.SMALL, "prior_encoder_num_flows": 2}), tmp_path / "few")
     with pytest.raises(OluError, match=r"prior_encoder_num_flows = 2 \(4 there\)"):

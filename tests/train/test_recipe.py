@@ -197,6 +197,7 @@ def outcome(folder: Path, section: str, settings: dict[str, Any], learner: toys.
         "saves": [report.step for report in reports if report.saves],
         "checkpoints": engine.checkpoints.steps(),
         "exhibits": [len(report.exhibits) for report in reports],
+        "best": engine.best,
         "events": [(e.step, e.guard, e.verdict.name) for report in reports for e in report.events],
     }
 
@@ -224,6 +225,8 @@ PLAN_CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "save_every": ("saves", {"validate_every": 12}, {"save_every": 3}),
     "keep": ("checkpoints", {}, {"keep": 1}),
     "demo_clips": ("exhibits", {}, {"demo_clips": 3}),
+    "choose": ("best", {}, {"choose": "heard"}),
+    "stop_patience": ("length", STANDING, {"stop_patience": 2}),
 }
 
 

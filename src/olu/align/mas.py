@@ -5,6 +5,8 @@ numba on the CPU: the search is a plain double loop that vectorises badly in tor
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import torch
 from numba import njit
@@ -15,6 +17,10 @@ LOWEST = np.float32(-1e9)
 
 def best_path(score_BFT: Tensor, frames_B: Tensor, tokens_B: Tensor) -> Tensor:
     """Hard alignment [B, F, T] of ones and zeros that maximises the summed score. Needs frames >= tokens > 0."""
+    if score_BFT.is_cuda and find_spec("triton") is not None:
+        from olu.align.mas_triton import best_path_on_gpu
+
+        return best_path_on_gpu(score_BFT, frames_B, tokens_B)
     scores = score_BFT.detach().to("cpu", torch.float32).contiguous().numpy()
     path = _search(scores, frames_B.cpu().numpy(), tokens_B.cpu().numpy())
     return torch.from_numpy(path).to(device=score_BFT.device, dtype=score_BFT.dtype)

@@ -15,7 +15,16 @@ from olu.files import whole
 from olu.types import Audio
 
 OPUS_RATES = (8000, 12000, 16000, 24000, 48000)  # the only ones the format has
-SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3")
+MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
+RATES = {"opus": OPUS_RATES, "mp3": MP3_RATES}
+KINDS = {
+    "wav": ("WAV", "PCM_16"),
+    "flac": ("FLAC", "PCM_16"),
+    "ogg": ("OGG", "VORBIS"),
+    "opus": ("OGG", "OPUS"),
+    "mp3": ("MP3", "MPEG_LAYER_III"),
+}
+SUFFIXES = tuple(f".{kind}" for kind in KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,7 @@ def header(path: Path) -> Header:
     try:
         found = soundfile.info(str(path))
     except (soundfile.SoundFileError, OSError) as bad:
-        raise AudioError(f"{path} is not a readable sound file ({_reason(bad)}): convert or copy it again") from None
+        raise AudioError(f"{path} is not a readable sound file ({reason(bad)}): convert or copy it again") from None
     if found.frames <= 0 or found.samplerate <= 0:
         raise AudioError(f"{path} holds no samples: record or copy it again")
     return Header(rate=int(found.samplerate), frames=int(found.frames), channels=int(found.channels))
@@ -54,7 +63,7 @@ def read(path: Path, *, start: float = 0.0, seconds: float | None = None) -> Aud
     try:
         samples, rate = soundfile.read(str(path), start=first, frames=frames, dtype="float32", always_2d=True)
     except (soundfile.SoundFileError, OSError) as bad:
-        raise AudioError(f"{path} breaks off while decoding ({_reason(bad)}): convert or copy it again") from None
+        raise AudioError(f"{path} breaks off while decoding ({reason(bad)}): convert or copy it again") from None
     if len(samples) == 0:
         raise AudioError(f"{path} has no sound from {start:.2f} s on: check the clip's times")
     mono = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
@@ -73,18 +82,27 @@ def check_format(path: Path) -> None:
         raise AudioError(f"{path}: no format for the ending {path.suffix!r}; use one of {', '.join(SUFFIXES)}")
 
 
+def fitting_rate(kind: str, rate: int, *, wanted: int | None = None) -> int:
+    """The rate asked for, or the sound's own; a format that has only some takes the next one above."""
+    rates = RATES.get(kind)
+    if rates is None:
+        return wanted or rate
+    if wanted is not None and wanted not in rates:
+        raise AudioError(f"{kind} has no {wanted} Hz: choose {', '.join(map(str, rates))}")
+    return wanted or next((one for one in rates if one >= rate), rates[-1])
+
+
 def write(path: Path, audio: Audio) -> None:
     """Write by the file's ending; 16-bit where the format has bits."""
     check_format(path)
-    kind = {".opus": ("OGG", "OPUS"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "MPEG_LAYER_III")}
-    form, subtype = kind.get(path.suffix.lower(), (path.suffix[1:].upper(), "PCM_16"))
-    if subtype == "OPUS" and audio.rate not in OPUS_RATES:
-        audio = resample(audio, next(rate for rate in OPUS_RATES if rate >= min(audio.rate, OPUS_RATES[-1])))
+    kind = path.suffix[1:].lower()
+    form, subtype = KINDS[kind]
+    audio = resample(audio, fitting_rate(kind, audio.rate))
     with whole(path) as partial:
         try:
             soundfile.write(str(partial), np.clip(audio.samples, -1.0, 1.0), audio.rate, format=form, subtype=subtype)
         except (soundfile.SoundFileError, OSError) as bad:
-            raise AudioError(f"{path} cannot be written ({_reason(bad)}): check the folder and free space") from None
+            raise AudioError(f"{path} cannot be written ({reason(bad)}): check the folder and free space") from None
 
 
 def to_int16(audio: Audio) -> NDArray[np.int16]:
@@ -93,6 +111,7 @@ def to_int16(audio: Audio) -> NDArray[np.int16]:
     return samples
 
 
-def _reason(bad: Exception) -> str:
+def reason(bad: Exception) -> str:
+    """What a library says is wrong, without its wrapping."""
     text = str(bad).split(": ")[-1].strip().rstrip(".")
     return text or type(bad).__name__

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from olu.audit.match import Match
 from olu.audit.sound import Facts
 from olu.audit.thresholds import Thresholds
 from olu.types import Clip, Mark, Severity, Split
@@ -25,7 +26,8 @@ class Heard:
     trouble: str = ""  # with facts: what could be decoded is not all
     split: Split | None = "train"
     deep: Deep | None = None
-    dropped: bool = False  # a person left it out
+    match: Match | None = None  # what the aligner heard
+    dropped: bool = False  # a person left it out, or it was cut into others
     kept: bool = False  # a person takes it, whatever is said of it
 
 
@@ -50,6 +52,7 @@ class Check:
     look: Look
     tell: Tell = lambda heard, found, limits: ""
     deep: bool = False  # hears with networks, so only --deep has it
+    aligned: bool = False  # looks at what the aligner heard, so it needs one
 
 
 def each(judge: Callable[[Heard, Thresholds], Mark | None], *, badness: Callable[[Mark], float] | None = None) -> Look:

@@ -83,7 +83,7 @@ def plan(
     """A decision for every clip that has an error, or more silence at its ends than the limits allow.
 
     A text stands for the whole of its speech, so only silence is ever cut off: a clip whose speech is too long is
-    left out, until something can cut its text as well.
+    left out, until a cut divides its text as well.
     """
     planned = []
     for clip in corpus:
@@ -138,7 +138,8 @@ def effect(corpus: Iterable[Clip], decisions: Iterable[Decision]) -> Effect:
         left -= dropped
         seconds += stays
         if decision:
-            kind = (decision.decision, decision.reason.partition(":")[0] if decision.by == "fix" else "a person")
+            who = {"person": "a person", "cut": "cut"}.get(decision.by, decision.reason.partition(":")[0])
+            kind = (decision.decision, who)
             count[kind] += 1
             taken[kind] += clip.seconds - stays
     return Effect(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def hear(corpus: Corpus, clip: Clip, models: Models | None = None) -> Heard:
     decision = corpus.decision(clip)
-    word = decision.decision if decision and decision.by == "person" else ""
+    word = decision.decision if decision and decision.by != "fix" else ""
     return replace(_hear(corpus, clip, models), dropped=word == "drop", kept=word == "keep")
 
 

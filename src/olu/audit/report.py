@@ -60,10 +60,11 @@ def render(
 
 def _table(findings: Mapping[str, Sequence[Finding]], thresholds: Thresholds) -> str:
     heads = "".join(f'<th class="n">{WORDS[severity].capitalize()}</th>' for severity in SEVERITIES)
-    rows, fine, unasked = [], [], []
+    rows, fine = list[str](), list[str]()
+    unasked, unaligned = list[str](), list[str]()
     for check in CHECKS:
         if check.name not in findings:
-            unasked.append(check.title.lower())
+            (unaligned if check.aligned else unasked).append(check.title.lower())
             continue
         found = findings[check.name]
         name = escape(check.title)
@@ -80,6 +81,7 @@ def _table(findings: Mapping[str, Sequence[Finding]], thresholds: Thresholds) ->
             f'<tr><th scope="row">{link}</th><td class="rule">{escape(check.rule(thresholds))}</td>{cells}</tr>'
         )
     more = f'<p class="soft">Not looked at without --deep: {escape(", ".join(unasked))}.</p>' if unasked else ""
+    more += f'<p class="soft">Not looked at before olu align: {escape(", ".join(unaligned))}.</p>' if unaligned else ""
     table = (
         f'<div class="scroll"><table class="checks"><thead><tr><th>Check</th><th>What it looks for</th>{heads}</tr>'
         f"</thead><tbody>{''.join(rows)}</tbody></table></div>"

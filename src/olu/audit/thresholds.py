@@ -79,6 +79,12 @@ class Thresholds(Strict):
     shifted_least: int = Field(default=5, ge=2)  # clips
     shifted_gain: float = Field(default=10.0, gt=0)  # log likelihood
 
+    mismatch_pass: float = Field(default=0.01, gt=0, lt=1)  # share of shuffled pairs that may pass for right ones
+    mismatch_cer: float = Field(default=0.4, gt=0, le=1)  # share of a text that is heard otherwise
+    mismatch_lowest: float = Field(default=0.02, ge=0, lt=1)  # share of the clips
+    cut_off_iqr: float = Field(default=3.0, ge=0)  # interquartile ranges below the lower quartile
+    cut_off_edge: float = Field(default=0.01, ge=0)  # seconds
+
     overlap_least: int = Field(default=10, ge=1)  # letters: single words may stand on both sides
     script_main: float = Field(default=0.7, gt=0.5, le=1)  # share of a language's letters
     script_warn: float = Field(default=0.2, ge=0, le=1)  # share of a text's letters

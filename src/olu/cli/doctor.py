@@ -10,7 +10,9 @@ from olu.cli.show import print_json, say, warn
 def register(app: typer.Typer) -> None:
     @app.command()
     def doctor(
-        fetch: bool = typer.Option(False, "--install-eval", help="Install what 'olu audit --deep' listens with."),
+        fetch: bool = typer.Option(
+            False, "--install-eval", help="Install what 'olu audit --deep' and 'olu evaluate' listen with."
+        ),
         base: str | None = typer.Option(
             None, "--base", help="Fetch this base and load it: a path, or an id on the hub."
         ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from olu.cli.rights import CONSENT, CREDITS, LICENCE, asked_rights
 from olu.cli.show import follow, print_json, quoted, say
 
 if TYPE_CHECKING:
@@ -47,14 +48,19 @@ def register(app: typer.Typer) -> None:
             None, "--shift", metavar="SECONDS", help="Move all subtitles by this; a minus is earlier."
         ),
         copy: bool = typer.Option(False, "--copy", help="Copy the audio into the workspace."),
+        licence: str = LICENCE,
+        consent: str = CONSENT,
+        credits: str = CREDITS,
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Take in recordings and their texts; running it again adds only what is new."""
         from olu.files import Workspace
         from olu.stages.import_ import import_source
 
+        workspace = Workspace.open(ws)
+        given = {"licence": licence, "consent": consent, "credits": credits}
         work = import_source(
-            Workspace.open(ws),
+            workspace,
             source,
             layout=layout,
             speaker=speaker,
@@ -65,6 +71,7 @@ def register(app: typer.Typer) -> None:
             split=split,
             subtitles=subtitles,
             shift=shift,
+            rights=asked_rights(given, quiet=as_json, ws=workspace),
         )
         summary = follow(work, label="import")
         if as_json:

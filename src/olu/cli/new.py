@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from olu.cli.rights import CONSENT, CREDITS, LICENCE, SOURCE, asked_rights
 from olu.cli.show import print_json, quoted, say
 
 
@@ -14,12 +15,17 @@ def register(app: typer.Typer) -> None:
     def new(
         ws: Path = typer.Argument(..., metavar="WS", help="The folder to make."),
         language: str = typer.Option(..., "--language", "-l", help="Language code: am, amh, am-ET, ig, es, swa ..."),
+        licence: str = LICENCE,
+        consent: str = CONSENT,
+        credits: str = CREDITS,
+        source: str = SOURCE,
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Make a workspace folder."""
         from olu.stages.new import new_workspace
 
-        made = new_workspace(ws, language=language)
+        given = {"licence": licence, "consent": consent, "credits": credits, "source": source}
+        made = new_workspace(ws, language=language, rights=asked_rights(given, quiet=as_json))
         if as_json:
             print_json({"workspace": str(made.root), "language": made.language})
         else:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from olu.cli.dry import tell_dry
+from olu.cli.evaluate import show_evaluation
 from olu.cli.find_lr import find_rate_of
 from olu.cli.hf_vits import tell_prepared, work_of
-from olu.cli.show import print_json, quoted, say, warn
+from olu.cli.show import follow, print_json, quoted, say, warn
 from olu.cli.training_view import watch
 from olu.errors import TrainError
 
 if TYPE_CHECKING:
+    from olu.stages.evaluate import EvaluateSummary
     from olu.stages.train import TrainSummary
 
 
@@ -33,6 +35,7 @@ def register(app: typer.Typer) -> None:
         new: bool = typer.Option(False, "--new", help="Start a new run even if one is unfinished or equal."),
         dry_run: bool = typer.Option(False, "--dry-run", help="Resolve everything, make one update, write no run."),
         find_rate: bool = typer.Option(False, "--find-lr", help="Look for a learning rate; trains in memory only."),
+        evaluate: bool = typer.Option(False, "--evaluate", help="Afterwards: speak held-out sentences, judge them."),
         device: str = typer.Option("cpu", "--device", help="cpu, cuda or mps"),
         profile: int = typer.Option(0, "--profile", metavar="N", min=0, help="Profile N steps of the run."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
@@ -50,10 +53,12 @@ def register(app: typer.Typer) -> None:
         if ws is None:
             raise typer.BadParameter("Missing argument 'WS'.")
         if find_rate:
-            if resume or from_run or new or dry_run or profile or from_hf_vits:
+            if resume or from_run or new or dry_run or profile or from_hf_vits or evaluate:
                 raise TrainError("--find-lr starts from fresh weights or --base: it takes no run and no other mode")
             find_rate_of(ws, recipe=recipe, changes=changes, base=base, device=device, as_json=as_json)
             return
+        if evaluate and dry_run:
+            raise TrainError("--evaluate has no effect with --dry-run: nothing is trained")
         if from_hf_vits:
             work = work_of(
                 from_hf_vits,
@@ -84,12 +89,22 @@ def register(app: typer.Typer) -> None:
         summary = watch(work)
         if not summary.leads:
             raise typer.Exit(2 if summary.stopped else 0)
+        judged = _evaluated(summary, ws, device=device) if evaluate and not (summary.stopped or summary.dry) else None
         if as_json:
-            print_json(asdict(summary))
+            print_json({**asdict(summary), **({"evaluation": judged.evaluation.row()} if judged else {})})
         else:
             _tell(summary, ws)
+            if judged:
+                show_evaluation(judged)
         if summary.stopped:
             raise TrainError(f"{summary.run} stopped at step {summary.steps}: {summary.stopped}")
+
+
+def _evaluated(summary: TrainSummary, ws: Path, *, device: str) -> EvaluateSummary:
+    from olu.files import Workspace
+    from olu.stages.evaluate_choice import evaluate_after
+
+    return follow(evaluate_after(Workspace.open(ws), summary.run, device=device), label="evaluating")
 
 
 def _tell(summary: TrainSummary, ws: Path) -> None:
@@ -105,6 +120,6 @@ def _tell(summary: TrainSummary, ws: Path) -> None:
         said = f"best at step {summary.best['step']} ({summary.best['metric']} {summary.best['score']:.4g})"
         say(f"{summary.run}: {summary.steps} steps, {said}")
     if not summary.stopped:
-        say(f"Next: olu export {quoted(ws)} --to voice")
+        say(f"Next: olu export {quoted(ws)} --to voice" if summary.speaks else f"Next: olu align {quoted(ws)}")
     else:
         warn(f"see {ws}/runs/{summary.run}/events.jsonl")

@@ -12,14 +12,15 @@ from olu.files import Workspace, hash_value, read_jsonl, write_jsonl
 from olu.types import Clip, Mark
 
 Kind = Literal["drop", "keep", "trim", "cap"]
-By = Literal["person", "fix"]
+By = Literal["person", "cut", "fix"]  # the first of them that decided of a clip has the last word
+BY: tuple[By, ...] = ("person", "cut", "fix")
 STRETCHES = ("trim", "cap")  # the kinds that say which part of the clip stays
 CURES = {"cap": ("duration", "silence")}  # errors of the whole clip that the stretch no longer has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One decision of one clip. A person's beats the fix's, and both beat the audit's marks."""
+    """One decision of one clip. A person's beats a cut's, that the fix's, and all beat the audit's marks."""
 
     id: str
     decision: Kind
@@ -29,7 +30,7 @@ class Decision:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        known = self.decision in ("drop", "keep", *STRETCHES) and self.by in ("person", "fix")
+        known = self.decision in ("drop", "keep", *STRETCHES) and self.by in BY
         stretch = self.seconds is not None and self.seconds > 0 and self.start >= 0
         if not known or (self.decision in STRETCHES) != stretch:
             raise ValueError(f"no decision: {asdict(self)}")
@@ -50,7 +51,7 @@ def load(ws: Workspace) -> tuple[Decision, ...]:
 
 
 def save(ws: Workspace, decisions: Iterable[Decision]) -> None:
-    """Write them whole; of one clip, each of the two may have decided once, and the last word counts."""
+    """Write them whole; of one clip, each of them may have decided once, and the last word counts."""
     latest = {(one.id, one.by): one for one in decisions}
     if latest or path(ws).exists():
         write_jsonl(path(ws), (asdict(one) for one in latest.values()))
@@ -73,7 +74,7 @@ def in_force(decisions: Iterable[Decision]) -> dict[str, Decision]:
     """Clip id -> the one decision that holds."""
     held: dict[str, Decision] = {}
     for one in decisions:
-        if one.by == "person" or one.id not in held:
+        if one.id not in held or BY.index(one.by) <= BY.index(held[one.id].by):
             held[one.id] = one
     return held
 
@@ -91,7 +92,7 @@ def why_left_out(clip: Clip, *, decision: Decision | None, marks: Sequence[Mark]
     if not clip.text.strip():
         return "it has no transcript"
     if decision is not None and decision.decision == "drop":
-        who = "dropped" if decision.by == "person" else "left out by the audit's fix"
+        who = {"person": "dropped", "cut": "cut into shorter clips", "fix": "left out by the audit's fix"}[decision.by]
         return f"{who}: {decision.reason}" if decision.reason else who
     if not errors or (decision is not None and decision.decision == "keep"):
         return None

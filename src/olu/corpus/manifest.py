@@ -13,7 +13,7 @@ from olu.corpus import decisions
 from olu.corpus.decisions import Decision
 from olu.errors import CorpusError, WorkspaceError
 from olu.files import Workspace, hash_file, hash_value, read_json, read_jsonl, write_json, write_jsonl
-from olu.types import Audio, Clip, Mark, Reading, Split
+from olu.types import Alignment, Audio, Clip, Mark, Reading, Split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +119,15 @@ class Corpus:
         if row is None:
             raise WorkspaceError(f"clip {clip.id} has no reading: run 'olu read {self.ws.root}'")
         return Reading.from_row(row)
+
+    @cached_property
+    def _alignments(self) -> dict[str, dict[str, Any]]:
+        return {row["id"]: row for row in read_jsonl(self.ws.alignment / "alignment.jsonl")}
+
+    def alignment(self, clip: Clip) -> Alignment | None:
+        """Where its words and sounds are, once 'olu align' has looked."""
+        row = self._alignments.get(clip.id)
+        return None if row is None else Alignment.from_row(row)
 
     @cached_property
     def _splits(self) -> dict[str, Split | None]:

@@ -199,7 +199,7 @@ class Merge:
         self.added += 1
         if self.clips[id].seconds > LONG_SECONDS:
             long = f"clip {id} is {self.clips[id].seconds:.0f} s long"
-            self.notes.append(f"{long}: the audit will mark it; training leaves it out")
+            self.notes.append(f"{long}: training leaves it out; olu align and olu cut make clips of it")
 
     def _covered(self, row: Row, facts: Facts, audio: str) -> bool:
         """Whether a clip with a text lies where a row has none."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import shutil
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from olu.audio.loudness import loudness
 from olu.errors import ExportError, TextError
-from olu.files import whole, write_json
-from olu.speak.voice import SCHEMA, Voice
+from olu.export.slim import halve, optimise
+from olu.files import hash_file, whole, write_json
+from olu.speak.voice import GRAPHS, SCHEMA, Voice
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language
 from olu.text.vocabulary import SymbolVocabulary
@@ -32,6 +34,7 @@ class Contents:
     sentences: list[str]  # spoken once at export; their ids and lengths are kept as a check
     scores: dict[str, float]
     facts: dict[str, Any]  # where it comes from: run, step, corpus, versions
+    rights: dict[str, Any] = field(default_factory=lambda: {"licence": None, "consent": None, "credits": None})
 
 
 def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], dict[str, Any]]) -> Voice:
@@ -43,7 +46,11 @@ def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], di
         folder = partial.with_name(f"{partial.name}.partial") if zipped else partial
         try:
             folder.mkdir()
-            _fill(folder, contents, graphs(folder))
+            facts = graphs(folder)
+            optimise(folder / "encoder.onnx")  # the decoder's best form differs from machine to machine
+            for graph in GRAPHS:
+                halve(folder / graph)
+            _fill(folder, contents, facts)
             if zipped:
                 _zip(folder, partial)
         finally:
@@ -53,9 +60,14 @@ def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], di
 
 
 def _zip(folder: Path, path: Path) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(p for p in folder.rglob("*") if p.is_file()):
-            archive.write(file, file.relative_to(folder).as_posix())
+    """The graphs are stored as they are: packing saves a tenth of them, and unpacking takes longer than loading."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, file in _files(folder).items():
+            archive.write(file, name, zipfile.ZIP_STORED if name in GRAPHS else zipfile.ZIP_DEFLATED)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    return {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def _is_voice(path: Path, *, zipped: bool) -> bool:
@@ -71,24 +83,30 @@ def _is_voice(path: Path, *, zipped: bool) -> bool:
 def _fill(folder: Path, contents: Contents, facts: dict[str, Any]) -> None:
     _write_language(folder / "language", contents)
     write_json(folder / "vocabulary.json", contents.vocabulary.state())
-    write_json(
-        folder / "voice.json",
-        {
-            "schema": SCHEMA,
-            "name": contents.name,
-            "family": contents.family,
-            "language": contents.language.code,
-            "speakers": contents.speakers,
-            "sentence_ends": list(contents.language.sentence_ends),
-            **facts,
-            "licence": None,
-            "consent": None,
-            "scores": contents.scores,
-            "facts": contents.facts,
-        },
-    )
-    write_json(folder / "check.json", {"sentences": []})
-    write_json(folder / "check.json", {"sentences": _hear(folder, contents)})
+    voice = {
+        "schema": SCHEMA,
+        "name": contents.name,
+        "family": contents.family,
+        "language": contents.language.code,
+        "speakers": contents.speakers,
+        "sentence_ends": list(contents.language.sentence_ends),
+        **facts,
+        "loudness": None,
+        **contents.rights,
+        "scores": contents.scores,
+        "facts": contents.facts,
+    }
+    write_json(folder / "voice.json", voice)
+    _seal(folder, [])
+    rows, level = _hear(folder, contents)
+    write_json(folder / "voice.json", {**voice, "loudness": level})
+    _seal(folder, rows)
+
+
+def _seal(folder: Path, rows: list[dict[str, Any]]) -> None:
+    """What opening the voice will prove: the bytes of every file, how some sentences are read and how long they are."""
+    digests = {name: hash_file(file) for name, file in _files(folder).items() if name != "check.json"}
+    write_json(folder / "check.json", {"sentences": rows, "files": digests})
 
 
 def _write_language(folder: Path, contents: Contents) -> None:
@@ -104,9 +122,10 @@ def _write_language(folder: Path, contents: Contents) -> None:
     write_json(folder / "frontend.json", state)
 
 
-def _hear(folder: Path, contents: Contents) -> list[dict[str, Any]]:
+def _hear(folder: Path, contents: Contents) -> tuple[list[dict[str, Any]], float | None]:
+    """The rows of check.json, and how loud the voice is, in LUFS."""
     voice = Voice.open(folder)
-    rows = []
+    rows, heard = [], []
     for text in contents.sentences:
         try:
             audio = voice.speak(text)
@@ -115,5 +134,8 @@ def _hear(folder: Path, contents: Contents) -> list[dict[str, Any]]:
         if not np.isfinite(audio.samples).all():
             raise ExportError(f"the voice says {text!r} as numbers that are not finite: export an earlier step")
         ids = contents.vocabulary.encode(contents.frontend.read(text))
-        rows.append({"text": text, "ids": ids, "samples": len(audio.samples)})
-    return rows
+        durations = voice.check_durations(ids)
+        rows.append({"text": text, "ids": ids, "durations": durations, "samples": len(audio.samples)})
+        heard.append(audio.samples)
+    level = loudness(np.concatenate(heard), voice.rate) if heard else None
+    return rows, None if level is None else round(level, 2)

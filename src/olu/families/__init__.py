@@ -8,7 +8,7 @@ from olu.config import did_you_mean
 from olu.errors import ConfigError
 from olu.train.family import Family
 
-FAMILIES = ("vits",)
+FAMILIES = ("vits", "recogniser")
 
 
 def family(name: str) -> Family:

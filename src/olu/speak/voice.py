@@ -1,125 +1,187 @@
-"""A voice package that speaks: numpy and onnxruntime, nothing else."""
+"""A voice package that speaks: numpy and onnxruntime, no torch."""
 
 from __future__ import annotations
 
-import json
-import re
-import zipfile
-import zlib
+import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnxruntime
-from numpy.typing import NDArray
 
 from olu.errors import ConfigError, LanguageError, TextError, VoiceError
+from olu.speak.chunk import Plan, decode
+from olu.speak.graphs import DECODER, ENCODER, Graph
+from olu.speak.package import FILES, GRAPHS, SCHEMA, Package, read_package
+from olu.speak.sentences import lines
+from olu.speak.stream import Ahead, Manner, ReadLine, Sentence, Spoken, Waves, Wishes, pieces
+from olu.speak.times import word_spans
 from olu.text.frontend import AnyFrontend, from_state
-from olu.text.sentences import split_sentences
 from olu.text.vocabulary import SymbolVocabulary
 from olu.types import Audio
 
-SCHEMA = 1
-PAUSE_SECONDS = 0.25  # between sentences
+if TYPE_CHECKING:
+    from typing import Unpack
+
+__all__ = ["FILES", "GRAPHS", "SCHEMA", "Manner", "Sentence", "Spoken", "Voice"]
+
 NOISE_FRAMES_PER_TOKEN = 16  # the encoder repeats noise when a text needs more frames than this
-SLOWEST, FASTEST = 0.25, 4.0
+CHECKED_TOKENS = 41  # of a check sentence, so that opening stays quick
 SAMPLING = ("noise_scale", "duration_noise_scale", "length_scale")
-FILES = ("voice.json", "vocabulary.json", "check.json", "language/frontend.json", "encoder.onnx", "decoder.onnx")
-
-
-@dataclass(frozen=True)
-class Spoken:
-    """One sentence: its sound, its text and what of the text the voice has no letter for."""
-
-    audio: Audio
-    text: str
-    dropped: dict[str, int] = field(default_factory=dict)
-    durations: tuple[int, ...] = ()  # frames per token
+LIMITS = {"rate": 768_000, "hop": 65_536, "channels": 16_384}
+MOST_CONTEXT = 10_000
 
 
 class Voice:
-    def __init__(self, files: dict[str, bytes], *, where: str, threads: int = 0) -> None:
-        facts = _json(files, "voice.json", where)
-        if facts.get("schema") != SCHEMA:
-            raise VoiceError(
-                f"{where} has schema {facts.get('schema')!r}, this Olu knows {SCHEMA}: upgrade Olu or export again"
-            )
-        self.facts = facts
-        vocabulary = _json(files, "vocabulary.json", where)
-        frontend = _with_files(_json(files, "language/frontend.json", where), files, where)
-        check = _json(files, "check.json", where)
+    """Opened once, it may be used by several threads: nothing in it changes."""
+
+    def __init__(self, package: Package, *, threads: int = 0) -> None:
+        self.facts, where = package.facts, package.where
         try:
-            self.name = str(facts["name"])
-            self.language = str(facts["language"])
-            self.rate = int(facts["rate"])
-            self.speakers: list[str] = [str(name) for name in facts["speakers"]]
-            self.sampling = {name: float(facts["sampling"][name]) for name in SAMPLING}
-            self._ends: list[str] = [str(end) for end in facts["sentence_ends"]]
-            self._channels = int(facts["channels"])
-            self.vocabulary = SymbolVocabulary.from_state(vocabulary)
-            self.frontend = from_state(frontend)
+            self.name, self.language = _word(self.facts["name"]), _word(self.facts["language"])
+            self.rate, self._hop, self._channels = (_count(self.facts[name], LIMITS[name]) for name in LIMITS)
+            self._context = _count(self.facts["context"], MOST_CONTEXT) if package.schema > 1 else None
+            self.speakers: list[str] = [_word(name) for name in self.facts["speakers"]]
+            self.sampling = {name: _scale(self.facts["sampling"][name]) for name in SAMPLING}
+            self.usual_loudness: float | None = _level(self.facts.get("loudness"))
+            self._ends: list[str] = [_word(end) for end in self.facts["sentence_ends"]]
+            self.vocabulary = SymbolVocabulary.from_state(package.vocabulary)
+            self.frontend = from_state(package.frontend)
             self._abbreviations = _abbreviations(self.frontend)
-            checks = [(str(row["text"]), row["ids"]) for row in check["sentences"]]
+            checks = [(_word(row["text"]), row["ids"], row.get("durations")) for row in package.check["sentences"]]
         except VoiceError as newer:
             raise VoiceError(f"{where}: {newer}") from None
         except (LanguageError, ConfigError) as bad:
-            raise VoiceError(f"{where}: its language folder is damaged ({bad}): export it again") from None
+            raise VoiceError(f"{where}: its language folder is damaged ({bad!s:.120}): export it again") from None
         except KeyError as absent:
-            raise VoiceError(f"{where} is not a whole voice package (no {absent}): export it again") from None
-        except (TypeError, ValueError, OverflowError, AttributeError) as bad:
-            raise VoiceError(f"{where} is damaged ({bad}): export it again") from None
-        for text, ids in checks:
+            raise VoiceError(f"{where} is not a whole voice package (no {absent!s:.60}): export it again") from None
+        except (TypeError, ValueError, OverflowError, AttributeError, RecursionError) as bad:
+            raise VoiceError(f"{where} is damaged ({' '.join(str(bad).split()):.120}): export it again") from None
+        for text, ids, _ in checks:
             if self._check_ids(text) != ids:
-                raise VoiceError(f"{where} reads {text!r} differently than at its export: export it again")
-        self._encoder = _session(files, "encoder.onnx", where, threads)
-        self._decoder = _session(files, "decoder.onnx", where, threads)
+                raise VoiceError(f"{where} reads {text[:60]!r} differently than at its export: export it again")
+        given: dict[str, Any] = {"where": where, "threads": threads}
+        new = package.schema > 1
+        with ThreadPoolExecutor(1) as beside:
+            decoder = beside.submit(Graph, package.decoder, name="decoder.onnx", inputs=DECODER, outputs=1, **given)
+            self._encoder = Graph(
+                package.encoder, name="encoder.onnx", inputs=ENCODER, outputs=2, optimised=new, **given
+            )
+            self._decoder = decoder.result()
+        if self._decoder.shapes["latents"][1:2] != [self._channels] or not self.speakers:
+            raise VoiceError(f"{where}: its networks do not fit each other: export the voice again")
+        timed = [(ids, durations) for _, ids, durations in checks if durations is not None]
+        if timed and not _alike(self.check_durations(timed[0][0]), timed[0][1]):
+            raise VoiceError(f"{where} speaks with other lengths than at its export: export it again")
 
     @staticmethod
     def open(path: str | Path, *, threads: int = 0) -> Voice:
         """A package folder or zip. `threads` 0 lets onnxruntime choose."""
-        return Voice(_files(Path(path)), where=str(path), threads=threads)
+        if threads < 0:
+            raise VoiceError(f"threads {threads} is negative: choose 0 for as many as the machine has")
+        return Voice(read_package(Path(path)), threads=threads)
 
-    def speak(self, text: str, *, speed: float = 1.0, seed: int = 0, speaker: str | None = None) -> Audio:
-        """The whole text as one sound."""
-        parts = [spoken.audio.samples for spoken in self.stream(text, speed=speed, seed=seed, speaker=speaker)]
-        pause = np.zeros(round(PAUSE_SECONDS * self.rate), np.float32)
-        joined = [piece for part in parts for piece in (part, pause)][:-1]
-        return Audio(np.concatenate(joined), self.rate)
+    def speak(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Audio:
+        """The whole text as one sound. What can be wished for: the fields of Manner."""
+        parts = [spoken.audio for spoken in self._stream(text, Manner.of(manner, **wishes), quick=False)]
+        return Audio(np.concatenate([part.samples for part in parts]), parts[0].rate)
 
-    def stream(self, text: str, *, speed: float = 1.0, seed: int = 0, speaker: str | None = None) -> Iterator[Spoken]:
-        """Sentence by sentence, each as soon as it is made. Arguments are checked before the first is asked for."""
-        if not SLOWEST <= speed <= FASTEST:
-            raise VoiceError(f"speed {speed:g} is out of reach: choose {SLOWEST} to {FASTEST}")
-        if seed < 0:
-            raise VoiceError(f"seed {seed} is negative: choose 0 or more")
-        who = self._speaker(speaker)
-        sentences = split_sentences(text, self._ends, abbreviations=self._abbreviations)
-        sayable = [s for s in sentences if self._ids(s)[0]]
-        if not sayable:
-            unknown = Counter[str]()
-            for sentence in sentences:
-                unknown.update(self._ids(sentence)[1])
+    def stream(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Iterator[Spoken]:
+        """Piece by piece, each as soon as it is made; leave off between two and nothing more is made.
+
+        Arguments and markup are checked before the first piece is asked for.
+        """
+        return self._stream(text, Manner.of(manner, **wishes), quick=True)
+
+    def _stream(self, text: str, manner: Manner, *, quick: bool) -> Iterator[Spoken]:
+        who = self._speaker(manner.speaker)
+        plan = Plan.of(self._hop / self.rate, context=self._context, quick=quick)
+        unknown = Counter[str]()
+        sayable = Ahead(self._sayable(text, unknown))
+        first = sayable.peek()
+        if first is None or not first.ids:
             hint = f" (it has no {', '.join(map(repr, list(unknown)[:5]))})" if unknown else ""
             raise TextError(f"nothing in the text can be said by the voice {self.name}{hint}: check text and language")
-        return self._spoken(sayable, speed=speed, seed=seed, who=who)
 
-    def _spoken(self, sentences: list[str], *, speed: float, seed: int, who: int) -> Iterator[Spoken]:
-        for number, sentence in enumerate(sentences):
-            ids, dropped = self._ids(sentence)
-            random = np.random.Generator(np.random.PCG64([seed, number]))
-            samples, durations = self._say(ids, random, speed=speed, who=who)
-            yield Spoken(Audio(samples, self.rate), sentence, dropped, durations)
+        def say(line: ReadLine, number: int, start: float) -> tuple[Sentence, Waves]:
+            return self._say(line, number, start, manner=manner, who=who, plan=plan)
 
-    def _ids(self, text: str) -> tuple[list[int], dict[str, int]]:
-        reading = self.frontend.read(text)
-        return (self.vocabulary.encode(reading) if reading.words else []), reading.dropped
+        return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness)
+
+    def _sayable(self, text: str, unknown: Counter[str]) -> Iterator[ReadLine]:
+        """What can be said, read one sentence at a time; a pause around what cannot is kept."""
+        pause: float | None = None
+        found = False
+        for line in lines(text, self._ends, abbreviations=self._abbreviations):
+            if line.pause is not None:
+                pause = (pause or 0.0) + line.pause
+            reading = self.frontend.read(line.text) if line.text else None
+            ids = self.vocabulary.encode(reading) if reading is not None and reading.words else []
+            if ids:
+                yield ReadLine(line.text, pause, reading, tuple(ids))
+                pause, found = None, True
+            elif reading is not None and not found:
+                unknown.update(reading.dropped)
+        if pause:
+            yield ReadLine("", pause)
+
+    def _say(
+        self, line: ReadLine, number: int, start: float, *, manner: Manner, who: int, plan: Plan
+    ) -> tuple[Sentence, Waves]:
+        assert line.reading is not None
+        speaker = np.array([who], np.int64)
+        latents, counts = self._encode(line.ids, np.random.PCG64([manner.seed, number]), manner=manner, speaker=speaker)
+        durations = tuple(int(count) for count in counts[0])
+        frame = self._hop / self.rate
+        sentence = Sentence(
+            number=number,
+            text=line.text,
+            start=start,
+            end=start + latents.shape[2] * frame,
+            words=word_spans(line.reading, self.vocabulary, durations, frame_seconds=frame, start=start),
+            durations=durations,
+            dropped=line.reading.dropped,
+        )
+
+        def network(part: Any) -> Any:
+            (wave,) = self._decoder.run({"latents": part, "speaker": speaker})
+            if wave.shape != (1, part.shape[2] * self._hop) or not np.isfinite(wave).all():
+                raise VoiceError(f"the voice {self.name} makes numbers that are no sound: export the voice again")
+            return wave
+
+        return sentence, decode(latents, plan=plan, hop=self._hop, network=network)
+
+    def _encode(self, ids: Any, bits: np.random.PCG64, *, manner: Manner, speaker: Any) -> tuple[Any, Any]:
+        random = np.random.Generator(bits)
+        length_scale = self.sampling["length_scale"] / manner.speed
+        frames = math.ceil(NOISE_FRAMES_PER_TOKEN * len(ids) * max(1.0, length_scale))
+        noise, rhythm = manner.noise, manner.duration_noise
+        feeds: dict[str, Any] = {
+            "ids": np.array([ids], np.int64),
+            "duration_noise": random.standard_normal((1, 2, len(ids)), np.float32),
+            "noise": random.standard_normal((1, self._channels, frames), np.float32),
+            "noise_scale": np.float32(self.sampling["noise_scale"] if noise is None else noise),
+            "duration_noise_scale": np.float32(self.sampling["duration_noise_scale"] if rhythm is None else rhythm),
+            "length_scale": np.float32(length_scale),
+            "speaker": speaker,
+        }
+        latents, durations = self._encoder.run(feeds)
+        if latents.ndim != 3 or latents.shape[:2] != (1, self._channels) or durations.shape != (1, len(ids)):
+            raise VoiceError(f"the networks of the voice {self.name} do not fit each other: export the voice again")
+        return latents, durations
+
+    def check_durations(self, ids: Any) -> list[int]:
+        """Frames per token at the start of a sentence, as seed 0 and the first speaker give them."""
+        start = np.array([0], np.int64)
+        counts = self._encode(ids[:CHECKED_TOKENS], np.random.PCG64([0, 0]), manner=Manner(), speaker=start)[1]
+        return [int(count) for count in counts[0]]
 
     def _check_ids(self, text: str) -> list[int] | None:
         try:
-            return self._ids(text)[0]
+            reading = self.frontend.read(text)
+            return self.vocabulary.encode(reading) if reading.words else []
         except TextError:  # the frontend finds a symbol that the vocabulary no longer has
             return None
 
@@ -130,89 +192,42 @@ class Voice:
             raise VoiceError(f"no speaker {name!r} in the voice {self.name}; it has: {', '.join(self.speakers)}")
         return self.speakers.index(name)
 
-    def _say(
-        self, ids: list[int], random: np.random.Generator, *, speed: float, who: int
-    ) -> tuple[NDArray[np.float32], tuple[int, ...]]:
-        length_scale = self.sampling["length_scale"] / speed
-        frames = int(np.ceil(NOISE_FRAMES_PER_TOKEN * len(ids) * max(1.0, length_scale)))
-        feeds: dict[str, Any] = {
-            "ids": np.array([ids], np.int64),
-            "duration_noise": random.standard_normal((1, 2, len(ids)), np.float32),
-            "noise": random.standard_normal((1, self._channels, frames), np.float32),
-            "noise_scale": np.float32(self.sampling["noise_scale"]),
-            "duration_noise_scale": np.float32(self.sampling["duration_noise_scale"]),
-            "length_scale": np.float32(length_scale),
-            "speaker": np.array([who], np.int64),
-        }
-        latents, durations = _run(self._encoder, feeds)
-        (wave,) = _run(self._decoder, {"latents": latents, "speaker": feeds["speaker"]})
-        samples: NDArray[np.float32] = wave[0]
-        return samples, tuple(int(count) for count in durations[0])
 
-
-def _run(session: onnxruntime.InferenceSession, feeds: dict[str, Any]) -> list[NDArray[np.float32]]:
-    """Feed what the graph asks for: a plain duration predictor has no use for noise, one speaker needs no name."""
-    try:
-        wanted = {spec.name: np.asarray(feeds[spec.name]) for spec in session.get_inputs()}
-        outputs: list[NDArray[np.float32]] = session.run(None, wanted)
-    except Exception as bad:  # onnxruntime raises kinds of its own
-        reason = str(bad).strip().splitlines()[0][:200] if str(bad).strip() else type(bad).__name__
-        raise VoiceError(f"the voice's network failed ({reason}): export the voice again") from None
-    return outputs
-
-
-def _session(files: dict[str, bytes], name: str, where: str, threads: int) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(files[name], options, providers=["CPUExecutionProvider"])
-    except Exception:  # onnxruntime raises kinds of its own for every way a file can be broken
-        raise VoiceError(f"{where}: {name} is damaged: export the voice again") from None
-
-
-def _json(files: dict[str, bytes], name: str, where: str) -> dict[str, Any]:
-    try:
-        value = json.loads(files[name].decode("utf-8"))
-    except (ValueError, RecursionError):  # bad UTF-8, bad JSON, endless numbers, endless nesting
-        raise VoiceError(f"{where}: {name} is damaged: export the voice again") from None
-    if not isinstance(value, dict):
-        raise VoiceError(f"{where}: {name} is damaged: export the voice again")
+def _word(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
     return value
 
 
-def _with_files(state: dict[str, Any], files: dict[str, bytes], where: str) -> dict[str, Any]:
-    """The frontend's state with the language's own files, which lie beside it in the package, inside."""
-    pack = state.get("pack")
-    if not isinstance(pack, dict) or not isinstance(pack.get("files"), list):
-        return state
-    absent = next((name for name in pack["files"] if f"language/{name}" not in files), None)
-    if absent is not None:
-        raise VoiceError(f"{where} is not a whole voice package (no language/{absent}): export it again")
-    return {**state, "pack": {**pack, "files": {name: files[f"language/{name}"] for name in pack["files"]}}}
+def _count(value: Any, most: int) -> int:
+    if type(value) is not int or not 1 <= value <= most:
+        raise ValueError(f"{value!r:.40} is no number from 1 to {most}")
+    return value
+
+
+def _scale(value: Any) -> float:
+    if type(value) not in (int, float) or not (math.isfinite(value) and 0 <= value <= 100):
+        raise ValueError(f"{value!r:.40} is no number from 0 to 100")
+    return float(value)
+
+
+def _level(value: Any) -> float | None:
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not -100 <= value <= 20:
+        raise ValueError(f"{value!r:.40} is no loudness")
+    return float(value)
+
+
+def _alike(found: list[int], kept: Any) -> bool:
+    """Equal but for rounding: another processor may end a sound one frame later here and there."""
+    if not isinstance(kept, list) or len(kept) != len(found) or not all(type(count) is int for count in kept):
+        return False
+    apart = [abs(one - other) for one, other in zip(found, kept, strict=True)]
+    return max(apart, default=0) <= 1 and sum(apart) <= 1 + len(apart) // 20
 
 
 def _abbreviations(frontend: AnyFrontend) -> frozenset[str]:
     """Words with a point that ends no sentence."""
     rows = frontend.pack.rows("abbreviations.tsv") if frontend.pack else []
     return frozenset(row[0].strip() for row in rows if row[0].strip().endswith("."))
-
-
-def _files(path: Path) -> dict[str, bytes]:
-    """The files a voice needs, by name, from a folder or a zip. Nothing is unpacked, so nothing can escape."""
-    if path.is_dir():
-        absent = [name for name in FILES if not (path / name).is_file()]
-        if absent:
-            raise VoiceError(f"{path} is not a voice package (no {absent[0]}): make one with 'olu export'")
-        beside = [f"language/{file.name}" for file in (path / "language").iterdir() if file.is_file()]
-        return {name: (path / name).read_bytes() for name in {*FILES, *beside}}
-    if not path.exists():
-        raise VoiceError(f"{path} is not there: check the path, or make a voice with 'olu export'")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            beside = [name for name in archive.namelist() if re.fullmatch(r"language/[^/]+", name)]
-            return {name: archive.read(name) for name in {*FILES, *beside}}
-    except KeyError as absent_name:
-        raise VoiceError(f"{path} is not a voice package ({absent_name.args[0]}): make one with 'olu export'") from None
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, OSError, EOFError, RuntimeError, ValueError):
-        raise VoiceError(f"{path} is not a voice package or is damaged: make one with 'olu export'") from None

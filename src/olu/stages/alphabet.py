@@ -8,9 +8,10 @@ from typing import Any
 
 from olu.corpus.manifest import Corpus
 from olu.errors import TrainError
-from olu.files import read_json
+from olu.files import Workspace, read_json
 from olu.stages.read import base_frontend, named, read_clip
 from olu.text.frontend import AnyFrontend, from_state
+from olu.text.phones import PhoneFrontend
 from olu.text.relatives import relative
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.family import Base, Sentence
@@ -33,10 +34,20 @@ def alphabet(corpus: Corpus, clips: list[Clip], *, run: Run | None, start: Run |
     if base is None:
         vocabulary = SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json"))
         return vocabulary, read_json(ws.readings / "frontend.json")
-    frontend = base_frontend(ws, lower=base.lower, via=base.via)
-    needed = {s for clip in clips for s in read_clip(frontend, clip.text)[0].symbols()}
-    vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave).extend(needed)
+    frontend = _frontend_for(ws, base)
+    marks = frontend.marks if isinstance(frontend, PhoneFrontend) else "vowel"
+    needed = {s for clip in clips for s in read_clip(frontend, clip.text)[0].symbols(marks)}
+    vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks).extend(needed)
     return vocabulary, {**frontend.state(), "inventory": vocabulary.sayable()}
+
+
+def _frontend_for(ws: Workspace, base: Base) -> AnyFrontend:
+    """A voice of ours reads on as it did; with one of another language the workspace's own reading counts."""
+    if base.frontend is None:
+        return base_frontend(ws, lower=base.lower, via=base.via)
+    same = base.frontend.get("language") == ws.language
+    state = base.frontend if same else read_json(ws.readings / "frontend.json")
+    return from_state({**state, "inventory": None})
 
 
 def held_by(run: Run) -> SymbolVocabulary:
@@ -109,6 +120,11 @@ def held_rows(recipe: Recipe, run: Run | None, start: Run | None, old: tuple[str
     if old is None:
         raise TrainError("recipe: plan.freeze_old_rows has no effect without --base or --from-run: no symbol is old")
     return len(old)
+
+
+def own_readings(recipe: Recipe, frontend: AnyFrontend) -> dict[str, Reading]:
+    """The recipe's own texts by the names their samples have."""
+    return {f"sentence-{number}": frontend.read(text) for number, text in enumerate(recipe.plan.sentences, 1)}
 
 
 def own_sentences(

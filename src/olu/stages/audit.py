@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from olu.audit.check import Finding, Heard, order
 from olu.audit.checks import CHECKS
 from olu.audit.fix import Effect, edges_path, effect, plan, write_edges
 from olu.audit.hear import hear_all
+from olu.audit.match import match_path, read_match
 from olu.audit.player import exhibit
 from olu.audit.report import render
 from olu.audit.summary import AuditSummary, row, summarise
@@ -37,7 +39,9 @@ THRESHOLDS = "thresholds.toml"  # in the workspace: what a person set otherwise
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     own = ws.root / THRESHOLDS
     written = hash_file(own) if own.exists() else ""
-    return hash_value([fingerprint(ws), sides(ws), recordings(ws), options.get("thresholds"), AUDIT_VERSION, written])
+    known: list[Any] = [fingerprint(ws), sides(ws), recordings(ws), options.get("thresholds"), AUDIT_VERSION, written]
+    matched = match_path(ws)
+    return hash_value([*known, hash_file(matched)] if matched.exists() else known)
 
 
 STAGE = Stage(name="audit", command="olu audit {ws}", folder="audit", inputs=_inputs)
@@ -67,11 +71,12 @@ def audit(
         raise WorkspaceError(f"{ws.root} has no clips: run 'olu import {ws.root} SOURCE' first")
     models = _models() if deep else None
     heard = []
+    matches = read_match(ws)
     for one in hear_all(corpus, workers=min(MOST_WORKERS, os.cpu_count() or 1), models=models):
-        heard.append(one)
+        heard.append(replace(one, match=matches.get(one.clip.id)))
         yield Tick(len(heard), len(corpus))
 
-    checks = [one for one in CHECKS if deep or not one.deep]
+    checks = [one for one in CHECKS if (deep or not one.deep) and (matches or not one.aligned)]
     found = {one.name: list(one.look(heard, limits)) for one in checks}
     worst_first: dict[str, list[Finding]] = {name: sorted(marks, key=order) for name, marks in found.items()}
     summary = summarise(
@@ -139,7 +144,7 @@ def _fixed(
         for one in findings:
             marks.setdefault(one.id, []).append(one.mark)
     facts = {one.clip.id: one.facts for one in heard if one.facts}
-    own = [one for one in corpus.decisions.values() if one.by == "person"]
+    own = [one for one in corpus.decisions.values() if one.by != "fix"]
     return effect(corpus, [*plan(corpus, marks, facts, limits), *own])
 
 

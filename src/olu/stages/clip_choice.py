@@ -7,6 +7,7 @@ from typing import Any
 
 from olu.config import did_you_mean
 from olu.corpus.manifest import Corpus
+from olu.corpus.split import place
 from olu.errors import TrainError
 from olu.features.store import Store
 from olu.stages.read import named
@@ -51,8 +52,12 @@ def sides(
     corpus: Corpus, recipe: Recipe, kept: list[Clip], left_out: dict[str, str], readings: dict[str, Reading]
 ) -> tuple[list[Clip], list[Clip], list[str]]:
     """Clips for training, clips for validation, and what a person should know of the choice."""
-    train = [clip for clip in kept if corpus.split(clip) == "train"]
-    valid = [clip for clip in kept if corpus.split(clip) == "valid"][: recipe.data.valid_clips]
+    train = [clip for clip in kept if recipe.data.everything or corpus.split(clip) == "train"]
+    valid = [clip for clip in kept if corpus.split(clip) == "valid"]
+    if share := recipe.data.hold_back:
+        valid = [clip for clip in train if place(clip.id) < share]
+        train = [clip for clip in train if place(clip.id) >= share]
+    valid = valid[: recipe.data.valid_clips]
     if not train:
         first = next(iter(left_out.items()), ("", ""))
         raise TrainError(f"no clip is left to train on; the first left out is {first[0]}: {first[1]}")

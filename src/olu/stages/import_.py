@@ -21,6 +21,7 @@ from olu.corpus.readers import columns as by_name
 from olu.corpus.readers.huggingface import Example
 from olu.corpus.readers.rows import Problem, Row, look
 from olu.corpus.readers.shelf import LOOKED_IN
+from olu.corpus.rights import Rights, save_source
 from olu.errors import CorpusError, LanguageError
 from olu.files import Workspace, read_json, read_jsonl, whole, write_json, write_jsonl
 from olu.stages import film
@@ -102,6 +103,7 @@ def import_source(
     split: str | None = None,
     subtitles: Path | None = None,
     shift: float | None = None,
+    rights: Rights | None = None,
 ) -> Work[ImportSummary]:
     """Add what is new in `source`. Its audio stays where it lies, unless `copy` or it comes out of an archive."""
     if speaker is not None and not speaker.strip():
@@ -115,6 +117,7 @@ def import_source(
     asked |= {"columns": columns, "root": str(root.resolve()) if root else None}
     asked |= {"config": config, "split": split}
     asked |= {"subtitles": str(subtitles.resolve()) if subtitles else None, "shift": shift}
+    asked |= {"rights": asdict(rights)} if rights else {}
     options = film.options(source, layout=layout, options=options, subtitles=subtitles, shift=shift)
     if hub_id := huggingface.hub_id(source, layout=layout):
         readers.check_use("huggingface", options)
@@ -208,6 +211,7 @@ def _import_files(
         sources[name] = Source(name=name, root=home, layout=chosen.name)
     _write(ws, merge=merge, sources=list(sources.values()), problems=problems, source=asked["source"])
     film.remember(ws, options)
+    save_source(ws, name, Rights(**asked.get("rights", {})))
 
     clips = list(merge.clips.values())
     summary = ImportSummary(

@@ -8,6 +8,7 @@ from pathlib import Path
 from olu.corpus import decisions
 from olu.corpus.join import Join, Shelf
 from olu.corpus.manifest import Corpus
+from olu.corpus.rights import of_sources, save_source
 from olu.errors import WorkspaceError
 from olu.files import Workspace, read_jsonl, write_jsonl
 from olu.stages.import_ import STAGE
@@ -40,6 +41,7 @@ def merge(ws: Workspace, others: list[Path], *, same_speakers: bool = False) -> 
         yield Tick(done, len(guests), str(guest.root))
     summary = _summary(join)
     _write_duplicates(ws, join)
+    _keep_rights(ws, join, guests)
     if join.added or join.texts or STAGE.state(ws) != "fresh":
         _write(ws, join)
         asked = {"merge": [str(guest.root.resolve()) for guest in guests], "same_speakers": same_speakers}
@@ -63,6 +65,14 @@ def _open(ws: Workspace, others: list[Path]) -> list[Workspace]:
         Corpus.open(guest).check_sources()
         guests.append(guest)
     return guests
+
+
+def _keep_rights(ws: Workspace, join: Join, guests: list[Workspace]) -> None:
+    """What was said of recordings goes with them."""
+    for guest in guests:
+        shelf = Shelf.of(guest)
+        for name, rights in of_sources(guest, list(shelf.sources)).items():
+            save_source(ws, join.names[shelf.root(name)], rights)
 
 
 def _write_duplicates(ws: Workspace, join: Join) -> None:

@@ -79,6 +79,8 @@ def plan(
     if write and not force and _is_edited(ws):
         raise TrainError(f"{path} was edited by hand and is kept: --print shows the plan, --force writes it over yours")
     changes = _changes(overrides, base)
+    if write and not family_named(read_recipe(None, changes).family).speaks:
+        raise TrainError(f"{path} is the recipe of the voice, and a recogniser is none: --print shows its plan")
     made, case, family = yield from _made(ws, changes=changes, machine=machine)
     measured: dict[str, Any] = {}
     if measure:
@@ -118,7 +120,10 @@ def choose_recipe(
         settings = read_recipe(recipe, changes)
         return settings, _licence(settings)
     notes = []
-    if own.exists():
+    asked = with_overrides({}, changes).get("family")
+    if own.exists() and asked and asked != (held := read_recipe(own, []).family):
+        notes = [f"{own} is for the family {held!r} and is not used"]
+    elif own.exists():
         planned = read_recipe(own, [])
         if base is None or planned.base == named(base.as_posix()):
             stale = not _is_edited(ws) and STAGE.state(ws) == "stale"

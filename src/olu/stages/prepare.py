@@ -15,9 +15,9 @@ from olu.errors import ConfigError, CorpusError
 from olu.families import family as family_named
 from olu.features.store import Samples, build
 from olu.files import Workspace, hash_value, read_json
+from olu.stages.kinds import voices
 from olu.stages.stage import Stage
 from olu.train.recipe import read_recipe
-from olu.train.run import Run
 from olu.types import Work
 
 PREPARE_VERSION = 1
@@ -28,6 +28,7 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
 
 
 STAGE = Stage(name="prepare", command="olu prepare {ws}", folder="features", inputs=_inputs)
+LISTENING = Stage(name="prepare-listening", command="olu prepare {ws}", folder="features", inputs=_inputs)
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,21 @@ class PrepareSummary:
     problems: list[str]
 
 
-def prepare(ws: Workspace, *, rate: int, jobs: int | None = None) -> Work[PrepareSummary]:
-    """Resample every clip to `rate` into one memory map. `jobs` threads; none: one per core."""
+def prepare(ws: Workspace, *, rate: int, jobs: int | None = None, listening: bool = False) -> Work[PrepareSummary]:
+    """Resample every clip to `rate` into one memory map. `jobs` threads; none: one per core.
+
+    `listening`: for a recogniser, whose rate may be another than the voice's; each keeps its own.
+    """
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: give 1 or more")
     feature, options = Samples(rate), {"rate": rate}
     folder = ws.features / feature.key
-    earlier = STAGE.done(ws, options)
-    if earlier and _whole(folder):
-        return PrepareSummary(**earlier)
+    stage, other = (LISTENING, STAGE) if listening else (STAGE, LISTENING)
+    for one in (stage, other):
+        if (earlier := one.done(ws, options)) and _whole(folder):
+            if one is other:
+                stage.stamp(ws, options, earlier)
+            return PrepareSummary(**earlier)
     corpus = Corpus.open(ws)
     corpus.check_sources()
     taken = [corpus.taken(clip) for clip in corpus if clip.transcribed]
@@ -55,11 +62,12 @@ def prepare(ws: Workspace, *, rate: int, jobs: int | None = None) -> Work[Prepar
     problems = yield from build(folder, taken, feature=feature, audio=corpus.audio, jobs=jobs or os.cpu_count() or 1)
     if len(problems) == len(taken):
         raise CorpusError(f"no clip can be decoded; the first: {problems[0]}")
-    for other in ws.features.glob("wave-*"):
-        if other != folder:
-            shutil.rmtree(other)  # one rate at a time: the cache can always be made again
+    kept = {folder.name, str((ws.stamped(other.name) or {}).get("summary", {}).get("folder"))}
+    for old in ws.features.glob("wave-*"):
+        if old.name not in kept:
+            shutil.rmtree(old)  # one rate at a time: the cache can always be made again
     summary = PrepareSummary(clips=len(taken) - len(problems), rate=rate, folder=feature.key, problems=problems)
-    STAGE.stamp(ws, options, asdict(summary))
+    stage.stamp(ws, options, asdict(summary))
     return summary
 
 
@@ -71,8 +79,8 @@ def _whole(folder: Path) -> bool:
 
 
 def rate_of(ws: Workspace, recipe: Path | None) -> int:
-    """The sampling rate a recipe's family needs; without a recipe, the newest run's, or the default one's."""
-    runs = Run.all(ws.runs)
+    """The sampling rate a recipe's family needs; without a recipe, the newest voice's, or the default one's."""
+    runs = voices(ws)
     settings = runs[-1].recipe if recipe is None and runs else read_recipe(recipe, [])
     chosen = family_named(settings.family)
     return chosen.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))

@@ -1,41 +1,213 @@
-"""Find the voice that was meant, and let it speak into a file."""
+"""Find the voice that was meant, and let it speak into a file, a pipe, or many files."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
-from olu.audio.io import check_format, write
-from olu.errors import VoiceError
-from olu.files import Workspace
+from olu.audio.io import fitting_rate
+from olu.audio.sink import Add, format_of, into_file, into_pipe
+from olu.errors import OluError, TextError, VoiceError
+from olu.files import Workspace, write_json, write_text
+from olu.speak.batch import each
+from olu.speak.stream import Manner, Sentence
+from olu.speak.times import FORMATS, as_rows, as_srt
 from olu.speak.voice import Voice
+from olu.types import Tick, Work, finish
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from olu.speak.stream import Wishes
+
+SAFE_NAME = re.compile(r"[\w][\w.-]{0,99}")
+NAMED_FAILURES = 3
 
 
-def find_voice(place: Path | None) -> Voice:
+def find_voice(place: Path | None, *, threads: int = 0) -> Voice:
     """A voice package, or the newest voice of a workspace; without a place, of the workspace stood in."""
     if place is None:
         if not Path("olu.toml").is_file():
             raise VoiceError("which voice? Name a voice or a workspace with --voice")
         place = Path()
     if not (place / "olu.toml").is_file():
-        return Voice.open(place)
+        return Voice.open(place, threads=threads)
     ws = Workspace.open(place)
     found = list(ws.voices.glob("*.voice/voice.json"))
     if not found:
         raise VoiceError(f"{place} has no voice yet: make one with 'olu export {place} --to voice'")
-    return Voice.open(max(found, key=lambda path: path.stat().st_mtime).parent)
+    return Voice.open(max(found, key=lambda path: path.stat().st_mtime).parent, threads=threads)
+
+
+def given_text(argument: str | None, *, file: Path | None, stdin: BinaryIO) -> str:
+    """The text of the command line, of a file, or of what is piped in where - stands for it."""
+    if (argument is None) == (file is None):
+        raise TextError("say what to speak: one text, - for what is piped in, or a file with --file")
+    if file is not None and str(file) != "-":
+        return _decoded(_bytes(file), str(file))
+    return _decoded(stdin.read(), "the text piped in") if argument in (None, "-") else str(argument)
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as bad:
+        raise TextError(f"{file} cannot be read ({bad.strerror}): check the path") from None
+
+
+def _decoded(data: bytes, what: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as bad:
+        raise TextError(f"{what} is not UTF-8 (byte {bad.start}): save it as UTF-8") from None
 
 
 @dataclass(frozen=True)
 class Said:
     seconds: float
     rate: int
+    sentences: int
+    dropped: dict[str, int]
+    times: str | None = None  # the file that holds them
+
+
+def speak_to(
+    path: Path,
+    voice: Voice,
+    text: str,
+    *,
+    format: str | None = None,
+    times: str | None = None,
+    **wishes: Unpack[Wishes],
+) -> Work[Said]:
+    """Speak into a file as it is made; also says which characters the voice has no letter for."""
+    kind = format_of(path, format)
+    _check_times(times)
+    manner = _manner(voice, kind, wishes)
+    said, sentences = yield from _pour(voice, text, manner, into_file(path, kind=kind, rate=manner.rate or voice.rate))
+    beside = path.with_suffix(f".{times}") if times else None
+    if beside is not None:
+        _write_times(beside, sentences, said, audio=path.name)
+    return Said(said.seconds, said.rate, said.sentences, said.dropped, str(beside) if beside else None)
+
+
+def speak_through(
+    pipe: BinaryIO, voice: Voice, text: str, *, format: str | None, **wishes: Unpack[Wishes]
+) -> Work[Said]:
+    """Speak into a pipe, each piece as soon as it is made."""
+    kind = format_of(Path("-"), format or "wav")
+    manner = _manner(voice, kind, wishes)
+    said, _ = yield from _pour(voice, text, manner, into_pipe(pipe, kind=kind, rate=manner.rate or voice.rate))
+    return said
+
+
+def _manner(voice: Voice, kind: str, wishes: Wishes) -> Manner:
+    manner = Manner.of(None, **wishes)
+    return Manner.of(manner, rate=fitting_rate(kind, voice.rate, wanted=manner.rate))
+
+
+def _pour(
+    voice: Voice, text: str, manner: Manner, sink: AbstractContextManager[Add]
+) -> Work[tuple[Said, list[Sentence]]]:
+    stream = voice.stream(text, manner=manner)  # what is wrong with the wish is said before a file is begun
+    rate = manner.rate or voice.rate
+    samples, read, dropped, sentences = 0, 0, Counter[str](), list[Sentence]()
+    with sink as add:
+        for spoken in stream:
+            add(spoken.audio.samples)
+            samples += len(spoken.audio.samples)
+            if spoken.last:
+                dropped.update(spoken.sentence.dropped)
+                sentences.append(spoken.sentence)
+                read += len(spoken.sentence.text)
+                yield Tick(min(read, len(text)), len(text))
+    return Said(samples / rate, rate, len(sentences), dict(dropped)), sentences
+
+
+def _check_times(times: str | None) -> None:
+    if times is not None and times not in FORMATS:
+        raise VoiceError(f"times as {times!r} are not written: choose {' or '.join(FORMATS)}")
+
+
+def _write_times(path: Path, sentences: list[Sentence], said: Said, *, audio: str) -> None:
+    if path.suffix == ".srt":
+        write_text(path, as_srt(word for sentence in sentences for word in sentence.words))
+        return
+    rows = as_rows((sentence.text, sentence.start, sentence.end, sentence.words) for sentence in sentences)
+    write_json(path, {"audio": audio, "rate": said.rate, "seconds": round(said.seconds, 4), "sentences": rows})
+
+
+# ---------------------------------------------------------------- many lines
+
+
+@dataclass(frozen=True)
+class SaidMany:
+    folder: str
+    lines: int
+    seconds: float
     dropped: dict[str, int]
 
 
-def speak_to(path: Path, voice: Voice, text: str, *, speed: float, seed: int, speaker: str | None) -> Said:
-    """Speak into a file; also says which characters the voice has no letter for."""
-    check_format(path)
-    audio = voice.speak(text, speed=speed, seed=seed, speaker=speaker)
-    write(path, audio)
-    return Said(seconds=audio.seconds, rate=audio.rate, dropped=voice.frontend.read(text).dropped)
+def batch_lines(file: Path) -> list[tuple[str, str]]:
+    """Names and texts of a file with `name|text` or `text` lines; lines without a name are numbered."""
+    rows: dict[str, str] = {}
+    texts = [line.strip() for line in re.split(r"\r\n|\r|\n", _decoded(_bytes(file), str(file)))]
+    for number, line in enumerate(texts, 1):
+        if not line:
+            continue
+        name, bar, text = line.partition("|")
+        name, text = (name.strip(), text.strip()) if bar else (f"{number:04}", line)
+        if not SAFE_NAME.fullmatch(name):
+            raise TextError(f"{file} line {number}: {name[:60]!r} cannot name a file: use letters, digits, . _ and -")
+        if name in rows:
+            raise TextError(f"{file} line {number}: the name {name!r} is there twice: choose another")
+        rows[name] = text
+    if not rows:
+        raise TextError(f"{file} holds no line to say")
+    return list(rows.items())
+
+
+def speak_many(
+    file: Path,
+    folder: Path,
+    voice: Voice,
+    *,
+    format: str | None = None,
+    times: str | None = None,
+    threads: int = 0,
+    **wishes: Unpack[Wishes],
+) -> Work[SaidMany]:
+    """Every line of a file into a file of its own. A line that cannot be said is named at the end."""
+    rows = batch_lines(file)
+    kind = format_of(folder, format or "wav")
+    _check_times(times)
+    _manner(voice, kind, wishes)
+    if folder.exists() and not folder.is_dir():
+        raise VoiceError(f"{folder} is a file: name a folder for the lines of {file}")
+
+    def one(number: int) -> Said:
+        name, text = rows[number]
+        return finish(speak_to(folder / f"{name}.{kind}", voice, text, format=kind, times=times, **wishes))
+
+    seconds, dropped, failed = 0.0, Counter[str](), dict[int, OluError]()
+    for done, (number, said) in enumerate(each([text for _, text in rows], one, threads=threads), 1):
+        if isinstance(said, OluError):
+            failed[number] = said
+        else:
+            seconds += said.seconds
+            dropped.update(said.dropped)
+        yield Tick(done, len(rows), rows[number][0])
+    if failed:
+        raise TextError(_failures(file, rows, failed))
+    return SaidMany(str(folder), len(rows), seconds, dict(dropped))
+
+
+def _failures(file: Path, rows: list[tuple[str, str]], failed: dict[int, OluError]) -> str:
+    named = sorted(failed)[:NAMED_FAILURES]
+    what = "; ".join(f"{rows[number][0]}: {failed[number]}" for number in named)
+    more = "" if len(failed) <= NAMED_FAILURES else f"; and {len(failed) - NAMED_FAILURES} more"
+    return f"{len(failed)} of {len(rows)} lines of {file} could not be said, the others were ({what}{more})"

@@ -12,8 +12,8 @@ from olu.corpus.manifest import Corpus
 from olu.files import Workspace, disk_bytes
 from olu.stages.stage import Stage
 
-STAGES = ("import_", "audit", "read", "prepare", "train", "export")  # in the order of the data
-OPTIONAL = ("prepare",)  # training makes its features itself
+STAGES = ("import_", "audit", "read", "align", "prepare", "train", "export")  # in the order of the data
+OPTIONAL = ("align", "prepare")  # not every voice needs one; training makes its features itself
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ def _status(ws: Workspace, stage: Stage) -> StageStatus:
 
 
 def _runs(ws: Workspace) -> list[dict[str, object]]:
+    from olu.stages.kinds import does_speak
     from olu.train.run import Run
 
     rows: list[dict[str, object]] = []
@@ -90,12 +91,14 @@ def _runs(ws: Workspace) -> list[dict[str, object]]:
         result = run.result
         state = "unfinished" if result is None else "finished" if result["finished"] else "stopped"
         steps = run.checkpoints().steps()
-        rows.append({"run": run.name, "state": state, "step": steps[-1] if steps else 0, "best": run.best})
+        row = {"run": run.name, "state": state, "step": steps[-1] if steps else 0, "best": run.best}
+        rows.append({**row, "speaks": does_speak(run)})
     return rows
 
 
 def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]]) -> str:
-    unfinished = bool(runs) and runs[-1]["state"] == "unfinished"
+    of_voices = [run for run in runs if run["speaks"]]
+    unfinished = bool(of_voices) and of_voices[-1]["state"] == "unfinished"
     for stage in stages:
         if stage.name == "train" and unfinished:
             return f"{stage.command} --resume"

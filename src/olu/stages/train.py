@@ -12,6 +12,7 @@ from olu.corpus.decisions import hash_chosen
 from olu.errors import TrainError
 from olu.files import Workspace, hash_file, hash_value
 from olu.stages.extras import need_training
+from olu.stages.kinds import does_speak
 from olu.stages.plan import choose_recipe
 from olu.stages.stage import Stage
 from olu.stages.watching import Watching, watching
@@ -36,6 +37,12 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
 
 
 STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)
+LISTENING = Stage(name="listening", command="olu train {ws} --set family=recogniser", folder="runs", inputs=_inputs)
+
+
+def _stage(setup: Setup) -> Stage:
+    """A recogniser's run leaves the stamp of the voice alone."""
+    return STAGE if setup.family.speaks else LISTENING
 
 
 class UnfinishedRun(TrainError):
@@ -63,6 +70,7 @@ class TrainSummary:
     stopped: str | None = None
     leads: bool = True  # of several processes, this one speaks
     fresh: bool = False  # nothing was done: an equal run exists
+    speaks: bool = True  # else it is a recogniser, and there is no voice to export
     dry: dict[str, Any] = field(default_factory=dict)
 
 
@@ -81,8 +89,11 @@ def train(
     dry: bool = False,
     device: str = "cpu",
     profile: int = 0,
+    resumed: str | None = None,
 ) -> Training:
     """Start a run, or go on with one. Yields progress, sentences and a `Report` per step.
+
+    `resumed` names the run to go on with, where it need not be the newest.
 
     Under torchrun the first process does all of this, and the others only train along.
     """
@@ -106,6 +117,7 @@ def train(
                 device=own,
                 ranks=ranks,
                 profile=profile,
+                resumed=resumed,
             )
         )
 
@@ -123,6 +135,7 @@ def _lead(
     device: str,
     ranks: Ranks,
     profile: int,
+    resumed: str | None,
 ) -> Training:
     from olu.stages.train_dry import dry_run
     from olu.stages.train_setup import parse_start, prepare_run, set_up
@@ -131,7 +144,7 @@ def _lead(
     if resume:
         if recipe or changes or base or from_run or new:
             raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
-        run = _unfinished(ws)
+        run = Run.named(ws.runs, resumed) if resumed else _unfinished(ws)
         if run is None:
             raise TrainError(f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'")
         yield from prepare_run(ws, run.recipe, run=run)
@@ -159,9 +172,9 @@ def _lead(
     if dry:
         return TrainSummary(run="(dry run)", steps=0, dry=dry_run(setup))
     if not new:
-        if (earlier := STAGE.done(ws, _options(setup))) and (ws.runs / earlier["run"] / "result.json").exists():
-            return TrainSummary(**{**earlier, "fresh": True})
-        if (unfinished := _unfinished(ws)) is not None:
+        if (earlier := _stage(setup).done(ws, _options(setup))) and (ws.runs / earlier["run"] / "result.json").exists():
+            return TrainSummary(**{**earlier, "fresh": True, "speaks": setup.family.speaks})
+        if (unfinished := _unfinished(ws, speaks=setup.family.speaks)) is not None:
             raise UnfinishedRun(ws, unfinished, setup)
     run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
     return (yield from _go(ws, run, setup, view))
@@ -178,9 +191,13 @@ def check_device(device: str) -> None:
         raise TrainError("no Apple GPU here: use --device cpu")
 
 
-def _unfinished(ws: Workspace) -> Run | None:
-    newest = Run.all(ws.runs)[-1:]
-    return newest[0] if newest and newest[0].result is None else None
+def _unfinished(ws: Workspace, *, speaks: bool | None = None) -> Run | None:
+    """The newest of the voices or the newest of the recognisers, where it has no end; the later one of both."""
+    runs = Run.all(ws.runs)
+    of_kind = {kind: [run for run in runs if does_speak(run) is kind][-1:] for kind in (True, False)}
+    newest = [run for kind, last in of_kind.items() for run in last if speaks in (None, kind)]
+    open_ = [run for run in newest if run.result is None]
+    return max(open_, key=runs.index) if open_ else None
 
 
 def _options(setup: Setup) -> dict[str, Any]:
@@ -234,7 +251,7 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
             yield Note(sentence)
     run.rewind_records(engine.step, rewinds=engine.rewinds)
     if engine.best:
-        run.write_best(engine.best, metric=setup.family.score)
+        run.write_best(engine.best, metric=setup.metric)
     yield Note(f"{run.name}: {setup.describe()}, from step {engine.step} to {engine.plan.steps}")
     stopped, ended = None, False
     viewer = Viewer(
@@ -250,7 +267,7 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
     with Recorder(run) as recorder, viewer:
         yield from map(Note, viewer.sentences())
         for report in profile.over(engine.train()):
-            recorder.record(report, best=engine.best, metric=setup.family.score)
+            recorder.record(report, best=engine.best, metric=setup.metric)
             viewer.show(report, best=engine.best)
             yield report
             yield from map(Note, viewer.sentences() + profile.sentences())
@@ -259,9 +276,10 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
         yield from map(Note, profile.sentences())
         if not ended:
             viewer.finish(stopped=stopped)
-    summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped)
+    speaks = setup.family.speaks
+    summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped, speaks=speaks)
     if stopped is None:  # stamped first: a kill between the two leaves a run that --resume finishes at once
-        STAGE.stamp(ws, _options(setup), {"run": summary.run, "steps": summary.steps, "best": summary.best})
+        _stage(setup).stamp(ws, _options(setup), {"run": summary.run, "steps": summary.steps, "best": summary.best})
     if not ended:  # a budget that was used up leaves a run to go on with
         run.finish(steps=engine.step, stopped=stopped)
     return summary

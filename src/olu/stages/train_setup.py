@@ -19,14 +19,17 @@ from olu.errors import TrainError
 from olu.families import family as family_named
 from olu.features.store import Samples, Store
 from olu.files import Workspace, hash_value
-from olu.stages.alphabet import alphabet, growth_from, held_by, held_rows, own_sentences, said_of_new
+from olu.stages.alphabet import alphabet, growth_from, held_by, held_rows, own_readings, own_sentences, said_of_new
 from olu.stages.audit import audit
 from olu.stages.clip_choice import check_speakers, is_asked_for, select, sides, strangers
+from olu.stages.hearing import HEARD_BY, ear_of, listener_of
 from olu.stages.prepare import prepare
 from olu.stages.read import read_clip, read_corpus
+from olu.stages.written import only_listening, written
 from olu.text.frontend import from_state
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.batches import Batches
+from olu.train.buckets import Buckets, make_buckets
 from olu.train.choice import metric_of
 from olu.train.engine import Engine
 from olu.train.family import Base, Example, Family, Sentence
@@ -35,10 +38,12 @@ from olu.train.hearing import Ear
 from olu.train.hub import hash_base, located
 from olu.train.ranks import Ranks
 from olu.train.recipe import Recipe
+from olu.train.resident import Resident
 from olu.train.run import Run
 from olu.train.watchmen import watchmen
 from olu.types import Clip, Tick
 
+BUCKETS = 8  # padded sizes of a run whose steps are recorded: more pad less, and each costs a recording
 FINE_TUNING_RATE = 2e-5  # a base is moved gently; ten times more forgets it
 
 
@@ -90,7 +95,21 @@ class Setup:
             batch_clips=plan.batch_clips,
             batch_seconds=plan.batch_seconds,
             curriculum_epochs=plan.curriculum_epochs,
+            buckets=self.buckets(),
         )
+
+    def buckets(self) -> Buckets | None:
+        """Where steps are recorded, batches come in a few shapes only."""
+        plan = self.recipe.plan
+        samples = {clip: self.store.length(clip) for clip in self.train}
+        alone = self.ranks.size == 1 and plan.accumulate == 1 and plan.record == "auto"
+        if self.device != "cuda" or not alone or not hasattr(self.learner, "unpack"):
+            return None
+        if not Resident.fits(sum(samples.values()), self.device):
+            return None
+        tokens = {clip: len(self.ids[clip]) for clip in self.train}
+        limits = {"batch_clips": plan.batch_clips, "batch_seconds": plan.batch_seconds}
+        return make_buckets(samples, tokens, rate=self.rate, most=BUCKETS, **limits)  # type: ignore[arg-type]
 
     def validation(self) -> list[Any]:
         size = self.recipe.plan.batch_clips
@@ -98,9 +117,15 @@ class Setup:
         return [self.learner.collate([self.example(clip) for clip in group]) for group in groups]  # type: ignore[operator]
 
     def engine(self, run: Run) -> Engine:
+        batches = self.batches()
+        resident = None
+        if batches.buckets:
+            resident = Resident(
+                self.learner, self.train, example=self.example, buckets=batches.buckets, device=self.device
+            )
         engine = Engine(
             self.learner,
-            self.batches(),
+            batches,
             validation=self.validation,
             score=self.family.score,
             plan=self.recipe.plan,
@@ -112,6 +137,7 @@ class Setup:
             ranks=self.ranks,
             sentences=self.sentences,
             held_rows=dict.fromkeys(self.family.symbol_rows, self.held_rows),
+            resident=resident,
             ear=self.ear,
         )
         if self.start and not engine.checkpoints.steps():
@@ -133,7 +159,7 @@ def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Gen
     rate = rate_for(recipe, run=run)
     yield from audit(ws)
     yield from read_corpus(ws)
-    yield from prepare(ws, rate=rate)
+    yield from prepare(ws, rate=rate, listening=not family_named(recipe.family).speaks)
 
 
 def rate_for(recipe: Recipe, *, run: Run | None = None) -> int:
@@ -155,7 +181,8 @@ def set_up(
     family = family_named(recipe.family)
     base = read_base(family, recipe, run or (start[0] if start else None))
     config = _config(family, recipe, base)
-    recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
+    recipe = only_listening(recipe.model_copy(update={"model": config.model_dump(mode="json")}), family)
+    writes = family.writes(config, language=ws.language) if family.writes else None
     if recipe.plan.precision != "fp32" and device == "cpu":
         raise TrainError(f"plan.precision = {recipe.plan.precision} is for GPUs: on a CPU train in fp32")
     corpus = Corpus.open(ws)
@@ -164,12 +191,16 @@ def set_up(
     holder = run or (start[0] if start else None)
     check_speakers(corpus, recipe)
     wanted = [clip for clip in corpus if corpus.is_wanted(clip) and is_asked_for(clip, recipe)]
-    vocabulary, frontend_state = alphabet(corpus, wanted, run=run, start=start[0] if start else None, base=base)
+    before = start[0] if start and not writes else None
+    vocabulary, frontend_state = alphabet(corpus, wanted, run=run, start=before, base=base)
     rate = family.rate(config)
     store = Store(ws.features / Samples(rate).key)
     frontend = from_state(frontend_state)
     readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in wanted}
-    ids = {id: tuple(vocabulary.encode(reading)) if reading.words else () for id, reading in readings.items()}
+    if writes:
+        vocabulary, ids = written(writes, readings, holder=holder)
+    else:
+        ids = {id: tuple(vocabulary.encode(reading)) if reading.words else () for id, reading in readings.items()}
     kept, left_out = select(corpus, recipe, family, config, store, ids)
     train_clips, valid_clips, notes = sides(corpus, recipe, kept, left_out, readings)
     speakers = holder.document("speakers.json") if holder else sorted({clip.speaker for clip in train_clips})
@@ -186,6 +217,8 @@ def set_up(
     scale = getattr(config, "init_scale", 1.0)
     growth = None if old is None else growth_from(old, vocabulary, scale=scale, language=ws.language)
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=num_speakers)
+    if writes:
+        learner.knows(vocabulary.symbols, writes.spell)  # type: ignore[operator]
     if base:
         notes += base.load(learner, growth, speakers)
     if start:
@@ -196,6 +229,8 @@ def set_up(
     if growth:
         notes += said_of_new(vocabulary, growth, readings, kept)
     held = held_rows(recipe, run, start[0] if start else None, old)
+    listener = listener_of(ws, recipe, run=run) if family.speaks else None
+    said = {**readings, **own_readings(recipe, frontend)}
     seconds = {clip.id: store.length(clip.id) / rate for clip in train_clips + valid_clips}
     pace = sum(seconds[clip.id] for clip in train_clips) / sum(len(ids[clip.id]) for clip in train_clips)
     return Setup(
@@ -219,6 +254,7 @@ def set_up(
             "from": run.document("facts.json")["from"] if run else f"{start[0].name}@{start[1]}" if start else None,
             "clips": hash_value([_heard(corpus, train_clips), _heard(corpus, valid_clips)]),
             "held_rows": held,
+            HEARD_BY: listener,
         },
         documents={
             "vocabulary.json": vocabulary.state(),
@@ -232,6 +268,7 @@ def set_up(
         sentences=own_sentences(recipe, frontend, vocabulary, speakers=len(speakers), pace=pace),
         growth=growth if growth and growth.parents else None,
         held_rows=held,
+        ear=ear_of(ws, listener, said, device=device) if listener else None,
     )
 
 

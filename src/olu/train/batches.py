@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from olu.train.buckets import Buckets
 from olu.train.family import Batch, Example
 
 POOL = 50  # batches worth of clips that are sorted by length together: enough to pad little, few enough to stay random
@@ -26,12 +27,13 @@ class Batches:
         batch_clips: int,
         batch_seconds: float,
         curriculum_epochs: int = 0,
+        buckets: Buckets | None = None,
     ) -> None:
         self.clips, self.seconds = list(clips), list(seconds)
         self._length = dict(zip(self.clips, self.seconds, strict=True))
         self.example, self.collate = example, collate
         self.seed, self.batch_clips, self.batch_seconds = seed, batch_clips, batch_seconds
-        self.curriculum_epochs = curriculum_epochs
+        self.curriculum_epochs, self.buckets = curriculum_epochs, buckets
         self.epoch, self.place, self.quarantine = 0, 0, list[str]()
         self._plan = self.plan(0)
 
@@ -43,7 +45,7 @@ class Batches:
         batches: list[list[int]] = []
         for first in range(0, len(order), pool):
             chunk = sorted((int(i) for i in order[first : first + pool]), key=lambda i: (self.seconds[i], i))
-            batches += self._cut(chunk)
+            batches += self._filled(chunk, random) if self.buckets else self._cut(chunk)
         if epoch < self.curriculum_epochs:
             return sorted(batches, key=self._padded)
         return self._spread([batches[i] for i in random.permutation(len(batches))])
@@ -69,6 +71,25 @@ class Batches:
             if batches[-1] and (size > self.batch_clips or size * self.seconds[index] > self.batch_seconds):
                 batches.append([])
             batches[-1].append(index)
+        return batches
+
+    def _filled(self, sorted_by_length: list[int], random: np.random.Generator) -> list[list[int]]:
+        """Full batches of few shapes: what is left of a bucket goes into the next longer one, and the last batch is
+        filled up with clips that are drawn once more."""
+        assert self.buckets is not None
+        places = {index: self.buckets.place(self.clips[index]) for index in sorted_by_length}
+        batches, held = list[list[int]](), list[int]()
+        for place, shape in enumerate(self.buckets.shapes):
+            held += [index for index in sorted_by_length if places[index] == place]
+            while len(held) >= shape.clips:
+                batches.append(held[: shape.clips])
+                held = held[shape.clips :]
+        if held:
+            longest = max(places[index] for index in held)
+            away = set(held)
+            others = [index for index in sorted_by_length if places[index] <= longest and index not in away]
+            number = min(len(others), self.buckets.shapes[longest].clips - len(held))
+            batches.append(held + [others[at] for at in random.permutation(len(others))[: max(0, number)]])
         return batches
 
     def take(self) -> list[str]:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from statistics import median
 from typing import Any, cast
 
@@ -21,11 +20,15 @@ from torch import Tensor, nn
 from olu.errors import TrainError
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoint, Checkpoints
+from olu.train.choice import candidate, is_better, nothing_better
+from olu.train.fast import FastSteps
 from olu.train.family import Batch, Clock, Exhibit, Learner, Sentence, Update
 from olu.train.guards import Event, Guard, Look, Observation, Resources, Seen, Verdict
+from olu.train.hearing import Ear, averaged, validated
 from olu.train.part import LivePart, assign, live_parts, under
 from olu.train.ranks import Ranks
 from olu.train.recipe import GuardSettings, PlanSettings
+from olu.train.resident import Resident
 from olu.train.scaler import Scale
 from olu.train.schedule import rate_factor
 from olu.train.sounds import measure
@@ -69,6 +72,7 @@ class Report:
     saves: bool = False  # a checkpoint of this step follows
     rewound: bool = False
     ends: bool = False  # nothing follows: a budget is used up
+    enough: bool = False  # nothing follows: no better step came for long
 
 
 class Engine:
@@ -88,28 +92,32 @@ class Engine:
         ranks: Ranks | None = None,
         sentences: Sequence[Sentence] = (),
         held_rows: Mapping[str, int] | None = None,
+        ear: Ear | None = None,
+        resident: Resident | None = None,
     ) -> None:
         self.module = learner.to(device)
         self.learner = cast(Learner, learner)
         self.batches, self.validation, self.score = batches, validation, score
         self.plan, self.limits, self.guards, self.checkpoints = plan, rewinds, list(guards), checkpoints
         self.seed, self.device, self.precision = seed, torch.device(device), plan.precision
-        self.ranks, self.sentences = ranks or Ranks(), sentences
+        self.ranks, self.sentences, self.ear = ranks or Ranks(), sentences, ear
         self.step, self.rewinds, self.rate, self.pieces = 0, 0, 1.0, 1
-        self.best: dict[str, float] | None = None
+        self.best: dict[str, Any] | None = None
+        self.since = 0  # validations without a better one
         self.history: list[float] = []  # of the score, one for each validation
         self.learnt: dict[str, list[float]] = {}  # sum and number of each training loss since then
         self.scale = Scale(on=plan.precision == "fp16")
         self.hours, self._looked, self._waited = 0.0, time.monotonic(), 0.0
         learner.requires_grad_(False)
         self.live = live_parts(self.learner.parts(), rates=plan.rates, late=plan.late, held=held_rows)
+        self.fast = FastSteps(self, resident) if resident else None
 
     # ------------------------------------------------------------ the loop
 
     def train(self) -> Iterator[Report]:
         if not self.ranks.from_first(bool(self.checkpoints.steps())):
             self._save()  # so that there is always something to rewind to
-        while self.step < self.plan.steps:
+        while self.step < self.plan.steps and not self.enough:
             report = self.advance()
             try:
                 yield report  # first, so that whoever records it has done so when the checkpoint appears
@@ -122,10 +130,12 @@ class Engine:
     def advance(self) -> Report:
         """One step: all its micro-batches, its updates, and what falls due after it."""
         started, tried, rewinds, best = time.monotonic(), self.step + 1, self.rewinds, self.best
-        self._training_mode()
-        ids = self._next_clips()
-        clips = tuple(clip for group in ids for clip in group)
-        seen, events, waited = self._step(ids)
+        if self.fast is not None and self.fast.ready():
+            clips, seen, events, waited = self.fast.advance()
+        else:
+            ids = self._next_clips()
+            clips = tuple(clip for group in ids for clip in group)
+            seen, events, waited = self._step(ids)
         worst = max((event.verdict for event in events), default=Verdict.NOTE)
         scores: Mapping[str, float] = {}
         exhibits: tuple[Exhibit, ...] = ()
@@ -141,9 +151,11 @@ class Engine:
                 after += self._ask(self._look(scores, exhibits))
             if self.step % RESOURCES_EVERY == 0:
                 after += self.ranks.from_first(self._ask(self._resources()))
+            if scores and self.enough and self.best:
+                after.append(nothing_better(self.best, step=self.step, since=self.since))
             events += after
             ends = any(event.verdict is Verdict.STOP for event in after)
-            saves = last or ends or self.step % self.plan.save_every == 0 or self._is_best()
+            saves = last or ends or self.enough or self.step % self.plan.save_every == 0 or self._is_best()
             if any(event.verdict is Verdict.REWIND for event in after):
                 saves, self.best = False, best
                 events.append(self._rewind((), to=best))  # the newest checkpoint may have drifted already
@@ -167,6 +179,7 @@ class Engine:
             saves=saves,
             rewound=self.rewinds > rewinds,
             ends=ends,
+            enough=self.enough,
         )
 
     def _next_clips(self) -> list[list[str]]:
@@ -177,6 +190,7 @@ class Engine:
 
     def _step(self, ids: list[list[str]]) -> tuple[list[Observation], list[Event], float]:
         """The updates of one step, in smaller pieces when the memory is full."""
+        self._training_mode()
         events: list[Event] = []
         while True:
             began = time.monotonic()
@@ -194,6 +208,8 @@ class Engine:
 
     def _micro(self, clips: list[str]) -> Micro:
         own = self.ranks.share(clips)
+        if self.fast is not None:
+            return Micro(self.fast.resident.batch(own), 1.0)
         return Micro(self.batches.make(own or clips[:1]).to(self.device), 1.0 if own else 0.0)
 
     def _updates(self, micro: list[Micro], clips: tuple[str, ...]) -> tuple[list[Observation], list[Event]]:
@@ -204,8 +220,7 @@ class Engine:
             for over, count in one.batch.counts.items():
                 totals[over] = totals.get(over, 0.0) + count * one.share
         totals = self.ranks.sum_counts(totals, self.device)
-        seed = self.seed * 1_000_003 + self.step * 101 + self.rewinds + 7919 * self.ranks.rank
-        torch.manual_seed(seed % SEED_SPAN)
+        self.seed_step(self.step)
         at_once = len(micro) == 1  # else every micro-batch sees the weights of before the step
         for place, one in enumerate(micro):
             updates = self.learner.step(one.batch, Clock(self.step, self.plan.steps))
@@ -215,6 +230,10 @@ class Engine:
         if not at_once:
             self._settle([live for live in self.live.values() if live.sums], totals, clips, seen, events)
         return seen, events
+
+    def seed_step(self, step: int) -> None:
+        seed = self.seed * 1_000_003 + step * 101 + self.rewinds + 7919 * self.ranks.rank
+        torch.manual_seed(seed % SEED_SPAN)
 
     def _next_update(
         self, updates: Iterator[Update], share: float, totals: Mapping[str, float], place: int
@@ -323,10 +342,13 @@ class Engine:
                 nn.utils.clip_grads_with_norm_(live.params, live.part.clip, norm)
             live.apply(observation.lr)
             live.clear()
-            for name, value in observation.losses.items():
-                total, number = self.learnt.get(name, [0.0, 0.0])
-                self.learnt[name] = [total + value, number + 1]
+            self.note_losses(observation)
         return False
+
+    def note_losses(self, observation: Observation) -> None:
+        for name, value in observation.losses.items():
+            total, number = self.learnt.get(name, [0.0, 0.0])
+            self.learnt[name] = [total + value, number + 1]
 
     def _ask(self, seen: Seen) -> list[Event]:
         return [event for guard in self.guards if (event := guard.watch(seen)) is not None]
@@ -336,45 +358,31 @@ class Engine:
     @contextmanager
     def averaged(self) -> Iterator[Learner]:
         """The learner with averaged weights, in eval mode: what is validated, heard and exported."""
-        held = {
-            name: {n: p.detach().clone() for n, p in live.named.items()}
-            for name, live in self.live.items()
-            if live.average
-        }
-        for name in held:
-            assign(self.live[name].named, self.live[name].average or {})
-        self.module.eval()
-        try:
-            with torch.no_grad():
-                yield self.learner
-        finally:
-            for name, weights in held.items():
-                assign(self.live[name].named, weights)
+        with averaged(self.live), torch.no_grad():
+            self.module.eval()
+            yield self.learner
 
     def _validate(self) -> tuple[dict[str, float], tuple[Exhibit, ...]]:
         """In the first process, for all."""
         scores, exhibits = self.ranks.from_first(self._validated() if self.ranks.leads else ({}, ()))
-        value = scores.get(self.score, math.nan)
-        self.history.append(value)
-        if math.isfinite(value) and (self.best is None or value < self.best["score"]):
-            self.best = {"step": self.step, "score": value}
+        self.history.append(scores.get(self.score, math.nan))
+        self.since += 1
+        new = candidate(self.step, scores, by=self.plan.choose, loss=self.score)
+        if new is not None and is_better(new, self.best):
+            self.best, self.since = new, 0
         return scores, exhibits
 
     def _validated(self) -> tuple[dict[str, float], tuple[Exhibit, ...]]:
-        sums: dict[str, float] = {}
-        counts: dict[str, float] = {}
-        exhibits: list[Exhibit] = []
         torch.manual_seed(VALIDATION_SEED)
         with self.averaged() as learner:
-            for batch in self.validation():
-                placed = batch.to(self.device)
-                for name, loss in learner.validate(placed).items():
-                    sums[name] = sums.get(name, 0.0) + float(loss.sum)
-                    counts[name] = counts.get(name, 0.0) + placed.counts[loss.over]
-                exhibits += islice(learner.demo(placed), self.plan.demo_clips - len(exhibits))
-            for one in self.sentences:
-                exhibits.append(Exhibit(one.name, learner.say(one.ids, one.speaker), one.natural))
-        return {name: total / counts[name] for name, total in sums.items()}, tuple(exhibits)
+            return validated(
+                learner, self.validation(), plan=self.plan, sentences=self.sentences, device=self.device, ear=self.ear
+            )
+
+    @property
+    def enough(self) -> bool:
+        """Whether the recipe waits no longer for a better step."""
+        return self.best is not None and 0 < self.plan.stop_patience <= self.since
 
     def _look(self, scores: Mapping[str, float], exhibits: Sequence[Exhibit]) -> Look:
         learnt = {name: total / number for name, (total, number) in self.learnt.items()}
@@ -422,6 +430,7 @@ class Engine:
             "history": self.history,
             "learnt": self.learnt,
             "best": self.best,
+            "since": self.since,
             "updates": {name: live.updates for name, live in self.live.items()},
             "ratios": {name: live.ratio for name, live in self.live.items()},
             "batches": self.batches.state(),
@@ -431,6 +440,8 @@ class Engine:
 
     def restore(self, checkpoint: Checkpoint, *, weights_only: bool = False) -> None:
         """Take up a checkpoint. `weights_only` leaves the place in the data, the guards and the counters alone."""
+        if self.fast is not None:
+            self.fast.forget()
         self.module.load_state_dict(under(checkpoint.weights, "learner/"))
         for name, live in self.live.items():
             live.load_moments(under(checkpoint.optimiser, f"{name}/"))
@@ -446,6 +457,7 @@ class Engine:
         self.rewinds, self.rate = checkpoint.state["rewinds"], checkpoint.state["rate"]
         self.precision, self.pieces = checkpoint.state["precision"], checkpoint.state["pieces"]
         self.hours, self.history = checkpoint.state["hours"], list(checkpoint.state["history"])
+        self.since = checkpoint.state.get("since", 0)
         self.learnt = {name: list(held) for name, held in checkpoint.state["learnt"].items()}
         self.scale.load(checkpoint.state["scale"])
         self.batches.load(checkpoint.state["batches"])
@@ -469,7 +481,7 @@ class Engine:
     def _best_step(self) -> int | None:
         return None if self.best is None else int(self.best["step"])
 
-    def _rewind(self, clips: tuple[str, ...], why: str = "", to: Mapping[str, float] | None = None) -> Event:
+    def _rewind(self, clips: tuple[str, ...], why: str = "", to: Mapping[str, Any] | None = None) -> Event:
         """Back to the last whole checkpoint, slower, and past the data that hurt, whose clips are put in quarantine."""
         at = self.step
         if self.rewinds >= self.limits.rewind_limit:
@@ -481,7 +493,7 @@ class Engine:
         self.restore(checkpoint, weights_only=True)
         if self.ranks.leads:
             self.checkpoints.drop_after(step)
-        self.step, self.rewinds = step, self.rewinds + 1
+        self.step, self.rewinds, self.since = step, self.rewinds + 1, 0
         self.rate = self.limits.rewind_factor**self.rewinds
         if self.rewinds >= 2:
             self.precision = "fp32"

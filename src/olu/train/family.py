@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor, device, nn
 
     from olu.config import Strict
+    from olu.train.buckets import Shape
     from olu.train.plan_facts import Advice
     from olu.types import Audio, Reading
 
@@ -39,7 +40,7 @@ class Loss:
 
     sum: Tensor
     over: str
-    weight: float = 1.0
+    weight: float | Tensor = 1.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Update:
 class Clock:
     step: int
     steps: int
+    knobs: Mapping[str, Any] = field(default_factory=dict)  # what `Learner.knobs` said: numbers, or tensors of them
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,15 @@ class Written(Protocol):
     def spell(self, symbols: Sequence[str]) -> list[str]: ...
 
 
+class PackedLearner(Learner, Protocol):
+    """A learner whose step can be recorded on a GPU: fixed shapes, nothing read back, changing numbers as knobs."""
+
+    def knobs(self, step: int) -> dict[str, float]: ...
+    def counts(self, examples: Sequence[Example]) -> dict[str, float]: ...
+    def pack(self, examples: Sequence[Example], firsts: Sequence[int], shape: Shape) -> NDArray[np.int64]: ...
+    def unpack(self, flat: Tensor, sound: Tensor, shape: Shape) -> Any: ...
+
+
 @dataclass(frozen=True)
 class Base:
     """A foreign checkpoint a run starts from, with its own settings, alphabet and what loading it left open."""
@@ -141,6 +152,7 @@ class Base:
     judged: bool = False  # whether it brings a discriminator
     speakers: tuple[str, ...] = ()  # their names, where it has them
     lacks: tuple[str, ...] = ()  # parts that were not in it and start fresh
+    frontend: Mapping[str, Any] | None = None  # the state of the one it reads with, where it is a voice of Olu's
     alone: Mapping[str, Any] = field(default_factory=dict)  # settings that a run with one speaker cannot take from it
 
 
@@ -179,6 +191,8 @@ class Family:
     reference: Path | None = None  # bands of earlier runs' curves (JSON): what is normal
     memory: Callable[..., float] | None = None  # (config, clips=, seconds=, tokens=) -> bytes at the peak of a step
     writers: Mapping[str, Callable[..., list[str]]] = field(default_factory=dict)  # format -> (learner, folder=, card=)
+    graph: Callable[..., dict[str, Any]] | None = None  # (learner, path=, reader=, facts=): text to sound in one graph
+    copy: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
     symbol_rows: tuple[str, ...] = ()  # part.parameter of every table with one row for each symbol
     advice: Advice | None = None  # what `olu plan` needs to know of it
     loss: str = ""  # the training loss that goes with the score; empty: one of the same name

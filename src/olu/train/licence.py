@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,10 +38,22 @@ class Licence:
 
 def licence_of(folder: Path, *, origin: str = "") -> Licence:
     """The strictest that is found: one file that says non-commercial outweighs another that does not."""
+    if folder.suffix == ".zip" and zipfile.is_zipfile(folder):
+        return _in_zip(folder)
     folder = folder.parent if folder.is_file() else folder
     found = [*_cards(folder), *_configs(folder), *_texts(folder)]
     found += [Licence(name, origin) for start, name in KNOWN.items() if origin.startswith(start)]
     return next((one for one in found if one.non_commercial), found[0] if found else Licence())
+
+
+def _in_zip(path: Path) -> Licence:
+    """Of a voice package in one file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            told = json.loads(archive.read("voice.json")).get("licence")
+    except (KeyError, ValueError, AttributeError):
+        return Licence()
+    return Licence(told, "voice.json") if isinstance(told, str) else Licence()
 
 
 def _read(path: Path) -> str:
@@ -52,8 +65,9 @@ def _cards(folder: Path) -> list[Licence]:
     for name in READMES:
         head = _read(folder / name)[:FIRST]
         if match := re.search(r"^licen[cs]e:\s*[\"']?([^\s\"'#]+)", head, flags=re.M | re.I):
-            found.append(Licence(match[1], name))
-    return found
+            other = re.search(r"^licen[cs]e_name:\s*[\"']?([^\"'\n#]+)", head, flags=re.M | re.I)
+            found.append(Licence(other[1].strip() if other and match[1] == "other" else match[1], name))
+    return [one for one in found if one.name != "not stated"]
 
 
 def _configs(folder: Path) -> list[Licence]:

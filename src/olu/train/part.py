@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -41,10 +41,14 @@ class LivePart:
             by_scale.setdefault(_first(name, asked, 1.0), []).append(parameter)
         groups = [{"params": params, "scale": scale} for scale, params in by_scale.items()]
         settings = {"lr": part.lr, "betas": part.betas, "eps": part.eps, "weight_decay": part.weight_decay}
-        self.optimiser = torch.optim.AdamW(groups, **settings)  # type: ignore[arg-type]
+        on_gpu = all(p.is_cuda for p in self.params)  # there one kernel moves all, and its steps can be recorded
+        fused = {"fused": True, "capturable": True} if on_gpu and self.params else {}
+        self.optimiser = torch.optim.AdamW(groups, **settings, **fused)  # type: ignore[arg-type]
         self.average = {n: p.detach().clone() for n, p in self.named.items()} if part.ema else None
         self.updates = 0
         self.ratio: float | None = None  # how far the last measured update moved the weights
+        self._ratio: Tensor | None = None
+        self._measured: torch.cuda.Event
         self.sums: dict[str, Tensor] = {}
         self.overs: dict[str, str] = {}
 
@@ -85,9 +89,47 @@ class LivePart:
             size = float(nn.utils.get_total_norm(before))
             self.ratio = float(nn.utils.get_total_norm(moved)) / size if size else None
         if self.average is not None and self.part.ema is not None:
-            # A young average follows quickly, so that a short run is not an average of its random start.
-            follow = 1 - min(self.part.ema, (1 + self.updates) / (10 + self.updates))
+            follow = self.follow(self.updates)
             torch._foreach_lerp_(list(self.average.values()), [p.detach() for p in self.params], follow)
+
+    def follow(self, updates: int) -> float:
+        """How far the average moves. A young one follows quickly: a short run is no average of its random start."""
+        return 1 - min(self.part.ema, (1 + updates) / (10 + updates)) if self.part.ema else 0.0
+
+    def scales(self) -> list[float]:
+        return [float(group["scale"]) for group in self.optimiser.param_groups]
+
+    def apply_recorded(self, rates: Sequence[Tensor], follow: Tensor, bad: Tensor) -> None:
+        """`apply` while a graph is recorded: rates are tensors, and where `bad` is 1 nothing moves."""
+        for group, rate in zip(self.optimiser.param_groups, rates, strict=True):
+            group["lr"] = rate
+        self.optimiser.found_inf = bad  # type: ignore[attr-defined]
+        self.optimiser.step()
+        del self.optimiser.found_inf  # type: ignore[attr-defined]
+        if self.average is not None:
+            apart = torch._foreach_sub([p.detach() for p in self.params], list(self.average.values()))
+            torch._foreach_mul_(apart, follow * (1.0 - bad))
+            torch._foreach_add_(list(self.average.values()), apart)
+
+    def use_numbers(self) -> None:
+        """Rates that are tensors of a recording are none for a plain step."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.part.lr * group["scale"]
+
+    def measure_later(self, before: Sequence[Tensor]) -> None:
+        """How far the weights have moved since, as numbers that are read when somebody asks."""
+        moved = torch._foreach_sub([p.detach() for p in self.params], list(before))
+        both = torch.stack([nn.utils.get_total_norm(moved), nn.utils.get_total_norm(list(before))])
+        self._ratio = torch.empty(2, pin_memory=True)
+        self._ratio.copy_(both, non_blocking=True)
+        self._measured = torch.cuda.Event()
+        self._measured.record()
+
+    def ratio_now(self) -> float | None:
+        if self._ratio is not None and self._measured.query():
+            moved, size = self._ratio.tolist()
+            self.ratio, self._ratio = (moved / size if size else None), None
+        return self.ratio
 
     def moments(self) -> dict[str, Tensor]:
         state = self.optimiser.state
@@ -99,7 +141,7 @@ class LivePart:
             if f"{name}/step" in moments:
                 step, *both = (moments[f"{name}/{m}"] for m in MOMENTS)
                 self.optimiser.state[p] = {
-                    "step": step.clone(),
+                    "step": step.to(p.device if self.optimiser.defaults["capturable"] else "cpu", copy=True),
                     **{m: t.to(p.device) for m, t in zip(MOMENTS[1:], both, strict=True)},
                 }
 

@@ -61,7 +61,7 @@ def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     once, why_pace = advice.pace(case, config, clips, seconds)
     parts = next(one.value for one in draft.settings if one.key == "plan.accumulate")
     pace = once * parts if pace is None else pace
-    _times(draft, config, advice, pace)
+    _times(draft, config, advice, pace, speaks=family.speaks)
     values = {one.key: one.value for one in draft.settings}
     needed = peak(config, family, ladder(kept(case, values)), values["plan.batch_clips"], values["plan.batch_seconds"])
     notes = [*left_out, *_notes(case, needed, config, advice)]
@@ -125,13 +125,14 @@ def _batch(draft: Draft, config: Any, family: Family, advice: Advice) -> tuple[f
     return float(min(clips, len(pieces))), mean
 
 
-def _times(draft: Draft, config: Any, advice: Advice, pace: float) -> None:
+def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bool) -> None:
     case = draft.case
     values = {one.key: one.value for one in draft.settings}
     together = int(values["plan.batch_clips"] * values["plan.accumulate"])
     number = len(kept(case, values))
     steps = draft.set("plan.steps", *advice.steps(case, config, together))
-    schedule = draft.set("plan.schedule", "exponential", "A factor per epoch, as the family was published with.")
+    usual = ("exponential", "A factor per epoch, as the family was published with.")
+    schedule = draft.set("plan.schedule", *(advice.schedule(case) if advice.schedule else usual))
     if schedule == "exponential":
         epochs = max(1.0, steps * together / number)
         decay = round(max(0.9, 0.5 ** (1 / epochs)), 6)
@@ -151,6 +152,8 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float) -> None:
     draft.set("plan.save_every", save, said)
     size = SAVED_BYTES * advice.parameters(config) / 1e9
     draft.set("plan.keep", KEEP, f"The newest {KEEP} beside the best; each takes about {size:.2f} GB of disk.")
+    if not speaks:
+        return
     demos = PlanSettings.model_fields["demo_clips"].default
     demos = min(demos, case.material.valid) or demos
     draft.set("plan.demo_clips", demos, "Sentences spoken at every validation: ears judge what a loss cannot.")

@@ -90,6 +90,7 @@ class Advice:
     warmup: Callable[[Case, int], tuple[int, str]]  # (case, steps)
     pace: Callable[[Case, Any, float, float], tuple[float, str]]  # (.., clips, seconds of each) -> seconds of a batch
     parameters: Callable[[Any], float]
+    schedule: Callable[[Case], tuple[str, str]] | None = None  # none: exponential, as voices are published with
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,17 @@ class DataSettings(Strict):
     train_clips: int = Field(0, ge=0)  # at most so many train, the first ones; 0: all
     valid_clips: int = Field(32, ge=1)  # at most so many are used for validation
     speakers: list[str] = Field(default_factory=list)  # only these, in training and in validation; empty: all
+    hold_back: float = Field(
+        0.0, ge=0, le=0.5
+    )  # share of the training side, by hash, validated with; 0: the valid side
+    everything: bool = False  # learn from every side, also from those kept for validation and for testing
 
     @model_validator(mode="after")
     def _ordered(self) -> DataSettings:
         if self.min_seconds >= self.max_seconds:
             raise ValueError("min_seconds must be below max_seconds")
+        if self.hold_back and self.everything:
+            raise ValueError("hold_back and everything exclude each other: what is held back is not learnt from")
         return self
 
 
@@ -44,11 +50,16 @@ class PlanSettings(Strict):
     late: dict[str, int] = Field(default_factory=dict)  # part.prefix of weights -> the step from which they move
     max_hours: float = Field(0.0, ge=0)  # of training; then the run is saved and stops; 0: no limit
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    record: Literal["auto", "off"] = "auto"  # on a CUDA device steps are recorded as graphs and played back
     validate_every: int = Field(200, ge=1)
     save_every: int = Field(200, ge=1)
     keep: int = Field(3, ge=1)  # newest checkpoints kept, beside the best
     demo_clips: int = Field(2, ge=0)  # validation texts spoken at every validation
     sentences: list[str] = Field(default_factory=list)  # texts of your own, spoken then too
+    choose: Literal["loss", "heard"] = (
+        "loss"  # the best step: by the validation loss, or by what the samples sound like
+    )
+    stop_patience: int = Field(0, ge=0)  # validations without a better step after which training ends; 0: never
     freeze_old_rows: bool = False  # symbols that the base or the run before had stay as they are; only new ones learn
 
     @model_validator(mode="after")
@@ -68,6 +79,8 @@ class PlanSettings(Strict):
                 raise ValueError(f"{name} has no effect with the {self.schedule} schedule")
         if self.schedule == "milestones" and not self.milestones:
             raise ValueError("the milestones schedule needs milestones = [step, ...]")
+        if self.choose == "heard" and not self.demo_clips and not self.sentences:
+            raise ValueError("choose = 'heard' has no effect without samples: set demo_clips or sentences")
         if any(factor < 0 for factor in self.rates.values()):
             raise ValueError("rates must not be below 0")
         return self

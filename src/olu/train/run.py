@@ -15,6 +15,7 @@ from olu.audio import io
 from olu.errors import TrainError
 from olu.files import read_json, whole, write_json, write_jsonl, write_text
 from olu.train.checkpoint import Checkpoints
+from olu.train.choice import why
 from olu.train.recipe import Recipe, read_recipe, recipe_toml
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ class Run:
         path = self.folder / "best.json"
         return read_json(path) if path.exists() else None
 
-    def write_best(self, best: dict[str, float], *, metric: str) -> None:
-        write_json(self.folder / "best.json", {**best, "metric": metric})
+    def write_best(self, best: dict[str, Any], *, metric: str, reason: str = "") -> None:
+        write_json(self.folder / "best.json", {**best, "metric": metric, "why": reason or why(best, metric=metric)})
 
     def checkpoints(self, *, keep: int = 3) -> Checkpoints:
         return Checkpoints(self.checkpoints_folder, keep=keep)
@@ -155,7 +156,7 @@ class Recorder:
         self._metrics.close()
         self._events.close()
 
-    def record(self, report: Report, *, best: dict[str, float] | None, metric: str) -> None:
+    def record(self, report: Report, *, best: dict[str, Any] | None, metric: str) -> None:
         at = {"step": report.tried, "rewinds": report.rewinds}
         row: dict[str, Any] = {**at, "epoch": report.epoch, "clips": report.clips}
         row["seconds"] = round(report.seconds, 4)

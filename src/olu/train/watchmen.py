@@ -35,7 +35,7 @@ def watchmen(recipe: Recipe, family: Family, *, from_weights: bool = False) -> l
         Finite(patience=g.finite_patience),
         Spike(factor=g.spike_factor, window=g.spike_window, patience=g.spike_patience),
         Still(patience=g.still_patience),
-        Slow(part=family.learns, loss=family.score, after=after, least=g.slow_least, ratio=least_move),
+        Slow(part=family.learns, loss=family.learning, after=after, least=g.slow_least, ratio=least_move),
         Drift(losses=family.steady, factor=g.drift_factor, patience=g.drift_patience, warmup=g.drift_warmup),
         Overfit(patience=g.overfit_patience),
         Samples(warmup=g.samples_warmup),

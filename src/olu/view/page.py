@@ -93,7 +93,7 @@ def _head(facts: Facts) -> str:
     left = f", about {clock(facts.pace.seconds_left)} left" if facts.pace.seconds_per_step else ""
     said = {
         "running": f"Step {facts.step:,} of {facts.steps:,}{left}.",
-        "finished": f"All {facts.steps:,} steps are done.",
+        "finished": _done(facts),
         "stopped": f"It stopped at step {facts.step:,} of {facts.steps:,}: {facts.why}",
         "left": f"It was left at step {facts.step:,} of {facts.steps:,}.",
     }[facts.state]
@@ -123,6 +123,12 @@ def _head(facts: Facts) -> str:
         f'<p class="lead">{escape(said)}</p>'
         f'<p id="again"{hidden}>Go on with <code>{escape(facts.again)}</code></p><div class="cards">{shown}</div>'
     )
+
+
+def _done(facts: Facts) -> str:
+    if facts.step >= facts.steps:
+        return f"All {facts.steps:,} steps are done."
+    return f"It ended at step {facts.step:,} of {facts.steps:,}: no better step came for long."
 
 
 def _normal(facts: Facts) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from olu.config import flat
 from olu.files import write_text
+from olu.train.choice import metric_of
 from olu.view.bands import reference
 from olu.view.events import EventFile
 from olu.view.history import History, figures, whole_rows
@@ -42,7 +43,7 @@ class Viewer:
             folder=run.folder,
             again=again,
             settings=flat(recipe),
-            metric=family.score,
+            metric=metric_of(run.recipe.plan.choose, loss=family.score),
             steps=steps,
             step=step,
             history=History.load(run.folder / "metrics.jsonl"),

@@ -33,8 +33,8 @@ CHECK = Check(
     ),
     reason="Long clips fill the memory in training and are hard to match with their text; tiny ones hold no word.",
     fix=(
-        "Cut long recordings at pauses and give each piece its own text, or keep them: clips over the warning will be "
-        "cut by the aligner in later work. Join or leave out tiny ones."
+        "Cut long clips at pauses, each piece with its own text: olu align and then olu cut do it. Join or leave out "
+        "tiny ones."
     ),
     look=each(judge, badness=lambda mark: abs(math.log(max(mark.value, 1e-3) / USUAL_SECONDS))),
 )

@@ -27,11 +27,11 @@ class Models:
     """The three networks, loaded once. Safe to call from several threads."""
 
     def __init__(self) -> None:
-        self.silero = silero.load(_file("silero_vad", "data/silero_vad_16k_sequence.onnx"))
-        self.dnsmos = dnsmos.load(_file("speechmos", "dnsmos_models/sig_bak_ovr.onnx"))
+        self.silero = silero.load(weights("silero_vad", "data/silero_vad_16k_sequence.onnx"))
+        self.dnsmos = dnsmos.load(weights("speechmos", "dnsmos_models/sig_bak_ovr.onnx"))
         if find_spec("torch") is None:
             raise MissingExtra("olu audit --deep", extra="eval", package="torch")
-        self.speaker = speaker.load(_file("resemblyzer", "pretrained.pt"))
+        self.speaker = speaker.load(weights("resemblyzer", "pretrained.pt"))
 
     def listen(self, audio: Audio) -> Deep:
         sound = io.resample(audio, RATE).samples
@@ -44,10 +44,10 @@ class Models:
         )
 
 
-def _file(package: str, inside: str) -> Path:
+def weights(package: str, inside: str, *, verb: str = "olu audit --deep") -> Path:
     """A file of an installed package, which is not imported: they would bring librosa and more along."""
     spec = find_spec(package)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (path := Path(folder) / inside).is_file():
             return path
-    raise MissingExtra("olu audit --deep", package=package, install=INSTALL)
+    raise MissingExtra(verb, package=package, install=INSTALL)

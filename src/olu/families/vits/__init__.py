@@ -14,6 +14,8 @@ from olu.train.family import Base, Card, Family, Judge
 if TYPE_CHECKING:
     from torch import nn
 
+    from olu.types import Audio
+
 
 def _refuses(config: VitsConfig, *, samples: int, tokens: int) -> str | None:
     """Why a clip cannot be learned from: every token needs a frame, and every clip a whole segment."""
@@ -49,6 +51,12 @@ def _export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
     return export(learner, folder=folder)
 
 
+def _graph(learner: nn.Module, *, path: Path, **more: Any) -> dict[str, Any]:
+    from olu.families.vits.one_graph import one_graph
+
+    return one_graph(learner, path=path, **more)
+
+
 def _to_transformers(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
     from olu.families.vits.foreign.to_transformers import write_transformers
 
@@ -67,6 +75,18 @@ def _to_original(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
     return write_original(learner, folder=folder, card=card)
 
 
+def _to_part(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
+    from olu.families.vits.foreign.voice import write_part
+
+    return write_part(learner, folder=folder, card=card)
+
+
+def _copy(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
+    from olu.families.vits.copy import copied
+
+    return copied(learner, audio, speaker=speaker)
+
+
 FAMILY = Family(
     name="vits",
     summary="VITS and MMS: end to end, tokens to sound, sizes tiny, small and mms",
@@ -83,7 +103,9 @@ FAMILY = Family(
     reference=Path(__file__).with_name("reference.json"),
     learns="gen",
     steady=("mel", "kl", "duration"),
-    writers={"hf": _to_transformers, "hf-training": _to_training, "vits": _to_original},
+    writers={"hf": _to_transformers, "hf-train": _to_training, "mms": _to_original, "training": _to_part},
+    graph=_graph,
+    copy=_copy,
     symbol_rows=("gen.text_encoder.embed_tokens.weight",),
     judge=Judge(part="disc", loss="disc", won=0.06, chance=3.0),  # six judges: 0.01 and 0.5 each
 )

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
+from olu.nn.convs import Conv1d
 
 SLOPE = 0.1
 
@@ -34,15 +35,15 @@ class ScaleDiscriminator(nn.Module):
     def __init__(self, config: VitsConfig) -> None:
         super().__init__()
         first, *rest = config.discriminator_scale_channels
-        convs = [nn.Conv1d(1, first, 15, padding=7)]
+        convs = [Conv1d(1, first, 15, padding=7)]
         before = first
         for size in [*rest, before if not rest else rest[-1]]:
             groups = math.gcd(before // SCALE_GROUP, size)
-            convs.append(nn.Conv1d(before, size, 41, stride=4, groups=groups, padding=20))
+            convs.append(Conv1d(before, size, 41, stride=4, groups=groups, padding=20))
             before = size
-        convs.append(nn.Conv1d(before, before, 5, padding=2))
+        convs.append(Conv1d(before, before, 5, padding=2))
         self.convs = nn.ModuleList(weight_norm(conv) for conv in convs)
-        self.final_conv = weight_norm(nn.Conv1d(before, 1, 3, padding=1))
+        self.final_conv = weight_norm(Conv1d(before, 1, 3, padding=1))
 
     def forward(self, x: Tensor) -> list[Tensor]:
         maps = []
@@ -71,5 +72,7 @@ class PeriodDiscriminator(nn.Module):
         maps = []
         for conv in self.convs:
             x = F.leaky_relu(conv(x), SLOPE)
+            if x.is_cuda and not maps:
+                x = x.contiguous(memory_format=torch.channels_last)  # from here on no kernel needs a transpose
             maps.append(x)
         return [*maps, self.final_conv(x).flatten(1)]

@@ -2,7 +2,8 @@
 
 encoder.onnx: ids [1, T], noise [1, C, N], duration_noise [1, 2, T], noise_scale, duration_noise_scale, length_scale
               (and speaker [1]) -> latents [1, C, F], durations [1, T]; noise shorter than F repeats
-decoder.onnx: latents [1, C, F] (and speaker [1]) -> wave [1, S]; latents may come in overlapping chunks
+decoder.onnx: latents [1, C, F] (and speaker [1]) -> wave [1, S]; latents may come in chunks with
+              `context` frames more on either side
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from olu.families.vits.flat import FlatDecoder, context_frames
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Generator
 
@@ -51,10 +53,10 @@ class EncoderGraph(nn.Module):
 class DecoderGraph(nn.Module):
     def __init__(self, gen: Generator) -> None:
         super().__init__()
-        self.gen = gen
+        self.gen, self.decoder = gen, FlatDecoder(gen.decoder)
 
     def forward(self, latents: Tensor, speaker: Tensor | None = None) -> Tensor:
-        return cast(Tensor, self.gen.decoder(latents, self.gen.speaker(speaker)))
+        return cast(Tensor, self.decoder(latents, self.gen.speaker(speaker)))
 
 
 def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
@@ -92,6 +94,7 @@ def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
         "rate": config.sampling_rate,
         "hop": config.hop_length,
         "channels": config.flow_size,
+        "context": context_frames(config),
         "sampling": {
             "noise_scale": config.noise_scale,
             "duration_noise_scale": config.noise_scale_duration,

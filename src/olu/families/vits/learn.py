@@ -20,6 +20,7 @@ from olu.families.vits.config import VitsConfig
 from olu.families.vits.discriminator import Discriminator
 from olu.families.vits.model import Generator, mask_of
 from olu.features import mel as spectra
+from olu.train.buckets import Shape
 from olu.train.family import Clock, Example, Exhibit, Loss, Part, Update
 from olu.types import Audio
 
@@ -64,6 +65,7 @@ class VitsLearner(nn.Module):
             low=config.mel_low_hz,
             high=config.mel_top_hz,
         )
+        self.quick: dict[str, Any] = {}  # compiled twins of what a step calls, where there are any
         self.mel_bank: Tensor
         self.register_buffer("mel_bank", torch.from_numpy(bank), persistent=False)
 
@@ -80,6 +82,30 @@ class VitsLearner(nn.Module):
             "gen": Part(self.gen, lr=c.learning_rate, ema=c.average or None, **shared),
         }
 
+    def knobs(self, step: int) -> dict[str, float]:
+        c = self.config
+        since = step - c.discriminator_start + 1
+        return {
+            "heed": min(1.0, max(0, since) / (c.discriminator_warmup or 1)),
+            "alignment_noise": max(0.0, c.alignment_noise - c.alignment_noise_decay * step),
+        }
+
+    def compile_parts(self) -> None:
+        """Fused kernels for what a training step calls; other lengths, as in validation, take the plain way."""
+        torch._dynamo.config.recompile_limit = 64
+        still: dict[str, Any] = {"dynamic": False}
+        self.quick = {
+            "decoder": torch.compile(self.gen.decoder, **still),
+            "judges": [torch.compile(judge, **still) for judge in self.disc.discriminators],
+            "fool": torch.compile(_fool_loss, **still),
+            "judge": torch.compile(_judge_loss, **still),
+        }
+
+    def _judged(self, wave_BS: Tensor) -> list[list[Tensor]]:
+        if not self.quick:
+            return self.disc(wave_BS)  # type: ignore[no-any-return]
+        return [judge(wave_BS.unsqueeze(1)) for judge in self.quick["judges"]]
+
     def collate(self, examples: Sequence[Example]) -> VitsBatch:
         hop, pad = self.config.hop_length, spectra.padding(fft_size=self.config.fft_size, hop=self.config.hop_length)
         tokens = [len(e.ids) for e in examples]
@@ -91,27 +117,55 @@ class VitsLearner(nn.Module):
             wave = example.samples.astype(np.float32) / 32768.0
             waves[row, : samples[row] + 2 * pad] = np.pad(wave, pad, mode="reflect")
         frames = [count // hop for count in samples]
-        counts = {"items": float(len(examples)), "frames": float(sum(frames)), "tokens": float(sum(tokens))}
         return VitsBatch(
             ids_BT=torch.from_numpy(ids),
             tokens_B=torch.tensor(tokens),
             padded_BS=torch.from_numpy(waves),
             frames_B=torch.tensor(frames),
             speaker_B=torch.tensor([e.speaker for e in examples]),
-            counts=counts,
+            counts=self.counts(examples),
             clips=tuple(e.id for e in examples),
         )
+
+    def pack(self, examples: Sequence[Example], firsts: Sequence[int], shape: Shape) -> NDArray[np.int64]:
+        """What `unpack` needs of a batch whose sound lies on the device already, as one row of numbers."""
+        ids = np.zeros((shape.clips, shape.tokens), dtype=np.int64)
+        for row, example in enumerate(examples):
+            ids[row, : len(example.ids)] = example.ids
+        rest = [[len(e.ids) for e in examples], [len(e.samples) for e in examples], firsts]
+        return np.concatenate([ids.ravel(), np.ravel(rest), [e.speaker for e in examples]]).astype(np.int64)
+
+    def unpack(self, flat: Tensor, sound: Tensor, shape: Shape) -> VitsBatch:
+        """The same batch as `collate` makes, padded to a shape; every edge reflects its own clip."""
+        pad = spectra.padding(fft_size=self.config.fft_size, hop=self.config.hop_length)
+        ids = flat[: shape.clips * shape.tokens].view(shape.clips, shape.tokens)
+        tokens, samples, firsts, speaker = flat[ids.numel() :].view(4, shape.clips)
+        at = torch.arange(-pad, shape.samples + pad, device=flat.device)
+        last = samples[:, None] - 1
+        folded = torch.where(at > last, 2 * last - at, at.abs()).clamp_min(0)
+        padded = sound[firsts[:, None] + folded].float() / 32768.0 * (at <= last + pad)
+        frames = samples // self.config.hop_length
+        return VitsBatch(ids, tokens, padded, frames, speaker, {}, ())
+
+    def counts(self, examples: Sequence[Example]) -> dict[str, float]:
+        frames = sum(len(e.samples) // self.config.hop_length for e in examples)
+        return {
+            "items": float(len(examples)),
+            "frames": float(frames),
+            "tokens": float(sum(len(e.ids) for e in examples)),
+        }
 
     def step(self, batch: VitsBatch, clock: Clock) -> Iterator[Update]:
         c = self.config
         room = (batch.frames_B - c.segment_frames + 1).clamp_min(1)
         start_B = (torch.rand(len(room), device=room.device) * room).long()
-        noise = max(0.0, c.alignment_noise - c.alignment_noise_decay * clock.step)
-        heard = self.forward(batch, start_B, alignment_noise=noise)
+        knobs = clock.knobs or self.knobs(clock.step)
+        heard = self.forward(batch, start_B, alignment_noise=knobs["alignment_noise"] if c.alignment_noise else None)
         judged = clock.step >= c.discriminator_start
         if judged:
-            verdicts = self.disc(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
-            yield Update("disc", {"disc": Loss(_judge_loss(verdicts), "items", c.weight_discriminator)})
+            verdicts = self._judged(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
+            loss = self.quick.get("judge", _judge_loss)(verdicts)
+            yield Update("disc", {"disc": Loss(loss, "items", c.weight_discriminator)})
         losses = {
             "mel": Loss(heard.mel, "items", c.weight_mel),
             "kl": Loss(heard.kl, "frames", c.weight_kl),
@@ -119,18 +173,21 @@ class VitsLearner(nn.Module):
         }
         if judged:
             with torch.no_grad():  # the real side only sets the target: no graph, no backward
-                real = self.disc(heard.real_BS)
-            adversarial, features = _fool_loss(real, self.disc(heard.fake_BS))
-            heed = min(1.0, (clock.step - c.discriminator_start + 1) / (c.discriminator_warmup or 1))
-            losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial * heed)
-            losses["features"] = Loss(features, "items", c.weight_features * heed)
+                real = self._judged(heard.real_BS)
+            moving = [parameter for parameter in self.disc.parameters() if parameter.requires_grad]
+            _may_move(moving, False)  # only what it hears needs a gradient here
+            fake = self._judged(heard.fake_BS)
+            _may_move(moving, True)
+            adversarial, features = self.quick.get("fool", _fool_loss)(real, fake)
+            losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial * knobs["heed"])
+            losses["features"] = Loss(features, "items", c.weight_features * knobs["heed"])
         yield Update("gen", losses)
 
-    def forward(self, batch: VitsBatch, start_B: Tensor, *, alignment_noise: float = 0.0) -> Heard:
+    def forward(self, batch: VitsBatch, start_B: Tensor, *, alignment_noise: float | Tensor | None = None) -> Heard:
         """One pass from text and sound to a decoded segment per clip, starting at these frames."""
         c, gen = self.config, self.gen
         size = {"fft_size": c.fft_size, "hop": c.hop_length}
-        linear = spectra.linear(batch.padded_BS, **size)[:, :, : int(batch.frames_B.max())]
+        linear = spectra.linear(batch.padded_BS, **size)
         id_mask = mask_of(batch.tokens_B, batch.ids_BT.shape[1])
         frame_mask = mask_of(batch.frames_B, linear.shape[2])
         g = gen.speaker(batch.speaker_B)
@@ -144,13 +201,14 @@ class VitsLearner(nn.Module):
         with torch.autocast(z_p.device.type, enabled=False):
             mean_p, log_std_p = mean_p.float(), log_std_p.float()
             score_BFT = alignment_score(z_p, mean_p, log_std_p)
-            if alignment_noise:
+            if alignment_noise is not None:
                 score_BFT = shaken(score_BFT, frame_mask.transpose(1, 2) * id_mask, scale=alignment_noise)
             path_BFT = best_path(score_BFT, batch.frames_B, batch.tokens_B)
             durations_B1T = path_BFT.sum(1, keepdim=True)
             mean_p, log_std_p = (x @ path_BFT.transpose(1, 2) for x in (mean_p, log_std_p))
             apart = log_std_p - log_std_q - 0.5 + 0.5 * (z_p - mean_p).square() * torch.exp(-2 * log_std_p)
-        fake = self._through(gen.decoder, _slice(z, start_B, c.segment_frames), g).float()
+        decoder = self.quick.get("decoder", gen.decoder) if torch.is_grad_enabled() else gen.decoder
+        fake = self._through(decoder, _slice(z, start_B, c.segment_frames), g).float()
         pad = spectra.padding(**size)
         real = _slice(batch.padded_BS.unsqueeze(1), start_B * c.hop_length + pad, c.segment_size).squeeze(1)
         with torch.autocast(z_p.device.type, enabled=False):
@@ -192,7 +250,6 @@ class VitsLearner(nn.Module):
         """Which frame of the recording belongs to which token, [B, F, T]; draws no random numbers."""
         gen, g = self.gen, self.gen.speaker(batch.speaker_B)
         linear = spectra.linear(batch.padded_BS, fft_size=self.config.fft_size, hop=self.config.hop_length)
-        linear = linear[:, :, : int(batch.frames_B.max())]
         frame_mask = mask_of(batch.frames_B, linear.shape[2])
         _, mean_p, log_std_p = gen.text_encoder(batch.ids_BT, mask_of(batch.tokens_B, batch.ids_BT.shape[1]))
         mean_q, _ = gen.posterior_encoder(linear * frame_mask, frame_mask, g)
@@ -223,6 +280,11 @@ class VitsLearner(nn.Module):
         return samples
 
 
+def _may_move(parameters: Sequence[nn.Parameter], may: bool) -> None:
+    for parameter in parameters:
+        parameter.requires_grad_(may)
+
+
 def alignment_score(z_p: Tensor, mean_p: Tensor, log_std_p: Tensor) -> Tensor:
     """Log likelihood [B, F, T] of each frame's latent under each token's prior; no gradient."""
     with torch.no_grad():
@@ -235,7 +297,7 @@ def alignment_score(z_p: Tensor, mean_p: Tensor, log_std_p: Tensor) -> Tensor:
         return score
 
 
-def shaken(score_BFT: Tensor, inside_BFT: Tensor, *, scale: float) -> Tensor:
+def shaken(score_BFT: Tensor, inside_BFT: Tensor, *, scale: float | Tensor) -> Tensor:
     """The score with noise, so that early alignments are not set in stone: VITS2's, but padding does not count."""
     count = inside_BFT.sum((1, 2), keepdim=True)
     mean = (score_BFT * inside_BFT).sum((1, 2), keepdim=True) / count

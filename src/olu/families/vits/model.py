@@ -15,6 +15,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.durations import PlainDurations, StochasticDurations
+from olu.nn.convs import Conv1d, ConvTranspose1d, channels_last
 
 
 class Generator(nn.Module):
@@ -178,11 +179,11 @@ class WaveNet(nn.Module):
         for i in range(layers):
             dilation = config.wavenet_dilation_rate**i
             pad = (config.wavenet_kernel_size * dilation - dilation) // 2
-            conv = nn.Conv1d(size, 2 * size, config.wavenet_kernel_size, dilation=dilation, padding=pad)
+            conv = Conv1d(size, 2 * size, config.wavenet_kernel_size, dilation=dilation, padding=pad)
             self.in_layers.append(weight_norm(conv))
-            self.res_skip_layers.append(weight_norm(nn.Conv1d(size, 2 * size if i < layers - 1 else size, 1)))
+            self.res_skip_layers.append(weight_norm(Conv1d(size, 2 * size if i < layers - 1 else size, 1)))
         if cond:
-            self.cond_layer = weight_norm(nn.Conv1d(cond, 2 * size * layers, 1))
+            self.cond_layer = weight_norm(Conv1d(cond, 2 * size * layers, 1))
         self.dropout = nn.Dropout(config.wavenet_dropout)
 
     def forward(self, x: Tensor, mask: Tensor, g: Tensor | None) -> Tensor:
@@ -206,13 +207,13 @@ class WaveNet(nn.Module):
 class PosteriorEncoder(nn.Module):
     def __init__(self, config: VitsConfig, *, cond: int) -> None:
         super().__init__()
-        self.conv_pre = nn.Conv1d(config.spectrogram_bins, config.hidden_size, 1)
+        self.conv_pre = Conv1d(config.spectrogram_bins, config.hidden_size, 1)
         self.wavenet = WaveNet(config, layers=config.posterior_encoder_num_wavenet_layers, cond=cond)
-        self.conv_proj = nn.Conv1d(config.hidden_size, 2 * config.flow_size, 1)
+        self.conv_proj = Conv1d(config.hidden_size, 2 * config.flow_size, 1)
 
     def forward(self, linear_BNF: Tensor, mask: Tensor, g: Tensor | None) -> tuple[Tensor, Tensor]:
         """Mean and log deviation of the latents, [B, C, F] each."""
-        x = self.wavenet(self.conv_pre(linear_BNF) * mask, mask, g)
+        x = self.wavenet(self.conv_pre(channels_last(linear_BNF)) * mask, mask, g)
         mean, log_std = (self.conv_proj(x) * mask).chunk(2, dim=1)
         return mean, log_std
 
@@ -238,14 +239,14 @@ class Coupling(nn.Module):
     def __init__(self, config: VitsConfig, *, cond: int) -> None:
         super().__init__()
         self.half = config.flow_size // 2
-        self.conv_pre = nn.Conv1d(self.half, config.hidden_size, 1)
+        self.conv_pre = Conv1d(self.half, config.hidden_size, 1)
         self.wavenet = WaveNet(config, layers=config.prior_encoder_num_wavenet_layers, cond=cond)
-        self.conv_post = nn.Conv1d(config.hidden_size, self.half, 1)
+        self.conv_post = Conv1d(config.hidden_size, self.half, 1)
         nn.init.zeros_(self.conv_post.weight)
         nn.init.zeros_(self.conv_post.bias)
 
     def forward(self, x: Tensor, mask: Tensor, g: Tensor | None, *, sign: int) -> Tensor:
-        kept, moved = x.split(self.half, dim=1)
+        kept, moved = channels_last(x).split(self.half, dim=1)
         mean = self.conv_post(self.wavenet(self.conv_pre(kept) * mask, mask, g)) * mask
         return torch.cat([kept, (moved + sign * mean) * mask], dim=1)
 
@@ -260,22 +261,22 @@ class Decoder(nn.Module):
         super().__init__()
         self.slope, self.kinds = config.leaky_relu_slope, len(config.resblock_kernel_sizes)
         channels = config.upsample_initial_channel
-        self.conv_pre = nn.Conv1d(config.flow_size, channels, 7, padding=3)
+        self.conv_pre = Conv1d(config.flow_size, channels, 7, padding=3)
         self.upsampler, self.resblocks = nn.ModuleList(), nn.ModuleList()
         for rate, kernel in zip(config.upsample_rates, config.upsample_kernel_sizes, strict=True):
-            up = nn.ConvTranspose1d(channels, channels // 2, kernel, stride=rate, padding=(kernel - rate) // 2)
+            up = ConvTranspose1d(channels, channels // 2, kernel, stride=rate, padding=(kernel - rate) // 2)
             nn.init.normal_(up.weight, 0.0, 0.01)
             self.upsampler.append(weight_norm(up))
             channels //= 2
             for size, dilations in zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True):
                 block = ResBlock if config.resblock == "1" else LightResBlock
                 self.resblocks.append(block(channels, kernel=size, dilations=dilations, slope=self.slope))
-        self.conv_post = nn.Conv1d(channels, 1, 7, padding=3, bias=False)
+        self.conv_post = Conv1d(channels, 1, 7, padding=3, bias=False)
         if cond:
-            self.cond = nn.Conv1d(cond, config.upsample_initial_channel, 1)
+            self.cond = Conv1d(cond, config.upsample_initial_channel, 1)
 
     def forward(self, latents_BCF: Tensor, g: Tensor | None) -> Tensor:
-        x = self.conv_pre(latents_BCF)
+        x = self.conv_pre(channels_last(latents_BCF))
         if g is not None:
             x = x + self.cond(g)
         for i, up in enumerate(self.upsampler):
@@ -311,6 +312,6 @@ class LightResBlock(nn.Module):
 
 
 def _same(channels: int, kernel: int, dilation: int) -> nn.Module:
-    conv = nn.Conv1d(channels, channels, kernel, dilation=dilation, padding=(kernel - 1) * dilation // 2)
+    conv = Conv1d(channels, channels, kernel, dilation=dilation, padding=(kernel - 1) * dilation // 2)
     nn.init.normal_(conv.weight, 0.0, 0.01)
     return weight_norm(conv)

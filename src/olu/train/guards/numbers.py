@@ -95,7 +95,7 @@ class Spike:
         if not isinstance(seen, Observation) or not math.isfinite(seen.grad_norm):
             return None  # the Finite guard's matter
         past = self.history.setdefault(seen.part, [])
-        usual = max(median(past), 1e-8) if len(past) >= MIN_HISTORY else math.inf
+        usual = seen.limit / self.factor if seen.limit is not None else self._usual(past)
         if seen.grad_norm <= self.factor * usual:
             self.history[seen.part] = [*past, seen.grad_norm][-self.window :]
             self.row[seen.part] = []
@@ -109,6 +109,14 @@ class Spike:
             self.spikes[seen.part], self.row[seen.part] = [], []
             return Event(seen.step, "spike", Verdict.REWIND, f"{said}; the update was not made", seen.clips)
         return Event(seen.step, "spike", Verdict.SKIP, f"{said}; the update was not made", seen.clips)
+
+    def limit(self, part: str) -> float:
+        """The largest norm that would pass now."""
+        return self.factor * self._usual(self.history.get(part, []))
+
+    @staticmethod
+    def _usual(past: list[float]) -> float:
+        return max(median(past), 1e-8) if len(past) >= MIN_HISTORY else math.inf
 
     def _too_often(self, seen: Observation, row: list[float]) -> bool:
         recent = [step for step in self.spikes.get(seen.part, []) if step > seen.step - self.window]

@@ -35,6 +35,7 @@ class Observation:
     untouched: tuple[str, ...] = ()  # parameters of the part that the loss did not reach
     sick: tuple[str, ...] = ()  # weights or buffers that are not numbers
     epoch: int = 0
+    limit: float | None = None  # where the device itself drew the line for the norm, as the history stood then
     ratio: float | None = None  # how far the last measured update moved the weights, as a share of them
 
 

@@ -41,6 +41,7 @@ class Foreign:
     weights: dict[str, Tensor] = field(repr=False)
     speakers: tuple[str, ...] = ()  # their names, where the checkpoint has them
     notes: tuple[str, ...] = ()  # sentences: what it held that is not used
+    frontend: dict[str, Any] | None = None  # how it reads texts, where it is a voice of Olu's
 
 
 def settings_of(values: dict[str, Any], *, where: str) -> VitsConfig:

@@ -10,8 +10,9 @@ from olu.families.vits.foreign.original import read_original
 from olu.families.vits.foreign.piper import config_of, read_piper
 from olu.families.vits.foreign.read import Foreign, json_of
 from olu.families.vits.foreign.transformers import is_state, read_transformers
+from olu.families.vits.foreign.voice import is_voice, read_voice
 
-ENDINGS = (".pth", ".pt", ".ckpt", ".safetensors", ".bin")
+ENDINGS = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".zip")
 
 
 def read_foreign(path: Path) -> Foreign:
@@ -20,6 +21,8 @@ def read_foreign(path: Path) -> Foreign:
         raise TrainError(f"base {str(path)!r} is not there: give a folder, a file of weights, or an id on the hub")
     if path.is_file() and path.suffix not in ENDINGS:
         raise TrainError(f"{path} is no file of weights: give one that ends in {', '.join(ENDINGS)}, or its folder")
+    if is_voice(path):
+        return read_voice(path)
     kind = _kind(path)
     if kind == "coqui":
         return read_coqui(path)

@@ -13,6 +13,7 @@ from olu.errors import ExportError
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
 from olu.families.vits.discriminator import SLOPE
 from olu.families.vits.foreign.names import JUDGE
+from olu.families.vits.foreign.transformers import PHONES
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
 from olu.files import write_json
@@ -69,13 +70,16 @@ MORE = (
     "discriminator_periods",
 )
 UNUSED = "<unused-"
+PRIVATE = 0xE000  # code points that stand for nothing: a symbol of several characters gets one
+LIGATURES = {"t͡ʃ": "ʧ", "d͡ʒ": "ʤ", "t͡s": "ʦ", "d͡z": "ʣ", "t͡ɕ": "ʨ", "d͡ʑ": "ʥ"}
 
 
 def write_transformers(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
     """config.json, vocab.json, the tokenizer's settings and model.safetensors; returns what stays behind."""
     assert isinstance(learner, VitsLearner)
     _write(folder, card=card, weights=spoken(learner, card), settings=_settings(learner.config, card=card))
-    return [*of_reading(card), "the discriminator stays behind: '--to hf-training' takes it along"]
+    _write_preprocessor(folder, learner.config)
+    return [*of_reading(card), "the discriminator stays behind: '--to hf-train' takes it along"]
 
 
 def write_training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
@@ -94,6 +98,13 @@ def write_training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]
         _check_judge(config)
         weights |= {JUDGE + name: value for name, value in fold(learner.disc.state_dict()).items()}
     _write(folder, card=card, weights=weights, settings=settings)
+    _write_preprocessor(folder, config)
+    if config.mel_low_hz or config.mel_top_hz != config.sampling_rate // 2:
+        notes.append("finetune-hf-vits takes mel bands from 0 Hz to half the rate, whatever they were here")
+    return notes
+
+
+def _write_preprocessor(folder: Path, config: VitsConfig) -> None:
     write_json(
         folder / "preprocessor_config.json",
         {
@@ -108,9 +119,6 @@ def write_training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]
             "max_wav_value": 32768.0,
         },
     )
-    if config.mel_low_hz or config.mel_top_hz != config.sampling_rate // 2:
-        notes.append("finetune-hf-vits takes mel bands from 0 Hz to half the rate, whatever they were here")
-    return notes
 
 
 def spoken(learner: VitsLearner, card: Card) -> dict[str, Tensor]:
@@ -124,7 +132,7 @@ def of_reading(card: Card) -> list[str]:
     """What of the reading of texts another program cannot do."""
     said = []
     if not card.by_letters:
-        said.append("texts were read as phones by rules: other programs must be given the symbols, not the text")
+        said.append("texts were read as phones by rules: other programs must be given phones, not the text")
     elif long := [s for s in card.symbols if len(s) > 1 and not s.startswith("<")]:
         said.append(
             f"{len(long)} symbols have several characters ({long[0]!r}): other tokenizers read them letter by letter"
@@ -154,10 +162,32 @@ def _settings(config: VitsConfig, *, card: Card) -> dict[str, Any]:
     }
 
 
+def stand_ins(card: Card) -> dict[str, str]:
+    """One character for each symbol of a voice by phones: the tokenizer there reads character by character."""
+    taken = {symbol for symbol in card.symbols if len(symbol) == 1}
+    found: dict[str, str] = {}
+    free = iter(map(chr, range(PRIVATE, PRIVATE + len(card.symbols))))
+    for symbol in card.symbols:
+        special = len(symbol) > 2 and symbol.startswith("<") and symbol.endswith(">")
+        if len(symbol) == 1 or special or card.by_letters:
+            found[symbol] = symbol
+            continue
+        one = LIGATURES.get(symbol, "")
+        found[symbol] = one if one and one not in taken else next(free)
+        taken.add(found[symbol])
+    return found
+
+
 def _write(folder: Path, *, card: Card, weights: Mapping[str, Tensor], settings: dict[str, Any]) -> None:
     write_json(folder / "config.json", settings)
-    named = {symbol: id for id, symbol in enumerate(card.symbols) if not symbol.startswith(UNUSED)}
+    stands = stand_ins(card)
+    named = {stands[symbol]: id for id, symbol in enumerate(card.symbols) if not symbol.startswith(UNUSED)}
     write_json(folder / "vocab.json", named)
+    if not card.by_letters:
+        spoken = {
+            symbol: one for symbol, one in stands.items() if not symbol.startswith("<") and symbol != card.symbols[0]
+        }
+        write_json(folder / PHONES, spoken)
     tokens = {"pad_token": card.symbols[0], "unk_token": "<unk>"}
     write_json(
         folder / "tokenizer_config.json",

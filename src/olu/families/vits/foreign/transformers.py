@@ -22,6 +22,7 @@ IGNORED = {  # fields of VitsConfig that change nothing here
 }
 FIXED = {"depth_separable_channels": 2, "model_type": "vits"}
 SECOND = "model_1.safetensors"  # the discriminator in a state that Accelerate saved
+PHONES = "phones.json"  # written by Olu: symbol -> the one character that stands for it in vocab.json
 NAMES = ("model.safetensors", "pytorch_model.bin")
 
 
@@ -78,4 +79,6 @@ def _symbols(table: dict[str, int], *, size: int, folder: Path) -> tuple[str, ..
         raise TrainError(f"{folder}/vocab.json: every symbol needs a whole number as its id")
     if len(set(table.values())) != len(table) or any(not 0 <= id < size for id in table.values()):
         raise TrainError(f"{folder}/vocab.json: ids must be distinct and below vocab_size = {size}")
-    return by_id(table, size=size)
+    path = folder / PHONES
+    names = {one: symbol for symbol, one in json_of(path).items()} if path.exists() else {}
+    return by_id({names.get(one, one): id for one, id in table.items()}, size=size)

@@ -1,0 +1,171 @@
+"""The training step on a GPU, with and without each lever, on made sound: `python benchmarks/train_step.py`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from olu.families import family
+from olu.train.batches import Batches
+from olu.train.buckets import make_buckets
+from olu.train.checkpoint import Checkpoints
+from olu.train.engine import Engine
+from olu.train.family import Example
+from olu.train.recipe import Recipe
+from olu.train.resident import Resident
+from olu.train.watchmen import watchmen
+
+RATE = 16000
+TOKENS_PER_SECOND = 25  # phones with blanks between them
+BASELINE = {(16, 4.0): 47.9, (64, 4.0): 202.2}  # samples/s of finetune-hf-vits, fp16, on an H200
+LADDER: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("fp32, plain", {"precision": "fp32", "record": "off"}),
+    ("bf16, plain", {"precision": "bf16", "record": "off"}),
+    ("bf16, recorded", {"precision": "bf16"}),
+    ("bf16, recorded, tuned", {"precision": "bf16", "tune": True}),
+    ("bf16, recorded, tuned, compiled", {"precision": "bf16", "tune": True, "compile": True}),
+)
+
+
+def made(clips: int, seconds: float, *, spread: float = 0.0) -> dict[str, Example]:
+    """Noise under a slow envelope; with a spread, lengths differ as in a corpus."""
+    random = np.random.default_rng(0)
+    found = {}
+    for number in range(clips):
+        length = seconds * (1 + spread * (2 * random.random() - 1))
+        samples = int(length * RATE)
+        wave = random.standard_normal(samples) * 3000 * np.abs(np.sin(np.arange(samples) / 2000))
+        ids = random.integers(1, 40, max(2, int(length * TOKENS_PER_SECOND)))
+        found[f"c{number}"] = Example(f"c{number}", tuple(map(int, ids)), wave.clip(-32000, 32000).astype(np.int16), 0)
+    return found
+
+
+def engine_for(
+    size: str, examples: dict[str, Example], folder: Path, *, batch: int, steps: int, plan: dict[str, Any], device: str
+) -> Engine:
+    vits = family("vits")
+    tune, compiled = plan.pop("tune", False), plan.pop("compile", False)
+    torch.manual_seed(0)
+    learner = vits.learner(vits.config(size=size, **plan.pop("model", {})), vocab_size=40, num_speakers=1)
+    big = {"steps": steps, "batch_clips": batch, "batch_seconds": 1e6, "validate_every": 10**6, "save_every": 10**6}
+    recipe = Recipe.model_validate({"plan": {**big, **plan}})
+    length = {clip: len(example.samples) for clip, example in examples.items()}
+    tokens = {clip: len(example.ids) for clip, example in examples.items()}
+    recorded = recipe.plan.record == "auto" and device == "cuda"
+    buckets = make_buckets(length, tokens, rate=RATE, batch_clips=batch, batch_seconds=1e6, most=8)
+    batches = Batches(
+        list(examples),
+        [count / RATE for count in length.values()],
+        example=examples.__getitem__,
+        collate=learner.collate,
+        seed=1,
+        batch_clips=batch,
+        batch_seconds=1e6,
+        buckets=buckets if recorded else None,
+    )
+    learner.to(device)
+    torch.backends.cudnn.benchmark = tune
+    if compiled:
+        learner.compile_parts()
+    resident = None
+    if recorded:
+        resident = Resident(learner, list(examples), example=examples.__getitem__, buckets=buckets, device=device)
+    return Engine(
+        learner,
+        batches,
+        validation=list,
+        score="mel",
+        plan=recipe.plan,
+        rewinds=recipe.guards,
+        guards=watchmen(recipe, vits),
+        checkpoints=Checkpoints(folder, keep=1),
+        seed=1,
+        device=device,
+        resident=resident,
+    )
+
+
+def measure(engine: Engine, *, warm: int, steps: int) -> dict[str, Any]:
+    began = time.monotonic()
+    losses: dict[str, float] = {}
+    for _ in range(warm):
+        engine.advance()
+    torch.cuda.synchronize()
+    ready = time.monotonic()
+    events = []
+    for _ in range(steps):
+        report = engine.advance()
+        events += [event.message for event in report.events]
+        losses |= {name: value for one in report.seen for name, value in one.losses.items()}
+    torch.cuda.synchronize()
+    took = (time.monotonic() - ready) / steps
+    return {
+        "ms": 1000 * took,
+        "samples_per_s": engine.plan.batch_clips / took,
+        "warm_s": ready - began,
+        "peak_gib": torch.cuda.max_memory_reserved() / 2**30,
+        "losses": {name: round(value, 3) for name, value in losses.items()},
+        "recorded": engine.fast.played if engine.fast else 0,
+        "off": engine.fast.off if engine.fast else "",
+        "events": events[:3],
+    }
+
+
+def profile(engine: Engine, rows: int) -> str:
+    for _ in range(12):
+        engine.advance()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as found:
+        for _ in range(4):
+            engine.advance()
+        torch.cuda.synchronize()
+    return str(found.key_averages().table(sort_by="self_device_time_total", row_limit=rows, max_name_column_width=90))
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=__doc__)
+    ask.add_argument("--size", default="mms")
+    ask.add_argument("--batch", type=int, default=16)
+    ask.add_argument("--seconds", type=float, default=4.0)
+    ask.add_argument("--steps", type=int, default=40)
+    ask.add_argument("--only", default="", help="a rung of the ladder")
+    ask.add_argument("--profile", type=int, default=0, help="rows of the kernel table")
+    ask.add_argument("--device", default="cuda")
+    given = ask.parse_args()
+    examples = made(4 * given.batch, given.seconds)
+    for name, plan in LADDER:
+        if given.only and given.only != name:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            torch.cuda.reset_peak_memory_stats()
+            engine = engine_for(
+                given.size, examples, Path(folder), batch=given.batch, steps=10**6, plan=dict(plan), device=given.device
+            )
+            if given.profile:
+                print(profile(engine, given.profile))
+                continue
+            found = measure(engine, warm=8, steps=given.steps)
+        times = found["samples_per_s"] / BASELINE.get((given.batch, given.seconds), float("nan"))
+        print(f"{given.size} {given.batch} x {given.seconds:g} s  {name}: {found['ms']:.1f} ms,", end=" ")
+        print(f"{found['samples_per_s']:.0f} samples/s, {times:.2f} x baseline,", json.dumps(found))
+        sys.stdout.flush()
+        del engine
+        torch.cuda.empty_cache()
+
+
+def machine() -> str:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    return f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {platform.platform()}, commit {commit}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Sound written as it is made: into a file by its ending, or into a pipe by the format's name."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+from olu.audio.io import KINDS, reason
+from olu.errors import AudioError
+from olu.files import whole
+
+PCM = "pcm"  # 16-bit little-endian samples and nothing else
+FORMATS = (*KINDS, PCM)
+UNKNOWN_SIZE = 0xFFFFFFFF  # in a WAV header: until the stream ends
+
+
+class Add(Protocol):
+    def __call__(self, samples: NDArray[np.float32], /) -> None: ...
+
+
+def format_of(path: Path, given: str | None = None) -> str:
+    """The format asked for, else the one the ending names."""
+    name = given or path.suffix.lower().removeprefix(".")
+    if name not in FORMATS:
+        what = f"no format {given!r}" if given else f"{path}: no format for the ending {path.suffix!r}"
+        raise AudioError(f"{what}; use one of {', '.join(FORMATS)}")
+    return name
+
+
+@contextmanager
+def into_file(path: Path, *, kind: str, rate: int) -> Iterator[Add]:
+    """The file appears when all of it is there."""
+    with whole(path) as partial:
+        try:
+            if kind == PCM:
+                with partial.open("wb") as raw:
+                    yield lambda samples: _pour(raw, _pcm(samples))
+                return
+            form, subtype = KINDS[kind]
+            with soundfile.SoundFile(
+                str(partial), "w", samplerate=rate, channels=1, format=form, subtype=subtype
+            ) as out:
+                yield lambda samples: out.write(np.clip(samples, -1.0, 1.0))
+        except (soundfile.SoundFileError, OSError) as bad:
+            raise AudioError(f"{path} cannot be written ({reason(bad)}): check the folder and free space") from None
+
+
+@contextmanager
+def into_pipe(pipe: BinaryIO, *, kind: str, rate: int) -> Iterator[Add]:
+    """Each piece goes out at once. Lengths in headers are left open, as the formats allow."""
+    if kind in (PCM, "wav"):
+        if kind == "wav":
+            pipe.write(_wav_header(rate))
+        yield lambda samples: _pour(pipe, _pcm(samples))
+        return
+    form, subtype = KINDS[kind]
+    with soundfile.SoundFile(_OneWay(pipe), "w", samplerate=rate, channels=1, format=form, subtype=subtype) as out:
+        yield lambda samples: out.write(np.clip(samples, -1.0, 1.0))
+    pipe.flush()
+
+
+def _pcm(samples: NDArray[np.float32]) -> bytes:
+    data: bytes = np.clip(np.rint(samples * 32767.0), -32768, 32767).astype("<i2").tobytes()
+    return data
+
+
+def _pour(pipe: BinaryIO, data: bytes) -> None:
+    pipe.write(data)
+    pipe.flush()
+
+
+def _wav_header(rate: int) -> bytes:
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16)
+    return struct.pack("<4sI4s", b"RIFF", UNKNOWN_SIZE, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN_SIZE)
+
+
+class _OneWay:
+    """A pipe for a writer that would like to go back and fill in its header: it may not."""
+
+    def __init__(self, pipe: BinaryIO) -> None:
+        self._pipe, self._at, self._end = pipe, 0, 0
+
+    def write(self, data: bytes) -> int:
+        if self._at == self._end:
+            self._pipe.write(bytes(data))
+            self._pipe.flush()
+            self._end += len(data)
+        self._at += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._end)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at

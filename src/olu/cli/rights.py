@@ -1,0 +1,40 @@
+"""Asking whose recordings they are: options, and questions where somebody sits at a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from olu.cli.show import warn
+
+if TYPE_CHECKING:
+    from olu.corpus.rights import Rights
+    from olu.files import Workspace
+
+LICENCE = typer.Option("", "--licence", help="Of the recordings: CC-BY-4.0, CC0-1.0, ... or a text.")
+CONSENT = typer.Option("", "--consent", help="Of the speakers: who agreed, when, to what.")
+CREDITS = typer.Option("", "--credits", help="Who is to be named.")
+SOURCE = typer.Option("", "--source", help="Where the recordings come from.")
+QUESTIONS = {
+    "licence": "Licence of the recordings (such as CC-BY-4.0; Enter: not stated)",
+    "consent": "Consent of the speakers: who agreed, when, to what (Enter: not stated)",
+    "credits": "Who is to be named (Enter: nobody)",
+}
+
+
+def asked_rights(given: dict[str, str], *, quiet: bool, ws: Workspace | None = None) -> Rights:
+    """What the options say, and what a person answers to the rest; a script is never asked."""
+    from olu.stages.rights import Rights, known_rights
+
+    known = known_rights(ws) if ws else {}
+    answers = {name: value.strip() for name, value in given.items()}
+    if quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return Rights(**answers)
+    open_ = [name for name in QUESTIONS if not answers.get(name) and not known.get(name)]
+    if open_:
+        warn("A voice carries the rights of its recordings with it; they can be changed later in olu.toml [rights].")
+    for name in open_:
+        answers[name] = str(typer.prompt(QUESTIONS[name], default="", show_default=False, err=True)).strip()
+    return Rights(**answers)

@@ -1,0 +1,82 @@
+"""Whose recordings these are: licence, consent and credits, for the workspace and for each of its sources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from olu.config import did_you_mean, read_toml
+from olu.errors import WorkspaceError
+from olu.files import Workspace, read_json, write_json, write_text
+
+NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What people said of recordings; nothing where they did not."""
+
+    licence: str = ""  # SPDX, such as CC-BY-4.0, or a text
+    consent: str = ""  # who agreed, when, to what
+    credits: str = ""
+    source: str = ""  # where the recordings come from
+
+    def over(self, other: Rights) -> Rights:
+        """These, and the other's where nothing was said."""
+        return replace(self, **{name: value for name, value in asdict(other).items() if not getattr(self, name)})
+
+    @staticmethod
+    def of(values: Mapping[str, Any], *, where: str) -> Rights:
+        known = [field.name for field in fields(Rights)]
+        for key, value in values.items():
+            if key not in known:
+                raise WorkspaceError(
+                    f"{where}: unknown key {key!r}{did_you_mean(key, known)}; known: {', '.join(known)}"
+                )
+            if not isinstance(value, str):
+                raise WorkspaceError(f"{where}: {key} must be a text (got {value!r})")
+        given = {key: "" if value.strip().lower() == NOT_STATED else value.strip() for key, value in values.items()}
+        return Rights(**given)
+
+
+def of_workspace(ws: Workspace) -> Rights:
+    """[rights] of olu.toml."""
+    path = ws.root / "olu.toml"
+    table = read_toml(path).get("rights", {})
+    if not isinstance(table, dict):
+        raise WorkspaceError(f"{path}: rights must be a table: begin it with a line [rights]")
+    return Rights.of(table, where=f"{path} [rights]")
+
+
+def by_source(ws: Workspace) -> dict[str, Rights]:
+    """What was said of each source when it was imported."""
+    path = ws.corpus / "rights.json"
+    held = read_json(path) if path.exists() else {}
+    return {name: Rights.of(row, where=f"{path} {name}") for name, row in held.items()}
+
+
+def of_sources(ws: Workspace, names: list[str]) -> dict[str, Rights]:
+    """Every source with what holds for it: its own words, else the workspace's."""
+    whole, own = of_workspace(ws), by_source(ws)
+    return {name: own.get(name, Rights()).over(whole) for name in names}
+
+
+def save_source(ws: Workspace, name: str, rights: Rights) -> None:
+    """Beside what is known of other sources; what is not said again stays."""
+    if rights == Rights():
+        return
+    held = by_source(ws)
+    made = rights.over(held.get(name, Rights()))
+    if made != held.get(name):
+        write_json(ws.corpus / "rights.json", {key: asdict(one) for key, one in {**held, name: made}.items()})
+
+
+def save_workspace(ws: Workspace, rights: Rights) -> None:
+    """A [rights] table at the end of olu.toml, of a workspace that has none."""
+    path = ws.root / "olu.toml"
+    lines = [
+        f"{name} = {json.dumps(value or NOT_STATED, ensure_ascii=False)}" for name, value in asdict(rights).items()
+    ]
+    write_text(path, path.read_text(encoding="utf-8") + "\n[rights]\n" + "\n".join(lines) + "\n")

@@ -1,0 +1,198 @@
+"""Two evaluations side by side: differences on the sentences both have, and a blind page to listen to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any, Literal
+
+from olu.evaluate.evaluation import DOMAINS, Domain, Evaluation, Item
+from olu.evaluate.names import named, spread_of, written
+from olu.evaluate.numbers import interval, paired
+from olu.evaluate.page import facts_table, page
+from olu.evaluate.report import SPLIT
+from olu.evaluate.sounding import player
+from olu.types import Audio
+
+Better = Literal["first", "second", "even", "unclear"]
+Pair = tuple[Item, Item]
+MOST_PLAYED = 24
+WORDS = {"first": "first is better", "second": "second is better", "even": "no difference seen", "unclear": ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One figure of both, and second - first on the sentences they share."""
+
+    name: str
+    domain: Domain
+    unit: str
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    n: int  # sentences they share and both could be measured on; 0: the plain means are compared
+    better: Better
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    first: Evaluation
+    second: Evaluation
+    differences: tuple[Difference, ...]
+    shared: int
+    notes: tuple[str, ...] = ()
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "first": asdict(self.first.subject),
+            "second": asdict(self.second.subject),
+            "shared": self.shared,
+            "differences": [asdict(one) for one in self.differences],
+            "notes": list(self.notes),
+        }
+
+
+def compare(first: Evaluation, second: Evaluation) -> Comparison:
+    differences = []
+    for domain in DOMAINS:
+        both = pairs(first, second, domain)
+        names = [one.name for one in first.figures.get(domain, ()) if second.figure(one.name, domain)]
+        differences += [_difference(first, second, name, domain, both) for name in names]
+    shared = sum(len(pairs(first, second, domain)) for domain in DOMAINS)
+    notes = []
+    if not shared:
+        notes.append("They have no sentence in common: only the means stand beside each other.")
+    for one in (d for d in differences if d.name in ("cer", "mcd")):
+        held = [e.figure(one.name, one.domain) for e in (first, second)]
+        tools = list(dict.fromkeys(figure.instrument for figure in held if figure))
+        if len(tools) > 1:
+            title = named(one.name).title.capitalize()
+            notes.append(f"{title} was measured by two instruments ({' and '.join(tools)}): do not compare")
+    return Comparison(
+        first=first, second=second, differences=tuple(differences), shared=shared, notes=tuple(dict.fromkeys(notes))
+    )
+
+
+def pairs(first: Evaluation, second: Evaluation, domain: Domain) -> list[Pair]:
+    """The sentences both have spoken: same text, and same speaker where both name one."""
+    known = {(item.id, item.text): item for item in second.of(domain)}
+    by_text = {item.text: item for item in second.of(domain)}
+    found = [(item, known.get((item.id, item.text)) or by_text.get(item.text)) for item in first.of(domain)]
+    return [(one, other) for one, other in found if other is not None]
+
+
+def _difference(first: Evaluation, second: Evaluation, name: str, domain: Domain, both: list[Pair]) -> Difference:
+    one, two = first.figure(name, domain), second.figure(name, domain)
+    assert one and two
+    values = [(first.value(a, name), second.value(b, name)) for a, b in both]
+    weights = [float(len(a.expected or a.text)) for a, _ in both] if name.startswith(("cer", "wer")) else None
+    found = paired([a for a, _ in values], [b for _, b in values], weights=weights) if values else interval([])
+    difference = found.middle
+    if difference is None and one.mean is not None and two.mean is not None:
+        difference = two.mean - one.mean
+    return Difference(
+        name=name,
+        domain=domain,
+        unit=one.unit,
+        first=one.mean,
+        second=two.mean,
+        difference=difference,
+        low=found.low,
+        high=found.high,
+        n=found.n,
+        better=_better(name, one.mean, two.mean, found.low, found.high, natural=one.natural),
+    )
+
+
+def _better(
+    name: str,
+    first: float | None,
+    second: float | None,
+    low: float | None,
+    high: float | None,
+    *,
+    natural: float | None,
+) -> Better:
+    """Who is better, where the interval of the difference leaves no doubt."""
+    if first is None or second is None or low is None or high is None:
+        return "unclear"
+    if low <= 0 <= high:
+        return "even"
+    better = named(name).better
+    if better in ("one", "zero", "natural"):
+        target = {"one": 1.0, "zero": 0.0}.get(better, natural)
+        if target is None:
+            return "unclear"
+        return "second" if abs(second - target) < abs(first - target) else "first"
+    return "second" if (high < 0) == (better == "lower") else "first"
+
+
+# ------------------------------------------------------------ the page
+
+
+def render(comparison: Comparison, *, hear: Callable[[Item, Item], tuple[Audio, Audio] | None], listen: str) -> str:
+    """`hear` gives both sides of a sentence; `listen` is the blind page beside this one."""
+    one, two = comparison.first.subject, comparison.second.subject
+    title = f"{one.name} and {two.name}"
+    notes = "".join(f'<p class="warn">{escape(note)}</p>' for note in comparison.notes)
+    body = (
+        f"<h1><bdi>{escape(one.name)}</bdi> and <bdi>{escape(two.name)}</bdi></h1>"
+        f'<p class="lead">{escape(said(comparison))}</p>{notes}'
+        f'<p>To hear without knowing which is which: <a href="{escape(listen)}">the blind listening page</a>.</p>'
+        f"{_table(comparison)}{_players(comparison, hear)}"
+        f"<h2>Facts</h2>{facts_table({'first': asdict(one), 'second': asdict(two), 'shared': comparison.shared})}"
+    )
+    return page(title, body)
+
+
+def said(comparison: Comparison) -> str:
+    """One sentence of who wins where."""
+    parts = []
+    for side, subject in (("first", comparison.first.subject), ("second", comparison.second.subject)):
+        won = [named(d.name).title for d in comparison.differences if d.better == side and d.domain == "in"]
+        if won:
+            parts.append(f"{subject.name} is better in {', '.join(won)}")
+    if not parts:
+        return "On the sentences they share no figure tells them apart."
+    return f"{'; '.join(parts)}. All else is within what chance does to so few sentences."
+
+
+def _table(comparison: Comparison) -> str:
+    rows = []
+    for one in comparison.differences:
+        about, between = named(one.name), spread_of(one.low, one.high, one.unit)
+        colour = {"first": "c1", "second": "c0"}.get(one.better, "soft")
+        basis = f"{between}, n = {one.n}" if one.n else "means only"
+        rows.append(
+            f'<tr><th scope="row">{escape(about.title.capitalize())}<small>{SPLIT[one.domain]}</small></th>'
+            f'<td class="n" data-label="first">{written(one.first, one.unit)}</td>'
+            f'<td class="n" data-label="second">{written(one.second, one.unit)}</td>'
+            f'<td class="n" data-label="second - first">{written(one.difference, one.unit)}<small>{basis}</small></td>'
+            f'<td><span class="{colour}">{WORDS[one.better]}</span></td></tr>'
+        )
+    names = "".join(f'<th class="n">{escape(one.subject.name)}</th>' for one in (comparison.first, comparison.second))
+    return (
+        '<h2>Figures</h2><p class="soft">Differences are of the same sentences, with their 95 % interval.</p>'
+        f'<div class="scroll"><table class="figures"><thead><tr><th>Figure</th>{names}<th class="n">Difference</th>'
+        f"<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _players(comparison: Comparison, hear: Callable[[Item, Item], tuple[Audio, Audio] | None]) -> str:
+    shown: list[str] = []
+    for domain in DOMAINS:
+        for one, two in pairs(comparison.first, comparison.second, domain):
+            if len(shown) == MOST_PLAYED or (sounds := hear(one, two)) is None:
+                continue
+            sides = "".join(
+                f"<div><h4>{escape(subject.name)}</h4>{player(sound, label=escape(subject.name))}</div>"
+                for subject, sound in zip((comparison.first.subject, comparison.second.subject), sounds, strict=True)
+            )
+            shown.append(
+                f'<div class="item"><p class="said" dir="auto">{escape(one.text)}</p>'
+                f'<div class="sides">{sides}</div></div>'
+            )
+    return f"<h2>Side by side</h2>{''.join(shown)}" if shown else ""

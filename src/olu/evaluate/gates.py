@@ -1,0 +1,61 @@
+"""What the figures come to: each gate in a sentence, and one verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from olu.evaluate.evaluation import Gate, Level, worst
+from olu.evaluate.metrics import GATES, verdict
+from olu.evaluate.names import named, written
+from olu.evaluate.numbers import Figure
+
+FAULTY = (0.01, 0.05)  # more faulty files than natural speech has: passes up to, warns up to
+LEADS: dict[Level, str] = {
+    "pass": "This voice passes every gate that could be measured.",
+    "warn": "This voice can be used, but listen to its worst sentences first.",
+    "fail": "This voice is not good enough yet.",
+    "unknown": "Too little could be measured, or trusted, to judge this voice.",
+}
+UNDERSTOOD = ("cer_difference", "hard_failures")
+
+
+def gates(figures: Sequence[Figure]) -> tuple[Gate, ...]:
+    """Every figure that has a gate. A recogniser that cannot be trusted decides nothing."""
+    found = []
+    for one in figures:
+        level = _level(one)
+        if level is None:
+            continue
+        said = f"{named(one.name).title.capitalize()}: {written(one.mean, one.unit)}, {_limit(one.name)}"
+        if one.trust == "low" and one.name in UNDERSTOOD:
+            level, said = "unknown", f"{said}, but not trustworthy: {one.reason}"
+        found.append(Gate(name=one.name, level=level, said=f"{said}."))
+    return tuple(found)
+
+
+def verdict_of(held: Sequence[Gate]) -> tuple[Level, tuple[str, ...]]:
+    """The worst gate decides; without knowing whether it is understood, no voice passes."""
+    levels = [gate.level for gate in held]
+    level = worst(levels) if levels else "unknown"
+    understood = [gate for gate in held if gate.name == "cer_difference" and gate.level != "unknown"]
+    if level in ("pass", "unknown") and not understood:
+        level = "unknown"
+    bad = [gate.said for gate in held if gate.level == level and level in ("warn", "fail")]
+    return level, (LEADS[level], *bad)
+
+
+def _level(one: Figure) -> Level | None:
+    if one.name == "faults" and one.mean is not None:
+        more = one.mean - (one.natural or 0.0)
+        return "pass" if more <= FAULTY[0] else "warn" if more <= FAULTY[1] else "fail"
+    return verdict(one)
+
+
+def _limit(name: str) -> str:
+    if name == "faults":
+        return f"good up to {100 * FAULTY[0]:.0f} % more than natural speech"
+    if name in GATES:
+        good = GATES[name][0]
+        shown = f"{100 * good:.0f} %" if name in (*UNDERSTOOD, "tone_pairs") else f"{good:g}"
+        return f"good {'up to' if named(name).better == 'lower' else 'from'} {shown}"
+    return "good as natural speech"

@@ -1,0 +1,75 @@
+"""Every metric over every sentence, in one pass: what cannot be measured is said, and all else goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from olu.errors import ConfigError, MissingExtra
+from olu.evaluate.evaluation import DOMAINS, Domain, Missing
+from olu.evaluate.groups import GROUPS, NOT_OF_THIS_KIND, Group, Sounds
+from olu.evaluate.numbers import Figure
+from olu.evaluate.takes import Known, Take
+from olu.types import Tick, Work
+
+INSTALL = "olu doctor --install-eval"
+
+
+@dataclass(frozen=True)
+class Judged:
+    figures: dict[Domain, tuple[Figure, ...]]
+    results: dict[str, list[object]]  # group -> what it found, in the order of the takes
+    missing: tuple[Missing, ...]
+
+
+def chosen(only: Sequence[str]) -> tuple[Group, ...]:
+    """The groups asked for; all of them where none is named."""
+    known = {group.name: group for group in GROUPS}
+    if unknown := [name for name in only if name not in known]:
+        raise ConfigError(f"no metric {unknown[0]!r}; there are: {', '.join(known)}")
+    return tuple(group for group in GROUPS if not only or group.name in only)
+
+
+def judge(takes: Sequence[Take], known: Known, *, only: Sequence[str] = (), what: str = "judging") -> Work[Judged]:
+    """Each sentence is heard once, and everything is asked of it."""
+    missing: dict[str, Missing] = {}
+    able: list[Group] = []
+    for group in chosen(only):
+        lacks = group.lacks(known, takes)
+        if lacks is None:
+            able.append(group)
+        elif lacks != NOT_OF_THIS_KIND:
+            missing[group.name] = Missing(metric=group.name, why=lacks[0], command=lacks[1])
+    results: dict[str, list[object]] = {group.name: [] for group in able}
+    for number, take in enumerate(takes, 1):
+        sounds = Sounds(take, known)
+        for group in able:
+            if group.name not in missing:
+                _measure(group, sounds, results[group.name], missing)
+        yield Tick(number, len(takes), what)
+    able = [group for group in able if group.name not in missing]
+    figures = {domain: tuple(_figures(able, results, takes, known, domain)) for domain in DOMAINS}
+    return Judged(
+        {domain: held for domain, held in figures.items() if held},
+        {group.name: results[group.name] for group in able},
+        tuple(missing.values()),
+    )
+
+
+def _measure(group: Group, sounds: Sounds, into: list[object], missing: dict[str, Missing]) -> None:
+    try:
+        into.append(group.measure(sounds))
+    except MissingExtra as absent:
+        missing[group.name] = Missing(metric=group.name, why=str(absent).partition(": ")[0], command=INSTALL)
+
+
+def _figures(
+    able: Sequence[Group], results: dict[str, list[object]], takes: Sequence[Take], known: Known, domain: Domain
+) -> Iterable[Figure]:
+    inside = [place for place, take in enumerate(takes) if take.domain == domain]
+    if not inside:
+        return
+    for group in able:
+        found = [results[group.name][place] for place in inside]
+        if any(one is not None for one in found):
+            yield from group.summarise(found, known)

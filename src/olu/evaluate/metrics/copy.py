@@ -1,0 +1,61 @@
+"""The ceiling: natural recordings taken apart and put together by the voice's own decoder, judged like the voice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from olu.evaluate.metrics import dnsmos, f0, mcd, paired, speaker
+from olu.evaluate.numbers import Figure
+from olu.types import Audio, Tick, Work
+
+PREFIX = "copy_"
+REASON = "the voice's own decoder on natural recordings: no text, no durations, so no voice of this kind does better"
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """What to judge with besides pitch and colour of the sound."""
+
+    low: float = f0.LOWEST
+    high: float = f0.HIGHEST
+    middle: speaker.Voice | None = None  # the speaker's own; None: likeness is not looked at
+    opinions: bool = True
+
+
+def ceiling(recordings: Iterable[Audio], again: Callable[[Audio], Audio], *, ears: Ears) -> Work[tuple[Figure, ...]]:
+    """Figures named copy_mcd, copy_f0_error, copy_dnsmos, copy_speaker and so on.
+
+    `again` is the voice's encoder of sound and its decoder. A family without such an encoder has no ceiling: another
+    way back from a spectrogram would say something of that way, and nothing of the voice.
+    """
+    originals = list(recordings)
+    colours, melodies, opinions, natural, likes, natural_likes = [], [], [], [], [], []
+    settings = ""
+    for number, original in enumerate(originals):
+        copied = again(original)
+        pair = paired.pair(original, copied, low=ears.low, high=ears.high)
+        settings = pair.settings if pair is not None else settings
+        colours.append(mcd.distortion(pair))
+        melodies.append(f0.compare(pair))
+        if ears.opinions:
+            opinions.append(dnsmos.opinion(copied))
+            natural.append(dnsmos.opinion(original))
+        if ears.middle is not None:
+            likes.append(speaker.likeness(copied, ears.middle))
+            natural_likes.append(speaker.likeness(original, ears.middle))
+        yield Tick(number + 1, len(originals), "copies")
+    figures = (*mcd.summarise(colours, settings=settings), *f0.summarise(melodies))
+    if ears.opinions:
+        figures += dnsmos.summarise(opinions, natural=natural)
+    if ears.middle is not None:
+        figures += speaker.summarise(likes, natural=natural_likes)
+    return tuple(replace(one, name=PREFIX + one.name, reason=f"{REASON}; {one.reason}") for one in figures)
+
+
+def share(voice: Figure, copy: Figure, *, better: str) -> float | None:
+    """How much of the ceiling the voice reaches, 1 at best: as a ratio, the way round that makes it so."""
+    over, under = (voice.mean, copy.mean) if better == "higher" else (copy.mean, voice.mean)
+    if over is None or under is None or under <= 0 or over < 0:
+        return None
+    return over / under

@@ -1,0 +1,68 @@
+"""How good it would sound to people who were asked about noise: DNSMOS, deaf to what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from olu.audio import io
+from olu.audit.deep import dnsmos as network
+from olu.audit.deep.models import RATE, weights
+from olu.evaluate.metrics.speech import numbers_only
+from olu.evaluate.numbers import Figure, differences, figure, mean
+from olu.types import Audio
+
+REASON = "it rates the sound alone, and knows nothing of the language: babble can score well"
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """1 to 5 each."""
+
+    overall: float
+    signal: float
+    background: float
+
+
+def opinion(audio: Audio) -> Opinion | None:
+    """What people would say of a recording; None for one without samples."""
+    if len(audio.samples) == 0:
+        return None
+    sound = np.clip(io.resample(numbers_only(audio), RATE).samples, -1.0, 1.0)
+    return Opinion(**network.scores(_session(), sound))
+
+
+def summarise(
+    spoken: Sequence[Opinion | None], *, natural: Sequence[Opinion | None] | None = None
+) -> tuple[Figure, ...]:
+    """dnsmos, dnsmos_signal, dnsmos_background, and dnsmos_difference to the natural recordings."""
+    said: dict[str, Any] = {"unit": "1 to 5", "instrument": instrument(), "trust": "low", "reason": REASON}
+    figures = [
+        figure(name, _pick(spoken, part), natural=None if natural is None else mean(_pick(natural, part)), **said)
+        for name, part in (("dnsmos", "overall"), ("dnsmos_signal", "signal"), ("dnsmos_background", "background"))
+    ]
+    if natural is not None:
+        off = differences(_pick(natural, "overall"), _pick(spoken, "overall"))
+        figures.append(figure("dnsmos_difference", off, **said))
+    return tuple(figures)
+
+
+def instrument() -> str:
+    try:
+        return f"DNSMOS of speechmos {metadata.version('speechmos')}, 16 kHz"
+    except metadata.PackageNotFoundError:
+        return "DNSMOS, 16 kHz"
+
+
+def _pick(opinions: Sequence[Opinion | None], part: str) -> list[float | None]:
+    return [None if one is None else getattr(one, part) for one in opinions]
+
+
+@cache
+def _session() -> Any:
+    return network.load(weights("speechmos", "dnsmos_models/sig_bak_ovr.onnx", verb="olu evaluate"))

@@ -1,0 +1,110 @@
+"""Time: how long the speech is, how fast, and where it pauses, against the natural recording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from olu.evaluate.metrics import speech
+from olu.evaluate.numbers import Figure, figure, mean
+from olu.types import Alignment, Audio
+
+REASON = "counted in the sound itself"
+ALIGNED = "no better than the alignment of both recordings"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """One recording."""
+
+    whole: float  # seconds of the file
+    seconds: float  # from the first sound to the last: the silence at the ends is how it was cut
+    pauses: tuple[float, ...]  # seconds of each silence between them
+    rate: float | None  # letters or phones per second of speech, pauses left out; None where their count is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """One clip."""
+
+    spoken: Timing
+    natural: Timing | None = None
+    phones_ms: float | None = None  # mean absolute error of the phones' lengths
+
+    @property
+    def whole_ratio(self) -> float | None:
+        return _ratio(self.spoken.whole, None if self.natural is None else self.natural.whole)
+
+    @property
+    def ratio(self) -> float | None:
+        return _ratio(self.spoken.seconds, None if self.natural is None else self.natural.seconds)
+
+    @property
+    def rate_ratio(self) -> float | None:
+        return _ratio(self.spoken.rate, None if self.natural is None else self.natural.rate)
+
+
+def timing(audio: Audio, *, symbols: int | None = None) -> Timing | None:
+    """Length, pauses and rate of a recording of `symbols` letters or phones; None where nothing is heard."""
+    found = speech.stretches(audio)
+    if not found:
+        return None
+    seconds = found[-1][1] - found[0][0]
+    pauses = tuple(after[0] - before[1] for before, after in pairwise(found))
+    said = seconds - sum(pauses)
+    return Timing(audio.seconds, seconds, pauses, symbols / said if symbols and said > 0 else None)
+
+
+def compare(
+    natural: Audio | None,
+    spoken: Audio,
+    *,
+    symbols: int | None = None,
+    alignments: tuple[Alignment, Alignment] | None = None,
+) -> Durations | None:
+    """One clip; `alignments` of the natural and of the spoken recording give the phones' lengths too."""
+    said = timing(spoken, symbols=symbols)
+    if said is None:
+        return None
+    return Durations(
+        spoken=said,
+        natural=None if natural is None else timing(natural, symbols=symbols),
+        phones_ms=None if alignments is None else phones_error(*alignments),
+    )
+
+
+def phones_error(natural: Alignment, spoken: Alignment) -> float | None:
+    """Mean absolute error of the phones' lengths in ms; None where the two do not hold the same phones."""
+    first, second = ([span for span in one.phones if span.label] for one in (natural, spoken))
+    if not first or [span.label for span in first] != [span.label for span in second]:
+        return None
+    off = [abs((b.end - b.start) - (a.end - a.start)) for a, b in zip(first, second, strict=True)]
+    return 1000 * sum(off) / len(off)
+
+
+def summarise(clips: Sequence[Durations | None], *, aligner: str = "") -> tuple[Figure, ...]:
+    """duration_ratio, file_ratio and rate_ratio (medians), rate, pauses, pause_seconds, perhaps phone_error."""
+    said: dict[str, Any] = {"instrument": speech.instrument(), "trust": "high", "reason": REASON}
+    figures = []
+    for name, part in (("duration_ratio", "ratio"), ("file_ratio", "whole_ratio"), ("rate_ratio", "rate_ratio")):
+        values = [None if one is None else getattr(one, part) for one in clips]
+        figures.append(figure(name, values, unit="", middle="median", natural=1.0, **said))
+    for name, unit in (("rate", "symbols/s"), ("pauses", "per clip"), ("pause_seconds", "s per clip")):
+        spoken = [None if one is None else _amount(one.spoken, name) for one in clips]
+        natural = [None if one is None or one.natural is None else _amount(one.natural, name) for one in clips]
+        figures.append(figure(name, spoken, unit=unit, natural=mean(natural), **said))
+    lengths = [None if one is None else one.phones_ms for one in clips]
+    if any(value is not None for value in lengths):
+        said = {"instrument": aligner or "aligner", "trust": "medium", "reason": ALIGNED}
+        figures.append(figure("phone_error", lengths, unit="ms", **said))
+    return tuple(figures)
+
+
+def _amount(one: Timing, name: str) -> float | None:
+    return {"rate": one.rate, "pauses": float(len(one.pauses)), "pause_seconds": sum(one.pauses)}[name]
+
+
+def _ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if over is not None and under else None

@@ -1,0 +1,75 @@
+"""Words that differ in tone alone, to be said in a carrier sentence: does the voice obey the marks?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from olu.evaluate.metrics.tones import HEIGHT, Move, Syllable, moves
+from olu.evaluate.numbers import Figure, figure
+
+REASON = "a few words in one sentence, and the sign of the step alone"
+
+# Textbook sets, every syllable marked (mid tones by a macron). The marks are what is asked of the voice.
+CARRIERS = {"ibo": "Biko sị {} ọzọ.", "yor": "Ẹ jọ̀wọ́ sọ {} fún mi."}
+SETS = {
+    "ibo": (
+        ("ákwá", "ákwà", "àkwá", "àkwà"),
+        ("ísí", "ísì", "ìsì"),
+        ("íké", "íkè", "ìkè"),
+        ("óké", "ókè", "òké", "òkè"),
+        ("égbé", "égbè", "ègbè"),
+        ("ényí", "ényì"),
+        ("ụ́kwụ́", "ụ́kwụ̀"),
+        ("ọ́kụ́", "ọ́kụ̀", "ọ̀kụ́"),
+    ),
+    "yor": (
+        ("ọ̄kọ̄", "ọ̄kọ́", "ọ̄kọ̀", "ọ̀kọ̀"),
+        ("īgbā", "īgbá", "īgbà", "ìgbá", "ìgbà"),
+        ("ōgūn", "ōgún", "ògún", "ògùn"),
+        ("ōwó", "òwò"),
+        ("ọ̄wọ́", "ọ̄wọ̀", "ọ̀wọ̀"),
+        ("āpá", "àpá"),
+        ("ārā", "ārá", "àrá"),
+        ("ẹ̄yīn", "ẹ̄yín"),
+    ),
+}
+LEAST_STEP = 0.5  # semitones: a smaller step has no sign
+LEVEL = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A sentence to be spoken, and which of its words is asked about."""
+
+    text: str
+    word: str
+    place: int  # of the word in the sentence
+
+
+def probes(language: str) -> tuple[Probe, ...]:
+    """The sentences of a language by its ISO 639-3 code; none where no pairs are known."""
+    carrier = CARRIERS.get(language, "")
+    place = len(carrier.partition("{}")[0].split())
+    return tuple(Probe(carrier.format(word), word, place) for words in SETS.get(language, ()) for word in words)
+
+
+def obeyed(probe: Probe, found: Sequence[Syllable]) -> bool | None:
+    """Whether every step inside the word has the sign its tones ask for; None where it cannot be heard."""
+    steps = moves([one for one in found if one.word == probe.place])
+    return all(_sign(step) for step in steps) if steps else None
+
+
+def summarise(answers: Sequence[bool | None]) -> tuple[Figure, ...]:
+    """tone_pairs: share of the words whose pitch goes the way of their marks."""
+    values = [None if answer is None else float(answer) for answer in answers]
+    said: dict[str, Any] = {"instrument": "minimal pairs in a carrier sentence", "trust": "medium", "reason": REASON}
+    return (figure("tone_pairs", values, unit="share", **said),)
+
+
+def _sign(move: Move) -> bool:
+    first, second = (HEIGHT["H"] if tone == "D" else HEIGHT[tone] for tone in move.kind)
+    if first == second:
+        return move.semitones < 0 if move.kind.endswith("D") else abs(move.semitones) <= LEVEL
+    return move.semitones >= LEAST_STEP if second > first else move.semitones <= -LEAST_STEP

@@ -1,0 +1,197 @@
+"""Tones: whether the pitch moves between syllables as the words' tones say, in the voice and in natural speech."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olu.evaluate.metrics import f0
+from olu.evaluate.metrics.f0 import Pitch
+from olu.evaluate.numbers import Figure, figure, mean
+from olu.types import Alignment, Reading
+
+MIDDLE = 0.6  # of a syllable: its ends belong to its neighbours
+LEAST_FRAMES = 3
+FINER = 3  # pitch every 5.3 ms
+PHRASE_PAUSE = 0.15
+SLOPE_FROM = 6  # syllables in a phrase, below which its slope cannot be told from its tones
+RISE, LEVEL = 1.0, 1.5  # semitones
+STEP = (0.7, 4.0)  # down, for a high tone after a downstep
+HEIGHT = {"L": 0, "M": 1, "H": 2}
+REASON = "lexical tones only: what phrases do to tones is not in the rules; no better than the alignment"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Syllable:
+    """A sound that bears a tone: when, and how high once the phrase's fall is taken off."""
+
+    word: int
+    tone: str  # H M L D, two letters for a contour, ? unknown
+    start: float
+    end: float
+    phrase: int
+    semitones: float | None = None  # None: too little of it is voiced
+    slope: float = 0.0  # semitones per second inside it
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """From one syllable to the next of the same word."""
+
+    kind: str  # "HL"
+    semitones: float
+
+    @property
+    def right(self) -> bool:
+        return fits(self.kind, self.semitones)
+
+
+def track(audio: Any, *, low: float = f0.LOWEST, high: float = f0.HIGHEST) -> Pitch:
+    """The pitch as fine as tones need it."""
+    return f0.track(audio, low=low, high=high, finer=FINER)
+
+
+def syllables(alignment: Alignment, reading: Reading, pitch: Pitch) -> tuple[Syllable, ...]:
+    """Every tone bearer with its height; nothing where the alignment does not hold the reading's phones."""
+    spans = [(place, span) for place, span in enumerate(alignment.phones) if span.label]
+    if len(spans) != sum(len(word.phones) for word in reading.words):
+        return ()
+    phrases = _phrases(alignment)
+    found: list[Syllable] = []
+    first = 0
+    for number, word in enumerate(reading.words):
+        for tone, bearer in zip(word.tones, word.bearers, strict=True):
+            place, span = spans[first + bearer]
+            height, slope = _height(pitch, span.start, span.end)
+            found.append(Syllable(number, tone, span.start, span.end, phrases[place], height, slope))
+        first += len(word.phones)
+    return _flat(found)
+
+
+def moves(found: Sequence[Syllable]) -> tuple[Move, ...]:
+    """Steps between neighbours in one word whose tones are known and plain."""
+    return tuple(
+        Move(one.tone + two.tone, two.semitones - one.semitones)
+        for one, two in pairwise(found)
+        if one.word == two.word and one.phrase == two.phrase and _plain(one) and _plain(two)
+        if one.semitones is not None and two.semitones is not None
+    )
+
+
+def fits(kind: str, semitones: float) -> bool:
+    """Whether a move of this kind goes as it should."""
+    first, second = kind[0], kind[1]
+    if second == "D" and first in "HD":
+        return -STEP[1] <= semitones <= -STEP[0]
+    before, after = (HEIGHT["H"] if tone == "D" else HEIGHT[tone] for tone in (first, second))
+    if after == before:
+        return abs(semitones) <= LEVEL
+    return semitones >= RISE if after > before else semitones <= -RISE
+
+
+def chance(clips: Sequence[Sequence[Move]]) -> float | None:
+    """What shuffled tones would reach: every kind with every move, in their shares."""
+    every = [move for clip in clips for move in clip]
+    if not every:
+        return None
+    kinds = Counter(move.kind for move in every)
+    steps = [move.semitones for move in every]
+    right = sum(count * sum(fits(kind, step) for step in steps) for kind, count in kinds.items())
+    return right / len(every) ** 2
+
+
+def summarise(
+    spoken: Sequence[Sequence[Move]], *, natural: Sequence[Sequence[Move]] | None = None
+) -> tuple[Figure, ...]:
+    """tone_moves (share right), tone_chance (what shuffled tones reach), and tone_<kind> for each kind met."""
+    natural = natural or ()
+    said: dict[str, Any] = {
+        "unit": "share",
+        "instrument": f"{f0.instrument()}, declination removed, rise {RISE}, level {LEVEL} semitones",
+        "trust": "medium",
+        "reason": REASON,
+    }
+    figures = [_share("tone_moves", spoken, natural, None, said)]
+    guess, natural_guess = chance(spoken), chance(natural)
+    figures.append(figure("tone_chance", [guess] * _met(spoken), natural=natural_guess, **said))
+    for kind in sorted({move.kind for clip in (*spoken, *natural) for move in clip}):
+        figures.append(_share(f"tone_{kind}", spoken, natural, kind, said))
+    return tuple(figures)
+
+
+def _share(
+    name: str, spoken: Sequence[Sequence[Move]], natural: Sequence[Sequence[Move]], kind: str | None, said: Any
+) -> Figure:
+    values, counts = _right(spoken, kind)
+    held = mean(_right(natural, kind)[0], weights=_right(natural, kind)[1])
+    return figure(name, values, natural=held, weights=counts, **said)
+
+
+def _right(clips: Sequence[Sequence[Move]], kind: str | None) -> tuple[list[float | None], list[float]]:
+    chosen = [[move.right for move in clip if kind in (None, move.kind)] for clip in clips]
+    return [sum(one) / len(one) if one else None for one in chosen], [float(len(one)) for one in chosen]
+
+
+def _met(clips: Sequence[Sequence[Move]]) -> int:
+    return sum(bool(clip) for clip in clips)
+
+
+def _plain(one: Syllable) -> bool:
+    return one.tone in ("H", "M", "L", "D")
+
+
+def _phrases(alignment: Alignment) -> list[int]:
+    """The phrase of each phone: a pause of 150 ms begins another."""
+    numbers, phrase = [], 0
+    for span in alignment.phones:
+        phrase += not span.label and span.end - span.start >= PHRASE_PAUSE
+        numbers.append(phrase)
+    return numbers
+
+
+def _height(pitch: Pitch, start: float, end: float) -> tuple[float | None, float]:
+    """The median pitch of the middle of a syllable in semitones above 1 Hz, and its slope there."""
+    edge = (end - start) * (1 - MIDDLE) / 2
+    first, last = np.searchsorted(pitch.times, (start + edge - 1e-9, end - edge + 1e-9))
+    hertz, times = pitch.hertz[first:last], pitch.times[first:last]
+    heard = hertz > 0
+    if int(heard.sum()) < LEAST_FRAMES:
+        return None, 0.0
+    semitones = 12 * np.log2(hertz[heard])
+    return float(np.median(semitones)), float(np.polyfit(times[heard], semitones, 1)[0])
+
+
+def _flat(found: Sequence[Syllable]) -> tuple[Syllable, ...]:
+    """The fall over each phrase taken off: the median slope of all pairs, never a rise."""
+    slopes = {phrase: _fall([one for one in found if one.phrase == phrase]) for phrase in {one.phrase for one in found}}
+    return tuple(
+        one
+        if one.semitones is None
+        else Syllable(
+            one.word,
+            one.tone,
+            one.start,
+            one.end,
+            one.phrase,
+            one.semitones - slopes[one.phrase] * (one.start + one.end) / 2,
+            one.slope - slopes[one.phrase],
+        )
+        for one in found
+    )
+
+
+def _fall(phrase: Sequence[Syllable]) -> float:
+    points = [((one.start + one.end) / 2, one.semitones) for one in phrase if one.semitones is not None]
+    if len(points) < SLOPE_FROM:
+        return 0.0
+    times, heights = np.array(points, dtype=np.float64).T
+    one, two = np.triu_indices(len(times), 1)
+    return min(0.0, float(np.median((heights[two] - heights[one]) / (times[two] - times[one]))))

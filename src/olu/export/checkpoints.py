@@ -1,0 +1,70 @@
+"""Checkpoints that other programs load, each with a card."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from olu.errors import ExportError
+from olu.export.card import readme
+from olu.export.subject import Subject
+from olu.files import write_text
+
+PIPELINE = """
+```python
+from transformers import pipeline
+speak = pipeline("text-to-speech", "{where}")
+sound = speak({text})  # sound["audio"], sound["sampling_rate"]
+```
+"""
+BY_PHONES = """
+The tokenizer of transformers reads one character at a time, and this voice reads phones: give it phones. `phones.json`
+has one character for each phone, and `olu read --text` shows the phones of a text:
+
+```python
+import json
+stands = json.load(open("{where}/phones.json", encoding="utf-8"))
+text = "".join(stands[phone] for phone in {phones})
+```
+"""
+
+
+def write_hf(subject: Subject, folder: Path) -> list[str]:
+    lost = _written(subject, folder, "hf")
+    write_text(folder / "README.md", _hf_readme(subject, lost, what="This folder is for transformers."))
+    return lost
+
+
+def write_hf_train(subject: Subject, folder: Path) -> list[str]:
+    lost = _written(subject, folder, "hf-train")
+    what = "This folder is for training on with finetune-hf-vits: it holds the discriminator too."
+    write_text(folder / "README.md", _hf_readme(subject, lost, what=what))
+    return lost
+
+
+def write_mms(subject: Subject, folder: Path) -> list[str]:
+    lost = _written(subject, folder, "mms")
+    use = f"Give it to the original VITS code or to the tools of MMS, in place of `models/{subject.language.code}`."
+    files = [
+        "`G_*.pth`: the generator",
+        "`D_*.pth`: the discriminator, where there is one",
+        "`config.json`, `vocab.txt`",
+    ]
+    text = readme(subject, what="This folder is for the original VITS and MMS.", use=use, lost=lost, files=files)
+    write_text(folder / "README.md", text)
+    return lost
+
+
+def _written(subject: Subject, folder: Path, to: str) -> list[str]:
+    writer = subject.family.writers.get(to)
+    if writer is None:
+        known = ", ".join(("voice", *subject.family.writers))
+        raise ExportError(f"the family {subject.family.name!r} has no format {to!r}: it has {known}")
+    return writer(subject.learner, folder=folder, card=subject.card)
+
+
+def _hf_readme(subject: Subject, lost: list[str], *, what: str) -> str:
+    where = subject.name
+    phones = [one for one in subject.vocabulary.sayable() if one[0].isalpha()][:3]
+    said = "" if subject.by_letters else BY_PHONES.format(where=where, phones=phones)
+    use = said + PIPELINE.format(where=where, text='"..."' if subject.by_letters else "text")
+    return readme(subject, what=what, use=use, lost=lost, hub=True)

@@ -1,0 +1,208 @@
+"""What a runtime that knows no rules can read with: letters, their symbols, and which neighbours change them.
+
+It is learnt from words that our frontend has read. Each letter gets the symbols it is aligned with most often; where
+its neighbours tell better, a row for those neighbours is kept too. The most exact row that fits is taken.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from olu.types import STRESS
+
+LONGEST = 3  # symbols that one letter may stand for
+ROUNDS = 3
+MOST_ROWS = 4000  # that look at neighbours
+EDGE = " "  # what stands beside a word
+Context = tuple[str, str, str, str]  # letter, the one before, the one after, and the next; "" is any
+Symbols = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Letters:
+    """`alone` reads a letter whatever its neighbours; `rows` go before it. Letters are single code points."""
+
+    alone: Mapping[str, Symbols]
+    rows: Mapping[Context, Symbols] = field(default_factory=dict)
+    breaks: frozenset[str] = frozenset()  # letters between words: to their neighbours they are all one edge
+    aliases: Mapping[str, str] = field(default_factory=dict)  # capitals and the like -> the letter they are read as
+    space: str = EDGE
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """Symbols of pauses, which have no space before them."""
+        return frozenset(one for c in self.breaks for one in self.alone[c] if one != self.space)
+
+    @property
+    def plain(self) -> bool:
+        """Whether each letter is one symbol, always."""
+        return not self.rows and all(len(symbols) == 1 for symbols in self.alone.values())
+
+    def read(self, text: str) -> list[str]:
+        """The symbols of a text; what is no letter is left out, and several spaces are one."""
+        known = [one for c in text if (one := self.aliases.get(c, c)) in self.alone]
+        around = [EDGE, *(EDGE if one in self.breaks else one for one in known), EDGE, EDGE]
+        found: list[str] = []
+        for at, letter in enumerate(known):
+            found += self._one(letter, around[at], around[at + 2], around[at + 3])
+        return spaced(found, marks=self.marks, space=self.space)
+
+    def _one(self, letter: str, before: str, after: str, next: str) -> Symbols:
+        for key in contexts(letter, before, after, next):
+            if key in self.rows:
+                return self.rows[key]
+        return self.alone[letter]
+
+
+def contexts(letter: str, before: str, after: str, next: str) -> tuple[Context, ...]:
+    """The keys of a place in a text, the most exact first."""
+    return (
+        (letter, before, after, next),
+        (letter, before, after, ""),
+        (letter, "", after, next),
+        (letter, "", after, ""),
+        (letter, before, "", ""),
+    )
+
+
+def spaced(symbols: list[str], *, marks: frozenset[str], space: str) -> list[str]:
+    """One space where several meet; none at the ends or before a mark."""
+    behind = [*symbols, space][1:]
+    kept = [one for one, after in zip(symbols, behind, strict=True) if one != space or after not in {space, *marks}]
+    return kept[1:] if kept and kept[0] == space else kept
+
+
+def learn(words: Mapping[str, Symbols], *, solo: Mapping[str, Symbols], counts: Mapping[str, int]) -> Letters:
+    """From words and their symbols. `solo` is how a letter is read when it stands alone, as a first guess."""
+    guess = {letter: tuple(symbols) for letter, symbols in solo.items()}
+    chances: dict[tuple[str, Symbols], float] = {}
+    aligned: list[tuple[str, list[Symbols]]] = []
+    for _ in range(ROUNDS):
+        aligned = [(word, found) for word, symbols in words.items() if (found := _align(word, symbols, guess, chances))]
+        chances = _chances(aligned, counts)
+    return _table(aligned, counts, guess)
+
+
+def _align(
+    word: str, symbols: Symbols, guess: Mapping[str, Symbols], chances: Mapping[tuple[str, Symbols], float]
+) -> list[Symbols] | None:
+    """The likeliest share of each letter in the symbols of its word, in order; nothing where there is none."""
+    size = len(symbols)
+    scores = [0.0, *[-math.inf] * size]
+    back: list[list[int]] = []
+    for letter in word:
+        best, came = [-math.inf] * (size + 1), [0] * (size + 1)
+        for end in range(size + 1):
+            for start in range(max(0, end - LONGEST), end + 1):
+                if scores[start] == -math.inf:
+                    continue
+                share = symbols[start:end]
+                told = chances.get((letter, share))
+                score = scores[start] + (_prior(letter, share, guess) if told is None else told)
+                if score > best[end]:
+                    best[end], came[end] = score, start
+        scores = best
+        back.append(came)
+    if scores[size] == -math.inf:
+        return None
+    shares, end = [], size
+    for came in reversed(back):
+        shares.append(symbols[came[end] : end])
+        end = came[end]
+    return shares[::-1]
+
+
+def _prior(letter: str, share: Symbols, guess: Mapping[str, Symbols]) -> float:
+    """How likely a share looks before anything was learnt: as it is said alone, or a symbol that looks like it."""
+    expected = guess.get(letter, ())
+    if not share:
+        return -0.5 if unicodedata.category(letter)[0] == "M" else -4.0
+    if share == expected:
+        return -1.0
+    core = {_core(one) for one in expected} | {letter}
+    if expected and share[0] == expected[0]:
+        return -1.5 - 2.0 * abs(len(share) - len(expected))
+    if any(_core(symbol) in core for symbol in share):
+        return -2.0 - 2.0 * (len(share) - 1)
+    return -5.0 - 2.0 * len(share)
+
+
+def _core(symbol: str) -> str:
+    """The letter that a symbol is written with, less its stress."""
+    bare = unicodedata.normalize("NFD", symbol).removeprefix(STRESS)
+    return bare[:1]
+
+
+def _chances(
+    aligned: Iterable[tuple[str, list[Symbols]]], counts: Mapping[str, int]
+) -> dict[tuple[str, Symbols], float]:
+    seen: Counter[tuple[str, Symbols]] = Counter()
+    total: Counter[str] = Counter()
+    for word, shares in aligned:
+        for letter, share in zip(word, shares, strict=True):
+            seen[letter, share] += counts.get(word, 1)
+            total[letter] += counts.get(word, 1)
+    return {(letter, share): math.log(n / total[letter]) for (letter, share), n in seen.items()}
+
+
+def _table(
+    aligned: Iterable[tuple[str, list[Symbols]]], counts: Mapping[str, int], guess: Mapping[str, Symbols]
+) -> Letters:
+    places: Counter[tuple[Context, Symbols]] = Counter()  # the most exact context and what was said there
+    for word, shares in aligned:
+        around = [EDGE, *word, EDGE, EDGE]
+        for at, (letter, share) in enumerate(zip(word, shares, strict=True)):
+            places[(letter, around[at], around[at + 2], around[at + 3]), share] += counts.get(word, 1)
+    alone = dict(guess)
+    by_letter = _tally(((key[0], "", "", ""), share, n) for (key, share), n in places.items())
+    alone |= {key[0]: said.most_common(1)[0][0] for key, said in by_letter.items()}
+    rows: dict[Context, Symbols] = {}
+    gains: dict[Context, int] = {}
+    for level in (4, 3, 2, 1, 0):  # from the loosest to the most exact: a row is kept where it corrects those before
+        told = _tally((contexts(*key)[level], share, n) for (key, share), n in places.items())
+        fresh = {}
+        for key, said in told.items():
+            share, times = said.most_common(1)[0]
+            before = _before(key, level, rows, alone)
+            if share != before and times > said[before]:
+                fresh[key], gains[key] = share, times - said[before]
+        rows |= fresh
+    kept = sorted(rows, key=lambda key: -gains[key])[:MOST_ROWS]
+    return Letters(alone=alone, rows={key: rows[key] for key in kept})
+
+
+def _before(key: Context, level: int, rows: Mapping[Context, Symbols], alone: Mapping[str, Symbols]) -> Symbols:
+    """What looser rows say of a place."""
+    looser = contexts(*key)[level + 1 :]
+    return next((rows[one] for one in looser if one in rows), alone[key[0]])
+
+
+def _tally(rows: Iterable[tuple[Context, Symbols, int]]) -> dict[Context, Counter[Symbols]]:
+    told: dict[Context, Counter[Symbols]] = defaultdict(Counter)
+    for key, share, times in rows:
+        told[key][share] += times
+    return told
+
+
+def error_rate(pairs: Iterable[tuple[list[str], list[str]]]) -> tuple[float, float]:
+    """Edits for each symbol of the first of each pair, and the share of pairs that are the same."""
+    edits = total = same = number = 0
+    for ours, theirs in pairs:
+        edits += distance(ours, theirs)
+        total += len(ours)
+        same += ours == theirs
+        number += 1
+    return edits / max(1, total), same / max(1, number)
+
+
+def distance(a: list[str], b: list[str]) -> int:
+    row = list(range(len(b) + 1))
+    for at, x in enumerate(a, 1):
+        corner, row[0] = row[0], at
+        for to, y in enumerate(b, 1):
+            corner, row[to] = row[to], min(row[to] + 1, row[to - 1] + 1, corner + (x != y))
+    return row[-1]

@@ -1,0 +1,82 @@
+"""One ONNX graph, symbols to sound, with what is needed to feed it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from olu.errors import ExportError
+from olu.export.card import readme
+from olu.export.subject import Subject
+from olu.files import write_json, write_text
+
+USE = """
+```python
+import json, numpy, onnxruntime
+session = onnxruntime.InferenceSession("model.onnx")
+facts = json.load(open("model.json", encoding="utf-8"))
+ids = [facts["symbols"].index(symbol) for symbol in SYMBOLS]  # a list of symbols, one for each letter or phone
+{spaced}wave = session.run(None, {{
+    "input": numpy.array([ids], numpy.int64),
+    "input_lengths": numpy.array([len(ids)], numpy.int64),
+    "scales": numpy.array([facts["noise_scale"], facts["length_scale"], facts["noise_w"]], numpy.float32),{sid}
+}})[0][0, 0]  # float32 in [-1, 1] at facts["rate"] Hz
+```
+
+| input | shape | meaning |
+|---|---|---|
+| `input` | [batch, tokens] int64 | ids of symbols |
+| `input_lengths` | [batch] int64 | how many of them count |
+| `scales` | [3] float32 | how much noise, how long (2 is twice as long), how much noise in the durations |
+{row}
+The output is `output` [batch, 1, samples]. Noise is made inside the graph, so two runs differ; with `scales` [0, 1, 0]
+they do not.
+"""
+BLANKS = "ids = [0] + [number for id in ids for number in (id, 0)]  # the blank, id 0, around every symbol\n"
+
+
+def write_onnx(subject: Subject, folder: Path) -> list[str]:
+    facts = _graph(subject, folder / "model.onnx")
+    write_json(folder / "model.json", facts)
+    several = len(subject.speakers) > 1
+    use = USE.format(
+        spaced=BLANKS if subject.vocabulary.interleave else "",
+        sid='\n    "sid": numpy.array([0], numpy.int64),' if several else "",
+        row="| `sid` | [batch] int64 | which speaker, by `speakers` in model.json |\n" if several else "",
+    )
+    lost = [
+        "the reading of texts: feed symbols; 'olu read --text' shows those of a text, and '--to voice' keeps all of it"
+    ]
+    files = ["`model.onnx`: the network", "`model.json`: symbols by id, rate, scales, speakers"]
+    text = readme(subject, what="This folder holds it as one ONNX graph.", use=use, lost=lost, files=files)
+    write_text(folder / "README.md", text)
+    return lost
+
+
+def _graph(subject: Subject, path: Path) -> dict[str, object]:
+    graph = graph_of(subject)
+    metadata = {
+        "name": subject.name,
+        "language": subject.language.code,
+        "symbols": json.dumps(list(subject.vocabulary.symbols), ensure_ascii=False),
+        "blank": "0" if subject.vocabulary.interleave else "",
+        "speakers": json.dumps(subject.speakers, ensure_ascii=False),
+        "licence": subject.rights.licence,
+        "made_by": "olu",
+    }
+    facts = graph(subject.learner, path=path, facts=metadata)
+    return {
+        "name": subject.name,
+        "language": subject.language.code,
+        **facts,
+        "symbols": list(subject.vocabulary.symbols),
+        "blank": 0 if subject.vocabulary.interleave else None,
+        "speakers": subject.speakers,
+        **subject.rights.facts(),
+    }
+
+
+def graph_of(subject: Subject):  # type: ignore[no-untyped-def]
+    if subject.family.graph is None:
+        raise ExportError(f"the family {subject.family.name!r} cannot be one graph: use '--to voice'")
+    return subject.family.graph

@@ -1,0 +1,142 @@
+"""What a voice may be given away as, from the licences of its recordings and of its base, and from who agreed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from olu.corpus.rights import NOT_STATED, Rights
+from olu.errors import ExportError
+from olu.train.licence import NON_COMMERCIAL, Licence
+
+SHARE_ALIKE = re.compile(r"share[-\s]?alike|(?<![a-z])sa(?![a-z])|gpl", re.I)
+NO_DERIVATIVES = re.compile(r"no[-\s]?derivat|(?<![a-z])nd(?![a-z])", re.I)
+NO = re.compile(r"(no|none|refused|withdrawn|not given)\b[ .]*", re.I)
+
+
+@dataclass(frozen=True)
+class Terms:
+    non_commercial: bool
+    share_alike: bool
+    no_derivatives: bool
+
+    @staticmethod
+    def of(licence: str) -> Terms:
+        found = [bool(pattern.search(licence)) for pattern in (NON_COMMERCIAL, SHARE_ALIKE, NO_DERIVATIVES)]
+        return Terms(*found)
+
+    @property
+    def strictness(self) -> int:
+        return 4 * self.no_derivatives + 2 * self.non_commercial + self.share_alike
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something a voice was made from, and the licence it came under."""
+
+    what: str  # "the recordings s1", "the base facebook/mms-tts-amh"
+    licence: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What an export says of itself: the licence, why it may differ from what its parts allow, and the rest."""
+
+    licence: str
+    consent: str
+    credits: str
+    source: str
+    parts: tuple[Part, ...]
+    override: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        """What voice.json keeps."""
+        made = {"licence": self.licence or None, "consent": self.consent or None, "credits": self.credits or None}
+        return {
+            **made,
+            "rights": {"source": self.source, "parts": [asdict(p) for p in self.parts], "override": self.override},
+        }
+
+    def lines(self) -> list[str]:
+        """For a card."""
+        said = [f"- Licence: {self.licence or NOT_STATED}"]
+        said += [f"- Licence of {part.what}: {part.licence or NOT_STATED}" for part in self.parts]
+        said += [f"- Consent of the speakers: {self.consent or NOT_STATED}"]
+        said += [f"- Credits: {self.credits}"] if self.credits else []
+        said += [f"- Recordings from: {self.source}"] if self.source else []
+        said += (
+            [f"- The licence differs from what its parts say; the reason given: {self.override}"]
+            if self.override
+            else []
+        )
+        return said
+
+    def notes(self) -> list[str]:
+        """What a person should know before giving it away."""
+        said = [f"the licence of {part.what} is not stated" for part in self.parts if not part.licence]
+        if not self.consent:
+            said.append(
+                "no consent of the speakers is stated: write it in olu.toml [rights] before you publish this voice"
+            )
+        return said
+
+
+def claim(
+    recordings: dict[str, Rights], base: Licence | None, *, base_name: str = "", licence: str = "", override: str = ""
+) -> Claim:
+    """The licence asked for, or all that hold; one that contradicts its parts is refused unless a reason is given."""
+    parts = [Part(f"the recordings {name}", rights.licence) for name, rights in recordings.items()]
+    if base is not None:
+        parts.append(Part(f"the base {base_name}", base.name))
+    parts.sort(key=lambda part: -Terms.of(part.licence).strictness)
+    if override and not licence:
+        raise ExportError("--override-licence gives the reason for a licence: name it with --licence")
+    if licence and (wrong := contradiction(licence, parts)) and not override:
+        raise ExportError(f"{wrong}; if you hold the rights, add --override-licence 'the reason'")
+    refusing = [name for name, rights in recordings.items() if NO.fullmatch(rights.consent)]
+    if refusing and not override:
+        raise ExportError(
+            f"the speakers of the recordings {refusing[0]} did not agree (consent ="
+            f" {recordings[refusing[0]].consent!r}): no voice is made of them; if that has changed, say so in olu.toml"
+        )
+    named = [part.licence for part in parts if part.licence]
+    return Claim(
+        licence=licence or " AND ".join(dict.fromkeys(named)),
+        consent=_joined(recordings, "consent"),
+        credits=_joined(recordings, "credits"),
+        source=_joined(recordings, "source"),
+        parts=tuple(parts),
+        override=override,
+    )
+
+
+def contradiction(licence: str, parts: list[Part]) -> str:
+    """Why a licence cannot be given, or nothing."""
+    asked = Terms.of(licence)
+    for part in parts:
+        held = Terms.of(part.licence)
+        if held.no_derivatives:
+            return f"{part.what} is under {part.licence}, which allows nothing made from it, so not {licence}"
+        if held.non_commercial and not asked.non_commercial:
+            return f"{part.what} is under {part.licence}, non-commercial: the voice cannot be {licence}"
+        if held.share_alike and not asked.share_alike:
+            return f"{part.what} is under {part.licence}, share-alike: the voice cannot be {licence}"
+    return ""
+
+
+def check_publishing(held: Claim) -> None:
+    """Before a voice leaves the machine."""
+    if not held.consent and not held.override:
+        raise ExportError(
+            "no consent of the speakers is stated, so this voice is not published: write who agreed, when and to what"
+            " as consent in olu.toml [rights], or give --licence with --override-licence 'the reason'"
+        )
+
+
+def _joined(recordings: dict[str, Rights], name: str) -> str:
+    """What was said of every source; with one silent source nothing counts as said of consent."""
+    said = [getattr(rights, name) for rights in recordings.values()]
+    if name == "consent" and not all(said):
+        return ""
+    return "; ".join(dict.fromkeys(one for one in said if one))

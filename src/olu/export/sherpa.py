@@ -1,0 +1,149 @@
+"""A voice for sherpa-onnx: model.onnx with metadata, tokens.txt and lexicon.txt.
+
+It can read letter by letter (the graph then turns letters into ids), or look words up in a lexicon and leave out those
+it has not. Both are tried on sentences, by its published rules, and the one that is nearer to Olu's ids is written.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from olu.export.card import readme
+from olu.export.letters import Letters, Symbols, error_rate
+from olu.export.onnx import graph_of
+from olu.export.piper import lost_by_letters, reader_of
+from olu.export.sherpa_rules import PUNCTUATION, lexicon_ids, sentences_of
+from olu.export.spelled import Measure, symbols_of, words_of
+from olu.export.subject import Subject
+from olu.files import write_text
+from olu.text.phones import PhoneFrontend
+from olu.text.vocabulary import BLANK_ID
+
+if TYPE_CHECKING:
+    from olu.export.reader import Reader
+
+FORMS = ("NFC", "NFD")  # it takes a text as it comes
+
+
+def write_sherpa(subject: Subject, folder: Path) -> list[str]:
+    letters = subject.letters(*FORMS)
+    lexicon = _lexicon(subject)
+    by_letters, by_words = _by_letters(subject, letters), _by_words(subject, lexicon)
+    use_words = bool(lexicon) and by_words.sentences > 0 and by_words.rate < by_letters.rate
+    lost = _lost(subject, use_words=use_words, by_letters=by_letters, by_words=by_words if lexicon else None)
+    reader = None if use_words or letters.plain else reader_of(subject, letters)
+    spaced = subject.vocabulary.interleave and reader is None
+    graph_of(subject)(
+        subject.learner,
+        path=folder / "model.onnx",
+        reader=reader,
+        facts=_metadata(subject, characters=not use_words, add_blank=spaced),
+    )
+    tokens = _symbol_tokens(subject) if use_words else _letter_tokens(subject, letters, reader)
+    write_text(folder / "tokens.txt", "".join(f"{symbol} {id}\n" for symbol, id in tokens.items()))
+    if lexicon:
+        lines = [f"{word} {' '.join(symbols)}\n" for word, symbols in sorted(lexicon.items())]
+        write_text(folder / "lexicon.txt", "".join(lines))
+    write_text(folder / "README.md", _readme(subject, lost, lexicon=bool(lexicon), use_words=use_words))
+    return lost
+
+
+def _metadata(subject: Subject, *, characters: bool, add_blank: bool) -> dict[str, str]:
+    known = [mark for mark in PUNCTUATION if mark in subject.vocabulary.symbols]
+    return {
+        "model_type": "vits",
+        "comment": "olu, with the inputs of coqui",  # the word tells it to give all scales as one input
+        "language": subject.language.name,
+        "voice": subject.language.code,
+        "sample_rate": str(subject.family.rate(subject.learner.config)),
+        "n_speakers": str(len(subject.speakers) if len(subject.speakers) > 1 else 0),
+        "add_blank": str(int(add_blank)),
+        "blank_id": str(BLANK_ID),
+        "pad_id": str(BLANK_ID),
+        "use_eos_bos": "0",
+        "punctuation": " ".join(known),
+        "frontend": "characters" if characters else "",
+        "licence": subject.rights.licence,
+    }
+
+
+def _letter_tokens(subject: Subject, letters: Letters, reader: Reader | None) -> dict[str, int]:
+    """One code point a line. A line with a number alone is the space."""
+    ids = {symbol: id for id, symbol in enumerate(subject.vocabulary.symbols)}
+    number = {c: reader.numbers[c] if reader else ids[symbols[0]] for c, symbols in letters.alone.items()}
+    number |= {other: number[c] for other, c in letters.aliases.items()}
+    return {c: id for c, id in number.items() if c == " " or not c.isspace()}
+
+
+def _symbol_tokens(subject: Subject) -> dict[str, int]:
+    return {
+        symbol: id
+        for id, symbol in enumerate(subject.vocabulary.symbols)
+        if symbol == " " or symbol.split() == [symbol]
+    }
+
+
+def _lexicon(subject: Subject) -> dict[str, Symbols]:
+    """Every word of the texts and of the language's own lexicon, for a voice by phones."""
+    frontend = subject.frontend
+    if not isinstance(frontend, PhoneFrontend) or " " not in subject.vocabulary.symbols:
+        return {}
+    listed = [*frontend.pack.lexicon, *(row[0] for row in frontend.pack.rows("lexicon.tsv"))]
+    words, _ = words_of(frontend, subject.vocabulary, [*subject.texts, *listed], most=None)
+    return {word.lower(): symbols for word, symbols in words.items()}
+
+
+def _by_letters(subject: Subject, letters: Letters) -> Measure:
+    def read(text: str) -> list[str]:
+        parts = [letters.read(one) for one in sentences_of(text)]
+        said = [part for part in parts if part]
+        return [symbol for at, part in enumerate(said) for symbol in ([letters.space, *part] if at else part)]
+
+    return _measured(subject, read)
+
+
+def _by_words(subject: Subject, lexicon: dict[str, Symbols]) -> Measure:
+    known = frozenset(subject.vocabulary.symbols)
+    return _measured(subject, lambda text: lexicon_ids(text, lexicon, known))
+
+
+def _measured(subject: Subject, read) -> Measure:  # type: ignore[no-untyped-def]
+    pairs = []
+    for text in subject.sentences:
+        ours = symbols_of(subject.frontend, subject.vocabulary, text)
+        if ours is not None:
+            pairs.append((list(ours), read(unicodedata.normalize("NFC", text))))
+    rate, same = error_rate(pairs)
+    return Measure(rate=rate, same=same, sentences=len(pairs), held_out=bool(subject.held_out))
+
+
+def _lost(subject: Subject, *, use_words: bool, by_letters: Measure, by_words: Measure | None) -> list[str]:
+    lost = lost_by_letters(subject, "sherpa-onnx")
+    taken = by_words if use_words and by_words else by_letters
+    lost.append(taken.sentence("sherpa-onnx (its rules, done here)"))
+    if by_words is not None and by_words.sentences:
+        how = (
+            "words are looked up in lexicon.txt, and others are left out"
+            if use_words
+            else "letters are read one by one"
+        )
+        lost.append(f"{how}: by letters the ids differ by {by_letters.rate:.1%}, by words {by_words.rate:.1%}")
+    return lost
+
+
+def _readme(subject: Subject, lost: list[str], *, lexicon: bool, use_words: bool) -> str:
+    words = "\n  --vits-lexicon=lexicon.txt \\" if lexicon else ""
+    use = f"""
+```sh
+pip install sherpa-onnx
+sherpa-onnx-offline-tts --vits-model=model.onnx --vits-tokens=tokens.txt \\{words}
+  --output-filename=out.wav "..."
+```
+"""
+    files = ["`model.onnx`: the network, with what sherpa-onnx must know as its metadata", "`tokens.txt`: ids"]
+    if lexicon:
+        read = "" if use_words else "; this voice is read by letters, so sherpa-onnx does not look at it"
+        files.append(f"`lexicon.txt`: words and their phones{read}")
+    return readme(subject, what="This folder is for sherpa-onnx.", use=use, lost=lost, files=files)

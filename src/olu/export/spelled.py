@@ -1,0 +1,169 @@
+"""Words as they are written and as our frontend reads them: what reading by letters is learnt and judged from."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from olu.errors import TextError
+from olu.export.letters import EDGE, Letters, Symbols, error_rate, learn
+from olu.text.frontend import AnyFrontend
+from olu.text.vocabulary import SymbolVocabulary
+
+MOST_WORDS = 3000  # that are learnt from, the most frequent first
+MARKS = ".,!?;:-…()\"'«»“”‘’–—"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How far ids of another reading are from ours, over sentences that were not learnt from where there are any."""
+
+    rate: float  # edits for each of our symbols
+    same: float  # share of sentences without any
+    sentences: int
+    held_out: bool
+
+    def sentence(self, who: str) -> str:
+        if not self.sentences:
+            return f"how far the ids of {who} are from Olu's was not measured: there are no sentences"
+        kind = "held-out sentences" if self.held_out else "sentences it was learnt from"
+        return (
+            f"the ids of {who} differ from Olu's by {self.rate:.1%} (edits a symbol, {self.sentences} {kind});"
+            f" {self.same:.0%} of the sentences are read the same"
+        )
+
+
+def symbols_of(frontend: AnyFrontend, vocabulary: SymbolVocabulary, text: str) -> Symbols | None:
+    """The symbols of a text; nothing where it cannot be read or holds what the voice does not know."""
+    try:
+        reading = frontend.read(text)
+    except TextError:
+        return None
+    symbols = reading.symbols(vocabulary.marks)
+    return tuple(symbols) if reading.words and set(symbols) <= set(vocabulary.symbols) else None
+
+
+def words_of(
+    frontend: AnyFrontend, vocabulary: SymbolVocabulary, texts: Iterable[str], *, most: int | None = MOST_WORDS
+) -> tuple[dict[str, Symbols], Counter[str]]:
+    """Words without figures and what they are read as most often, and how often each stands there."""
+    seen: Counter[str] = Counter()
+    said: dict[str, Counter[Symbols]] = {}
+    for text in texts:
+        words = [_bare(token) for token in text.split()]
+        seen.update(word for word in words if word)
+        for word, symbols in _in_text(frontend, vocabulary, text, words):
+            said.setdefault(word, Counter())[symbols] += 1
+    found: dict[str, Symbols] = {}
+    known = set(vocabulary.symbols)
+    for word, _ in seen.most_common(most):
+        symbols = said[word].most_common(1)[0][0] if word in said else symbols_of(frontend, vocabulary, word)
+        if symbols is not None and EDGE not in symbols and known.issuperset(symbols):
+            found[word] = symbols
+    return found, seen
+
+
+def _in_text(
+    frontend: AnyFrontend, vocabulary: SymbolVocabulary, text: str, words: list[str]
+) -> list[tuple[str, Symbols]]:
+    """Words as they are read beside each other, where the reading has as many as the text."""
+    try:
+        read = frontend.read(text).words
+    except TextError:
+        return []
+    if len(read) != len([token for token in text.split() if any(c.isalnum() for c in token)]):
+        return []
+    spelled = [word for token, word in zip(text.split(), words, strict=True) if any(c.isalnum() for c in token)]
+    pairs = zip(spelled, read, strict=True)
+    return [(word, tuple(one.symbols(vocabulary.marks))) for word, one in pairs if word]
+
+
+def _bare(token: str) -> str:
+    """A word without the marks around it; nothing where it holds figures."""
+    token = unicodedata.normalize("NFC", token)
+    inside = [at for at, c in enumerate(token) if unicodedata.category(c)[0] in "LM"]
+    word = token[inside[0] : inside[-1] + 1] if inside else ""
+    return "" if any(unicodedata.category(c)[0] == "N" for c in word) else word
+
+
+def letters_of(
+    frontend: AnyFrontend, vocabulary: SymbolVocabulary, texts: Sequence[str], *, forms: tuple[str, ...]
+) -> Letters:
+    """Reading by letters as near to the frontend's as it can be learnt from these texts. `forms` are of Unicode."""
+    words, counts = words_of(frontend, vocabulary, [*texts, *_listed(frontend)])
+    spelled: dict[str, Symbols] = {}
+    times: dict[str, int] = {}
+    for word, symbols in words.items():
+        for form in forms:
+            shaped = unicodedata.normalize(form, word.lower() if _same(frontend, vocabulary, word) else word)
+            spelled[shaped] = symbols
+            times[shaped] = times.get(shaped, 0) + counts[word]
+    alphabet = {c for word in spelled for c in word} | {s for s in vocabulary.sayable() if len(s) == 1}
+    alphabet |= {c for form in forms for c in unicodedata.normalize(form, "".join(_alphabet(frontend)))}
+    solo = {c: symbols_of(frontend, vocabulary, c) or () for c in sorted(alphabet)}
+    solo |= {c: (c,) for c in alphabet if not solo[c] and c in vocabulary.symbols}
+    learnt = learn(spelled, solo={c: s[:3] for c, s in solo.items()}, counts=times)
+    between = _breaks(frontend, vocabulary, texts, word=next(iter(words), ""))
+    alone = {**learnt.alone, **between}
+    capitals = {
+        c.upper(): c
+        for c in alone
+        if c.upper() != c and len(c.upper()) == 1 and c.upper() not in alone and _same(frontend, vocabulary, c.upper())
+    }
+    return replace(learnt, alone=alone, breaks=frozenset(between), aliases=capitals)
+
+
+def _listed(frontend: AnyFrontend) -> list[str]:
+    """Words that the language's own files hold."""
+    rows = [*frontend.pack.rows("lexicon.tsv"), *frontend.pack.rows("golden.tsv")] if frontend.pack else []
+    return [row[0] for row in rows if not row[0].startswith("@")]
+
+
+def _alphabet(frontend: AnyFrontend) -> list[str]:
+    return [row[0].strip() for row in frontend.pack.rows("letters.tsv")] if frontend.pack else []
+
+
+def _same(frontend: AnyFrontend, vocabulary: SymbolVocabulary, word: str) -> bool:
+    """Whether capitals make no difference."""
+    here, there = (symbols_of(frontend, vocabulary, one) for one in (word, word.lower()))
+    return here == there
+
+
+def _breaks(
+    frontend: AnyFrontend, vocabulary: SymbolVocabulary, texts: Iterable[str], *, word: str
+) -> dict[str, Symbols]:
+    """Spaces and marks between words, and the pause each is heard as."""
+    found: dict[str, Symbols] = {EDGE: (EDGE,)} if EDGE in vocabulary.symbols else {}
+    if not word:
+        marks = [mark for mark in MARKS if mark in vocabulary.symbols]
+        return found | {mark: (mark,) for mark in marks}
+    candidates = {c for text in texts for c in text if unicodedata.category(c)[0] in "PS"} | set(MARKS)
+    plain = symbols_of(frontend, vocabulary, f"{word} {word}") or ()
+    for mark in sorted(candidates):
+        heard = symbols_of(frontend, vocabulary, f"{word}{mark} {word}")
+        if heard is None or heard[: len(plain) // 2] != plain[: len(plain) // 2]:
+            continue
+        pause = [one for one in heard[len(plain) // 2 : len(heard) - len(plain) // 2] if one != EDGE]
+        if pause and len(heard) == len(plain) + len(pause):
+            found[mark] = tuple(pause)
+    return found
+
+
+def measured(
+    letters: Letters,
+    frontend: AnyFrontend,
+    vocabulary: SymbolVocabulary,
+    sentences: Sequence[str],
+    *,
+    form: str,
+    held_out: bool,
+) -> Measure:
+    pairs = []
+    for text in sentences:
+        ours = symbols_of(frontend, vocabulary, text)
+        if ours is not None:
+            pairs.append((list(ours), letters.read(unicodedata.normalize(form, text))))
+    rate, same = error_rate(pairs)
+    return Measure(rate=rate, same=same, sentences=len(pairs), held_out=held_out)

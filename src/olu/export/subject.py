@@ -1,0 +1,84 @@
+"""A voice that is about to be written in some format: its network and everything that is known of it."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from olu.export.letters import Letters
+from olu.export.rights import Claim
+from olu.export.spelled import Measure, letters_of, measured
+from olu.text.characters import CharacterFrontend
+from olu.text.frontend import AnyFrontend
+from olu.text.languages import Language
+from olu.text.vocabulary import SymbolVocabulary
+from olu.train.family import Card, Family
+
+if TYPE_CHECKING:
+    from torch import nn
+
+MOST_SENTENCES = 200  # that a reading is judged on
+
+
+@dataclass(frozen=True)
+class Subject:
+    name: str
+    family: Family
+    learner: nn.Module
+    language: Language
+    frontend: AnyFrontend
+    vocabulary: SymbolVocabulary
+    speakers: list[str]
+    run: str
+    step: int
+    rights: Claim
+    texts: tuple[str, ...] = ()  # what it was trained on, or the language's own sentences
+    held_out: tuple[str, ...] = ()
+    scores: dict[str, float] = field(default_factory=dict)
+    measures: tuple[str, ...] = ()  # sentences with numbers, for the card
+    data: tuple[str, ...] = ()  # sentences on what it was trained with
+    facts: dict[str, Any] = field(default_factory=dict)
+    lacks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def via(self) -> str | None:
+        return self.frontend.via if isinstance(self.frontend, CharacterFrontend) else None
+
+    @property
+    def by_letters(self) -> bool:
+        return isinstance(self.frontend, CharacterFrontend)
+
+    @cached_property
+    def card(self) -> Card:
+        lower = self.frontend.lower if isinstance(self.frontend, CharacterFrontend) else False
+        return Card(
+            symbols=self.vocabulary.symbols,
+            interleave=self.vocabulary.interleave,
+            language=self.language.code,
+            speakers=tuple(self.speakers),
+            step=self.step,
+            by_letters=self.by_letters,
+            lower=lower,
+            via=self.via,
+            lacks=self.lacks,
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return (self.held_out or self.texts)[:MOST_SENTENCES]
+
+    def letters(self, *forms: str) -> Letters:
+        """Reading by letters, for a runtime that gives texts in these forms of Unicode."""
+        return letters_of(self.frontend, self.vocabulary, self.texts, forms=forms)
+
+    def measure(self, letters: Letters, *, form: str) -> Measure:
+        return measured(
+            letters, self.frontend, self.vocabulary, self.sentences, form=form, held_out=bool(self.held_out)
+        )
+
+    def says_figures(self) -> bool:
+        """Whether its texts hold figures, which only our frontend turns into words."""
+        return any(unicodedata.category(c) == "Nd" for text in self.sentences for c in text)

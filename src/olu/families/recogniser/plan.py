@@ -1,0 +1,85 @@
+"""What is known of training a recogniser on little speech: sizes, batches and steps, with their reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olu.families.recogniser.config import RecogniserConfig
+from olu.families.recogniser.memory import parameters
+from olu.train.plan_facts import Advice, Case, Setting
+
+DENSE = 12.0  # letters a second from which on four mel frames a frame are too coarse
+BATCH_SECONDS = {"cpu": 60, "gpu": 200}
+GPU_STEPS = 8000
+CPU_STEPS = 3000  # for an hour; with the root of the hours
+GPU_SECONDS = 0.04  # a step on an H200: bound by launches
+CPU_SECONDS = {"tiny": 0.002, "cpu": 0.03, "gpu": 0.15}  # a second of speech in a step, 2 cores
+
+
+def _model(case: Case) -> list[Setting]:
+    machine = case.machine
+    size = "cpu" if machine.device == "cpu" else "gpu"
+    settings = [Setting("model.size", size, f"For {machine.name}.")]
+    pieces = case.material.pieces
+    letters = sum((piece.tokens - 1) / 2 for piece in pieces) / max(1e-9, sum(piece.seconds for piece in pieces))
+    size = case.asked("model.size") or size
+    units = case.asked("model.units") or "letters"
+    fine = letters > DENSE or units == "symbols" or case.material.language in ("amh", "tir")
+    if size != "tiny":
+        why = f"{letters:.0f} letters a second of speech, as {units}: {'20' if fine else '40'} ms a frame."
+        settings.append(Setting("model.subsample", 2 if fine else 4, why))
+    return [
+        *settings,
+        Setting("data.hold_back", 0.1, "A tenth of the training clips, by hash, tells how well it hears."),
+        Setting("data.valid_clips", 200, "Enough for a figure to half a percent; hearing them takes seconds."),
+        Setting("plan.final_rate", 0.02, "The last steps are small ones."),
+        Setting("plan.rates", {}, "Nothing to freeze in new weights."),
+    ]
+
+
+def _batch(case: Case) -> tuple[int, str]:
+    pieces = case.material.pieces
+    mean = sum(piece.seconds for piece in pieces) / len(pieces)
+    seconds = BATCH_SECONDS["cpu" if case.machine.device == "cpu" else "gpu"]
+    clips = int(min(32, max(4, round(seconds / mean))))
+    return clips, f"{seconds} s of speech make an update, clips of {mean:.1f} s on average."
+
+
+def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
+    hours = case.material.hours
+    if case.machine.device == "cpu":
+        steps = _clamp(CPU_STEPS * hours**0.5, low=500, high=8000)
+        return steps, f"{CPU_STEPS:,} for an hour, with the root of the hours ({hours:.2f} h)."
+    steps = _clamp(GPU_STEPS * (hours / 2) ** 0.5, low=2000, high=30_000)
+    return steps, f"{GPU_STEPS:,} for two hours, with the root of the hours ({hours:.2f} h)."
+
+
+def _clamp(value: float, *, low: float, high: float) -> int:
+    return max(1, round(min(max(value, low), high) / 100) * 100)
+
+
+def _warmup(case: Case, steps: int) -> tuple[int, str]:
+    return min(1000, steps // 10), "A tenth of the run: attention diverges at the full rate from the start."
+
+
+def _pace(case: Case, config: RecogniserConfig, clips: float, seconds: float) -> tuple[float, str]:
+    if case.machine.device == "cpu":
+        cores = min(8, case.machine.cores) / 2
+        said = f"from 2 measured cores, scaled to {case.machine.cores}; --measure times a step here"
+        return clips * seconds * CPU_SECONDS[config.size] / cores, said
+    return GPU_SECONDS, "from an H200, where launches and not arithmetic take the time; --measure times a step here"
+
+
+def _schedule(case: Case) -> tuple[str, str]:
+    return "cosine", "Down in a half wave: the last quiet steps bring most."
+
+
+ADVICE = Advice(
+    model=_model,
+    batch=_batch,
+    steps=_steps,
+    warmup=_warmup,
+    pace=_pace,
+    parameters=parameters,
+    schedule=_schedule,
+)

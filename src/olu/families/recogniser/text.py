@@ -1,0 +1,99 @@
+"""What the recogniser writes for a reading, how that is spelled, and how far two spellings are apart."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from olu.text import fidel, words
+from olu.text.vocabulary import BLANK
+
+if TYPE_CHECKING:
+    from olu.families.recogniser.config import RecogniserConfig
+    from olu.types import Reading
+
+TONES = frozenset("\u0300\u0301\u0302\u0304\u030c\u030d\u0340\u0341")  # grave acute circumflex macron caron line
+TONAL = frozenset({"ibo", "yor"})  # even where the reading is by letters and knows of no tones
+FOLDED = frozenset({"amh"})  # letters of one sound are written alike
+APOSTROPHES = "’ʼ"
+
+
+@dataclass(frozen=True)
+class Writing:
+    """Letters or symbols of one language. Symbols are what the network tells apart; spelling makes letters of them."""
+
+    units: str
+    language: str
+    tone_marks: str = "remove"
+
+    def symbols(self, reading: Reading) -> list[str]:
+        """What is to be written for a reading."""
+        if self.units == "symbols":
+            return [phone for word in reading.words for phone in word.phones if phone != BLANK]
+        return self.parts(self._letters(reading))
+
+    def _letters(self, reading: Reading) -> str:
+        text = letters(reading.normal)
+        if self.tone_marks == "remove" and (self.language in TONAL or any(word.tones for word in reading.words)):
+            text = without_tones(text)
+        return text
+
+    def parts(self, letters: Sequence[str]) -> list[str]:
+        """What is written for these letters; phones stay as they are."""
+        if self.units == "symbols":
+            return list(letters)
+        text = "".join(letters)
+        return fidel.sounds(text) if self.language in FOLDED else fidel.decompose(text)
+
+    def spell(self, symbols: Sequence[str]) -> list[str]:
+        """The letters of what was written, a space between words; phones stay as they are."""
+        if self.units == "symbols":
+            return list(symbols)
+        put = fidel.spelled if self.language in FOLDED else fidel.compose
+        return list(" ".join(put(symbols).split()))
+
+
+def writing(config: RecogniserConfig, *, language: str) -> Writing:
+    return Writing(config.units, language, config.tone_marks)
+
+
+def letters(normal: str) -> str:
+    """Lower case, NFC, the words alone with a space between them."""
+    plain = unicodedata.normalize("NFC", normal).lower()
+    for mark in APOSTROPHES:
+        plain = plain.replace(mark, "'")
+    found, _ = words.split(unicodedata.normalize("NFC", plain))
+    return " ".join(" ".join(found).replace("-", " ").replace(BLANK, " ").split())
+
+
+def without_tones(text: str) -> str:
+    """Dots below stay: they are other letters."""
+    bare = "".join(c for c in unicodedata.normalize("NFD", text) if c not in TONES)
+    return unicodedata.normalize("NFC", bare)
+
+
+def collapsed(best: Sequence[int]) -> list[int]:
+    """CTC's reading of the best symbol of each frame: repeats are one, and blanks nothing."""
+    return [one for one, before in zip(best, [0, *best][: len(best)], strict=True) if one and one != before]
+
+
+def edits(said: Sequence[str], heard: Sequence[str]) -> int:
+    """Letters to change, leave out or put in, at the least."""
+    if not said or not heard:
+        return max(len(said), len(heard))
+    code = {symbol: number for number, symbol in enumerate({*said, *heard})}
+    target = np.array([code[symbol] for symbol in heard])
+    place = np.arange(len(heard) + 1)
+    row = place.copy()
+    for number, symbol in enumerate(said, 1):
+        changed = row[:-1] + (target != code[symbol])
+        row = np.concatenate([[number], np.minimum(row[1:] + 1, changed)])
+        row = np.minimum.accumulate(row - place) + place  # put in: along the row
+    return int(row[-1])
+
+
+Spell = Callable[[Sequence[str]], list[str]]

@@ -1,0 +1,54 @@
+"""Convolutions as a GPU likes them: channels last, so that its kernels need no transposes, and groups as one product.
+
+Shape letters: B clips, C channels, T steps, G groups, K taps. Elsewhere than on a GPU these are torch's own.
+"""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Conv1d(nn.Conv1d):
+    def forward(self, x: Tensor) -> Tensor:
+        if not x.is_cuda:
+            return super().forward(x)
+        if self.groups > 1:
+            return grouped(
+                x, self.weight, self.bias, stride=self.stride[0], padding=_one(self.padding), groups=self.groups
+            )
+        size = {"stride": (1, self.stride[0]), "padding": (0, _one(self.padding)), "dilation": (1, self.dilation[0])}
+        return F.conv2d(x.unsqueeze(2), self.weight.unsqueeze(2), self.bias, **size).squeeze(2)
+
+
+class ConvTranspose1d(nn.ConvTranspose1d):
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        if not x.is_cuda:
+            return super().forward(x)
+        size = {"stride": (1, self.stride[0]), "padding": (0, _one(self.padding))}
+        return F.conv_transpose2d(x.unsqueeze(2), self.weight.unsqueeze(2), self.bias, **size).squeeze(2)
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """The same numbers with the channels of a step beside each other; what follows keeps this order."""
+    if not x.is_cuda:
+        return x
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+def grouped(x_BCT: Tensor, weight: Tensor, bias: Tensor | None, *, stride: int, padding: int, groups: int) -> Tensor:
+    """One batched product over the groups. cuDNN starts a kernel for every group: hundreds in a wide discriminator."""
+    batch = x_BCT.shape[0]
+    taps = weight.shape[2]
+    windows = F.pad(x_BCT, (padding, padding)).unfold(2, taps, stride)  # [B, C, T, K], a view
+    steps = windows.shape[2]
+    columns = windows.unflatten(1, (groups, -1)).permute(1, 0, 3, 2, 4).reshape(groups, batch * steps, -1)
+    rows = weight.unflatten(0, (groups, -1)).flatten(2).to(columns.dtype)  # [G, C out, C in x K]
+    out = columns @ rows.transpose(1, 2)  # [G, B x T, C out]
+    out = out.unflatten(1, (batch, steps)).permute(1, 2, 0, 3).flatten(2).transpose(1, 2)
+    return out if bias is None else out + bias.to(out.dtype)[:, None]
+
+
+def _one(padding: tuple[int, ...] | str) -> int:
+    assert not isinstance(padding, str)
+    return padding[0]

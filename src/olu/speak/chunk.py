@@ -1,0 +1,56 @@
+"""A long sentence decoded in overlapping chunks, so that its beginning is heard before its end is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FIRST_SECONDS = 0.25  # the first chunk, for a quick start
+GROWTH = 3  # each one after it is this much longer
+MOST_SECONDS = 4.0  # memory grows with this, and what is longer no longer fits the processor's cache
+LEAST_SECONDS = 0.1  # a rest shorter than this goes with the chunk before it
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long chunks are, in frames; without a context a sentence cannot be cut."""
+
+    context: int | None
+    first: int
+    most: int
+    least: int
+
+    @staticmethod
+    def of(frame_seconds: float, *, context: int | None, quick: bool) -> Plan:
+        """`quick` for the earliest sound; otherwise the least work."""
+        first = FIRST_SECONDS if quick else MOST_SECONDS
+        frames = (max(1, round(seconds / frame_seconds)) for seconds in (first, MOST_SECONDS, LEAST_SECONDS))
+        return Plan(context, *frames)
+
+    def spans(self, frames: int) -> Iterator[tuple[int, int]]:
+        start, size = 0, self.first
+        while start < frames:
+            end = start + size
+            if self.context is None or frames - end < self.least:
+                end = frames
+            yield start, min(end, frames)
+            start, size = end, min(size * GROWTH, self.most)
+
+
+def decode(
+    latents: NDArray[np.float32],
+    *,
+    plan: Plan,
+    hop: int,
+    network: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+) -> Iterator[tuple[NDArray[np.float32], bool]]:
+    """The waves of [1, C, F] latents, chunk by chunk, and whether each is the last; all are decoded in context."""
+    frames = latents.shape[2]
+    context = plan.context or 0
+    for start, end in plan.spans(frames):
+        left, right = max(0, start - context), min(frames, end + context)
+        wave = network(np.ascontiguousarray(latents[:, :, left:right]))[0]
+        yield wave[(start - left) * hop : (end - left) * hop], end == frames

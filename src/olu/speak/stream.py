@@ -1,0 +1,173 @@
+"""How a text is to be said, and the pieces of sound it becomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olu.audio.loudness import Leveller
+from olu.errors import VoiceError
+from olu.speak.sentences import LONGEST_PAUSE
+from olu.speak.sound import Finish, fade, silence
+from olu.types import Audio, Reading, Span
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+PAUSE_SECONDS = 0.25  # between sentences
+SLOWEST, FASTEST = 0.25, 4.0
+LOWEST_RATE, HIGHEST_RATE = 4000, 192_000
+QUIETEST, LOUDEST = -60.0, -5.0
+MOST_NOISE = 2.0
+MOST_SEED = 2**63 - 1
+Item = TypeVar("Item")
+
+
+class Wishes(TypedDict, total=False):
+    """What may be asked of a voice, by name."""
+
+    speed: float
+    seed: int
+    speaker: str | None
+    pause: float
+    noise: float | None
+    duration_noise: float | None
+    loudness: float | None
+    rate: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manner:
+    """How to speak. None leaves a thing as the voice has it."""
+
+    speed: float = 1.0
+    seed: int = 0
+    speaker: str | None = None
+    pause: float = PAUSE_SECONDS  # between sentences, in seconds
+    noise: float | None = None  # how much the sound varies
+    duration_noise: float | None = None  # how much the rhythm varies
+    loudness: float | None = None  # LUFS
+    rate: int | None = None
+
+    def __post_init__(self) -> None:
+        _between("speed", self.speed, SLOWEST, FASTEST)
+        _between("pause", self.pause, 0.0, LONGEST_PAUSE)
+        for name in ("noise", "duration_noise"):
+            _between(name.replace("_", " "), getattr(self, name), 0.0, MOST_NOISE)
+        _between("loudness", self.loudness, QUIETEST, LOUDEST)
+        _between("rate", self.rate, LOWEST_RATE, HIGHEST_RATE)
+        if self.seed < 0:
+            raise VoiceError(f"seed {self.seed} is negative: choose 0 or more")
+        if self.seed > MOST_SEED:
+            raise VoiceError(f"seed {self.seed} is too large: choose one up to {MOST_SEED}")
+
+    @staticmethod
+    def of(manner: Manner | None, **wishes: Unpack[Wishes]) -> Manner:
+        return replace(manner or Manner(), **wishes)
+
+
+def _between(name: str, value: float | None, least: float, most: float) -> None:
+    if value is not None and not (math.isfinite(value) and least <= value <= most):
+        raise VoiceError(f"{name} {value:g} is out of reach: choose {least:g} to {most:g}")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What is being said; times are in seconds from the start of the whole sound."""
+
+    number: int
+    text: str
+    start: float
+    end: float
+    words: tuple[Span, ...] = ()
+    durations: tuple[int, ...] = ()  # frames per token
+    dropped: dict[str, int] = field(default_factory=dict)  # what the voice has no letter for
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A piece of sound and the sentence it is of. The pause after a sentence belongs to its last piece."""
+
+    audio: Audio
+    sentence: Sentence
+    last: bool  # of its sentence
+
+
+@dataclass(frozen=True)
+class ReadLine:
+    """A sentence the voice can say, or the end of a text that ends with a pause."""
+
+    text: str
+    pause: float | None
+    reading: Reading | None = None
+    ids: tuple[int, ...] = ()
+
+
+class Ahead(Generic[Item]):
+    """An iterator that can be asked what comes next; nothing is made before it is asked for."""
+
+    def __init__(self, items: Iterator[Item]) -> None:
+        self._items, self._seen = items, list[Item]()
+
+    def peek(self) -> Item | None:
+        if not self._seen:
+            self._seen.extend(next(([item] for item in self._items), []))
+        return self._seen[0] if self._seen else None
+
+    def take(self) -> Item | None:
+        found = self.peek()
+        self._seen.clear()
+        return found
+
+
+Waves = Iterator[tuple[NDArray[np.float32], bool]]  # a piece of a sentence, and whether it is its last
+Say = Callable[[ReadLine, int, float], tuple[Sentence, Waves]]
+
+
+def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual: float | None) -> Iterator[Spoken]:
+    """`say` gives a line's sentence and its waves. Everything is made only when the next piece is asked for."""
+    out = manner.rate or rate
+    finish = Finish(rate, out, limited=manner.loudness is not None)
+    level = None if manner.loudness is None else Leveller(manner.loudness, usual=usual)
+    number, clock = 0, 0
+    while (line := lines.take()) is not None and line.ids:
+        before = silence((line.pause or 0.0) if number == 0 else 0.0, rate)
+        sentence, waves = say(line, number, (clock + len(before)) / rate)
+        begins = True
+        for wave, ends in _levelled(waves, level, rate) if level else waves:
+            sound = fade(wave, rate, begins=begins, ends=ends)
+            following = lines.peek() if ends else None
+            after = silence(_pause(following, manner), rate)
+            sound = np.concatenate([before, sound, after]) if begins else np.concatenate([sound, after])
+            clock += len(sound)
+            done = finish.push(sound, last=ends and (following is None or not following.ids))
+            if len(done) or ends:
+                yield Spoken(Audio(done, out), sentence, ends)
+            begins = False
+        number += 1
+
+
+def _pause(following: ReadLine | None, manner: Manner) -> float:
+    if following is None:
+        return 0.0
+    return manner.pause if following.pause is None else following.pause
+
+
+def _levelled(waves: Waves, level: Leveller, rate: int) -> Waves:
+    """The waves at the gain that is due. A voice of unknown level is heard for a whole sentence first."""
+    if level.knows:
+        heard, gain = list[NDArray[np.float32]](), np.float32(level.gain())
+        for wave, ends in waves:
+            heard.append(wave)
+            yield wave * gain, ends
+        level.hear(np.concatenate(heard), rate)
+        return
+    whole = list(waves)
+    level.hear(np.concatenate([wave for wave, _ in whole]), rate)
+    gain = np.float32(level.gain())
+    yield from ((wave * gain, ends) for wave, ends in whole)

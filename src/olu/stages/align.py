@@ -1,0 +1,113 @@
+"""Find every word and every sound in its clip: by a recogniser trained on the corpus, or from TextGrids."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from olu.audit.match import Match, match_path, write_match
+from olu.corpus.manifest import Corpus, recordings
+from olu.errors import CorpusError
+from olu.files import Workspace, hash_value, write_jsonl
+from olu.stages.aligned import Listened, Spread, alignment_path, spread, unaligned
+from olu.stages.read import read_corpus
+from olu.stages.stage import Stage
+from olu.types import Work
+
+ALIGN_VERSION = 1
+
+
+def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
+    """What is aligned already stays so when clips are left out or cut: stale is what lacks an alignment."""
+    return hash_value([ALIGN_VERSION, recordings(ws), unaligned(ws)])
+
+
+STAGE = Stage(name="align", command="olu align {ws}", folder="alignment", inputs=_inputs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignSummary:
+    """What an alignment comes to."""
+
+    method: str  # "frames", "ctc" or "textgrid"
+    made_by: str  # which recogniser, or which files
+    spread: Spread
+    problems: list[str]  # clips without an alignment, and why
+    notes: list[str]
+
+    @staticmethod
+    def from_row(row: dict[str, Any]) -> AlignSummary:
+        return AlignSummary(**{**row, "spread": Spread(**row["spread"])})
+
+
+def align(
+    ws: Workspace,
+    *,
+    source: Path | None = None,
+    ctc_only: bool = False,
+    cross: bool = False,
+    device: str | None = None,
+    force: bool = False,
+    keep: bool = False,
+) -> Work[AlignSummary]:
+    """Align what is wanted and not aligned yet. `source`: TextGrids to take instead. `keep`: any alignment will do.
+
+    `cross` scores every clip once more, by a recogniser that has not learnt from it.
+    """
+    if source is not None:
+        return (yield from _from_grids(ws, source, force=force))
+    options = {"from": None, "ctc_only": ctc_only, "cross": cross}
+    earlier = None if force else _earlier(ws, options, keep=keep)
+    if earlier is not None:
+        return earlier
+    from olu.stages.align_listen import listen
+
+    Corpus.open(ws).check_sources()
+    listened = yield from listen(ws, ctc_only=ctc_only, cross=cross, device=device, force=force)
+    return _finish(ws, options, listened)
+
+
+def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSummary | None:
+    stamp = ws.stamped(STAGE.name)
+    if stamp is None or STAGE.state(ws) != "fresh" or not match_path(ws).exists():
+        return None
+    made: dict[str, Any] = stamp["options"]
+    served = made["from"] is not None or (made["ctc_only"] == options["ctc_only"] and made["cross"] >= options["cross"])
+    return AlignSummary.from_row(stamp["summary"]) if keep or served else None
+
+
+def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Work[AlignSummary]:
+    from olu.stages.align_grids import read_grids, take_grids
+
+    yield from read_corpus(ws)
+    grids = read_grids(source)
+    contents = {name: hashlib.sha256(data).hexdigest() for name, data in grids.items()}
+    options = {"from": str(source.resolve()), "grids": hash_value(contents), "ctc_only": False, "cross": False}
+    earlier = None if force else STAGE.done(ws, options)
+    if earlier is not None and match_path(ws).exists():
+        return AlignSummary.from_row(earlier)
+    corpus = Corpus.open(ws)
+    found, problems, notes = yield from take_grids(ws, corpus, grids)
+    matches = [(one.id, Match(first=one.words[0], last=one.words[-1])) for one in found if one.words]
+    listened = Listened(found=found, matches=matches, problems=problems, notes=notes, made_by=str(source))
+    return _finish(ws, options, listened)
+
+
+def _finish(ws: Workspace, options: dict[str, Any], listened: Listened) -> AlignSummary:
+    if not listened.found:
+        first = f"; the first: {listened.problems[0]}" if listened.problems else ""
+        raise CorpusError(f"no clip of {ws.root} could be aligned{first}")
+    write_jsonl(alignment_path(ws), (one.row() for one in listened.found))
+    write_match(ws, listened.matches)
+    summary = AlignSummary(
+        method=listened.found[0].method,
+        made_by=listened.made_by,
+        spread=spread(listened.found),
+        problems=listened.problems,
+        notes=listened.notes,
+    )
+    STAGE.stamp(ws, options, asdict(summary))
+    (ws.alignment / "part.jsonl").unlink(missing_ok=True)
+    return summary

@@ -1,0 +1,164 @@
+"""Align by listening: a recogniser, then frames of 10 ms, clip by clip; a kill loses only the clip under way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olu.audio import io
+from olu.audit.match import Match
+from olu.corpus.manifest import Corpus, recordings
+from olu.errors import AlignError, AudioError, CorpusError
+from olu.files import Workspace, hash_value, read_json, write_json
+from olu.stages.align_match import Texts, cross_match
+from olu.stages.aligned import Listened, Words, to_align
+from olu.types import Alignment, Audio, Clip, Tick, Work
+
+if TYPE_CHECKING:
+    from olu.align.aligner import Aligner, Item
+    from olu.align.frames import FrameModel
+    from olu.families.recogniser.recognise import Trained
+
+LONG_SECONDS = 60.0  # from here on a clip is aligned in pieces, in bounded memory
+CHUNK_SECONDS = 30.0
+
+
+class Ear:
+    """A recogniser that remembers what it heard last, so that nothing is heard twice."""
+
+    def __init__(self, trained: Trained) -> None:
+        self.trained = trained
+        self.last: NDArray[np.float32] = np.zeros((0, 1), np.float32)
+
+    @property
+    def rate(self) -> int:
+        return self.trained.rate
+
+    @property
+    def frame_seconds(self) -> float:
+        return self.trained.frame_seconds
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return self.trained.symbols
+
+    def ids(self, symbols: Sequence[str]) -> list[int]:
+        return self.trained.ids(symbols)
+
+    def log_probs(self, audio: Audio) -> NDArray[np.float32]:
+        self.last = self.trained.log_probs(audio)
+        return self.last
+
+
+def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, force: bool) -> Work[Listened]:
+    """Every clip that is wanted, with its alignment and how well its text fits."""
+    from olu.align.aligner import Aligner
+    from olu.stages import recogniser as makers
+
+    trained = yield from makers.recogniser_for(ws, units="symbols", device=device, everything=True, force=force)
+    corpus = Corpus.open(ws)
+    todo = to_align(ws, corpus)
+    ear = Ear(trained)
+    key = hash_value([trained.version, ctc_only, recordings(ws), {id: words for id, (_, words) in todo.items()}])
+    frames = None if ctc_only else (yield from _frames(ws, list(_items(corpus, todo)), ear, key=key, again=force))
+    aligner = Aligner(ear, frames)
+    known = _kept(part_path(ws), key)
+    texts = Texts.of(trained, todo)
+    found: list[Alignment] = []
+    matches: dict[str, Match] = {}
+    problems: list[str] = []
+    part_path(ws).parent.mkdir(parents=True, exist_ok=True)
+    with part_path(ws).open("a", encoding="utf-8") as part:
+        for done, (clip, words) in enumerate(todo.values(), 1):
+            yield Tick(done, len(todo), clip.id)
+            if clip.id not in known:
+                try:
+                    known[clip.id] = _one(corpus, clip, words, aligner, ear, texts)
+                except (AlignError, AudioError, CorpusError) as bad:
+                    problems.append(str(bad) if clip.id in str(bad) else f"clip {clip.id}: {bad}")
+                    continue
+                alignment, match = known[clip.id]
+                part.write(json.dumps({"key": key, "row": alignment.row(), "match": match.row(clip.id)}) + "\n")
+                part.flush()
+            alignment, match = known[clip.id]
+            found.append(alignment)
+            matches[clip.id] = match
+    if cross:
+        heard = yield from cross_match(ws, todo, device=device, longest=LONG_SECONDS)
+        for id, other in heard.items():
+            if id in matches:
+                matches[id] = replace(matches[id], score=other.score, chance=other.chance, cer=other.cer)
+    notes = [] if cross else ["Texts were scored by a recogniser that learnt from them; --cross scores them by others."]
+    made_by = f"{trained.version}{'' if ctc_only else ', and frames of 10 ms'}"
+    return Listened(found=found, matches=list(matches.items()), problems=problems, notes=notes, made_by=made_by)
+
+
+def part_path(ws: Workspace) -> Path:
+    return ws.alignment / "part.jsonl"
+
+
+def _kept(path: Path, key: str) -> dict[str, tuple[Alignment, Match]]:
+    """What an alignment that was killed had finished; a last line that broke off is done again."""
+    found: dict[str, tuple[Alignment, Match]] = {}
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    for line in lines:
+        try:
+            row: dict[str, Any] = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if row["key"] == key:
+            alignment = Alignment.from_row(row["row"])
+            found[alignment.id] = (alignment, Match.from_row(row["match"]))
+    return found
+
+
+def _items(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> Iterator[Item]:
+    """What the frame model learns from: clips without an error that are not endless."""
+    from olu.align.aligner import Item
+
+    for clip, words in todo.values():
+        if clip.seconds <= LONG_SECONDS and corpus.why_not(clip) is None:
+            yield Item(clip.id, words, partial(corpus.audio, clip))
+
+
+def _frames(ws: Workspace, items: list[Item], ear: Ear, *, key: str, again: bool) -> Work[FrameModel]:
+    """The frame model of these clips; one that an alignment before this had finished is used again."""
+    from olu.align.aligner import train_frames
+    from olu.align.frames import FrameModel
+
+    folder, told = ws.alignment / "frames", ws.alignment / "frames.json"
+    if not again and told.exists() and folder.is_dir() and read_json(told)["key"] == key:
+        return FrameModel.load(folder, device=ear.trained.device)
+    model = yield from train_frames(items, ear, device=ear.trained.device)
+    model.save(folder)
+    write_json(told, {"key": key, "recogniser": ear.trained.version})
+    return model
+
+
+def _one(corpus: Corpus, clip: Clip, words: Words, aligner: Aligner, ear: Ear, texts: Texts) -> tuple[Alignment, Match]:
+    if clip.seconds > LONG_SECONDS:
+        from olu.align.long import align_long
+
+        found = align_long(_chunks(corpus, clip), words, ear, id=clip.id)
+        match = Match(score=found.score)
+    else:
+        found = aligner.align(clip.id, corpus.audio(clip), words)
+        match = texts.match(clip.id, ear.last)
+    first, last = (found.words[0], found.words[-1]) if found.words else (None, None)
+    return found, replace(match, first=first, last=last)
+
+
+def _chunks(corpus: Corpus, clip: Clip) -> Iterator[Audio]:
+    """The sound of a clip, never all of it at once."""
+    path, at = corpus.locate(clip), 0.0
+    while clip.seconds - at > 1e-4:
+        size = min(CHUNK_SECONDS, clip.seconds - at)
+        yield io.read(path, start=clip.start + at, seconds=size)
+        at += size

@@ -1,0 +1,128 @@
+"""Two voices side by side, and a page to choose between them without knowing which is which."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from olu.audio import io
+from olu.errors import AudioError, ConfigError, WorkspaceError
+from olu.evaluate.blind import Counted, Trial, count, say
+from olu.evaluate.blind import render as render_blind
+from olu.evaluate.compare import Comparison, pairs
+from olu.evaluate.compare import compare as compare_two
+from olu.evaluate.compare import render as render_table
+from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, Item, load
+from olu.files import Workspace, whole, write_json, write_text
+from olu.stages.evaluate import Wish, evaluate
+from olu.types import Audio, Tick, Work
+
+PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"
+TRIALS = 20
+
+
+@dataclass(frozen=True)
+class CompareSummary:
+    folder: Path
+    comparison: Comparison
+    trials: int  # on the blind page
+
+    @property
+    def page(self) -> Path:
+        return self.folder / PAGE
+
+    @property
+    def listen(self) -> Path:
+        return self.folder / LISTEN
+
+
+def compare(
+    first: Path, second: Path, *, wish: Wish | None = None, trials: int = TRIALS, seed: int = 0, out: Path | None = None
+) -> Work[CompareSummary]:
+    """Evaluations, voices or workspaces; what has no evaluation yet is evaluated first."""
+    if trials < 1:
+        raise ConfigError(f"--trials {trials}: give a number from 1 on")
+    one = yield from _evaluated(first, wish or Wish())
+    two = yield from _evaluated(second, wish or Wish())
+    if one[0].resolve() == two[0].resolve():
+        raise ConfigError(f"{first} and {second} are the same evaluation: name two")
+    comparison = compare_two(one[1], two[1])
+    names = _apart(one, two)
+    folder = out or Path(f"{_plain(names[0])}-and-{_plain(names[1])}")
+    if folder.exists() and any(folder.iterdir()) and not (folder / FACTS).is_file():
+        raise WorkspaceError(f"{folder} is there already and is no comparison: choose another with -o")
+    made = list(_trials(one, two, most=trials))
+    yield Tick(1, 2, "writing the pages")
+    with whole(folder) as partial:
+        partial.mkdir()
+        hear = _Hear(one[0], two[0])
+        write_text(partial / PAGE, render_table(comparison, hear=hear, listen=LISTEN))
+        if made:
+            language = one[1].subject.language
+            page = render_blind(made, first=names[0], second=names[1], language=language, seed=seed)
+            write_text(partial / LISTEN, page)
+        write_json(partial / FACTS, {**comparison.row(), "seed": seed, "trials": len(made)})
+    return CompareSummary(folder, comparison, len(made))
+
+
+def choices(files: list[Path]) -> tuple[Counted, list[str]]:
+    """What listeners chose, and what it comes to in sentences."""
+    counted = count(files)
+    return counted, say(counted)
+
+
+Held = tuple[Path, Evaluation]
+
+
+def _evaluated(place: Path, wish: Wish) -> Work[Held]:
+    if (place / FILE).is_file():
+        return place, load(place)
+    if (place / "olu.toml").is_file():
+        ws = Workspace.open(place)
+        found = sorted(ws.evaluations.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime)
+        if found:
+            return found[-1].parent, load(found[-1].parent)
+        own = Wish(sentences=wish.sentences, only=wish.only, device=wish.device)
+        summary = yield from evaluate(place, own)
+        return summary.folder, summary.evaluation
+    if not place.exists():
+        raise WorkspaceError(f"{place} is not there: name an evaluation, a voice or a workspace")
+    summary = yield from evaluate(place, wish)
+    return summary.folder, summary.evaluation
+
+
+def _apart(one: Held, two: Held) -> tuple[str, str]:
+    """Their names; the folders' where these are the same."""
+    names = one[1].subject.name, two[1].subject.name
+    if names[0] != names[1]:
+        return names
+    folders = one[0].resolve().name, two[0].resolve().name
+    return folders if folders[0] != folders[1] else (f"{names[0]} (first)", f"{names[1]} (second)")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "voice"
+
+
+class _Hear:
+    """Both sides of a sentence, from the folders of the evaluations."""
+
+    def __init__(self, first: Path, second: Path) -> None:
+        self.first, self.second = first, second
+
+    def __call__(self, one: Item, two: Item) -> tuple[Audio, Audio] | None:
+        try:
+            return io.read(self.first / one.wav), io.read(self.second / two.wav)
+        except AudioError:
+            return None
+
+
+def _trials(one: Held, two: Held, *, most: int) -> list[Trial]:
+    hear = _Hear(one[0], two[0])
+    found: list[Trial] = []
+    for domain in DOMAINS:
+        for first, second in pairs(one[1], two[1], domain):
+            if len(found) < most and (sounds := hear(first, second)) is not None:
+                found.append(Trial(first.id, first.text, *sounds))
+    return found

@@ -1,0 +1,218 @@
+"""Cut long clips into short ones at pauses that the aligner found. Nothing is edited: the long ones are set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from olu.align.cut import Cutting, Piece, choose, places
+from olu.corpus.decisions import Decision, record, take_back
+from olu.corpus.manifest import Corpus
+from olu.corpus.merge import clip_id
+from olu.errors import ConfigError, WorkspaceError
+from olu.files import Workspace, hash_file, read_jsonl, write_jsonl
+from olu.stages import import_
+from olu.stages.aligned import alignment_path, fits, to_align, words_of
+from olu.stages.read import corpus_frontend, read_clip
+from olu.stages.reading_settings import read_settings
+from olu.types import Alignment, Clip, Frontend, Span, Split, Tick, Work
+
+FAR = 3.0  # interquartile ranges under the lower quartile: a word that scores so low is not where it was put
+LEAST_IQR = 0.2
+MOST_BAD = 0.2  # of a clip's words
+NAMED = 5  # words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutSummary:
+    longest: float
+    clips: int  # longer than that, and not cut before
+    cut: dict[str, list[str]]  # id -> the new clips
+    seconds: float  # of the new clips
+    still_long: list[str]  # new clips without a pause to cut at
+    refused: list[str]  # which, and why
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    clip: Clip
+    pieces: tuple[Piece, ...]
+    clips: tuple[Clip, ...]
+    alignments: tuple[Alignment, ...]
+
+
+def cut(ws: Workspace, *, longest: float = 20.0, dry: bool = False) -> Work[CutSummary]:
+    """Clips over `longest` seconds become several. What cannot be cut safely stays as it is, and is named."""
+    if not longest >= 2.0:
+        raise ConfigError(f"--longest {longest:g}: give 2 seconds or more")
+    corpus = Corpus.open(ws)
+    long = [clip for clip in corpus if corpus.is_wanted(clip) and corpus.taken(clip).seconds > longest]
+    if not long:
+        return _summary(longest, [], [], [], written=False)
+    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws))}
+    if not rows:
+        raise WorkspaceError(f"{ws.root} has no alignment to cut by: run 'olu align {ws.root}' first")
+    wanted = to_align(ws, corpus)
+    frontend = corpus_frontend(ws, corpus, read_settings(ws))
+    low = _low(rows.values())
+    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl")}
+    plans: list[_Plan] = []
+    refused: list[str] = []
+    for done, clip in enumerate(long, 1):
+        yield Tick(done, len(long), clip.id)
+        row = rows.get(clip.id)
+        if row is None or clip.id not in wanted or not fits(row, wanted[clip.id][1]):
+            refused.append(f"clip {clip.id}: not aligned as it is read now: run 'olu align {ws.root}'")
+            continue
+        sha256 = contents.get(clip.audio) or hash_file(corpus.locate(clip))
+        plan = _plan(clip, Alignment.from_row(row), frontend, Cutting(longest=longest), low=low, sha256=sha256)
+        if isinstance(plan, str):
+            refused.append(f"clip {clip.id}: {plan}")
+        else:
+            plans.append(plan)
+    if plans and not dry:
+        _write(ws, corpus, plans)
+    return _summary(longest, long, plans, refused, written=bool(plans) and not dry)
+
+
+def _plan(
+    clip: Clip, alignment: Alignment, frontend: Frontend, cutting: Cutting, *, low: float | None, sha256: str
+) -> _Plan | str:
+    spans = alignment.words
+    bad = frozenset(at for at, word in enumerate(spans) if low is not None and _score(word) < low)
+    if len(bad) > MOST_BAD * len(spans):
+        return f"{len(bad)} of its {len(spans)} words are not heard where they should be: {_named(spans, bad)}"
+    found = places(clip.text, [word.label for word in spans])
+    pieces = choose(spans, found, text=clip.text, seconds=clip.seconds, cutting=cutting, bad=bad)
+    if len(pieces) == 1:
+        unsure = f"; words that are hardly heard: {_named(spans, bad)}" if bad else ""
+        return f"no pause between words to cut at was found{unsure}"
+    wrong = next((p for p in pieces if _read(frontend, p.text) != [w.label for w in spans[p.first : p.last]]), None)
+    if wrong is not None:
+        return f"its part {_short(wrong.text)!r} alone would be read otherwise: cut it by hand, or write it in words"
+    clips = tuple(_clip(clip, piece, sha256) for piece in pieces)
+    cuts = tuple(_part(alignment, piece, one) for piece, one in zip(pieces, clips, strict=True))
+    return _Plan(clip, tuple(pieces), clips, cuts)
+
+
+def _clip(clip: Clip, piece: Piece, sha256: str) -> Clip:
+    start, seconds = round(clip.start + piece.start, 3), round(piece.seconds, 3)
+    id = clip_id(clip.audio.partition("/")[2], sha256=sha256, start=start, seconds=seconds)
+    return replace(clip, id=id, start=start, seconds=seconds, text=piece.text)
+
+
+def _part(alignment: Alignment, piece: Piece, clip: Clip) -> Alignment:
+    """The alignment of the long clip is that of its pieces."""
+    end = piece.start + clip.seconds
+    phones = []
+    for span in alignment.phones:
+        low, high = max(span.start, piece.start), min(span.end, end)
+        if high > low:
+            phones.append(replace(span, start=low - piece.start, end=high - piece.start))
+    phones[-1] = replace(phones[-1], end=clip.seconds)
+    words = [
+        replace(span, start=span.start - piece.start, end=span.end - piece.start)
+        for span in alignment.words[piece.first : piece.last]
+    ]
+    return replace(alignment, id=clip.id, seconds=clip.seconds, words=tuple(words), phones=tuple(phones))
+
+
+def _read(frontend: Frontend, text: str) -> list[str]:
+    return [word for word, _ in words_of(read_clip(frontend, text)[0])]
+
+
+def _low(rows: Any) -> float | None:
+    """The score under which a word is unlike all others; none where the alignment has no scores."""
+    scores = [word[3] for row in rows for word in row["words"] if len(word) > 3]
+    if not scores:
+        return None
+    quarter, three = (float(value) for value in np.percentile(scores, (25, 75)))
+    return quarter - FAR * max(three - quarter, LEAST_IQR)
+
+
+def _score(word: Span) -> float:
+    return 0.0 if word.score is None else word.score
+
+
+def _named(spans: Sequence[Span], bad: frozenset[int]) -> str:
+    worst = sorted(bad, key=lambda at: _score(spans[at]))[:NAMED]
+    return ", ".join(f"{spans[at].label} at {spans[at].start:.1f} s" for at in sorted(worst))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def cuts_path(ws: Workspace) -> Path:
+    return ws.corpus / "cuts.jsonl"
+
+
+def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
+    """The new clips first: a kill leaves them beside the long one, and the next cut finds the same."""
+    new = {plan.clip.id: plan.clips for plan in plans}
+    made = {clip.id for clips in new.values() for clip in clips}
+    before = [clip for clip in corpus if clip.id not in made]
+    clips = [one for clip in before for one in (clip, *new.get(clip.id, ()))]
+    sides: dict[str, Split | None] = {clip.id: corpus.split(clip) for clip in before}
+    sides |= {one.id: corpus.split(plan.clip) for plan in plans for one in plan.clips}
+    _save(ws, corpus, clips, sides)
+    aligned = {row["id"]: row for row in read_jsonl(alignment_path(ws))}
+    aligned |= {one.id: one.row() for plan in plans for one in plan.alignments}
+    write_jsonl(alignment_path(ws), aligned.values())
+    known = {row["id"]: row for row in read_jsonl(cuts_path(ws))}
+    known |= {id: {"id": id, "clips": [clip.id for clip in clips]} for id, clips in new.items()}
+    write_jsonl(cuts_path(ws), known.values())
+    record(
+        ws,
+        (
+            Decision(id=plan.clip.id, decision="drop", by="cut", reason=f"into {len(plan.clips)} clips")
+            for plan in plans
+        ),
+    )
+
+
+def _save(ws: Workspace, corpus: Corpus, clips: list[Clip], sides: Mapping[str, Split | None]) -> None:
+    """An import that was fresh stays so: it has not missed anything."""
+    stamp = ws.stamped(import_.STAGE.name) if import_.STAGE.state(ws) == "fresh" else None
+    Corpus.save(ws, clips, list(corpus.sources.values()), sides)
+    if stamp is not None:
+        import_.STAGE.stamp(ws, stamp["options"], stamp["summary"])
+
+
+def undo_cut(ws: Workspace) -> tuple[int, int]:
+    """Take the pieces away again and the long clips back; returns how many long ones and how many pieces."""
+    corpus = Corpus.open(ws)
+    pieces = {id for row in read_jsonl(cuts_path(ws)) for id in row["clips"]}
+    clips = [clip for clip in corpus if clip.id not in pieces]
+    gone = len(corpus) - len(clips)
+    if gone:
+        _save(ws, corpus, clips, {clip.id: corpus.split(clip) for clip in clips})
+    back = take_back(ws, by="cut")
+    if pieces:
+        write_jsonl(cuts_path(ws), [])
+    return len(back), gone
+
+
+def _summary(
+    longest: float, long: Sequence[Clip], plans: Sequence[_Plan], refused: list[str], *, written: bool
+) -> CutSummary:
+    new = list(_all(plans))
+    return CutSummary(
+        longest=longest,
+        clips=len(long),
+        cut={plan.clip.id: [clip.id for clip in plan.clips] for plan in plans},
+        seconds=round(sum(clip.seconds for clip in new), 3),
+        still_long=[clip.id for clip in new if clip.seconds > longest],
+        refused=refused,
+        written=written,
+    )
+
+
+def _all(plans: Sequence[_Plan]) -> Iterator[Clip]:
+    for plan in plans:
+        yield from plan.clips

@@ -1,0 +1,246 @@
+"""Speak held-out sentences, hold them against the recordings, and write down how good the voice is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from olu.corpus.manifest import Corpus
+from olu.errors import ConfigError, MissingExtra, WorkspaceError
+from olu.evaluate.evaluation import PAGE, WAVS, Evaluation, Missing, Point
+from olu.evaluate.takes import Known, Take
+from olu.files import Workspace, whole, write_text
+from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
+from olu.stages.evaluate_takes import Line, Read, file_takes, lines_for, reader_of, spoken_takes
+from olu.stages.extras import EVALUATE
+from olu.stages.read import read_corpus
+from olu.types import Tick, Work
+
+SENTENCES = 50
+CURVE_SENTENCES = 12
+CURVE = ("cer", "hard_failures", "faults", "duration_ratio", "speaker", "mcd", "f0_error", "dnsmos")
+COPY = "copy"  # the ceiling: not of the voice alone, so no group of the judge
+OF_RUNS = ("run", "step", "checkpoints")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What a person asked for."""
+
+    corpus: Path | None = None
+    wavs: Path | None = None
+    texts: Path | None = None
+    sentences: int = SENTENCES
+    only: tuple[str, ...] = ()
+    run: str | None = None
+    step: int | None = None
+    device: str | None = None
+    seed: int = 0
+    collusion: bool = False
+    checkpoints: str | None = None
+    out: Path | None = None
+
+
+@dataclass(frozen=True)
+class EvaluateSummary:
+    folder: Path
+    evaluation: Evaluation
+
+    @property
+    def page(self) -> Path:
+        return self.folder / PAGE
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is judged, and what it is held against."""
+
+    wish: Wish
+    groups: tuple[str, ...]
+    ws: Workspace | None
+    corpus: Corpus | None
+    speaker: Speaker | None
+    files: Files | None
+    read: Read
+
+
+def evaluate(place: Path, wish: Wish) -> Work[EvaluateSummary]:
+    """`place` is a workspace or a voice package."""
+    bench = yield from _bench(place, wish)
+    from olu.stages.evaluate_write import folder_for, page
+
+    subject = bench.speaker.subject if bench.speaker else bench.files.subject  # type: ignore[union-attr]
+    folder = folder_for(bench.ws, subject, wish.out)
+    with whole(folder) as partial:
+        (partial / WAVS).mkdir(parents=True)
+        takes, notes = yield from _takes(bench, partial / WAVS)
+        known = yield from _known(bench, takes, subject.language)
+        evaluation = yield from _judged(bench, takes, known, notes)
+        if COPY in bench.groups and wish.wavs is None:
+            evaluation = yield from _with_ceiling(bench, evaluation, takes, known)
+        if wish.checkpoints:
+            evaluation = replace(evaluation, curve=(yield from _curve(bench, evaluation, takes, known)))
+        yield Tick(len(takes), len(takes), "writing the report")
+        evaluation.save(partial)
+        write_text(partial / PAGE, page(evaluation, takes))
+    return EvaluateSummary(folder, evaluation)
+
+
+def _bench(place: Path, wish: Wish) -> Work[Bench]:
+    for package in EVALUATE:
+        if find_spec(package) is None:
+            raise MissingExtra("olu evaluate", extra="eval", package=package)
+    from olu.evaluate.judge import chosen
+
+    groups = tuple(group.name for group in chosen([name for name in wish.only if name != COPY]))
+    groups = () if wish.only == (COPY,) else groups
+    groups += (COPY,) if COPY in wish.only or not wish.only else ()
+    _check(place, wish, groups)
+    own = (place / "olu.toml").is_file()
+    at = place if own else wish.corpus
+    ws = Workspace.open(at) if at else None
+    corpus = None
+    if ws is not None:
+        corpus = Corpus.open(ws)
+        corpus.check_sources()
+        yield from read_corpus(ws)
+    files = speaker = None
+    if wish.wavs is not None:
+        assert ws
+        files = of_files(wish.wavs, language=ws.language)
+    elif own:
+        assert ws
+        speaker = of_workspace(ws, run=wish.run, step=wish.step, seed=wish.seed)
+    else:
+        speaker = of_voice(place, seed=wish.seed)
+    return Bench(wish, groups, ws, corpus, speaker, files, reader_of(corpus, speaker))
+
+
+def _check(place: Path, wish: Wish, groups: Sequence[str]) -> None:
+    """What would be ignored is refused."""
+    own = (place / "olu.toml").is_file()
+    asked = [f"--{name}" for name in OF_RUNS if getattr(wish, name) is not None]
+    if own and wish.corpus is not None:
+        raise ConfigError(f"--corpus has no effect: {place} is a workspace with a corpus of its own")
+    if not own and wish.wavs is not None:
+        raise ConfigError(f"--wavs is held against the recordings of a workspace, and {place} is none")
+    if asked and (not own or wish.wavs is not None):
+        raise ConfigError(f"{asked[0]} is of a workspace's own runs: it has no effect here")
+    if wish.checkpoints is not None and wish.checkpoints != "all":
+        if not wish.checkpoints.isdigit() or int(wish.checkpoints) < 2:
+            raise ConfigError(f"--checkpoints {wish.checkpoints}: give 'all' or a number from 2 on")
+    if wish.wavs is not None and wish.texts is not None:
+        raise ConfigError("--text has no effect with --wavs: nothing is spoken")
+    if wish.collusion and ("cer" not in groups or not (own or wish.corpus)):
+        raise ConfigError("--collusion needs a corpus, and 'cer' among the metrics of --only")
+
+
+def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Take], list[str]]]:
+    if bench.files is not None:
+        assert bench.corpus
+        takes = []
+        for take in file_takes(bench.files, bench.corpus, folder=folder, read=bench.read):
+            takes.append(take)
+            yield Tick(len(takes), len(bench.files.by_id) + len(bench.files.texts), "reading the files")
+        return takes, []
+    assert bench.speaker
+    wish = bench.wish
+    language = bench.speaker.subject.language
+    lines = lines_for(bench.corpus, language=language, sentences=wish.sentences, texts=wish.texts)
+    return (yield from _spoken(bench, lines, bench.speaker, folder, what="speaking"))
+
+
+def _spoken(
+    bench: Bench, lines: Sequence[Line], speaker: Speaker, folder: Path, *, what: str
+) -> Work[tuple[list[Take], list[str]]]:
+    takes: list[Take] = []
+    notes: list[str] = []
+    for number, one in enumerate(spoken_takes(lines, speaker, folder=folder, corpus=bench.corpus, read=bench.read), 1):
+        if isinstance(one, Take):
+            takes.append(one)
+        else:
+            notes.append(one)
+        yield Tick(number, len(lines), what)
+    if not takes:
+        raise WorkspaceError(f"no sentence could be said: {notes[0] if notes else 'there was none'}")
+    return takes, notes
+
+
+def _known(bench: Bench, takes: Sequence[Take], language: str) -> Work[Known]:
+    if bench.corpus is None:
+        return Known(language=language)
+    from olu.stages.evaluate_known import known_of
+
+    return (
+        yield from known_of(
+            bench.corpus,
+            groups=bench.groups,
+            speakers=[take.speaker for take in takes if take.speaker],
+            device=bench.wish.device,
+            collusion=bench.wish.collusion,
+        )
+    )
+
+
+def _judged(bench: Bench, takes: Sequence[Take], known: Known, notes: Sequence[str]) -> Work[Evaluation]:
+    from olu.evaluate.gates import gates, verdict_of
+    from olu.evaluate.judge import judge
+    from olu.stages.evaluate_write import facts_of, items
+
+    judged = yield from judge(takes, known, only=_metrics(bench))
+    held = gates(judged.figures.get("in") or judged.figures.get("out") or ())
+    level, said = verdict_of(held)
+    subject = bench.speaker.subject if bench.speaker else bench.files.subject  # type: ignore[union-attr]
+    asked = {"seed": bench.wish.seed, "metrics": list(bench.groups), "language": subject.language}
+    return Evaluation(
+        subject=subject,
+        level=level,
+        verdict=said,
+        figures=judged.figures,
+        gates=held,
+        items=items(takes, judged.results),
+        missing=judged.missing,
+        facts=facts_of(bench.corpus, notes=notes, asked=asked),
+    )
+
+
+def _metrics(bench: Bench) -> list[str]:
+    return [name for name in bench.groups if name != COPY] or ["sanity"]
+
+
+def _with_ceiling(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: Known) -> Work[Evaluation]:
+    """What natural recordings come to when the voice's own decoder says them: the voice is a share of that."""
+    from olu.stages.evaluate_copy import copies
+
+    subject = evaluation.subject
+    if bench.ws is None or bench.wish.corpus is not None or subject.run is None or subject.step is None:
+        why = Missing(metric=COPY, why="a voice package has no encoder of sound: evaluate the workspace of its run")
+        return replace(evaluation, missing=(*evaluation.missing, why))
+    made, lacks = yield from copies(bench.ws, subject.run, subject.step, takes, known, groups=bench.groups)
+    figures = {**evaluation.figures, "in": (*evaluation.figures.get("in", ()), *made)} if made else evaluation.figures
+    return replace(evaluation, figures=figures, missing=(*evaluation.missing, *((lacks,) if lacks else ())))
+
+
+def _curve(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: Known) -> Work[tuple[Point, ...]]:
+    """The main figures of each checkpoint, on a few of the same sentences."""
+    from olu.evaluate.judge import judge
+
+    assert bench.ws and bench.corpus and bench.wish.checkpoints and evaluation.subject.run
+    run = evaluation.subject.run
+    clips = {clip.id: clip for clip in bench.corpus}
+    chosen = [take for take in takes if take.domain == "in"][:CURVE_SENTENCES]
+    lines = [Line(take.id, take.text, take.domain, clips[take.id]) for take in chosen]
+    steps = checkpoints(bench.ws, run, bench.wish.checkpoints)
+    points = []
+    for step, speaker in at_steps(bench.ws, run, steps, seed=bench.wish.seed):
+        with TemporaryDirectory(prefix="olu-") as folder:
+            spoken, _ = yield from _spoken(bench, lines, speaker, Path(folder), what=f"step {step}")
+            judged = yield from judge(spoken, known, only=_metrics(bench), what=f"step {step}")
+        means = {
+            one.name: one.mean for one in judged.figures.get("in", ()) if one.name in CURVE and one.mean is not None
+        }
+        points.append(Point(step=step, means=means))
+    return tuple(points)

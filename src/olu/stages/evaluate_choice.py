@@ -1,0 +1,74 @@
+"""At the end of a training: which of the kept checkpoints is heard best, on more sentences than during it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from olu.corpus.manifest import Corpus
+from olu.evaluate.evaluation import Point
+from olu.evaluate.numbers import Figure
+from olu.evaluate.takes import Take, spread_evenly
+from olu.files import Workspace
+from olu.stages.evaluate import EvaluateSummary, Wish, evaluate
+from olu.stages.evaluate_known import known_of
+from olu.stages.evaluate_subject import at_steps, checkpoints
+from olu.stages.evaluate_takes import Line, reader_of, spoken_takes
+from olu.stages.kinds import voice_named, voices
+from olu.train.choice import GRID
+from olu.train.hearing import DURATION_FREE, HEARD
+from olu.types import Tick, Work
+
+SENTENCES = 24
+GROUPS = ("cer", "sanity", "duration")
+EVERYTHING: tuple[str, ...] = ()  # no metric is named: all are asked
+
+
+def choose_step(ws: Workspace, name: str, *, device: str | None) -> Work[dict[str, Any]]:
+    """The best kept step, written to best.json with the reason. Test sentences have no say: they judge afterwards."""
+    from olu.evaluate.judge import judge
+
+    run, corpus = voice_named(ws, name), Corpus.open(ws)
+    held = {clip.id: clip for clip in corpus if corpus.split(clip) == "valid" and corpus.why_not(clip) is None}
+    before = run.best or {}
+    if not held or len(run.checkpoints().steps()) < 2:
+        return before
+    lines = [Line(id, held[id].text, "in", held[id]) for id in spread_evenly(list(held), SENTENCES)]
+    known = yield from known_of(corpus, groups=GROUPS, speakers=(), device=device, collusion=False)
+    read = reader_of(corpus, None)
+    points = []
+    for step, speaker in at_steps(ws, name, checkpoints(ws, name, "all"), seed=0):
+        with TemporaryDirectory(prefix="olu-") as folder:
+            spoken = spoken_takes(lines, speaker, folder=Path(folder), corpus=corpus, read=read)
+            takes = [one for one in spoken if isinstance(one, Take)]
+            judged = yield from judge(takes, known, only=GROUPS, what=f"step {step}")
+        points.append(Point(step=step, means=scores(judged.figures.get("in", ()))))
+        yield Tick(len(points), len(points), f"step {step}")
+    best = min(points, key=lambda point: (round(point.means[HEARD] / GRID), point.step != before.get("step")))
+    parts = {name: value for name, value in best.means.items() if name != HEARD}
+    said = ", ".join(f"{name.removeprefix('heard_')} {value:.3g}" for name, value in parts.items())
+    reason = f"heard best of the {len(points)} kept checkpoints on {len(lines)} validation sentences ({said})"
+    run.write_best({"step": best.step, "score": best.means[HEARD], **parts}, metric=HEARD, reason=reason)
+    return run.best or {}
+
+
+def evaluate_after(ws: Workspace, name: str, *, device: str | None) -> Work[EvaluateSummary]:
+    """What follows a training: the best step by ear where the recipe asks for it, then all metrics of that step."""
+    if voice_named(ws, name).recipe.plan.choose == "heard":
+        yield from choose_step(ws, name, device=device)
+    newest = [run.name for run in voices(ws) if run.finished][-1:]
+    return (yield from evaluate(ws.root, Wish(run=None if newest == [name] else name, device=device, only=EVERYTHING)))
+
+
+def scores(figures: tuple[Figure, ...]) -> dict[str, float]:
+    """The same figures as during training, from the full metrics."""
+    means = {one.name: one.mean for one in figures if one.mean is not None}
+    found = {f"{HEARD}_faults": means.get("faults", 1.0)}
+    if ratio := means.get("duration_ratio"):
+        off = abs(math.log(ratio)) - math.log1p(DURATION_FREE)
+        found[f"{HEARD}_duration"] = min(1.0, max(0.0, off))
+    if "cer" in means:
+        found[f"{HEARD}_cer"] = min(1.0, means["cer"])
+    return {**found, HEARD: sum(found.values())}

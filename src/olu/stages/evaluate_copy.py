@@ -1,0 +1,56 @@
+"""The ceiling of a run's voice: recordings through its own decoder, judged as the voice is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from olu.config import check
+from olu.errors import MissingExtra
+from olu.evaluate.evaluation import Missing
+from olu.evaluate.judge import INSTALL
+from olu.evaluate.metrics import f0
+from olu.evaluate.metrics.copy import Ears, ceiling
+from olu.evaluate.numbers import Figure
+from olu.evaluate.takes import Known, Take
+from olu.families import family as family_named
+from olu.files import Workspace
+from olu.stages.kinds import voice_named
+from olu.text.vocabulary import SymbolVocabulary
+from olu.train.speaking import load_averaged
+from olu.types import Audio, Work
+
+COPY = "copy"
+MOST = 20  # recordings
+
+
+def copies(
+    ws: Workspace, run: str, step: int, takes: Sequence[Take], known: Known, *, groups: Sequence[str]
+) -> Work[tuple[tuple[Figure, ...], Missing | None]]:
+    """Figures named copy_..., or why there are none."""
+    chosen = voice_named(ws, run)
+    family = family_named(chosen.recipe.family)
+    recorded = [take for take in takes if take.natural][:MOST]
+    if family.copy is None:
+        return (), Missing(metric=COPY, why=f"the family {family.name} has no way back from sound to sound")
+    if not recorded:
+        return (), Missing(metric=COPY, why="there are no natural recordings of these sentences")
+    config = check(family.config, chosen.recipe.model, where=f"{run}/recipe.toml [model]")
+    vocabulary = SymbolVocabulary.from_state(chosen.document("vocabulary.json"))
+    speakers = chosen.document("speakers.json")
+    learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
+    load_averaged(learner, chosen.checkpoints().load(step))
+    who = {name: number for number, name in enumerate(speakers)}
+    sounds = [take.natural() for take in recorded if take.natural]
+    turn = iter(recorded)
+
+    def again(audio: Audio) -> Audio:
+        assert family.copy
+        return family.copy(learner, audio, speaker=who.get(next(turn).speaker, 0))
+
+    low, high = known.any_bounds(recorded[0].speaker) or (f0.LOWEST, f0.HIGHEST)
+    middle = known.voices.get(recorded[0].speaker)
+    try:
+        made = yield from ceiling(sounds, again, ears=Ears(low, high, middle, "dnsmos" in groups))
+    except MissingExtra as absent:
+        return (), Missing(metric=COPY, why=str(absent).partition(": ")[0], command=INSTALL)
+    return made, None

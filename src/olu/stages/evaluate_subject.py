@@ -1,0 +1,140 @@
+"""What is evaluated: a voice that speaks, or sound files of any system."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from olu.audio.io import SUFFIXES
+from olu.errors import AudioError, ConfigError, WorkspaceError
+from olu.evaluate.evaluation import Subject
+from olu.files import Workspace, hash_file, hash_value
+from olu.speak.voice import Voice
+from olu.stages.export import export
+from olu.stages.kinds import voice_named
+from olu.types import Audio, Reading
+
+TABLES = ("metadata.csv", "metadata.tsv", "table.csv", "table.tsv")
+GRAPHS = ("encoder.onnx", "decoder.onnx", "vocabulary.json")
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Something that says texts."""
+
+    subject: Subject
+    say: Callable[[str, str], Audio]  # text, speaker's name
+    speakers: tuple[str, ...]
+    read: Callable[[str], Reading] | None = None  # its own reading of a text
+
+
+def of_voice(path: Path, *, seed: int, run: str | None = None, step: int | None = None) -> Speaker:
+    voice = Voice.open(path)
+    return _speaker(voice, path, fingerprint=_fingerprint(path), seed=seed, run=run, step=step)
+
+
+def _speaker(voice: Voice, path: Path, *, fingerprint: str, seed: int, run: str | None, step: int | None) -> Speaker:
+    facts: dict[str, Any] = voice.facts.get("facts") or {}
+    run = run or facts.get("run")
+    step = step if step is not None else facts.get("step")
+    subject = Subject(
+        name=voice.name,
+        kind="voice",
+        path=str(path),
+        fingerprint=fingerprint,
+        language=voice.language,
+        run=run if isinstance(run, str) else None,
+        step=step if isinstance(step, int) else None,
+    )
+
+    def say(text: str, speaker: str) -> Audio:
+        return voice.speak(text, seed=seed, speaker=speaker if speaker in voice.speakers else None)
+
+    return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read)
+
+
+def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int) -> Speaker:
+    """The voice of a run, exported as `olu export` does it; the newest finished run where none is named."""
+    made = export(ws.root, run=run, step=step)
+    own = of_voice(Path(made.voice), seed=seed, run=made.run, step=made.step)
+    return replace(own, subject=replace(own.subject, name=f"{ws.name} {made.run} step {made.step}"))
+
+
+def checkpoints(ws: Workspace, run: str, wanted: str) -> list[int]:
+    """Steps of a run: all that are kept, or so many of them from the first to the last."""
+    steps = voice_named(ws, run).checkpoints().steps()
+    steps = [step for step in steps if step > 0] or steps
+    if wanted == "all":
+        return steps
+    count = min(int(wanted), len(steps))
+    return sorted({steps[round(place * (len(steps) - 1) / max(1, count - 1))] for place in range(count)})
+
+
+def at_steps(ws: Workspace, run: str, steps: list[int], *, seed: int) -> Iterator[tuple[int, Speaker]]:
+    """The voice of each step, exported beside everything else and gone afterwards."""
+    for step in steps:
+        with TemporaryDirectory(prefix="olu-") as folder:
+            made = export(ws.root, run=run, step=step, out=Path(folder) / "step.voice")
+            yield step, of_voice(Path(made.voice), seed=seed, run=run, step=step)
+
+
+def _fingerprint(path: Path) -> str:
+    """The same for the same networks, in a folder or in a zip."""
+    if path.is_file():
+        return hash_file(path)
+    return hash_value([hash_file(path / name) if (path / name).exists() else "" for name in GRAPHS])
+
+
+# ------------------------------------------------------------ sound files of any system
+
+
+@dataclass(frozen=True)
+class Files:
+    """Sound files: by the id of a clip, or with a text of their own."""
+
+    subject: Subject
+    by_id: dict[str, Path]
+    texts: tuple[tuple[Path, str], ...]
+
+
+def of_files(place: Path, *, language: str) -> Files:
+    """A folder of files named by clip id, or a table of file|text."""
+    table = place if place.is_file() else next((place / name for name in TABLES if (place / name).is_file()), None)
+    if table is not None:
+        texts = tuple(_rows(table))
+        paths = [path for path, _ in texts]
+        by_id: dict[str, Path] = {}
+    elif place.is_dir():
+        paths = sorted(path for path in place.iterdir() if path.suffix.lower() in SUFFIXES)
+        by_id, texts = {path.stem: path for path in paths}, ()
+    else:
+        raise WorkspaceError(f"{place} is not there: name a folder of sound files, or a table of file|text")
+    if not paths:
+        raise WorkspaceError(f"{place} holds no sound files ({', '.join(SUFFIXES)})")
+    subject = Subject(
+        name=place.resolve().stem if place.is_file() else place.resolve().name,
+        kind="wavs",
+        path=str(place),
+        fingerprint=hash_value([[path.name, hash_file(path)] for path in paths]),
+        language=language,
+    )
+    return Files(subject, by_id, texts)
+
+
+def _rows(table: Path) -> Iterator[tuple[Path, str]]:
+    lines = table.read_text(encoding="utf-8-sig").split("\n")
+    mark = "\t" if table.suffix.lower() == ".tsv" or "\t" in lines[0] else "|"
+    for number, row in enumerate(csv.reader(lines, delimiter=mark, quoting=csv.QUOTE_NONE), 1):
+        if not any(cell.strip() for cell in row) or [cell.strip().lower() for cell in row[:2]] == ["file", "text"]:
+            continue
+        if len(row) < 2 or not row[1].strip():
+            raise ConfigError(f"{table} line {number} is not file{mark}text")
+        path = table.parent / row[0].strip()
+        found = [path] if path.is_file() else sorted(p for p in path.parent.glob(f"{path.name}.*") if p.is_file())
+        if not found:
+            raise AudioError(f"{table} line {number}: {row[0].strip()} is not beside the table")
+        yield found[0], row[1].strip()

@@ -1,0 +1,152 @@
+"""Which sentences are spoken, and the recordings they are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from olu.audio import io
+from olu.corpus.manifest import Corpus
+from olu.corpus.split import said
+from olu.errors import ConfigError, TextError, WorkspaceError
+from olu.evaluate.evaluation import Domain
+from olu.evaluate.takes import Take, spread_evenly
+from olu.files import read_json
+from olu.stages.evaluate_subject import Files, Speaker
+from olu.text.frontend import from_state
+from olu.text.languages import load
+from olu.types import Audio, Clip, Reading
+
+Read = Callable[[str], Reading | None]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence to be spoken."""
+
+    id: str
+    text: str
+    domain: Domain
+    clip: Clip | None = None
+
+
+def lines_for(corpus: Corpus | None, *, language: str, sentences: int, texts: Path | None) -> list[Line]:
+    """Held-out clips, the test side before the valid side, and sentences from elsewhere."""
+    if sentences < 1:
+        raise ConfigError(f"--sentences {sentences}: give a number from 1 on")
+    held = _held_out(corpus, sentences) if corpus else []
+    others = _own(texts) if texts else _shipped(corpus, language, most=max(1, sentences // 2))
+    found = [Line(clip.id, clip.text, "in", clip) for clip in held]
+    found += [Line(f"other-{number:03d}", text, "out") for number, text in enumerate(others, 1)]
+    if not found:
+        raise WorkspaceError(
+            f"there is nothing to say: the corpus has no test or valid clips, and {language} has no sentences of its"
+            " own; give some with --text FILE"
+        )
+    return found
+
+
+def _held_out(corpus: Corpus, count: int) -> list[Clip]:
+    """Never a clip that was trained on."""
+    found: list[Clip] = []
+    for side in ("test", "valid"):
+        own = {clip.id: clip for clip in corpus if corpus.split(clip) == side and corpus.why_not(clip) is None}
+        found += [own[id] for id in spread_evenly(list(own), count - len(found))] if len(found) < count else []
+    return found
+
+
+def _own(path: Path) -> list[str]:
+    if not path.is_file():
+        raise ConfigError(f"{path} is not there: give a text file with one sentence on each line")
+    texts = [line.strip() for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
+    if not texts:
+        raise ConfigError(f"{path} is empty: give one sentence on each line")
+    return texts
+
+
+def _shipped(corpus: Corpus | None, language: str, *, most: int) -> list[str]:
+    """The language's own sentences, without those that are in the corpus."""
+    known = {said(clip.text) for clip in corpus} if corpus else set()
+    return spread_evenly([text for text in load(language).sentences() if said(text) not in known], most)
+
+
+def reader_of(corpus: Corpus | None, speaker: Speaker | None) -> Read:
+    """The corpus's reading, else the voice's own; a text that cannot be read has none."""
+    read: Callable[[str], Reading]
+    if corpus is not None:
+        read = from_state(read_json(corpus.ws.readings / "frontend.json")).read
+    elif speaker is not None and speaker.read is not None:
+        read = speaker.read
+    else:
+        return lambda text: None
+
+    def attempt(text: str) -> Reading | None:
+        try:
+            reading = read(text)
+        except TextError:
+            return None
+        return reading if reading.words else None
+
+    return attempt
+
+
+def spoken_takes(
+    lines: Sequence[Line], speaker: Speaker, *, folder: Path, corpus: Corpus | None, read: Read
+) -> Iterator[Take | str]:
+    """Each line as it was spoken into the folder, or a sentence why it could not be said."""
+    for number, line in enumerate(lines, 1):
+        try:
+            audio = speaker.say(line.text, line.clip.speaker if line.clip else "")
+        except TextError as unsayable:
+            yield f"{line.id} could not be said: {unsayable}"
+            continue
+        path = folder / f"{file_name(line.id, number)}.wav"
+        io.write(path, audio)
+        yield _take(line, path, corpus=corpus, read=read)
+
+
+def _take(line: Line, path: Path, *, corpus: Corpus | None, read: Read) -> Take:
+    natural: Callable[[], Audio] | None = None
+    if line.clip is not None and corpus is not None:
+        natural = partial(corpus.audio, corpus.taken(line.clip))
+    return Take(
+        id=line.id,
+        text=line.text,
+        domain=line.domain,
+        wav=path.name,
+        spoken=partial(io.read, path),
+        natural=natural,
+        reading=read(line.text),
+        speaker=line.clip.speaker if line.clip else "",
+    )
+
+
+def file_takes(files: Files, corpus: Corpus, *, folder: Path, read: Read) -> Iterator[Take]:
+    """Sound files, copied into the folder, beside the recordings of the same clips or texts."""
+    found = _files_of(files, corpus)
+    for number, (line, path) in enumerate(found, 1):
+        kept = folder / f"{file_name(line.id, number)}.wav"
+        io.write(kept, io.read(path))
+        yield _take(line, kept, corpus=corpus, read=read)
+
+
+def _files_of(files: Files, corpus: Corpus) -> list[tuple[Line, Path]]:
+    clips = {clip.id: clip for clip in corpus}
+    by_text = {said(clip.text): clip for clip in corpus}
+    found = [(Line(id, clips[id].text, "in", clips[id]), path) for id, path in files.by_id.items() if id in clips]
+    for number, (path, text) in enumerate(files.texts, 1):
+        clip = by_text.get(said(text))
+        found.append((Line(clip.id, text, "in", clip) if clip else Line(f"other-{number:03d}", text, "out"), path))
+    if not found:
+        raise WorkspaceError(
+            f"no file of {files.subject.path} has the name of a clip of {corpus.ws.root}: name them by clip id"
+            " ('olu clips' lists them), or put a table of file|text beside them"
+        )
+    return found
+
+
+def file_name(id: str, number: int) -> str:
+    plain = all(letter.isalnum() or letter in "-_." for letter in id) and not id.startswith(".") and len(id) < 120
+    return id if plain else f"sentence-{number:04d}"

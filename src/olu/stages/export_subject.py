@@ -1,0 +1,215 @@
+"""What is exported: a step of a run with its corpus, or a checkpoint of another program."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from olu.config import check
+from olu.corpus.manifest import Corpus
+from olu.corpus.rights import of_sources
+from olu.errors import LanguageError
+from olu.export.card import shown
+from olu.export.rights import claim
+from olu.export.subject import Subject
+from olu.families import FAMILIES
+from olu.families import family as family_named
+from olu.files import Workspace
+from olu.text.characters import CharacterFrontend
+from olu.text.frontend import AnyFrontend, for_language, from_state
+from olu.text.languages import Language, load
+from olu.text.phones import PhoneFrontend
+from olu.text.vocabulary import SymbolVocabulary
+from olu.train.family import Base
+from olu.train.hub import is_hub_id, located
+from olu.train.licence import Licence, licence_of
+from olu.train.run import Run
+from olu.train.speaking import load_averaged
+
+
+def from_run(ws: Workspace, run: Run, step: int, *, name: str, licence: str, override: str) -> Subject:
+    """A run's learner with its averaged weights, what it speaks with, and what is known of its corpus."""
+    recipe = run.recipe
+    family = family_named(recipe.family)
+    config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
+    vocabulary = SymbolVocabulary.from_state(run.document("vocabulary.json"))
+    speakers = run.document("speakers.json")
+    corpus = Corpus.open(ws)
+    wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
+    base = base_of(ws, run)
+    rights = claim(
+        of_sources(ws, sorted(corpus.sources)),
+        _licence(base) if base else None,
+        base_name=shown(base),
+        licence=licence,
+        override=override,
+    )
+    learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
+    load_averaged(learner, run.checkpoints().load(step))
+    best = run.best
+    scores = {f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {}
+    held_out = [clip for clip in wanted if corpus.split(clip) in ("valid", "test")]
+    hours = sum(clip.seconds for clip in wanted) / 3600
+    return Subject(
+        name=name,
+        family=family,
+        learner=learner,
+        language=load(ws.language),
+        frontend=from_state(run.document("frontend.json")),
+        vocabulary=vocabulary,
+        speakers=speakers,
+        run=run.name,
+        step=step,
+        rights=rights,
+        texts=tuple(clip.text for clip in wanted if corpus.split(clip) == "train"),
+        held_out=tuple(clip.text for clip in held_out),
+        scores=scores,
+        measures=measures_of(ws, run, step, scores),
+        data=(
+            f"{len(wanted)} clips, {hours:.2f} hours, {len(speakers)} speaker{'s' if len(speakers) > 1 else ''},"
+            f" {len(held_out)} of them held out",
+            f"started from {shown(base)}" if base else "trained from scratch",
+        ),
+        facts={"run": run.name, "step": step, "recipe": recipe.model_dump(mode="json"), **run.document("facts.json")},
+    )
+
+
+def base_of(ws: Workspace, run: Run) -> str:
+    """The base a run began with, itself or through the runs it went on from."""
+    seen: set[str] = set()
+    while run.name not in seen:
+        seen.add(run.name)
+        if run.recipe.base:
+            return run.recipe.base
+        before = str(run.document("facts.json").get("from") or "").partition("@")[0]
+        if not before or not (ws.runs / before / "recipe.toml").is_file():
+            break
+        run = Run(ws.runs / before)
+    return ""
+
+
+def _licence(base: str) -> Licence:
+    """As far as it is known here; nothing is fetched for it."""
+    return licence_of(Path(base), origin=base)
+
+
+def measures_of(ws: Workspace, run: Run, step: int, scores: dict[str, float]) -> tuple[str, ...]:
+    """Numbers of the newest evaluation of this step, else what training itself measured."""
+    found = _evaluation(ws, run.name, step)
+    if found:
+        return found
+    told = [
+        f"{name.removeprefix('valid_')} {value:.4g} on the validation clips, during training"
+        for name, value in scores.items()
+    ]
+    return (*told, "No evaluation of this step was made: 'olu evaluate' makes one.") if told else ()
+
+
+def _evaluation(ws: Workspace, run: str, step: int) -> tuple[str, ...]:
+    pages = sorted(ws.root.glob("evaluations/*/evaluation.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in pages:
+        try:
+            held = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            continue
+        if held.get("run") == run and held.get("step") == step:
+            return tuple(_figure(one) for one in held.get("figures", []) if _middle(one)[1] is not None)
+    return ()
+
+
+def _figure(one: dict[str, Any]) -> str:
+    middle, value = _middle(one)
+    unit = f" {one['unit']}" if one.get("unit") else ""
+    spread = f" ({one['low']:.4g} to {one['high']:.4g})" if one.get("low") is not None else ""
+    natural = f"; the recordings themselves {one['natural']:.4g}" if one.get("natural") is not None else ""
+    by = f", by {one['instrument']}" if one.get("instrument") else ""
+    return f"{one['name']}: {middle} {value:.4g}{unit}{spread}, {one['n']} sentences{natural}{by}"
+
+
+def _middle(one: dict[str, Any]) -> tuple[str, float | None]:
+    middle = "median" if "median" in one else "mean"
+    return middle, one.get(middle)
+
+
+def is_foreign(source: Path) -> bool:
+    known = any((source / name).is_file() for name in ("config.json", "voice.json"))
+    held = source.is_file() or (known and not (source / "olu.toml").exists())
+    return held or is_hub_id(source.as_posix())
+
+
+def from_foreign(source: Path, *, licence: str, override: str) -> Subject:
+    """A folder, a file, or an id on the hub."""
+    family = family_named(FAMILIES[0])
+    place = located(source.as_posix())
+    base = family.read_base(place)
+    name = source.stem if source.is_file() else Path(source.as_posix().partition("@")[0]).resolve().name
+    rights = claim({}, licence_of(place, origin=source.as_posix()), base_name=name, licence=licence, override=override)
+    marks = (base.frontend or {}).get("marks", "vowel")
+    vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
+    config = check(family.config, base.settings, where=str(source))
+    learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=base.num_speakers)
+    notes = base.load(learner)
+    language = _language_of(place) if base.frontend is None else load(str(base.frontend["language"]))
+    frontend, said = _frontend_of(base, language, vocabulary)
+    sentences = _own_sentences(language)
+    alone = ["default"] if base.num_speakers == 1 else [f"speaker-{number}" for number in range(base.num_speakers)]
+    return Subject(
+        name=name,
+        family=family,
+        learner=learner,
+        language=language,
+        frontend=frontend,
+        vocabulary=vocabulary,
+        speakers=list(base.speakers) or alone,
+        run=str(source),
+        step=0,
+        rights=rights,
+        texts=tuple(text for at, text in enumerate(sentences) if at % 5),
+        held_out=sentences[::5],
+        data=("a checkpoint of another program: what it was trained on is not known here",),
+        facts={"base": name},
+        lacks=base.lacks,
+        notes=(*notes, *said),
+    )
+
+
+def _frontend_of(base: Base, language: Language, vocabulary: SymbolVocabulary) -> tuple[AnyFrontend, list[str]]:
+    """Letters, as other programs read; phones where its symbols are the phones of a language that Olu has rules for."""
+    if base.frontend is not None:
+        return from_state(dict(base.frontend)), []
+    sayable = vocabulary.sayable()
+    letters = CharacterFrontend(language.code, lower=base.lower, inventory=sayable, via=base.via)
+    if base.via is not None or language.folder is None or language.reading.pronounce is None:
+        return letters, []
+    sentences = _own_sentences(language)
+    read = [letters.read(text) for text in sentences]
+    lost = sum(sum(one.dropped.values()) for one in read)
+    if not sentences or lost < sum(len(text) for text in sentences) / 4:
+        return letters, []
+    phones = for_language(language, inventory=sayable)
+    if not isinstance(phones, PhoneFrontend):
+        return letters, []
+    said = f"its symbols are not the letters of {language.name} but its phones: texts are read by Olu's rules"
+    return phones, [said]
+
+
+def _own_sentences(language: Language) -> tuple[str, ...]:
+    """Sentences that come with a language's folder."""
+    if language.folder is None or not (language.folder / "sentences.txt").is_file():
+        return ()
+    lines = (language.folder / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+
+
+def _language_of(source: Path) -> Language:
+    """The tokenizer's language where it is given, else the code the folder's name begins with, else undetermined."""
+    source = source.parent if source.is_file() else source
+    path = source / "tokenizer_config.json"
+    stated = json.loads(path.read_text(encoding="utf-8")).get("language") if path.exists() else None
+    guess = re.match(r"(?:mms-tts-)?([a-z]{3})\b", source.resolve().name)
+    try:
+        return load(str(stated or (guess[1] if guess else "")))
+    except LanguageError:
+        return Language(code="und", name="undetermined", native="undetermined")

@@ -1,0 +1,63 @@
+"""What hears the samples of a training: the workspace's recogniser, where it has one that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+from olu.errors import TrainError
+from olu.files import Workspace
+from olu.train.hearing import Ear
+from olu.train.run import Run
+from olu.types import Reading
+
+if TYPE_CHECKING:
+    from olu.train.family import Exhibit
+    from olu.train.recipe import Recipe
+
+HEARD_BY = "heard_by"  # in a run's facts: a resumed run must hear with the same ears
+
+
+def listener_of(ws: Workspace, recipe: Recipe, *, run: Run | None) -> str | None:
+    """The name of the recogniser's run: the one this run began with, or the newest that fits."""
+    if run is None:
+        from olu.stages.recogniser import ready
+
+        found = ready(ws, units="letters", everything=False)
+        return found.name if found else None
+    name = run.document("facts.json").get(HEARD_BY)
+    if name and not (ws.runs / name / "recipe.toml").is_file():
+        if recipe.plan.choose == "heard":
+            raise TrainError(
+                f"{run.name} chooses its best step by what {name} hears, and {name} is gone: bring it back, or start"
+                f" from its weights with 'olu train {ws.root} --from-run {run.name} --new'"
+            )
+        return None
+    return str(name) if name else None
+
+
+def ear_of(ws: Workspace, name: str, said: Mapping[str, Reading], *, device: str) -> Ear:
+    """Share of wrong letters in the samples whose text is known. The network is loaded when first asked."""
+
+    @cache
+    def recogniser() -> Any:
+        from olu.families.recogniser.recognise import load
+
+        return load(Run.named(ws.runs, name), language=ws.language, device=device)
+
+    def hear(exhibits: Sequence[Exhibit]) -> dict[str, float]:
+        from olu.evaluate.metrics.cer import compare
+
+        known = [one for one in exhibits if one.name in said]
+        if not known:
+            return {}
+        ears = recogniser()
+        rates = []
+        for one in known:
+            target = "".join(ears.target(said[one.name]))
+            rates.append(min(1.0, compare(target, spoken=ears.transcribe(one.audio)).letters.rate))
+        return {"cer": mean(rates)}
+
+    return hear

@@ -1,0 +1,193 @@
+"""One file of a workspace, to carry to another machine and back: nothing in it points out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import io as streams
+import json
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, Literal
+
+from olu.audio import io
+from olu.corpus.manifest import Corpus
+from olu.errors import WorkspaceError
+from olu.files import Workspace, whole
+from olu.stages.reading_settings import FILE as READING
+from olu.stages.reading_settings import lexicon_path, read_settings
+from olu.train.run import Run
+from olu.types import Clip, Tick, Work
+
+SCHEMA = 1
+MANIFEST = "olu-pack.json"  # the last file: what was cut off before it has none
+LEXICON = "packed-lexicon.tsv"
+LEFT = ("voices", "evaluations", "runs", "features")  # folders that are not taken as a whole
+Which = Literal["last", "all", "none"]
+
+
+@dataclass(frozen=True)
+class PackSummary:
+    file: str
+    bytes: int
+    files: int
+    audio_bytes: int
+    runs: list[str]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A file in the pack: made of bytes, or as it lies on disk."""
+
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+    mtime_ns: int = 0
+
+
+def pack(
+    ws: Workspace, *, out: Path | None = None, runs: Which = "last", features: bool = False, opus: bool = False
+) -> Work[PackSummary]:
+    """The corpus with the recordings its clips need, readings and stamps, and as many runs as asked for."""
+    path = out or Path(f"{ws.name}.tar")
+    if path.exists():
+        raise WorkspaceError(f"{path} is there already: choose another name with -o")
+    if path.resolve().is_relative_to(ws.root.resolve()):
+        raise WorkspaceError(f"{path} lies inside the workspace: choose a place outside with -o")
+    taken = _runs(ws, runs)
+    corpus = Corpus.open(ws) if (ws.corpus / "clips.jsonl").exists() else None
+    if corpus is not None:
+        corpus.check_sources()
+    sounds = sorted({clip.audio for clip in corpus}) if corpus else []
+    notes = [*_said(ws, taken), *(["the sound was made smaller with Opus, which loses a little of it"] if opus else [])]
+    with tempfile.TemporaryDirectory() as place, whole(path) as partial, tarfile.open(partial, "w") as tar:
+        rows = []
+        audio = _sounds(corpus, sounds, Path(place), opus=opus) if corpus else iter(())
+        total, audio_bytes = len(sounds), 0
+        rates: dict[str, int] = {}
+        for done, (item, rate) in enumerate(audio, 1):
+            rows.append(_add(tar, item))
+            audio_bytes += int(rows[-1]["bytes"])
+            rates[sounds[done - 1]] = rate
+            yield Tick(done, total, item.name)
+        for item in _files(ws, corpus, taken, features=features and not opus, rates=rates if opus else None):
+            rows.append(_add(tar, item))
+            yield Tick(total, total, item.name)
+        facts = {"schema": SCHEMA, "name": ws.name, "language": ws.language, "opus": opus, "files": rows}
+        _add(tar, _Item(MANIFEST, data=json.dumps(facts, ensure_ascii=False).encode()))
+    return PackSummary(
+        file=str(path),
+        bytes=path.stat().st_size,
+        files=len(rows),
+        audio_bytes=audio_bytes,
+        runs=[run.name for run in taken],
+        notes=notes,
+    )
+
+
+def _runs(ws: Workspace, which: Which) -> list[Run]:
+    if which not in ("last", "all", "none"):
+        raise WorkspaceError(f"--runs {which!r} is none of last, all, none")
+    found = Run.all(ws.runs)
+    for run in found if which == "all" else found[-1:] if which == "last" else []:
+        if run.is_claimed():
+            raise WorkspaceError(f"{run.name} is being trained now: stop it first, or pack with --runs none")
+    return found if which == "all" else found[-1:] if which == "last" else []
+
+
+def _said(ws: Workspace, runs: list[Run]) -> list[str]:
+    """What a pack cannot hold."""
+    bases = {run.recipe.base for run in runs if run.recipe.base and not run.checkpoints().steps()}
+    return [f"the base {base} is not in the pack: bring it along" for base in sorted(bases)]
+
+
+def _sounds(corpus: Corpus, sounds: list[str], place: Path, *, opus: bool) -> Iterator[tuple[_Item, int]]:
+    """Every recording that a clip lies in, once, under corpus/audio; and its rate there."""
+    first = {clip.audio: clip for clip in corpus}
+    for audio in sounds:
+        path = corpus.locate(first[audio])
+        if not path.is_file():
+            raise WorkspaceError(f"clip {first[audio].id}: {path} is not there: bring it back, or drop the clip")
+        mtime = path.stat().st_mtime_ns
+        if not opus:
+            yield _Item(f"corpus/audio/{audio}", path=path, mtime_ns=mtime), first[audio].rate
+            continue
+        small = place / "sound.opus"
+        io.write(small, io.read(path))
+        yield _Item(f"corpus/audio/{audio}.opus", data=small.read_bytes(), mtime_ns=mtime), io.header(small).rate
+
+
+def _files(
+    ws: Workspace, corpus: Corpus | None, runs: list[Run], *, features: bool, rates: dict[str, int] | None
+) -> Iterator[_Item]:
+    """All that is not sound. Where the recordings lie is written anew."""
+    made = _made(corpus, rates) if corpus else []
+    lexicon = lexicon_path(ws, read_settings(ws))
+    if lexicon is not None and not lexicon.resolve().is_relative_to(ws.root.resolve()):
+        text = (ws.root / READING).read_text(encoding="utf-8")
+        given = json.dumps(read_settings(ws).lexicon, ensure_ascii=False)
+        made.append(_Item(READING, data=text.replace(given, json.dumps(LEXICON)).encode()))
+        made.append(_Item(LEXICON, path=lexicon))
+    yield from made
+    anew = {item.name for item in made}
+    folders = [folder for folder in sorted(ws.root.iterdir()) if folder.is_dir() and folder.name not in LEFT]
+    places = [*folders, *(run.folder for run in runs), *([ws.features] if features and ws.features.exists() else [])]
+    loose = [path for path in sorted(ws.root.iterdir()) if path.is_file()]
+    for path in [*loose, *(file for place in places for file in sorted(place.rglob("*")) if file.is_file())]:
+        name = path.relative_to(ws.root).as_posix()
+        if name in anew or not _is_ours(name):
+            continue
+        yield _Item(name, path=path, mtime_ns=path.stat().st_mtime_ns)
+
+
+def _is_ours(name: str) -> bool:
+    """Not recordings, which came before, nor leftovers and locks."""
+    parts = name.split("/")
+    if name.startswith("corpus/audio/") or parts[-1] == "lock" or name == MANIFEST:
+        return False
+    return not any(part.startswith(".") or part.endswith(".partial") for part in parts)
+
+
+def _made(corpus: Corpus, rates: dict[str, int] | None) -> list[_Item]:
+    inside = [replace(one, root=f"corpus/audio/{one.name}") for one in corpus.sources.values()]
+    made = [_Item("corpus/sources.json", data=_json([asdict(one) for one in inside]))]
+    if rates is not None:
+        clips = [_small(clip, rates) for clip in corpus]
+        lines = "".join(json.dumps(asdict(clip), ensure_ascii=False) + "\n" for clip in clips)
+        made.append(_Item("corpus/clips.jsonl", data=lines.encode()))
+    return made
+
+
+def _small(clip: Clip, rates: dict[str, int]) -> Clip:
+    return replace(clip, audio=f"{clip.audio}.opus", rate=rates[clip.audio])
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+class _Hashed:
+    """A file that is hashed as it is read."""
+
+    def __init__(self, data: IO[bytes]) -> None:
+        self._data, self.digest = data, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._data.read(size)
+        self.digest.update(found)
+        return found
+
+
+def _add(tar: tarfile.TarFile, item: _Item) -> dict[str, object]:
+    info = tarfile.TarInfo(item.name)
+    info.size = len(item.data) if item.data is not None else (item.path or Path()).stat().st_size
+    info.mtime = item.mtime_ns // 1_000_000_000
+    info.mode = 0o644
+    opened = streams.BytesIO(item.data) if item.data is not None else (item.path or Path()).open("rb")
+    with opened as data:
+        hashed = _Hashed(data)
+        tar.addfile(info, hashed)  # type: ignore[arg-type]
+    return {"path": item.name, "sha256": hashed.digest.hexdigest(), "bytes": info.size, "mtime_ns": item.mtime_ns}

@@ -1,0 +1,102 @@
+"""The recogniser of a workspace: the newest that fits its corpus, or a new one, trained as any run is."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Literal
+
+from olu.corpus.manifest import Corpus
+from olu.errors import CorpusError, TrainError
+from olu.files import Workspace, read_json
+from olu.stages.audit import audit
+from olu.stages.extras import need_training
+from olu.stages.kinds import listeners
+from olu.stages.machine import this_machine
+from olu.stages.read import read_corpus
+from olu.stages.train import TrainSummary, train
+from olu.train.run import Run
+from olu.types import Tick, Work
+
+if TYPE_CHECKING:
+    from olu.families.recogniser.recognise import Trained
+
+Units = Literal["letters", "symbols"]
+FAMILY = "recogniser"
+SECOND_HALF = 0.5  # of the training side is not heard by a second recogniser, which checks the first
+LEAST_MINUTES = 10.0  # of speech: with less, boundaries are no better than spreading the sounds evenly
+
+
+def recogniser_for(
+    ws: Workspace, *, units: Units, device: str | None = None, everything: bool = False, force: bool = False
+) -> Work[Trained]:
+    """One that hears `units`; `everything`: learnt from all clips (to align), else from the train side (to judge).
+
+    A finished run whose corpus, readings and settings fit is used again, an unfinished one is gone on with. `force`
+    trains even on a corpus that is too small to align with.
+    """
+    need_training("a recogniser")
+    from olu.families.recogniser.recognise import load
+
+    yield from audit(ws)
+    yield from read_corpus(ws)
+    where = device or this_machine().device
+    fitting = [run for run in listeners(ws) if _fits(ws, run, units=units, everything=everything)]
+    if done := [run for run in fitting if run.finished]:
+        return load(done[-1], language=ws.language, device=where)
+    if everything and not force:
+        _check_enough(ws)
+    open_ = [run for run in fitting if run.result is None and run.checkpoints().steps() and not run.is_claimed()]
+    if open_:
+        summary = yield from _ticks(train(ws, resume=True, resumed=open_[-1].name, device=where))
+    else:
+        changes = [f"family={FAMILY}", f"model.units={units}", f"data.everything={str(everything).lower()}"]
+        changes += ["data.hold_back=0.0"] if everything else []
+        summary = yield from _ticks(train(ws, overrides=changes, new=True, device=where))
+    if summary.stopped:
+        raise TrainError(f"{summary.run} stopped at step {summary.steps}: {summary.stopped}")
+    return load(Run.named(ws.runs, summary.run), language=ws.language, device=where)
+
+
+def ready(ws: Workspace, *, units: Units, everything: bool) -> Run | None:
+    """The newest finished one that fits, if there is any: nothing is trained."""
+    if not (ws.readings / "frontend.json").is_file():
+        return None
+    fitting = [run for run in listeners(ws) if _fits(ws, run, units=units, everything=everything)]
+    return next((run for run in reversed(fitting) if run.finished), None)
+
+
+def _fits(ws: Workspace, run: Run, *, units: Units, everything: bool) -> bool:
+    """Whether it was made, or is being made, from this corpus as it is read now."""
+    recipe = run.recipe
+    wanted = recipe.family == FAMILY and recipe.model.get("units") == units and recipe.data.everything == everything
+    if recipe.data.hold_back >= SECOND_HALF:  # one of the collusion check
+        return False
+    if not wanted or recipe.model.get("tone_marks") != "remove" or recipe.data.speakers or recipe.data.train_clips:
+        return False
+    same = run.document("facts.json")["corpus"] == Corpus.open(ws).fingerprint
+    return bool(same and run.document("frontend.json") == read_json(ws.readings / "frontend.json"))
+
+
+def _check_enough(ws: Workspace) -> None:
+    corpus = Corpus.open(ws)
+    minutes = sum(corpus.taken(clip).seconds for clip in corpus if corpus.why_not(clip) is None) / 60
+    if minutes < LEAST_MINUTES:
+        raise CorpusError(
+            f"{ws.root} has {minutes:.1f} minutes of speech to learn from, and an aligner of its own needs"
+            f" {LEAST_MINUTES:.0f}: with less it finds boundaries no better than spreading the sounds evenly."
+            " Record more, import TextGrids of another aligner, or try it all the same with --force"
+        )
+
+
+def _ticks(work: Generator[Any, None, TrainSummary]) -> Generator[Tick, None, TrainSummary]:
+    """A training as progress."""
+    while True:
+        try:
+            seen = next(work)
+        except StopIteration as end:
+            summary: TrainSummary = end.value
+            return summary
+        if isinstance(seen, Tick):
+            yield seen
+        elif hasattr(seen, "steps"):
+            yield Tick(seen.step, seen.steps, "recogniser")

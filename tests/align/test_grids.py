@@ -1,0 +1,245 @@
+"""TextGrids in and out of a workspace, and what hangs on an alignment: the stage, durations, cutting."""
+
+from __future__ import annotations
+
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from olu.align.textgrid import TextGrid, Tier, from_alignment, render
+from olu.align.textgrids import read_all, write_all
+from olu.corpus import decisions
+from olu.corpus.manifest import Corpus
+from olu.errors import ConfigError, CorpusError, WorkspaceError
+from olu.files import Workspace, read_jsonl, write_jsonl
+from olu.stages import import_
+from olu.stages.align import STAGE, align
+from olu.stages.align_files import write_durations, write_grids
+from olu.stages.aligned import alignment_path
+from olu.stages.cut import cut, undo_cut
+from olu.stages.read import read_corpus
+from olu.stages.status import status
+from olu.types import Alignment, Span, finish
+
+from .made import lines, workspace
+
+LONG = (
+    "Habari ya leo. Watu wengi wamekuja, na mtoto anasoma kitabu! Chai ni moto sana; simba na tembo "
+    "wanapenda ndizi. Mvua inanyesha leo na 25 watu wanapika ugali."
+)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Workspace, dict[str, Alignment]]:
+    return workspace(tmp_path)
+
+
+def grids(folder: Path, truth: dict[str, Alignment]) -> Path:
+    write_all(folder, truth.values())
+    return folder
+
+
+def close(one: Alignment, other: Alignment) -> bool:
+    pairs = zip(one.phones, other.phones, strict=True)
+    return all(a.label == b.label and abs(a.start - b.start) + abs(a.end - b.end) < 3e-4 for a, b in pairs)
+
+
+def test_textgrids_become_the_alignment_and_come_out_as_they_went_in(
+    made: tuple[Workspace, dict[str, Alignment]], tmp_path: Path
+):
+    ws, truth = made
+    assert STAGE.state(ws) == "missing"
+    summary = finish(align(ws, source=grids(tmp_path / "in", truth)))
+    assert summary.method == "textgrid"
+    assert (summary.spread.clips, summary.problems) == (len(truth), [])
+    corpus = Corpus.open(ws)
+    for clip in corpus:
+        found = corpus.alignment(clip)
+        assert found is not None and close(found, truth[clip.id])
+        assert [word.label for word in found.words] == [word.label for word in truth[clip.id].words]
+    assert write_grids(ws, tmp_path / "out.tar.gz") == len(truth)
+    assert read_all(tmp_path / "out.tar.gz") == read_all(tmp_path / "in")
+    assert [row.state for row in status(ws).stages if row.name == "align"] == ["fresh"]
+
+
+def test_running_again_does_nothing_and_another_text_or_grid_does(
+    made: tuple[Workspace, dict[str, Alignment]], tmp_path: Path
+):
+    ws, truth = made
+    source = grids(tmp_path / "in", truth)
+    finish(align(ws, source=source))
+    before = alignment_path(ws).stat().st_mtime_ns
+    finish(align(ws, source=source))
+    finish(align(ws, keep=True))
+    finish(align(ws))  # an alignment of TextGrids is not thrown away for one of our own
+    assert alignment_path(ws).stat().st_mtime_ns == before
+    first = next(iter(truth))
+    decisions.record(ws, [decisions.Decision(id=first, decision="drop", by="person")])
+    finish(read_corpus(ws))
+    assert STAGE.state(ws) == "fresh"  # one clip less needs no new alignment
+    moved = replace(truth[first], phones=(Span("", 0.0, 0.31), *truth[first].phones[1:]))
+    (source / f"{first}.TextGrid").write_text(render(from_alignment(moved)), encoding="utf-8")
+    finish(align(ws, source=source))
+    assert alignment_path(ws).stat().st_mtime_ns != before
+
+
+def test_another_phone_set_in_a_tar_by_the_recordings_names(
+    made: tuple[Workspace, dict[str, Alignment]], tmp_path: Path
+):
+    """As MFA would: its own names, an affricate as one, `spn` and holes for silence, longer than the sound by a bit."""
+    ws, truth = made
+    names = {"ɑ": "AA1", "a": "AA1", "i": "IY0", "u": "UW1", "ɔ": "AO1", "o": "AO1", "ɛ": "EH0", "e": "EH0"}
+    (tmp_path / "mfa" / "speaker").mkdir(parents=True)
+    for clip in Corpus.open(ws):
+        one = truth[clip.id]
+        phones = tuple(replace(p, label=names.get(p.label, p.label.upper())) for p in one.phones if p.label)
+        grid = TextGrid(0, one.seconds + 0.01, (Tier("words", one.words), Tier("phones", phones)))
+        stem = Path(clip.audio).stem
+        (tmp_path / "mfa" / "speaker" / f"{stem}.TextGrid").write_text(render(grid), encoding="utf-8")
+    with tarfile.open(tmp_path / "mfa.tar.gz", "w:gz") as packed:
+        packed.add(tmp_path / "mfa", "mfa")
+    summary = finish(align(ws, source=tmp_path / "mfa.tar.gz"))
+    assert summary.problems == []
+    assert any("not ours and were mapped" in note and "AA1" in note for note in summary.notes)
+    corpus = Corpus.open(ws)
+    for clip in corpus:
+        found = corpus.alignment(clip)
+        assert found is not None and close(found, truth[clip.id])
+
+
+def test_what_is_missing_foreign_or_broken_is_named(made: tuple[Workspace, dict[str, Alignment]], tmp_path: Path):
+    ws, truth = made
+    source = grids(tmp_path / "in", truth)
+    one, two, three = list(truth)[:3]
+    (source / f"{one}.TextGrid").write_text("no grid", encoding="utf-8")
+    (source / f"{two}.TextGrid").rename(source / "else.TextGrid")
+    wrong = replace(truth[three], words=(), phones=(Span("s", 0.0, truth[three].seconds),))
+    (source / f"{three}.TextGrid").write_text(render(from_alignment(wrong)), encoding="utf-8")
+    summary = finish(align(ws, source=source))
+    assert [next(id for id in (one, two, three) if id in said) for said in summary.problems] == [one, three, two]
+    assert any("else.TextGrid" in note for note in summary.notes)
+    assert summary.spread.clips == len(truth) - 3
+    for bad, said in ((tmp_path / "nowhere", "not there"), (tmp_path / "sounds", "no file that ends in .TextGrid")):
+        with pytest.raises(CorpusError, match=said):
+            finish(align(ws, source=bad))
+
+
+@pytest.mark.parametrize(
+    ("hop", "rate", "frames"), [(256, 16000, "floor"), (256, 22050, "centre"), (300, 24000, "floor")]
+)
+def test_durations_sum_to_the_frames_of_the_clip(
+    made: tuple[Workspace, dict[str, Alignment]], tmp_path: Path, hop: int, rate: int, frames: str
+):
+    pytest.importorskip("olu.align.durations")
+    ws, truth = made
+    finish(align(ws, source=grids(tmp_path / "in", truth)))
+    first = next(iter(truth))
+    trim = decisions.Decision(id=first, decision="trim", by="fix", start=0.1, seconds=truth[first].seconds - 0.2)
+    decisions.record(ws, [trim])
+    count, problems = write_durations(ws, tmp_path / "d.jsonl", hop=hop, rate=rate, frames=frames)  # type: ignore[arg-type]
+    assert (count, problems) == (len(truth), [])
+    for row in lines(tmp_path / "d.jsonl"):
+        seconds = truth[str(row["id"])].seconds - (0.2 if row["id"] == first else 0.0)
+        counts = row["frames"]
+        assert isinstance(counts, list) and isinstance(row["tokens"], list)
+        assert sum(counts) == int(seconds * rate + 0.5) // hop + (frames == "centre")
+        assert len(counts) == len(row["tokens"]) and min(counts) >= 1
+    with pytest.raises(ConfigError):
+        write_durations(ws, tmp_path / "d.jsonl", hop=0, rate=rate, frames="floor")
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> tuple[Workspace, dict[str, Alignment]]:
+    ws, truth = workspace(tmp_path, [LONG, "Habari ya leo"], pauses=(0.25, 0.5, 0.05))
+    finish(align(ws, source=grids(tmp_path / "in", truth)))
+    return ws, truth
+
+
+def test_a_long_clip_is_cut_at_pauses_and_every_word_stays(long: tuple[Workspace, dict[str, Alignment]]):
+    ws, truth = long
+    before = Corpus.open(ws)
+    parent = max(before, key=lambda clip: clip.seconds)
+    assert finish(cut(ws, longest=4.0, dry=True)).written is False
+    assert Corpus.open(ws).clips == before.clips
+    done = finish(cut(ws, longest=4.0))
+    assert (done.clips, list(done.cut), done.refused, done.still_long) == (1, [parent.id], [], [])
+    corpus = Corpus.open(ws)
+    pieces = [clip for clip in corpus if clip.id in done.cut[parent.id]]
+    assert " ".join(piece.text for piece in pieces).split() == LONG.split()
+    words = truth[parent.id].words
+    for piece in pieces:
+        assert piece.audio == parent.audio and piece.seconds <= 4.0
+        inside = [w for w in words if w.start >= piece.start and w.end <= piece.start + piece.seconds]
+        through = [w for w in words if w.start < piece.start < w.end or w.start < piece.start + piece.seconds < w.end]
+        assert inside and not through
+        assert corpus.split(piece) == before.split(parent)
+        found = corpus.alignment(piece)
+        assert found is not None and found.phones[0].start == 0
+        assert [w.label for w in found.words] == [w.label for w in inside]
+        assert found.words[0].start == pytest.approx(inside[0].start - piece.start, abs=2e-3)
+    assert not corpus.is_wanted(parent)
+    assert corpus.why_not(parent) == f"cut into shorter clips: into {len(pieces)} clips"
+    assert import_.STAGE.state(ws) == "fresh"
+    finish(read_corpus(ws))
+    assert STAGE.state(ws) == "fresh"  # the pieces have their alignment from the whole
+    assert finish(cut(ws, longest=4.0)).clips == 0
+
+
+def test_cutting_is_undone_and_importing_again_keeps_it(long: tuple[Workspace, dict[str, Alignment]], tmp_path: Path):
+    ws, _ = long
+    before = Corpus.open(ws).clips
+    done = finish(cut(ws, longest=4.0))
+    pieces = sum(map(len, done.cut.values()))
+    again = finish(import_.import_source(ws, tmp_path / "sounds"))
+    assert (again.added, again.clips) == (0, len(before) + pieces)
+    assert undo_cut(ws) == (1, pieces)
+    assert Corpus.open(ws).clips == before
+    assert all(Corpus.open(ws).is_wanted(clip) for clip in before)
+    assert undo_cut(ws) == (0, 0)
+
+
+def test_a_person_and_a_fix_beside_a_cut(long: tuple[Workspace, dict[str, Alignment]]):
+    ws, _ = long
+    parent = max(Corpus.open(ws), key=lambda clip: clip.seconds)
+    finish(cut(ws, longest=4.0))
+    decisions.record(ws, [decisions.Decision(id=parent.id, decision="trim", by="fix", start=0.1, seconds=3.0)])
+    assert not Corpus.open(ws).is_wanted(parent)
+    decisions.record(ws, [decisions.Decision(id=parent.id, decision="keep", by="person")])
+    assert Corpus.open(ws).is_wanted(parent)
+
+
+def test_words_that_score_badly_stop_a_cut_and_are_named(long: tuple[Workspace, dict[str, Alignment]]):
+    ws, _ = long
+    rows = list(read_jsonl(alignment_path(ws)))
+    for row in rows:
+        row["words"] = [[*word[:3], -0.2] for word in row["words"]]
+    row = max(rows, key=lambda one: len(one["words"]))
+    for at in (2, 3, 8, 9, 14, 15):
+        row["words"][at][3] = -9.0
+    write_jsonl(alignment_path(ws), rows)
+    done = finish(cut(ws, longest=4.0))
+    (why,) = done.refused
+    assert row["id"] in why and "6 of its" in why and f"{row['words'][2][0]} at" in why
+    assert not done.written
+    for at in (8, 9, 14, 15):
+        row["words"][at][3] = -0.2
+    write_jsonl(alignment_path(ws), rows)
+    done = finish(cut(ws, longest=4.0))
+    assert done.written and done.refused == []
+    assert any("ya leo. Watu wengi" in clip.text for clip in Corpus.open(ws) if clip.id in done.cut[row["id"]])
+
+
+def test_without_an_alignment_or_with_an_old_one_it_says_what_to_do(tmp_path: Path):
+    ws, truth = workspace(tmp_path, [LONG, "Habari ya leo"])
+    with pytest.raises(WorkspaceError, match="olu align"):
+        finish(cut(ws, longest=4.0))
+    assert finish(cut(ws)).clips == 0  # nothing is that long
+    with pytest.raises(ConfigError, match="--longest"):
+        finish(cut(ws, longest=0.0))
+    finish(align(ws, source=grids(tmp_path / "in", truth)))
+    rows = [{**row, "phones": row["phones"][:-3]} for row in read_jsonl(alignment_path(ws))]
+    write_jsonl(alignment_path(ws), rows)
+    (why,) = finish(cut(ws, longest=4.0)).refused
+    assert "olu align" in why

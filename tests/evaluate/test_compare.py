@@ -1,0 +1,162 @@
+"""Two evaluations side by side, the blind page, and counting what was chosen."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olu.audio import io
+from olu.errors import ConfigError
+from olu.evaluate.blind import Trial, count, render, say, swapped
+from olu.evaluate.compare import compare, pairs
+from olu.evaluate.evaluation import WAVS
+from olu.evaluate.stats import coin, preference
+from olu.stages.compare import FACTS, LISTEN, PAGE
+from olu.stages.compare import compare as stage
+from olu.types import finish
+
+from .judged import evaluation, voice
+
+COUNT = 40
+
+
+def spread(middle: float) -> list[float | None]:
+    return [middle + 0.01 * (n % 5) for n in range(COUNT)]
+
+
+def test_differences_are_of_the_same_sentences() -> None:
+    one = evaluation("one", {"cer": spread(0.10), "mcd": spread(6.0), "speaker": spread(0.8)}, count=COUNT)
+    two = evaluation("two", {"cer": spread(0.30), "mcd": spread(5.0), "speaker": spread(0.8)}, count=COUNT)
+    by = {one.name: one for one in compare(one, two).differences}
+    assert by["cer"].difference == pytest.approx(0.2) and by["cer"].better == "first" and by["cer"].n == COUNT
+    assert by["mcd"].difference == pytest.approx(-1.0) and by["mcd"].better == "second"
+    assert by["speaker"].better == "even"
+
+
+def test_a_pair_needs_the_same_text() -> None:
+    one = evaluation("one", {"cer": spread(0.1)}, count=COUNT)
+    two = evaluation("two", {"cer": spread(0.1)}, count=COUNT)
+    changed = replace(two, items=tuple(replace(item, text=f"x{item.id}") for item in two.items))
+    assert len(pairs(one, two, "in")) == COUNT and pairs(one, changed, "in") == []
+    found = compare(one, changed)
+    assert found.shared == 0 and found.differences[0].n == 0 and found.differences[0].better == "unclear"
+    assert "no sentence in common" in found.notes[0]
+
+
+def test_what_should_be_near_one_is_judged_by_its_distance() -> None:
+    one = evaluation("one", {"duration_ratio": [1.4] * COUNT}, count=COUNT)
+    two = evaluation("two", {"duration_ratio": [0.95] * COUNT}, count=COUNT)
+    (found,) = compare(one, two).differences
+    assert found.better == "second"
+
+
+def test_the_binomial_test_knows_its_textbook() -> None:
+    assert coin(5, 5) == 1.0
+    assert coin(0, 10) == pytest.approx(2 / 1024)
+    assert coin(2, 8) == pytest.approx(2 * (1 + 10 + 45) / 1024)
+    assert preference(0, 0, equal=3).chance is None and preference(1, 3).share == 0.75
+
+
+# ------------------------------------------------------------ the blind page
+
+
+def data_of(page: str) -> dict[str, Any]:
+    found = re.search(r"const data = (.*);\n", page)
+    assert found
+    value = json.loads(found[1])
+    assert isinstance(value, dict)
+    return value
+
+
+def blind(*, seed: int = 3, count: int = 8) -> str:
+    trials = [Trial(f"s{n}", f"</script> & text {n}", voice(0.3), voice(0.4, hertz=150)) for n in range(count)]
+    return render(trials, first="old voice", second="new voice", language="swa", seed=seed)
+
+
+def test_the_order_is_even_and_the_same_for_a_seed() -> None:
+    ids = [f"s{n}" for n in range(20)]
+    assert swapped(ids, seed=1) == swapped(ids, seed=1) != swapped(ids, seed=2)
+    assert sum(swapped(ids, seed=1)) == 10
+
+
+def test_the_page_gives_nothing_away() -> None:
+    page = blind()
+    assert "old voice" not in page and "new voice" not in page
+    assert page.count("</script>") == 1 and "https://" not in page
+    held = data_of(page)
+    assert sorted(trial["id"] for trial in held["trials"]) == [f"s{n}" for n in range(8)]
+    assert data_of(blind(seed=4))["id"] != held["id"]
+
+
+def chosen(path: Path, page: str, prefer: str, *, listener: str = "", equal: int = 0) -> Path:
+    """What a listener who always prefers one of the two would save."""
+    held = data_of(page)
+    key = json.loads(base64.b64decode(held["key"]))
+    first_is = {id: 2 if swap else 1 for id, swap in key["swapped"].items()}
+    choices = {id: place if prefer == "first" else 3 - place for id, place in first_is.items()}
+    for id in list(choices)[:equal]:
+        choices[id] = 0
+    row = {"kind": held["kind"], "schema": held["schema"], "listener": listener, "key": held["key"], "choices": choices}
+    path.write_text(json.dumps(row), encoding="utf-8")
+    return path
+
+
+def test_choices_are_counted_and_the_names_put_back(tmp_path: Path) -> None:
+    page = blind()
+    counted = count([chosen(tmp_path / "a.json", page, "second", equal=2)])
+    assert (counted.preference.first, counted.preference.second, counted.preference.equal) == (0, 6, 2)
+    assert counted.second == "new voice" and counted.preference.chance == pytest.approx(2 / 64)
+    assert "new voice is preferred" in say(counted)[1]
+    other = count([chosen(tmp_path / "a.json", page, "second"), chosen(tmp_path / "b.json", page, "first")])
+    assert other.preference.chance == 1.0 and "Not decided" in say(other)[1]
+    assert [name for name, _ in other.listeners] == ["a", "b"] and set(other.sentences.values()) == {0}
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"kind": "olu-choices", "schema": 1, "key": "x", "choices": {}}'])
+def test_a_file_that_holds_no_choices_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="holds no choices"):
+        count([path])
+    with pytest.raises(ConfigError, match="is not there"):
+        count([tmp_path / "none.json"])
+
+
+def test_choices_between_other_voices_are_not_mixed(tmp_path: Path) -> None:
+    trials = [Trial("s0", "text", voice(0.3), voice(0.3))]
+    foreign = render(trials, first="x", second="y", language="swa", seed=0)
+    files = [chosen(tmp_path / "a.json", blind(), "first"), chosen(tmp_path / "b.json", foreign, "first")]
+    with pytest.raises(ConfigError, match="compares x and y, not old voice and new voice"):
+        count(files)
+
+
+def folder_of(place: Path, name: str, middle: float) -> Path:
+    one = evaluation(name, {"cer": spread(middle)}, count=COUNT)
+    one.save(place)
+    for item in one.items[:6]:
+        io.write(place / item.wav, voice(0.3, hertz=100 + 400 * middle))
+    assert (place / WAVS).is_dir()
+    return place
+
+
+def test_the_stage_writes_both_pages(tmp_path: Path) -> None:
+    one, two = folder_of(tmp_path / "a", "one", 0.1), folder_of(tmp_path / "b", "two", 0.2)
+    done = finish(stage(one, two, trials=4, out=tmp_path / "both"))
+    assert done.trials == 4 and done.comparison.shared == COUNT
+    assert {path.name for path in done.folder.iterdir()} == {PAGE, LISTEN, FACTS}
+    page = done.page.read_text(encoding="utf-8")
+    assert "one is better in" in page and page.count("<audio") == 12
+    again = finish(stage(one, two, trials=4, out=tmp_path / "both"))  # its own folder may be written over
+    assert again.folder == done.folder
+    with pytest.raises(ConfigError, match="the same evaluation"):
+        finish(stage(one, one))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    with pytest.raises(ValueError, match="is no comparison"):
+        finish(stage(one, two, out=tmp_path / "full"))

@@ -1,0 +1,185 @@
+"""Judging made sentences: every group, what is missing, gates, and the page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from olu.errors import ConfigError, MissingExtra, WorkspaceError
+from olu.evaluate.evaluation import Evaluation, Item, Missing, Point, Subject, load
+from olu.evaluate.gates import gates, verdict_of
+from olu.evaluate.judge import INSTALL, Judged, chosen, judge
+from olu.evaluate.numbers import figure
+from olu.evaluate.report import Sounds, render, worst_first
+from olu.evaluate.takes import Known, spread_evenly
+from olu.types import Audio, finish
+
+from .judged import Ears, evaluation, take, voice
+
+FAST = ("cer", "sanity")
+LITTLE = ("cer", "collusion", "whisper", "sanity", "tones")
+TEXTS = ["habari za leo", "mama anapika wali", "mvua inanyesha mjini"]
+
+
+def judged(spoken: list[Audio], ears: Ears | None, *, only: tuple[str, ...] = FAST) -> Judged:
+    takes = [take(f"c{n}", TEXTS[n], sound, voice(seed=n + 10)) for n, sound in enumerate(spoken)]
+    return finish(judge(takes, Known(language="swa", hears=ears), only=only))
+
+
+def hears_all(audio: Audio) -> str:
+    return TEXTS[0]
+
+
+def figures(found: Judged) -> dict[str, float | None]:
+    return {one.name: one.mean for one in found.figures["in"]}
+
+
+def test_what_is_heard_right_has_no_errors_and_what_is_not_fails() -> None:
+    takes = [take("a", TEXTS[0], voice(), voice(seed=1)), take("b", TEXTS[1], voice(2.0), voice(seed=2))]
+    known = Known(language="swa", hears=Ears(hears_all))
+    found = finish(judge(takes, known, only=["cer"]))
+    values = {one.name: one for one in found.figures["in"]}
+    assert values["cer"].values[0] == 0.0 and values["cer"].values[1] > 0.5
+    assert values["hard_failures"].mean == 0.5
+    assert values["cer"].instrument == "ears-001, made for a test"
+    heard = found.results["cer"][1]
+    assert heard.expected == TEXTS[1] and heard.spoken == TEXTS[0]  # type: ignore[attr-defined]
+
+
+def test_silence_is_a_fault_of_its_own_file_only() -> None:
+    quiet = Audio(np.zeros(RATE_SAMPLES, np.float32), 16000)
+    found = judged([voice(), quiet, voice(seed=3)], None, only=("sanity",))
+    assert figures(found)["fault_silent"] == pytest.approx(1 / 3)
+    assert found.results["sanity"][1][0].faults[0] == "silent"  # type: ignore[index]
+
+
+RATE_SAMPLES = 24000
+
+
+def test_without_a_recogniser_the_rest_goes_on_and_the_command_is_named() -> None:
+    found = judged([voice(), voice(seed=1), voice(seed=2)], None)
+    assert "cer" not in figures(found) and "faults" in figures(found)
+    (missing,) = found.missing
+    assert missing.metric == "cer" and "--corpus" in missing.command
+
+
+def test_a_network_that_is_not_installed_costs_its_own_metric_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(audio: Audio) -> None:
+        raise MissingExtra("olu evaluate", package="speechmos", install=INSTALL)
+
+    monkeypatch.setattr("olu.evaluate.metrics.dnsmos.opinion", absent)
+    found = judged([voice(), voice(seed=1), voice(seed=2)], None, only=("dnsmos", "sanity"))
+    assert "faults" in figures(found) and not any(name.startswith("dnsmos") for name in figures(found))
+    assert found.missing == (
+        Missing(metric="dnsmos", why="olu evaluate needs the package 'speechmos'", command=INSTALL),
+    )
+
+
+def test_groups_that_are_not_for_a_language_are_not_missed() -> None:
+    found = judged([voice(), voice(seed=1), voice(seed=2)], Ears(hears_all), only=LITTLE)
+    assert not {"tones", "whisper", "collusion"} & {one.metric for one in found.missing}
+
+
+def test_an_unknown_metric_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no metric 'cerr'; there are: cer"):
+        chosen(["cerr"])
+    assert [group.name for group in chosen(["mcd", "cer"])] == ["cer", "mcd"]
+
+
+def test_sentences_from_elsewhere_stand_beside_those_of_the_corpus() -> None:
+    takes = [take("a", TEXTS[0], voice(), voice()), take("b", TEXTS[1], voice(), domain="out")]
+    found = finish(judge(takes, Known(hears=Ears(hears_all)), only=["cer"]))
+    by = {domain: {one.name: one for one in held} for domain, held in found.figures.items()}
+    assert by["in"]["cer"].mean == 0.0 and by["out"]["cer"].mean > 0.5  # type: ignore[operator]
+    assert by["in"]["cer"].natural == 0.0 and by["out"]["cer"].natural is None
+
+
+# ------------------------------------------------------------ gates
+
+
+def held(name: str, mean: float, *, trust: str = "high", natural: float | None = None) -> object:
+    made = figure(name, [mean] * 40, unit="share", instrument="", trust="high", reason="", natural=natural)
+    return replace(made, trust=trust, reason="the recogniser errs")
+
+
+@pytest.mark.parametrize(
+    ("difference", "level"), [(0.0, "pass"), (0.03, "pass"), (0.05, "warn"), (0.08, "warn"), (0.2, "fail")]
+)
+def test_the_gate_of_understanding(difference: float, level: str) -> None:
+    assert verdict_of(gates([held("cer_difference", difference)]))[0] == level  # type: ignore[list-item]
+
+
+def test_a_recogniser_that_is_not_trusted_decides_nothing() -> None:
+    (gate,) = gates([held("cer_difference", 0.3, trust="low")])  # type: ignore[list-item]
+    assert gate.level == "unknown" and "not trustworthy: the recogniser errs" in gate.said
+    level, said = verdict_of([gate])
+    assert level == "unknown" and "Too little" in said[0]
+
+
+def test_without_knowing_whether_it_is_understood_no_voice_passes() -> None:
+    assert verdict_of(gates([held("faults", 0.0)]))[0] == "unknown"  # type: ignore[list-item]
+    assert verdict_of(gates([held("faults", 0.5)]))[0] == "fail"  # type: ignore[list-item]
+    assert verdict_of(gates([held("faults", 0.5, natural=0.5)]))[0] == "unknown"  # type: ignore[list-item]
+    both = gates([held("faults", 0.0), held("cer_difference", 0.0)])  # type: ignore[list-item]
+    assert verdict_of(both)[0] == "pass"
+    assert verdict_of([])[0] == "unknown"
+
+
+# ------------------------------------------------------------ the file and the page
+
+
+def made() -> Evaluation:
+    base = evaluation("my voice", {"cer": [0.0, 0.9, 0.1], "mcd": [4.0, 5.0, 9.0]}, count=3)
+    items = tuple(
+        replace(item, heard="senten", expected="sentence", faults=("loop: the same again",) if n == 2 else ())
+        for n, item in enumerate(base.items)
+    )
+    other = Item(id="o1", text="elsewhere", domain="out", wav="wavs/o1.wav", seconds=1.0)
+    curve = tuple(Point(step=step, means={"cer": 1 / step}) for step in (10, 20, 30))
+    missing = (Missing(metric="dnsmos", why="needs speechmos", command=INSTALL),)
+    return replace(base, items=(*items, other), curve=curve, missing=missing, facts={"seed": 0})
+
+
+def test_an_evaluation_comes_back_from_its_file(tmp_path: Path) -> None:
+    one = made()
+    one.save(tmp_path)
+    assert load(tmp_path).row() == one.row()
+    with pytest.raises(WorkspaceError, match="is not an evaluation"):
+        load(tmp_path / "no")
+    (tmp_path / "evaluation.json").write_text('{"schema": 99}', encoding="utf-8")
+    with pytest.raises(WorkspaceError, match="schema 99"):
+        load(tmp_path)
+    (tmp_path / "evaluation.json").write_text('{"schema": 1}', encoding="utf-8")
+    with pytest.raises(WorkspaceError, match="damaged"):
+        load(tmp_path)
+
+
+def test_the_page_has_the_worst_first_and_loads_nothing() -> None:
+    one = made()
+    assert [item.id for item in worst_first(one)] == ["s2", "s1", "s0", "o1"]
+    page = render(one, hear=lambda item: Sounds(voice(), voice(seed=1)) if item.domain == "in" else None)
+    assert page.index("loop: the same again") < page.index('id="s1"') < page.index('id="s0"')
+    assert "<b>0</b>" not in page and "sentence &lt;b&gt;0&lt;/b&gt; &amp; more" in page
+    assert page.count("<audio") == 6 and "http://" not in page and "https://" not in page
+    assert "default-src 'none'" in page and INSTALL in page and "Over the checkpoints" in page
+    assert "1 more, without players" in page and "senten<mark>|</mark>" in page
+
+
+def test_a_page_with_nothing_to_hear_still_has_its_figures() -> None:
+    empty = replace(made(), figures={}, gates=(), curve=())
+    page = render(empty, hear=lambda item: None)
+    assert "Nothing could be measured" in page and "4 more, without players" in page
+
+
+def test_choosing_evenly_takes_from_the_whole_list() -> None:
+    assert spread_evenly(list("abcdefghij"), 3) == ["a", "e", "j"]
+    assert spread_evenly(list("ab"), 5) == ["a", "b"] and spread_evenly(list("abc"), 1) == ["a"]
+
+
+def test_a_subject_names_its_run() -> None:
+    row = made().row()
+    assert row["run"] == "vits-001" and row["step"] == 9 and row["figures"][0]["name"] == "cer"
+    assert Subject(**row["subject"]).language == "swa"

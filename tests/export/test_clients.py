@@ -1,0 +1,317 @@
+"""Every format, spoken by the program it is for."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+import transformers
+from numpy.typing import NDArray
+
+from olu.export.formats import FORMATS, NAMES
+from olu.export.letters import error_rate
+from olu.export.spelled import symbols_of
+from olu.files import Workspace
+from olu.speak.voice import Voice
+from olu.stages.export import export
+
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+AMHARIC = ("ሰላም ለሁሉም።", "ዛሬ ጥሩ ቀን ነው።")
+
+
+def heard(samples: NDArray[Any], rate: int, *, low: float, high: float) -> None:
+    assert np.isfinite(samples).all()
+    assert low < len(samples) / rate < high, len(samples) / rate
+    assert np.abs(samples).max() > 0.01, "silence"
+
+
+def piper(folder: Path) -> Any:
+    package = pytest.importorskip("piper", reason="piper-tts is not installed")
+    (model,) = folder.glob("*.onnx")
+    return package.PiperVoice.load(model)
+
+
+def sherpa(folder: Path) -> Any:
+    package = pytest.importorskip("sherpa_onnx", reason="sherpa-onnx is not installed")
+    lexicon = folder / "lexicon.txt"
+    vits = package.OfflineTtsVitsModelConfig(
+        model=str(folder / "model.onnx"),
+        tokens=str(folder / "tokens.txt"),
+        lexicon=str(lexicon) if lexicon.exists() else "",
+        noise_scale=0.0,
+        noise_scale_w=0.0,
+    )
+    config = package.OfflineTtsConfig(model=package.OfflineTtsModelConfig(vits=vits, num_threads=1))
+    assert config.validate()
+    return package.OfflineTts(config)
+
+
+def still(voice: Voice) -> Voice:
+    """Without noise, so that two programs can be compared."""
+    voice.sampling.update(noise_scale=0.0, duration_noise_scale=0.0)
+    return voice
+
+
+def same(found: NDArray[Any], expected: NDArray[Any]) -> None:
+    """The same sound, but for the ends, which our package fades in and out."""
+    assert found.shape == expected.shape
+    edge = 200
+    assert len(found) > 3 * edge
+    np.testing.assert_allclose(found[edge:-edge], expected[edge:-edge], atol=1e-4)
+
+
+def ids_of(voice: Voice, text: str) -> list[int]:
+    return voice.vocabulary.encode(voice.frontend.read(text))
+
+
+@pytest.fixture(scope="module")
+def made(phones: Workspace, letters: Workspace, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Both voices in every format that is compared here."""
+    place, found = tmp_path_factory.mktemp("made"), {}
+    for kind, ws in (("phones", phones), ("letters", letters)):
+        for to in ("voice", "onnx", "piper", "sherpa", "hf"):
+            out = place / f"{kind}-{to}"
+            export(ws.root, to=to, out=out)
+            found[f"{kind}-{to}"] = out
+    return found
+
+
+# ---------------------------------------------------------------- one graph
+
+
+@pytest.mark.parametrize("kind", ["phones", "letters"])
+def test_one_graph_sounds_as_the_package_does(kind: str, made: dict[str, Path]) -> None:
+    voice = still(Voice.open(made[f"{kind}-voice"]))
+    session = onnxruntime.InferenceSession(str(made[f"{kind}-onnx"] / "model.onnx"))
+    facts = json.loads((made[f"{kind}-onnx"] / "model.json").read_text(encoding="utf-8"))
+    assert tuple(facts["symbols"]) == voice.vocabulary.symbols and facts["rate"] == voice.rate
+    for speaker, name in enumerate(voice.speakers):
+        for text in ("Habari yangu", "maji na mto") if kind == "phones" else ("the cat sat", "far away"):
+            ids = ids_of(voice, text)
+            feeds = {
+                "input": np.array([ids], np.int64),
+                "input_lengths": np.array([len(ids)], np.int64),
+                "scales": np.array([0.0, voice.sampling["length_scale"], 0.0], np.float32),
+                **({"sid": np.array([speaker], np.int64)} if len(voice.speakers) > 1 else {}),
+            }
+            assert {one.name for one in session.get_inputs()} == set(feeds)
+            (wave,) = session.run(None, feeds)
+            expected = voice.speak(text, speaker=name).samples
+            assert wave.shape == (1, 1, len(expected))
+            same(wave[0, 0], expected)
+    feeds["scales"] = np.array([0.8, 1.0, 0.8], np.float32)
+    first, second = (session.run(None, feeds)[0] for _ in range(2))
+    assert first.shape != second.shape or not np.array_equal(first, second), "its own noise"
+    feeds["scales"] = np.array([0.0, 2.0, 0.0], np.float32)
+    assert session.run(None, feeds)[0].shape[2] > 1.4 * wave.shape[2]
+    held = {one.key: one.value for one in onnx.load(str(made[f"{kind}-onnx"] / "model.onnx")).metadata_props}
+    assert json.loads(held["symbols"]) == facts["symbols"] and held["made_by"] == "olu"
+
+
+# ---------------------------------------------------------------- piper
+
+
+def test_piper_speaks_a_voice_by_letters_with_our_ids(made: dict[str, Path]) -> None:
+    ours, theirs = still(Voice.open(made["letters-voice"])), piper(made["letters-piper"])
+    package = pytest.importorskip("piper")
+    assert theirs.config.num_speakers == 2 and theirs.config.speaker_id_map == {"p0": 0, "p1": 1}
+    for text in ("The cat sat on the mat.", "Why did he jump?", "A dog, far away!"):
+        (codes,) = theirs.phonemize(text)
+        assert theirs.phonemes_to_ids(codes) == ids_of(ours, text), text
+        for number, name in enumerate(ours.speakers):
+            how = package.SynthesisConfig(noise_scale=0.0, noise_w_scale=0.0, speaker_id=number, normalize_audio=False)
+            (chunk,) = theirs.synthesize(text, how)
+            same(chunk.audio_float_array, ours.speak(text, speaker=name).samples)
+
+
+def test_piper_speaks_a_voice_by_phones_and_the_card_says_how_far_off_it_is(
+    phones: Workspace, made: dict[str, Path], tmp_path: Path
+) -> None:
+    summary = export(phones.root, to="piper", out=tmp_path / "p")
+    (told,) = [note for note in summary.notes if "the ids of piper differ" in note]
+    assert "2 held-out sentences" in told
+    assert told in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
+    ours, theirs = still(Voice.open(made["phones-voice"])), piper(tmp_path / "p")
+    (chunk,) = theirs.synthesize("Watoto wanacheza nje ya nyumba.")
+    heard(chunk.audio_float_array, theirs.config.sample_rate, low=0.05, high=60)
+    # what piper itself gives the graph, through the graph's own reading, is what was simulated
+    text = "Watoto wanacheza nje."
+    package = pytest.importorskip("piper")
+    how = package.SynthesisConfig(noise_scale=0.0, noise_w_scale=0.0, normalize_audio=False)
+    (chunk,) = theirs.synthesize(text, how)
+    assert len(chunk.audio_float_array) == len(ours.speak(text).samples), "words of its texts are read as by us"
+
+
+def test_what_piper_reads_is_what_was_counted(phones: Workspace, tmp_path: Path) -> None:
+    """The rate in the card, made again from the table that piper has and sentences it has not seen."""
+    from olu.export.subject import Subject
+    from olu.stages import export as stage
+
+    seen: list[Subject] = []
+    real = stage._folder
+
+    def spy(subject: Subject, *rest: Any, **more: Any) -> list[str]:
+        seen.append(subject)
+        return real(subject, *rest, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage, "_folder", spy)
+        summary = export(phones.root, to="piper", out=tmp_path / "p")
+    (subject,) = seen
+    letters, theirs = subject.letters("NFD"), piper(tmp_path / "p")
+    numbers = {letter: subject.vocabulary.size + at for at, letter in enumerate(letters.alone)}
+    back = {number: letter for letter, number in numbers.items()}
+    pairs = []
+    for text in subject.held_out:
+        (codes,) = theirs.phonemize(text)
+        given = [back[id] for id in theirs.phonemes_to_ids([c for c in codes if c in theirs.config.phoneme_id_map])]
+        read = letters.read("".join(given))
+        assert read == letters.read(unicodedata.normalize("NFD", text))
+        pairs.append((list(symbols_of(subject.frontend, subject.vocabulary, text) or ()), read))
+    assert any(f"by {error_rate(pairs)[0]:.1%}" in note for note in summary.notes)
+
+
+# ---------------------------------------------------------------- sherpa-onnx
+
+
+def test_sherpa_speaks_letters_with_our_ids(made: dict[str, Path]) -> None:
+    ours, theirs = still(Voice.open(made["letters-voice"])), sherpa(made["letters-sherpa"])
+    assert theirs.sample_rate == ours.rate and theirs.num_speakers == 2
+    for text in ("The cat sat on the mat", "a dog, far"):
+        for number, name in enumerate(ours.speakers):
+            sound = theirs.generate(text, sid=number, speed=1.0 / ours.sampling["length_scale"])
+            expected = ours.speak(text, speaker=name).samples
+            assert len(sound.samples) == len(expected), "the same ids"
+
+
+def test_sherpa_speaks_phones_and_says_what_is_lost(phones: Workspace, made: dict[str, Path], tmp_path: Path) -> None:
+    summary = export(phones.root, to="sherpa", out=tmp_path / "s")
+    assert any("the ids of sherpa-onnx" in note and "held-out" in note for note in summary.notes)
+    assert any("by words" in note and "by letters" in note for note in summary.notes)
+    lines = (tmp_path / "s" / "lexicon.txt").read_text(encoding="utf-8").splitlines()
+    assert "maji m ˈa d͡ʒ i" in lines or any(line.startswith("mvua ") for line in lines)
+    ours, theirs = still(Voice.open(made["phones-voice"])), sherpa(tmp_path / "s")
+    text = "Watoto wanacheza nje"
+    sound = theirs.generate(text, sid=0, speed=1.0)
+    assert len(sound.samples) == len(ours.speak(text).samples)
+    held = {one.key: one.value for one in onnx.load(str(tmp_path / "s" / "model.onnx")).metadata_props}
+    assert held["model_type"] == "vits" and held["language"] == "Swahili" and held["licence"] == "CC-BY-SA-4.0"
+
+
+def test_sherpa_looks_words_up_where_that_is_nearer(phones: Workspace, tmp_path: Path) -> None:
+    """Letters that were learnt from nothing lose against a lexicon, which is then what sherpa uses."""
+    from olu.export import sherpa as writer
+    from olu.export.spelled import Measure
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "_by_letters", lambda *_: Measure(rate=0.9, same=0.0, sentences=2, held_out=True))
+        patch.setattr(writer, "_by_words", lambda *_: Measure(rate=0.1, same=0.5, sentences=2, held_out=True))
+        summary = export(phones.root, to="sherpa", out=tmp_path / "s")
+    assert any("looked up in lexicon.txt" in note for note in summary.notes)
+    theirs = sherpa(tmp_path / "s")
+    known, unknown = (theirs.generate(text, sid=0, speed=1.0) for text in ("watoto wanacheza", "watoto xyzzy"))
+    assert len(known.samples) > len(unknown.samples) > 0, "a word that is not in it is left out"
+
+
+# ---------------------------------------------------------------- transformers
+
+
+def test_transformers_speaks_what_hf_writes(letters: Workspace, made: dict[str, Path]) -> None:
+    ours, folder = still(Voice.open(made["letters-voice"])), made["letters-hf"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    text = "The cat sat, far away!"
+    assert tokenizer(text)["input_ids"] == ids_of(ours, text)
+    speak = transformers.pipeline("text-to-speech", str(folder))
+    sound = speak(text, forward_params={"speaker_id": 1})
+    heard(np.asarray(sound["audio"]).squeeze(), sound["sampling_rate"], low=0.05, high=60)
+    model = transformers.VitsModel.from_pretrained(folder).eval()
+    model.noise_scale = model.noise_scale_duration = 0.0
+    with torch.no_grad():
+        wave = model(**tokenizer(text, return_tensors="pt"), speaker_id=1).waveform[0].numpy()
+    same(wave, ours.speak(text, speaker="p1").samples)
+    extractor = json.loads((folder / "preprocessor_config.json").read_text())
+    assert extractor["sampling_rate"] == ours.rate
+
+
+def test_transformers_takes_phones_of_a_voice_by_phones(phones: Workspace, made: dict[str, Path]) -> None:
+    ours, folder = still(Voice.open(made["phones-voice"])), made["phones-hf"]
+    stands = json.loads((folder / "phones.json").read_text(encoding="utf-8"))
+    assert all(len(one) == 1 for one in stands.values()) and len(set(stands.values())) == len(stands)
+    reading = ours.frontend.read("Gari limesimama njiani!")
+    text = "".join(stands[symbol] for symbol in reading.symbols(ours.vocabulary.marks))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    assert tokenizer(text)["input_ids"] == ours.vocabulary.encode(reading)
+    sound = transformers.pipeline("text-to-speech", str(folder))(text)
+    heard(np.asarray(sound["audio"]).squeeze(), sound["sampling_rate"], low=0.05, high=60)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for told in ("language: swa", "license: cc-by-sa-4.0", "Amina, 2026-01-02", "phones.json", "mel ", "8 clips"):
+        assert told in card, told
+    from olu.families.vits.foreign.sniff import read_foreign
+
+    assert read_foreign(folder).symbols == ours.vocabulary.symbols, "and Olu reads it back with its phones"
+
+
+# ---------------------------------------------------------------- a real voice
+
+
+@pytest.mark.parametrize("to", ["piper", "sherpa", "onnx", "hf", "mms"])
+def test_a_real_half_trained_voice(to: str, real: Path, tmp_path: Path) -> None:
+    summary = export(real, to=to, out=tmp_path / to)
+    assert any("but its phones" in note for note in summary.notes)
+    folder, rows = tmp_path / to, json.loads((real / "examples.json").read_text(encoding="utf-8"))
+    row = min(rows, key=lambda one: len(one["ids"]))
+    frames = 16000 / 256
+    low, high = 0.3 * len(row["ids"]) / frames, 12 * len(row["ids"]) / frames
+    if to == "piper":
+        for text in (row["text"], *AMHARIC):
+            (chunk,) = piper(folder).synthesize(text)
+            heard(chunk.audio_float_array, 16000, low=0.5, high=high)
+    elif to == "sherpa":
+        theirs = sherpa(folder)
+        for text in (row["text"], *AMHARIC):
+            heard(np.array(theirs.generate(text, sid=0, speed=1.0).samples), 16000, low=0.5, high=high)
+    elif to == "onnx":
+        session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
+        feeds = {"input": np.array([row["ids"]]), "input_lengths": np.array([len(row["ids"])])}
+        (wave,) = session.run(None, {**feeds, "scales": np.array([0, 1, 0], np.float32)})
+        np.testing.assert_allclose(wave[0, 0], _by_transformers(real, row["ids"]), atol=1e-3)
+    elif to == "hf":
+        stands = json.loads((folder / "phones.json").read_text(encoding="utf-8"))
+        text = "".join(" " if phone == "␣" else stands[phone] for phone in row["ph"].split())
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        assert tokenizer(text)["input_ids"] == row["ids"]
+        np.testing.assert_allclose(_by_transformers(folder, row["ids"]), _by_transformers(real, row["ids"]), atol=1e-4)
+        sound = transformers.pipeline("text-to-speech", str(folder))(text)
+        heard(np.asarray(sound["audio"]).squeeze(), 16000, low=low, high=high)
+    else:
+        assert {path.name for path in folder.iterdir()} == {"G_0.pth", "config.json", "vocab.txt", "README.md"}
+
+
+def _by_transformers(folder: Path, ids: list[int]) -> NDArray[np.float32]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = transformers.VitsModel.from_pretrained(folder, dtype=torch.float32).eval()
+    model.noise_scale = model.noise_scale_duration = 0.0
+    with torch.no_grad():
+        wave: NDArray[np.float32] = model(input_ids=torch.tensor([ids])).waveform[0].numpy()
+    return wave
+
+
+# ---------------------------------------------------------------- the list
+
+
+def test_the_command_line_and_the_page_know_every_format() -> None:
+    from olu.cli.export import FORMATS as SHOWN
+
+    assert SHOWN.split(", ") == list(NAMES)
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    for one in FORMATS:
+        assert f"`--to {one.name}`" in page, one.name

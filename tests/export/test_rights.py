@@ -1,0 +1,202 @@
+"""Licence, consent and credits: asked for, kept by source, the strictest counted, and nothing given away against them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from olu.corpus.manifest import Corpus
+from olu.corpus.rights import Rights, by_source, of_sources, of_workspace, save_source, save_workspace
+from olu.errors import ExportError, WorkspaceError
+from olu.export.card import hub_licence
+from olu.export.rights import Claim, check_publishing, claim
+from olu.files import Workspace
+from olu.speak.voice import Voice
+from olu.stages.export import export
+from olu.stages.merge import merge
+from olu.train.licence import Licence, licence_of
+from olu.types import finish
+
+from ..cli.conftest import fine, olu
+from ..families.workspaces import workspace
+
+FREE = Rights(licence="CC-BY-4.0", consent="Amina, 2026, public", credits="Amina")
+
+
+def claimed(*licences: str, base: str = "", **more: str) -> Claim:
+    held = {f"s{at}": replace(FREE, licence=licence) for at, licence in enumerate(licences, 1)}
+    return claim(held, Licence(base, "README.md") if base else None, base_name="the-base", **more)
+
+
+def test_all_that_holds_is_named_the_strictest_first() -> None:
+    assert claimed("CC-BY-4.0").licence == "CC-BY-4.0"
+    made = claimed("CC-BY-4.0", "CC-BY-NC-SA-4.0", base="cc-by-nc-4.0")
+    assert made.licence == "CC-BY-NC-SA-4.0 AND cc-by-nc-4.0 AND CC-BY-4.0"
+    assert claimed("", "").licence == "" and "not stated" in claimed("").lines()[0]
+
+
+@pytest.mark.parametrize(
+    ("held", "base", "asked", "said"),
+    [
+        (("CC-BY-NC-4.0",), "", "Apache-2.0", "the recordings s1 is under CC-BY-NC-4.0, non-commercial"),
+        (("CC-BY-4.0",), "cc-by-nc-4.0", "MIT", "the base the-base is under cc-by-nc-4.0, non-commercial"),
+        (("CC-BY-4.0", "for non commercial use only"), "", "CC-BY-4.0", "non-commercial"),
+        (("CC-BY-SA-4.0",), "", "CC-BY-4.0", "share-alike: the voice cannot be CC-BY-4.0"),
+        (("CC0-1.0",), "GPL-3.0", "MIT", "share-alike"),
+        (("CC-BY-ND-4.0",), "", "CC-BY-ND-4.0", "allows nothing made from it"),
+    ],
+)
+def test_a_licence_that_contradicts_its_parts_is_refused(
+    held: tuple[str, ...], base: str, asked: str, said: str
+) -> None:
+    with pytest.raises(ExportError, match="override-licence") as raised:
+        claimed(*held, base=base, licence=asked)
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+    made = claimed(*held, base=base, licence=asked, override="I hold all rights")
+    assert made.licence == asked and any("I hold all rights" in line for line in made.lines())
+    assert made.facts()["rights"]["override"] == "I hold all rights"
+
+
+@pytest.mark.parametrize(
+    ("held", "base", "asked"),
+    [
+        (("CC-BY-4.0",), "", "Apache-2.0"),
+        (("CC-BY-NC-4.0",), "", "CC-BY-NC-SA-4.0"),
+        (("CC-BY-SA-4.0", "CC0-1.0"), "cc-by-nc-4.0", "CC-BY-NC-SA-4.0"),
+        (("",), "", "MIT"),
+    ],
+)
+def test_one_that_does_not_is_taken(held: tuple[str, ...], base: str, asked: str) -> None:
+    assert claimed(*held, base=base, licence=asked).licence == asked
+
+
+def test_consent_of_every_source_is_needed_to_publish() -> None:
+    check_publishing(claim({"s1": FREE, "s2": FREE}, None))
+    half = claim({"s1": FREE, "s2": replace(FREE, consent="")}, None)
+    assert half.consent == "" and any("no consent" in note for note in half.notes())
+    with pytest.raises(ExportError, match="no consent of the speakers is stated"):
+        check_publishing(half)
+    check_publishing(claim({"s1": Rights()}, None, licence="MIT", override="my own voice"))
+    for no in ("no", "None.", "withdrawn"):
+        with pytest.raises(ExportError, match="did not agree"):
+            claim({"s1": replace(FREE, consent=no)}, None)
+    assert claim({"s1": replace(FREE, consent="Noah agreed in 2026")}, None).consent
+    with pytest.raises(ExportError, match="name it with --licence"):
+        claim({}, None, override="because")
+
+
+def test_the_command_line_asks_nobody_in_a_script_and_keeps_what_it_is_told(tmp_path: Path) -> None:
+    ws = tmp_path / "ws"
+    fine("new", ws, "-l", "sw", "--licence", "CC-BY-4.0", "--consent", 'Amina "Mwalimu", 2026')
+    held = tomllib.loads((ws / "olu.toml").read_text(encoding="utf-8"))["rights"]
+    assert held["licence"] == "CC-BY-4.0" and held["consent"] == 'Amina "Mwalimu", 2026'
+    assert held["credits"] == "not stated"
+    assert of_workspace(Workspace.open(ws)) == Rights(licence="CC-BY-4.0", consent='Amina "Mwalimu", 2026')
+    fine("new", tmp_path / "bare", "-l", "sw")
+    assert "rights" not in tomllib.loads((tmp_path / "bare" / "olu.toml").read_text(encoding="utf-8"))
+
+
+def test_a_person_at_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import typer
+
+    from olu.cli import rights as cli
+
+    asked: list[str] = []
+
+    def answer(question: str, **_: object) -> str:
+        asked.append(question)
+        return "CC0-1.0" if "Licence" in question else ""
+
+    monkeypatch.setattr(typer, "prompt", answer)
+    monkeypatch.setattr(cli.sys, "stdin", type("Terminal", (), {"isatty": lambda self: True})())
+    monkeypatch.setattr(cli.sys, "stderr", type("Terminal", (), {"isatty": lambda self: True, "write": len})())
+    given = {"licence": "", "consent": "Amina", "credits": ""}
+    assert cli.asked_rights(given, quiet=False) == Rights(licence="CC0-1.0", consent="Amina")
+    assert len(asked) == 2, "what was given is not asked"
+    asked.clear()
+    assert cli.asked_rights(given, quiet=True) == Rights(consent="Amina") and not asked
+    ws = Workspace.create(tmp_path / "ws", language="swa")
+    save_workspace(ws, Rights(licence="CC-BY-4.0", consent="x", credits="y"))
+    cli.asked_rights({"licence": "", "consent": "", "credits": ""}, quiet=False, ws=ws)
+    assert not asked, "nor what the workspace says"
+
+
+def test_each_source_keeps_its_own(tmp_path: Path) -> None:
+    ws = workspace(tmp_path / "a", [("c1", "one cat", "x", "train"), ("c2", "two dogs", "x", "valid")])
+    folder = tmp_path / "more"
+    folder.mkdir()
+    for name in ("m1", "m2"):
+        (folder / f"{name}.txt").write_text(f"text of {name}", encoding="utf-8")
+        sound = (tmp_path / "a" / "wavs" / "c1.wav").read_bytes()
+        (folder / f"{name}.wav").write_bytes(sound if name == "m1" else sound[:-2000])
+    save_workspace(ws, Rights(licence="CC-BY-4.0", consent="all agreed"))
+    fine("import", ws.root, folder, "--licence", "CC-BY-NC-4.0", "--credits", "Radio")
+    held = of_sources(ws, ["s1", "s2"])
+    assert held["s1"] == Rights(licence="CC-BY-4.0", consent="all agreed")
+    assert held["s2"] == Rights(licence="CC-BY-NC-4.0", consent="all agreed", credits="Radio")
+    assert by_source(ws).keys() == {"s2"}
+    fine("import", ws.root, folder, "--consent", "the announcer, 2025")
+    assert of_sources(ws, ["s2"])["s2"].licence == "CC-BY-NC-4.0", "what is not said again stays"
+    assert of_sources(ws, ["s2"])["s2"].consent == "the announcer, 2025"
+
+
+def test_a_merge_brings_the_rights_along(tmp_path: Path) -> None:
+    host = workspace(tmp_path / "a", [("c1", "one cat", "x", "train"), ("c2", "two dogs", "x", "valid")])
+    guest = workspace(tmp_path / "b", [("d1", "a red fox", "x", "train"), ("d2", "a black hen", "x", "valid")])
+    save_workspace(guest, Rights(licence="CC-BY-NC-4.0"))
+    save_source(guest, "s1", Rights(consent="Bela"))
+    finish(merge(host, [guest.root]))
+    names = [one.name for one in Corpus.open(host).sources.values()]
+    assert sorted(rights.licence for rights in of_sources(host, names).values()) == ["", "CC-BY-NC-4.0"]
+    assert "Bela" in {rights.consent for rights in of_sources(host, names).values()}
+
+
+def test_wrong_words_in_the_file(tmp_path: Path) -> None:
+    ws = Workspace.create(tmp_path / "ws", language="swa")
+    path, before = ws.root / "olu.toml", (ws.root / "olu.toml").read_text()
+    for lines, said in (
+        ('[rights]\nlicense = "MIT"', "did you mean 'licence'"),
+        ("[rights]\nlicence = 5", "must be a text"),
+        ('rights = "MIT"', "must be a table"),
+    ):
+        path.write_text(before + lines)
+        with pytest.raises(WorkspaceError, match=said):
+            of_workspace(Workspace.open(ws.root))
+
+
+def test_they_end_up_in_the_voice_and_its_card(phones: Workspace, tmp_path: Path) -> None:
+    export(phones.root, out=tmp_path / "x.voice")
+    voice = Voice.open(tmp_path / "x.voice")
+    assert voice.facts["licence"] == "CC-BY-SA-4.0" and voice.facts["credits"] == "Amina"
+    assert voice.facts["consent"].startswith("Amina, 2026-01-02")
+    card = (tmp_path / "x.voice" / "README.md").read_text(encoding="utf-8")
+    assert "Licence: CC-BY-SA-4.0" in card and "Consent of the speakers: Amina, 2026-01-02" in card
+    assert licence_of(tmp_path / "x.voice").name == "CC-BY-SA-4.0", "and hold for what is made from it"
+    done = olu("export", phones.root, "--licence", "Apache-2.0", "-o", tmp_path / "y.voice")
+    assert done.code == 2 and "share-alike" in done.err and not (tmp_path / "y.voice").exists()
+    done = fine(
+        "export", phones.root, "--licence", "MIT", "--override-licence", "all ours", "-o", tmp_path / "y.zip", "--json"
+    )
+    assert json.loads(done.out)["licence"] == "MIT"
+    assert licence_of(tmp_path / "y.zip").name == "MIT"
+
+
+def test_an_export_is_made_again_when_rights_change(letters: Workspace, tmp_path: Path) -> None:
+    first = export(letters.root)
+    assert not first.fresh and first.licence == "" and any("not stated" in note for note in first.notes)
+    assert export(letters.root).fresh
+    save_source(letters, "s1", Rights(licence="CC0-1.0", consent="both"))
+    try:
+        again = export(letters.root)
+        assert not again.fresh and again.licence == "CC0-1.0"
+    finally:
+        (letters.corpus / "rights.json").unlink()
+
+
+def test_the_hub_names_licences_in_its_own_way() -> None:
+    assert hub_licence("CC-BY-NC-4.0") == "cc-by-nc-4.0" and hub_licence("Apache-2.0") == "apache-2.0"
+    assert hub_licence("ask Amina") == hub_licence("") == hub_licence("CC-BY-4.0 AND MIT") == "other"

@@ -1,0 +1,75 @@
+"""Small voices with weights of which none is zero, and ways to spoil a package."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from olu.export.package import Contents, write_package
+from olu.families import family
+from olu.speak.voice import Voice
+from olu.text.characters import CharacterFrontend
+from olu.text.languages import load
+from olu.text.vocabulary import SymbolVocabulary
+
+LETTERS = "abdeghiịklmnṅoọprstuụwyz .,?!'\u0301\u0300"
+TEXT = "Kedu ka ị mere? Ọ dị mma."
+
+
+def learner(*, speakers: int) -> torch.nn.Module:
+    vits = family("vits")
+    torch.manual_seed(3)
+    made = vits.learner(vits.config(size="tiny"), vocab_size=len(LETTERS) + 1, num_speakers=speakers)
+    with torch.no_grad():
+        for name, value in made.named_parameters():
+            value.add_(torch.randn_like(value) * 0.05)
+            if name.startswith("gen.decoder.") and name.endswith("original0"):
+                value.copy_(torch.full_like(value, 2.0))
+        made.gen.duration_predictor.flows[0].translate.sub_(1.0)  # a few frames a token
+        made.gen.decoder.conv_post.weight.mul_(0.1)
+    return made
+
+
+def contents(*, speakers: list[str], name: str = "test") -> Contents:
+    return Contents(
+        name=name,
+        family="vits",
+        language=load("ibo"),
+        frontend=CharacterFrontend("ibo", inventory=LETTERS),
+        vocabulary=SymbolVocabulary.of(LETTERS),
+        speakers=speakers,
+        sentences=[TEXT, "漢字", "Nnọọ."],
+        scores={},
+        facts={"run": "none"},
+    )
+
+
+def pack(path: Path, *, speakers: list[str]) -> Voice:
+    made = learner(speakers=len(speakers))
+    export = family("vits").export
+    return write_package(path, contents(speakers=speakers), graphs=lambda folder: export(made, folder=folder))
+
+
+def zipped(folder: Path, path: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(p for p in folder.rglob("*") if p.is_file()):
+            archive.write(file, file.relative_to(folder).as_posix())
+    return path
+
+
+def edit(path: Path, change: Callable[[Any], Any]) -> None:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(change(value)), encoding="utf-8")
+
+
+def seal(folder: Path) -> None:
+    """The digests anew, as somebody would who means it."""
+    files = [file for file in folder.rglob("*") if file.is_file() and file.name != "check.json"]
+    digests = {file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    edit(folder / "check.json", lambda value: {**value, "files": digests} if isinstance(value, dict) else value)
