@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import argparse
 import string
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from recogniser import Log, measured, planned, trained, with_steps, workspace
 
 from olu.align.aligner import Item
 from olu.audio.io import write
 from olu.families.recogniser.recognise import Trained, load
-from olu.files import write_text
-from olu.stages.train_setup import set_up
+from olu.files import Workspace, write_text
+from olu.stages.import_ import import_source
+from olu.stages.read import read_corpus
+from olu.stages.train import TrainSummary, train
 from olu.train.run import Run
-from olu.types import Audio
+from olu.types import Audio, Tick, finish
 
 __all__ = ["Log", "Named", "train_on", "train_recogniser"]
 
 # A phone is written as one letter, so that a corpus of texts can carry it.
 LETTERS = string.ascii_lowercase + "абвгдежзиклмнопрстуфхцчшщыэюя"
-SPARE = 0.92  # of the minutes that training may take: the rest is for validation
+
+
+class Log:
+    def __init__(self, path: Path) -> None:
+        self.file, self.began = path.open("a", encoding="utf-8"), time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        line = f"{time.monotonic() - self.began:7.1f} {text}"
+        print(line, flush=True)
+        self.file.write(line + "\n")
+        self.file.flush()
 
 
 @dataclass(frozen=True)
@@ -73,17 +86,32 @@ def train_recogniser(items: Sequence[Item], asked: argparse.Namespace, log: Log)
 
 
 def train_on(folder: Path, asked: argparse.Namespace, log: Log, *, language: str, units: str) -> Trained:
-    """A finished run of the workspace under --out, or a new one of about --minutes."""
-    ws = workspace(asked.out / "ws", corpus=folder, language=language)
+    """A finished run of the workspace under --out, or a new one of --steps."""
+    root = asked.out / "ws"
+    if not (root / "olu.toml").exists():
+        ws = Workspace.create(root, language=language)
+        finish(import_source(ws, folder.resolve()))
+    ws = Workspace.open(root)
+    finish(read_corpus(ws))
     done = [run for run in Run.all(ws.runs) if run.finished] if ws.runs.exists() else []
-    if done:
-        return load(done[-1], language=ws.language, device=asked.device)
-    changes = ["data.everything=true", "data.hold_back=0.0", *asked.changes]
-    wanted = argparse.Namespace(units=units, changes=changes, steps=None, device=asked.device)
-    setup = set_up(ws, planned(ws, wanted), device=asked.device)
-    log(setup.describe())
-    pace = measured(setup, log)
-    setup = with_steps(setup, max(200, int(SPARE * 60 * asked.minutes / pace)))
-    run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
-    trained(setup, run, log)
-    return load(run, language=ws.language, device=asked.device)
+    if not done:
+        changes = ["family=recogniser", f"model.units={units}", "data.everything=true", "data.hold_back=0.0"]
+        changes += [f"plan.steps={asked.steps}", *asked.changes]
+        summary = _reported(train(ws, overrides=changes, new=True, device=asked.device), log)
+        log(str(summary))
+        done = [Run.named(ws.runs, summary.run)]
+    return load(done[-1], language=ws.language, device=asked.device)
+
+
+def _reported(work: Generator[Any, None, TrainSummary], log: Log) -> TrainSummary:
+    while True:
+        try:
+            seen = next(work)
+        except StopIteration as end:
+            summary: TrainSummary = end.value
+            return summary
+        if isinstance(seen, Tick) or not hasattr(seen, "step"):
+            continue
+        if seen.scores or seen.step in (1, 2, 10) or seen.step % 200 == 0:
+            losses = {name: round(value, 3) for one in seen.seen for name, value in one.losses.items()}
+            log(f"step {seen.step}/{seen.steps} {losses} {seen.scores}")

@@ -65,7 +65,7 @@ def watched(work: Work, label: str) -> object:
 
 def by_all(ws: Workspace, todo: dict[str, tuple[Clip, Words]], device: str) -> tuple[dict[str, Match], str]:
     trained = watched(recogniser_for(ws, units="symbols", device=device, everything=True), "training")
-    corpus, texts = Corpus.open(ws), Texts.of(trained, todo)
+    corpus, texts = Corpus.open(ws), Texts.of(trained, todo, longest=LONGEST)
     clips = [clip for clip, _ in todo.values() if clip.seconds <= LONGEST]
     return {clip.id: texts.match(clip.id, trained.log_probs(corpus.audio(clip))) for clip in clips}, trained.version
 

@@ -1,8 +1,8 @@
 """`python benchmarks/recogniser.py --corpus DIR --language swa`: how much a recogniser trained here gets wrong.
 
-DIR holds metadata.csv and recordings. A tenth of the train side is held back by hash; the figures are of it. All goes to
---out: the workspace, log.txt, result.json, transcripts.jsonl and the weights (fp16). Without --steps the pace is measured
-first, so that training ends after --minutes.
+DIR holds metadata.csv and recordings. A tenth of the train side is held back by hash; the figures are of it. All goes
+to --out: the workspace, log.txt, result.json, transcripts.jsonl and the weights (fp16). Without --steps the pace is
+measured first, so that training ends after --minutes.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ from olu.train.run import Recorder, Run
 from olu.types import Audio, finish
 
 RESULTS = Path(__file__).parent / "results"
-WARM, TIMED = 10, 60  # steps
-SPARE = 0.92  # of the minutes that training may take: the rest is for validation
+WARM, TIMED = 20, 150  # steps
+VALIDATIONS = 20
+SAVING = 1.0  # seconds of each
+LATE = 1.3  # times the minutes, and training is ended
 
 
 def main() -> None:
@@ -51,11 +53,12 @@ def main() -> None:
     setup = set_up(ws, planned(ws, asked), device=asked.device)
     for note in [setup.describe(), *setup.notes]:
         log(note)
+    time.sleep(max(0.0, asked.begin - time.time()))
     started = time.monotonic()
     if asked.steps is None:
-        pace = measured(setup, log)
-        steps = max(200, int(SPARE * (60 * asked.minutes - (time.monotonic() - started)) / pace))
-        setup = with_steps(setup, steps)
+        pace, each = measured(setup, log)
+        left = 60 * asked.minutes - (time.monotonic() - started) - VALIDATIONS * (each + SAVING)
+        setup = with_steps(setup, max(200, int(left / pace)), most=LATE * asked.minutes)
     run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
     trained(setup, run, log)
     minutes = (time.monotonic() - started) / 60
@@ -80,6 +83,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--units", choices=("letters", "symbols"), default="letters")
     parser.add_argument("--minutes", type=float, default=6.0)
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--begin", type=float, default=0.0, help="wait until this time (date +%%s), beside others")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--out", type=Path)
@@ -121,16 +125,17 @@ def planned(ws: Workspace, asked: argparse.Namespace) -> Recipe:
     return check(Recipe, with_overrides(values, changes), where="recipe")
 
 
-def with_steps(setup: Setup, steps: int) -> Setup:
+def with_steps(setup: Setup, steps: int, *, most: float) -> Setup:
     """The same run, as long as there is time for."""
-    every = max(50, round(steps / 30 / 50) * 50)
-    changes = {"steps": steps, "warmup_steps": min(1000, steps // 10), "validate_every": every, "save_every": every}
+    every = max(1, steps // VALIDATIONS)
+    changes: dict[str, Any] = {"steps": steps, "warmup_steps": min(1000, steps // 10), "max_hours": most / 60}
+    changes |= {"validate_every": every, "save_every": every}
     setup.recipe = setup.recipe.model_copy(update={"plan": setup.recipe.plan.model_copy(update=changes)})
     return setup
 
 
-def measured(setup: Setup, log: Log) -> float:
-    """Seconds of a step; the weights are put back."""
+def measured(setup: Setup, log: Log) -> tuple[float, float]:
+    """Seconds of a step and of a validation; the weights are put back."""
     from tempfile import TemporaryDirectory
 
     before = {name: t.clone() for name, t in setup.learner.state_dict().items()}
@@ -150,7 +155,7 @@ def measured(setup: Setup, log: Log) -> float:
         each = time.monotonic() - began
     setup.learner.load_state_dict(before)
     log(f"{1000 * pace:.1f} ms a step, {each:.1f} s a validation")
-    return pace
+    return pace, each
 
 
 def trained(setup: Setup, run: Run, log: Log) -> None:

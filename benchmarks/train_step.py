@@ -33,7 +33,6 @@ LADDER: tuple[tuple[str, dict[str, Any]], ...] = (
     ("bf16, plain", {"precision": "bf16", "record": "off"}),
     ("bf16, recorded", {"precision": "bf16"}),
     ("bf16, recorded, tuned", {"precision": "bf16", "tune": True}),
-    ("bf16, recorded, tuned, compiled", {"precision": "bf16", "tune": True, "compile": True}),
 )
 
 
@@ -54,7 +53,7 @@ def engine_for(
     size: str, examples: dict[str, Example], folder: Path, *, batch: int, steps: int, plan: dict[str, Any], device: str
 ) -> Engine:
     vits = family("vits")
-    tune, compiled = plan.pop("tune", False), plan.pop("compile", False)
+    tune = plan.pop("tune", False)
     torch.manual_seed(0)
     learner = vits.learner(vits.config(size=size, **plan.pop("model", {})), vocab_size=40, num_speakers=1)
     big = {"steps": steps, "batch_clips": batch, "batch_seconds": 1e6, "validate_every": 10**6, "save_every": 10**6}
@@ -75,8 +74,6 @@ def engine_for(
     )
     learner.to(device)
     torch.backends.cudnn.benchmark = tune
-    if compiled:
-        learner.compile_parts()
     resident = None
     if recorded:
         resident = Resident(learner, list(examples), example=examples.__getitem__, buckets=buckets, device=device)
@@ -128,7 +125,7 @@ def profile(engine: Engine, rows: int) -> str:
         for _ in range(4):
             engine.advance()
         torch.cuda.synchronize()
-    return str(found.key_averages().table(sort_by="self_device_time_total", row_limit=rows, max_name_column_width=90))
+    return str(found.key_averages().table(sort_by="self_device_time_total", row_limit=rows, max_name_column_width=150))
 
 
 def main() -> None:

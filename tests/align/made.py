@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Made:
     times: tuple[tuple[float, float], ...]  # of each phone
 
 
-def clip(seed: int, *, words: int = 6, edge: float = 0.3, pause: float = 0.3, repeats: bool = True) -> Made:
+def clip(seed: int, *, words: int = 5, edge: float = 0.3, pause: float = 0.3) -> Made:
     """A clip of made words; a pause after a third of them."""
     random = np.random.default_rng(seed)
     chosen = [str(random.choice(WORDS)) for _ in range(words)]
@@ -69,7 +70,7 @@ def clip(seed: int, *, words: int = 6, edge: float = 0.3, pause: float = 0.3, re
 
 
 class MadeRecogniser:
-    """Hears the made sounds, each 20 ms for itself: blank is silence. Its frames do not know of their neighbours."""
+    """Hears the made sounds as CTC does: of each, one peak in its middle, and blank around it."""
 
     rate = RATE
     frame_seconds = FRAME / RATE
@@ -85,6 +86,11 @@ class MadeRecogniser:
         heard = _bands(audio.samples)
         far = ((heard[:, None] - self._means) ** 2).sum(2)
         scores = -0.1 * far
+        best = scores.argmax(1)
+        edges = [0, *(np.flatnonzero(np.diff(best)) + 1).tolist(), len(best)]
+        for first, last in pairwise(edges):
+            for frame in set(range(first, last)) - {(first + last) // 2}:
+                scores[frame, 0] = scores[frame].max() + 3.0
         top = scores.max(1, keepdims=True)
         return np.asarray(scores - top - np.log(np.exp(scores - top).sum(1, keepdims=True)), dtype=np.float32)
 

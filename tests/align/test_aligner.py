@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from olu.align.aligner import PAD_SECONDS, Aligner, Item, train_frames
 from olu.align.frames import FrameModel
@@ -14,7 +15,7 @@ from olu.types import Alignment, Audio, finish
 
 from .made import PHONES, RATE, Made, MadeRecogniser, clip
 
-CLIPS = [clip(seed) for seed in range(24)]
+CLIPS = [clip(seed) for seed in range(14)]
 
 
 def items(clips: list[Made]) -> list[Item]:
@@ -56,7 +57,7 @@ def test_from_an_even_start_boundaries_come_within_a_frame(flat_model: FrameMode
         holds(found, made)
         assert found.score is None and found.method == "frames"
         far += errors(found, made)
-    assert np.median(far) <= 6 and np.mean(far) <= 10, (np.median(far), np.mean(far))
+    assert np.median(far) <= 8 and np.mean(far) <= 12, (np.median(far), np.mean(far))
     assert np.mean(np.array(far) <= 25) >= 0.95
 
 
@@ -65,7 +66,7 @@ def test_ctc_alone_is_coarser_and_its_score_tells_a_wrong_text(flat_model: Frame
     coarse, sharp = Aligner(recogniser), Aligner(recogniser, flat_model)
     far: list[float] = []
     near: list[float] = []
-    for made, other in zip(CLIPS[:12], CLIPS[12:], strict=True):
+    for made, other in zip(CLIPS[:7], CLIPS[7:], strict=True):
         found = coarse.align(made.id, made.audio, made.words)
         holds(found, made)
         assert found.method == "ctc"
@@ -76,13 +77,32 @@ def test_ctc_alone_is_coarser_and_its_score_tells_a_wrong_text(flat_model: Frame
         assert found.score is not None and wrong.score is not None
         assert better.score == found.score > wrong.score + 0.5
     assert np.median(far) <= 20
-    assert np.mean(near) < np.mean(far)
+    assert np.mean(near) < 0.9 * np.mean(far), (np.mean(near), np.mean(far))
 
 
 def test_a_ctc_start_gives_as_sharp_a_model(flat_model: FrameModel) -> None:
-    model = finish(train_frames(items(CLIPS[:12]), MadeRecogniser(), rounds=2, gauss_rounds=0))
-    far = [error for made in CLIPS[12:] for error in errors(Aligner(frames=model).align("", made.audio, made.words), made)]
+    model = finish(train_frames(items(CLIPS[:8]), MadeRecogniser(), rounds=2, gauss_rounds=0))
+    far = [
+        error for made in CLIPS[8:] for error in errors(Aligner(frames=model).align("", made.audio, made.words), made)
+    ]
     assert np.median(far) <= 8 and np.mean(far) <= 15, (np.median(far), np.mean(far))
+
+
+class Deaf(MadeRecogniser):
+    """Hears something else than what is said."""
+
+    def log_probs(self, audio: Audio) -> NDArray[np.float32]:
+        noise = np.random.default_rng(0).normal(size=(len(audio.samples) // 320, 9)) * 3
+        return np.asarray(noise - np.log(np.exp(noise).sum(1, keepdims=True)), dtype=np.float32)
+
+
+def test_a_recogniser_that_has_learnt_nothing_does_no_harm(flat_model: FrameModel) -> None:
+    """The even start explains the sound better, so it is taken: the same model comes out."""
+    model = finish(train_frames(items(CLIPS), Deaf(), rounds=2))
+    made = CLIPS[0]
+    assert Aligner(frames=model).align("x", made.audio, made.words) == Aligner(frames=flat_model).align(
+        "x", made.audio, made.words
+    )
 
 
 def test_speech_at_the_very_edge_is_found(flat_model: FrameModel) -> None:

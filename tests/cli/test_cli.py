@@ -189,14 +189,14 @@ def test_every_stage_again_says_so_and_writes_nothing(voiced: Path, recordings: 
 
 def test_importing_the_same_again_keeps_later_stages_fresh(voiced: Path, recordings: Path):
     fine("import", voiced, recordings)
-    assert set(states(voiced).values()) == {"fresh"}
+    assert {state for stage, state in states(voiced).items() if stage != "align"} == {"fresh"}
 
 
 def test_make_does_everything_and_then_nothing_new(recordings: Path, tmp_path: Path):
     ws = tmp_path / "made"
     made = fine("make", ws, recordings, "--language", "sw", *TINY).out
     assert "made.voice" in made
-    assert set(states(ws).values()) == {"fresh"}
+    assert {state for stage, state in states(ws).items() if stage != "align"} == {"fresh"}
     before = times(ws)
     again = fine("make", ws, recordings, "--language", "swa", *TINY)
     assert "nothing new" in again.err
@@ -229,7 +229,7 @@ def test_status_names_the_one_next_command_all_the_way(recordings: Path, tmp_pat
     assert next_command(ws) == f"olu export {ws} --to voice"
     fine("export", ws)
     assert next_command(ws).startswith(f'olu speak "..." --voice {ws} ')
-    assert set(states(ws).values()) == {"fresh"}
+    assert {state for stage, state in states(ws).items() if stage != "align"} == {"fresh"}  # not every voice needs one
 
 
 def test_status_names_resume_after_an_unfinished_run(ws: Path):

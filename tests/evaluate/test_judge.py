@@ -83,6 +83,24 @@ def test_groups_that_are_not_for_a_language_are_not_missed() -> None:
     assert not {"tones", "whisper", "collusion"} & {one.metric for one in found.missing}
 
 
+def test_english_is_also_heard_by_whisper_with_both_texts_made_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("olu.evaluate.metrics.whisper.transcribe", lambda audio: "Good Morning, world!")
+    monkeypatch.setattr("olu.evaluate.metrics.whisper.instrument", lambda: "Whisper of this test")
+    takes = [take("a", "Good morning, world.", voice(), voice(seed=1)), take("b", "Something else", voice(), voice())]
+    found = finish(judge(takes, Known(language="eng"), only=["whisper"]))
+    by = {one.name: one for one in found.figures["in"]}
+    assert by["whisper_cer"].values[0] == 0.0 and by["whisper_cer"].values[1] > 0.5  # type: ignore[operator]
+    assert by["whisper_cer"].instrument == "Whisper of this test"
+
+
+def test_a_second_recogniser_stands_beside_the_first() -> None:
+    takes = [take("a", TEXTS[0], voice(), voice(seed=1)), take("b", TEXTS[0], voice(), voice())]
+    known = Known(hears=Ears(hears_all), second=Ears(lambda audio: ""))
+    found = finish(judge(takes, known, only=["cer", "collusion"]))
+    by = {one.name: one.mean for one in found.figures["in"]}
+    assert by["cer"] == 0.0 and by["second_cer"] == 1.0
+
+
 def test_an_unknown_metric_is_refused() -> None:
     with pytest.raises(ConfigError, match="no metric 'cerr'; there are: cer"):
         chosen(["cerr"])
@@ -119,8 +137,20 @@ def test_a_recogniser_that_is_not_trusted_decides_nothing() -> None:
     assert level == "unknown" and "Too little" in said[0]
 
 
+def test_an_interval_that_fails_as_a_whole_fails_however_wide_it_is() -> None:
+    rates = [0.5, 0.9] * 10
+    wide = [held("cer_difference", 0.7, trust="low"), held("cer", 0.75, trust="low", natural=0.05)]
+    wide[0] = replace(
+        figure("cer_difference", rates, unit="share", instrument="", trust="high", reason=""), trust="low"
+    )  # type: ignore[call-overload]
+    assert verdict_of(gates(wide))[0] == "fail"  # type: ignore[arg-type]
+    deaf = [wide[0], held("cer", 0.75, trust="low", natural=0.4)]
+    assert verdict_of(gates(deaf))[0] == "unknown"  # type: ignore[arg-type]
+
+
 def test_without_knowing_whether_it_is_understood_no_voice_passes() -> None:
-    assert verdict_of(gates([held("faults", 0.0)]))[0] == "unknown"  # type: ignore[list-item]
+    level, said = verdict_of(gates([held("faults", 0.0)]))  # type: ignore[list-item]
+    assert level == "unknown" and said[1] == "Whether it can be understood was not measured."
     assert verdict_of(gates([held("faults", 0.5)]))[0] == "fail"  # type: ignore[list-item]
     assert verdict_of(gates([held("faults", 0.5, natural=0.5)]))[0] == "unknown"  # type: ignore[list-item]
     both = gates([held("faults", 0.0), held("cer_difference", 0.0)])  # type: ignore[list-item]

@@ -12,12 +12,13 @@ from olu.audio import io
 from olu.corpus.sample import record
 from olu.errors import MissingExtra
 from olu.evaluate.metrics import copy, dnsmos, f0, speaker, whisper
+from olu.stages import extras
 from olu.types import Audio, finish
 
 from .made import RATE, SHARED, noisy, real, speech
 
 there = pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("silero_vad", "speechmos", "resemblyzer", "torch", "swift_f0", "pyworld")),
+    any(find_spec(name) is None for name in ("silero_vad", "speechmos", "resemblyzer", "torch", "swift_f0", "numba")),
     reason="the networks are not here: olu doctor --install-eval",
 )
 corpora = pytest.mark.skipif(not (SHARED / "yor").is_dir(), reason="the shared corpora are not here")
@@ -66,7 +67,7 @@ def test_the_ceiling_of_a_perfect_copy_is_perfect_and_of_a_poor_one_is_not():
     poor = {one.name: one for one in finish(copy.ceiling(voices, noisy, ears=copy.Ears()))}
     assert perfect["copy_mcd"].mean == 0.0 and perfect["copy_dnsmos_difference"].mean == 0.0
     assert perfect["copy_f0_correlation"].mean == pytest.approx(1.0) and "copy_speaker" not in perfect
-    assert poor["copy_mcd"].mean is not None and poor["copy_mcd"].mean > 5 and "decoder" in poor["copy_mcd"].reason
+    assert poor["copy_mcd"].mean is not None and poor["copy_mcd"].mean > 3 and "decoder" in poor["copy_mcd"].reason
     assert copy.share(poor["copy_mcd"], poor["copy_mcd"], better="lower") == 1.0
     assert copy.share(poor["copy_dnsmos"], perfect["copy_dnsmos"], better="higher") < 1.0  # type: ignore[operator]
     assert copy.share(poor["copy_mcd"], perfect["copy_mcd"], better="lower") == 0.0
@@ -77,6 +78,13 @@ def test_what_is_missing_is_named_with_the_command_that_brings_it(monkeypatch: p
     f0._session.cache_clear()
     with pytest.raises(MissingExtra, match=r"swift-f0': .*install-eval"):
         f0.track(speech(3))
+
+
+@pytest.mark.parametrize(("package", "says"), [("numba", r"olu\[eval\]"), ("swift_f0", "olu doctor --install-eval")])
+def test_a_verb_says_what_it_needs_before_it_begins(package: str, says: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == package else object())
+    with pytest.raises(MissingExtra, match=f"olu evaluate needs the package '{package}': .*{says}"):
+        extras.need_evaluation("olu evaluate")
 
 
 def test_texts_are_compared_without_marks():

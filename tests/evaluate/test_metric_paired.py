@@ -7,14 +7,14 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from olu.evaluate.metrics import duration, f0, mcd, paired, speech
+from olu.evaluate.metrics import cepstra, duration, f0, mcd, paired, speech
 from olu.types import Alignment, Audio, Span
 
 from .made import RATE, SHARED, noisy, real, times
 from .made import speech as said
 
 pytestmark = pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("swift_f0", "pyworld", "numba")), reason="olu[eval] is not installed"
+    any(find_spec(name) is None for name in ("swift_f0", "numba")), reason="olu[eval] is not installed"
 )
 TWO = 2 ** (2 / 12)
 
@@ -60,7 +60,7 @@ def test_ten_percent_slower_moves_the_length_alone(voice: Audio):
 
 def test_noise_moves_the_colour_and_not_the_length(voice: Audio):
     colour, melody, lengths = judged(voice, noisy(voice))
-    assert colour > 5.0
+    assert colour > 3.0
     assert lengths.ratio == pytest.approx(1.0, abs=0.05)
     assert melody.semitones is not None and melody.semitones < 0.3
 
@@ -91,28 +91,50 @@ def test_the_settings_follow_the_rate_and_are_printed(voice: Audio):
     pair = paired.pair(voice, voice)
     assert pair is not None
     line = mcd.summarise([1.0] * 40, settings=pair.settings)[0]
-    assert "order 23, alpha 0.42, 16000 Hz, FFT 1024, hop 256" in line.instrument and "WORLD 0." in line.instrument
+    assert "order 23, alpha 0.42, 16000 Hz, FFT 1024, hop 256" in line.instrument and "mcep" in line.instrument
 
 
-@pytest.mark.parametrize("rate", sorted(paired.SETTINGS))
+@pytest.mark.parametrize("rate", sorted(cepstra.SETTINGS))
 def test_every_rate_of_the_table_works(rate: int):
     random = np.random.default_rng(0)
     sound = Audio(random.normal(0, 0.1, rate // 4).astype(np.float32), rate)
-    order, _ = paired.SETTINGS[rate]
-    found = paired.cepstra(sound, hertz=np.zeros(len(sound.samples) // paired.HOP + 1))
-    assert found.shape == (len(sound.samples) // paired.HOP + 1, order + 1) and np.isfinite(found).all()
-    assert np.array_equal(found, paired.cepstra(sound, hertz=np.zeros(len(found))))
+    found = cepstra.cepstra(sound)
+    frames = (len(sound.samples) - cepstra.FFT_SIZE) // cepstra.HOP + 1
+    assert found.shape == (frames, cepstra.SETTINGS[rate][0] + 1) and np.isfinite(found).all()
+    assert np.array_equal(found, cepstra.cepstra(sound))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.42])
-def test_warped_cepstra_are_the_same_spectrum_on_the_warped_scale(alpha: float):
-    plain = np.random.default_rng(0).normal(0, 1, 10)
-    warped = plain @ paired._warping(order=100, alpha=alpha, length=10)
-    omega = np.linspace(0, np.pi, 50)
-    bent = omega + 2 * np.arctan2(alpha * np.sin(omega), 1 - alpha * np.cos(omega))
-    first = np.cos(omega[:, None] * np.arange(10)) @ plain
-    second = np.cos(bent[:, None] * np.arange(101)) @ warped
-    assert np.allclose(first, second, atol=1e-6)
+@pytest.mark.parametrize(("order", "alpha"), cepstra.SETTINGS.values())
+def test_known_cepstra_are_found_again(order: int, alpha: float):
+    random = np.random.default_rng(order)
+    known = random.normal(0, 1, (5, order + 1)) * 0.8 ** np.arange(order + 1)
+    omega = np.linspace(0, np.pi, 513)
+    z = np.exp(-1j * omega)
+    warped = (z - alpha) / (1 - alpha * z)  # the all-pass, as defined
+    power = np.abs(np.exp(known @ warped ** np.arange(order + 1)[:, None])) ** 2
+    assert np.allclose(cepstra.fitted(power, order=order, alpha=alpha), known, atol=1e-6)
+
+
+def test_the_envelope_is_that_of_the_noise_not_of_its_accidents():
+    """Over many noisy spectra the mean level is right: a mean of logarithms would lie 2.5 dB below."""
+    power = np.random.default_rng(0).exponential(4.0, (200, 513))
+    found = cepstra.fitted(power, order=23, alpha=0.42)
+    assert 2 * found[:, 0].mean() == pytest.approx(np.log(4.0), abs=0.05)
+
+
+def test_no_small_change_fits_better():
+    power = np.random.default_rng(1).exponential(1.0, (1, 513)) * np.linspace(5, 0.1, 513) ** 2
+    found = cepstra.fitted(power, order=23, alpha=0.42)
+    waves, weights = cepstra._waves(513, order=23, alpha=0.42)
+
+    def loss(mel: np.ndarray) -> float:
+        log = 2 * mel @ waves.T
+        return float((power[0] * np.exp(-log) + log) @ weights)
+
+    best = loss(found[0])
+    for place in range(24):
+        for step in (-0.01, 0.01):
+            assert loss(found[0] + step * np.eye(24)[place]) > best
 
 
 def test_the_warping_path_is_the_cheapest():
@@ -169,9 +191,7 @@ def test_a_wrong_octave_is_a_gross_error(voice: Audio):
 def test_lengths_of_phones_are_compared_where_they_are_the_same():
     def aligned(*lengths: float) -> Alignment:
         ends = np.cumsum((0.0, *lengths))
-        spans = tuple(
-            Span(label, float(a), float(b)) for label, a, b in zip("ab", ends[:-1], ends[1:], strict=True)
-        )
+        spans = tuple(Span(label, float(a), float(b)) for label, a, b in zip("ab", ends[:-1], ends[1:], strict=True))
         return Alignment(id="x", seconds=float(ends[-1]), words=(), phones=(*spans, Span("", float(ends[-1]), 9.0)))
 
     assert duration.phones_error(aligned(0.1, 0.2), aligned(0.12, 0.16)) == pytest.approx(30.0)
@@ -197,8 +217,7 @@ def test_vowels_lie_where_the_made_sound_says(voice: Audio):
 @pytest.mark.skipif(not (SHARED / "yor").is_dir(), reason="the shared corpora are not here")
 @pytest.mark.parametrize("language", ["amh", "yor"])
 def test_real_clips_move_as_made_ones_do(language: str):
-    import pyworld
-
+    pyworld = pytest.importorskip("pyworld")
     for audio in [audio for _, audio in real(language, 20) if audio.seconds > 5][:1]:
         audio = Audio(audio.samples[: 5 * audio.rate], audio.rate)
         wave = audio.samples.astype(np.float64)

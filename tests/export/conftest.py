@@ -11,6 +11,7 @@ import torch
 
 from olu.corpus.rights import Rights, save_workspace
 from olu.files import Workspace
+from olu.stages.export import export
 
 from ..families.workspaces import trained, workspace
 
@@ -54,6 +55,21 @@ def letters(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     ws = workspace(tmp_path_factory.mktemp("eng"), _rows(ENGLISH, speakers=2))
     trained(ws)
     return ws
+
+
+@pytest.fixture(scope="session")
+def phones_voice(phones: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With what training needs."""
+    path = tmp_path_factory.mktemp("voices") / "phones.voice"
+    export(phones.root, out=path, with_training=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def letters_voice(letters: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("voices") / "letters.voice"
+    export(letters.root, out=path)
+    return path
 
 
 @pytest.fixture(scope="session")

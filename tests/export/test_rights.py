@@ -1,4 +1,4 @@
-"""Licence, consent and credits: asked for, kept by source, the strictest counted, and nothing given away against them."""
+"""Licence, consent and credits: asked for, kept by source, the strictest first, and nothing given away against them."""
 
 from __future__ import annotations
 
@@ -146,7 +146,8 @@ def test_each_source_keeps_its_own(tmp_path: Path) -> None:
 
 def test_a_merge_brings_the_rights_along(tmp_path: Path) -> None:
     host = workspace(tmp_path / "a", [("c1", "one cat", "x", "train"), ("c2", "two dogs", "x", "valid")])
-    guest = workspace(tmp_path / "b", [("d1", "a red fox", "x", "train"), ("d2", "a black hen", "x", "valid")])
+    rows = [("d1", "a red fox", "x", "train"), ("d2", "a hen", "x", "valid"), ("d3", "another sound", "x", "train")]
+    guest = workspace(tmp_path / "b", rows)
     save_workspace(guest, Rights(licence="CC-BY-NC-4.0"))
     save_source(guest, "s1", Rights(consent="Bela"))
     finish(merge(host, [guest.root]))
@@ -168,14 +169,13 @@ def test_wrong_words_in_the_file(tmp_path: Path) -> None:
             of_workspace(Workspace.open(ws.root))
 
 
-def test_they_end_up_in_the_voice_and_its_card(phones: Workspace, tmp_path: Path) -> None:
-    export(phones.root, out=tmp_path / "x.voice")
-    voice = Voice.open(tmp_path / "x.voice")
+def test_they_end_up_in_the_voice_and_its_card(phones: Workspace, phones_voice: Path, tmp_path: Path) -> None:
+    voice = Voice.open(phones_voice)
     assert voice.facts["licence"] == "CC-BY-SA-4.0" and voice.facts["credits"] == "Amina"
     assert voice.facts["consent"].startswith("Amina, 2026-01-02")
-    card = (tmp_path / "x.voice" / "README.md").read_text(encoding="utf-8")
+    card = (phones_voice / "README.md").read_text(encoding="utf-8")
     assert "Licence: CC-BY-SA-4.0" in card and "Consent of the speakers: Amina, 2026-01-02" in card
-    assert licence_of(tmp_path / "x.voice").name == "CC-BY-SA-4.0", "and hold for what is made from it"
+    assert licence_of(phones_voice).name == "CC-BY-SA-4.0", "and hold for what is made from it"
     done = olu("export", phones.root, "--licence", "Apache-2.0", "-o", tmp_path / "y.voice")
     assert done.code == 2 and "share-alike" in done.err and not (tmp_path / "y.voice").exists()
     done = fine(

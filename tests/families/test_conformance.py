@@ -157,6 +157,7 @@ TABLES: dict[str, Table] = {
             "time_mask_share": Other(0.4),
             "frequency_masks": Other(3),
             "frequency_mask_bins": Other(20),
+            "ease": Other(0.0),
             "speed": Other(0.2),
             "noise": Other(0.9),
             "learning_rate": Other(1e-3),

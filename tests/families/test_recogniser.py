@@ -255,6 +255,7 @@ def test_masks_hide_what_they_should() -> None:
     times, bins = (seen.sum(2) == 0), (seen.sum(1) == 0)
     assert 0 < times.sum(1).max() <= 4 * 0.1 * 200 + 4 and not times[32:, 100:].any()
     assert 0 < bins.sum(1).max() <= 20 + 2
+    assert hidden(mel, frames, config, grown=0.1).mean() > 0.95 > seen.mean()
     assert times.float().mean(1).std() > 0 and (seen[0] != seen[1]).any()  # each clip its own
 
 

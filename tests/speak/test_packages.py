@@ -161,7 +161,7 @@ def test_other_lengths_are_found(copied: Path) -> None:
         lambda value: {
             **value,
             "sentences": [
-                {**row, "durations": [d - (n == 3) for n, d in enumerate(row["durations"])]}
+                {**row, "durations": [d - 2 - (n == 3) for n, d in enumerate(row["durations"])]}
                 for row in value["sentences"]
             ],
         },
@@ -189,7 +189,7 @@ def test_a_package_of_the_first_schema_still_speaks(copied: Path, voice: Voice) 
     one, other = opened.speak(TEXT, seed=3), voice.speak(TEXT, seed=3)
     np.testing.assert_allclose(one.samples, other.samples, atol=1e-5)
     assert sum(1 for _ in opened.stream("ọ dị mma " * 20)) == 1, "without a context a sentence is not cut"
-    assert len(opened.speak(TEXT, loudness=-23.0).samples) == len(other.samples)
+    assert len(opened.speak(TEXT, seed=3, loudness=-23.0).samples) == len(other.samples)
 
 
 def test_a_sound_network_of_another_voice_is_one_sentence(copied: Path, tmp_path: Path) -> None:
@@ -257,9 +257,9 @@ def test_links_bombs_and_doubles_in_a_zip(folder: Path, tmp_path: Path) -> None:
         Voice.open(path)
 
 
-def test_devices_and_huge_files_are_not_read(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_and_huge_files_are_not_read(copied: Path) -> None:
     (copied / "vocabulary.json").unlink()
-    os.symlink("/dev/zero", copied / "vocabulary.json")
+    (copied / "vocabulary.json").symlink_to("/dev/zero")
     assert_refused(copied)
     (copied / "vocabulary.json").unlink()
     with (copied / "vocabulary.json").open("wb") as sparse:

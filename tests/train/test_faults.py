@@ -37,7 +37,7 @@ def speech(seed: int = 0, *, seconds: float = 2.0) -> Audio:
 def guarded(learner: toys.Toy, folder: Path, *, limits: dict[str, Any] | None = None, **plan: Any) -> Engine:
     """An engine with every guard of a run, as a recipe with these limits makes them."""
     judged = isinstance(learner, toys.Judged)
-    named = {"score": "match", "learns": "gen" if judged else "body", "steady": ("match",)}
+    named = {"learning": "match", "learns": "gen" if judged else "body", "steady": ("match",)}
     family = SimpleNamespace(**named, judge=TELLS if judged else None)
     settings = Recipe(plan=PlanSettings(max_hours=plan.get("max_hours", 0.0)), guards=GuardSettings(**(limits or {})))
     if "demo" not in vars(learner):

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from olu.audio import io
+from olu.config import check
 from olu.corpus.manifest import Corpus, Source
 from olu.errors import ConfigError, TrainError
 from olu.families import family
@@ -21,7 +22,7 @@ from olu.stages.train_setup import Setup, prepare_run, set_up
 from olu.train.family import Clock, Judge, Loss, Update
 from olu.train.recipe import DataSettings, GuardSettings, PlanSettings, Recipe, read_recipe, recipe_toml
 from olu.train.run import Run
-from olu.types import Audio, Clip, finish
+from olu.types import Audio, Clip, Split, finish
 
 from . import toys
 
@@ -328,6 +329,8 @@ DATA_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "max_tokens": ({"max_tokens": 13}, ["good"]),
     "train_clips": ({"train_clips": 1}, ["good"]),
     "valid_clips": ({"valid_clips": 1}, ["good", "long"]),  # see the next test
+    "hold_back": ({"hold_back": 0.47}, ["long"]),
+    "everything": ({"everything": True}, ["good", "long"]),  # see test_everything_is_every_side
 }
 
 
@@ -342,6 +345,26 @@ def test_every_data_setting_acts(name: str, workspace: Workspace) -> None:
 def test_valid_clips_limits_the_validation(workspace: Workspace) -> None:
     assert set_up(workspace, recipe_for({}), device="cpu").valid == ["good", "long"]
     assert set_up(workspace, recipe_for({"valid_clips": 1}), device="cpu").valid == ["good"]
+
+
+def test_what_is_held_back_is_validated_with(workspace: Workspace) -> None:
+    setup = set_up(workspace, recipe_for({"hold_back": 0.47, "min_seconds": 0.2}), device="cpu")
+    assert (setup.train, setup.valid) == (["short", "long"], ["good"])  # by a hash of the ids: 0.465 is good's
+
+
+def test_everything_is_every_side(workspace: Workspace) -> None:
+    corpus = Corpus.open(workspace)
+    sides: dict[str, Split | None] = {"short": "train", "good": "valid", "marked": "train", "long": "train"}
+    Corpus.save_splits(workspace, corpus.clips, sides)
+    try:
+        asked = {"speakers": ["ana", "obi"]}
+        assert set_up(workspace, recipe_for({**asked, "min_seconds": 0.2}), device="cpu").train == ["short", "long"]
+        setup = set_up(workspace, recipe_for({**asked, "everything": True}), device="cpu")
+        assert (setup.train, setup.valid) == (["good", "long"], ["good"])
+    finally:
+        Corpus.save_splits(workspace, corpus.clips, dict.fromkeys(sides, "train"))
+    with pytest.raises(ConfigError, match="hold_back and everything exclude each other"):
+        check(DataSettings, {"hold_back": 0.1, "everything": True}, where="recipe")
 
 
 def test_plan_settings_that_the_set_up_reads(workspace: Workspace, tmp_path: Path) -> None:

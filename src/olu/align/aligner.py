@@ -87,19 +87,19 @@ class Symbols:
         self.ids: list[int] = []
         self.owners: list[int] = []  # the phone of each symbol, -1 for a space
         self.starts_word: list[bool] = []
-        self.word_symbols: list[int] = []  # the first symbol of each word
+        self.before_word: list[int] = []  # how many symbols come before each word, and all of them
         for _, phones in words:
-            if not phones:
-                continue
-            if self.ids and SPACE in known:
+            if phones and self.ids and SPACE in known:
                 self._add([known[SPACE]], -1)
-            self.word_symbols.append(len(self.ids))
+            self.before_word.append(len(self.ids))
             for place, phone in enumerate(phones):
                 found = list(spell([phone])) if spell else [known[phone]] if phone in known else []
                 if not found and strict:
                     raise AlignError(f"the recogniser never learnt {phone!r}: train it on the clips it is to align")
                 self._add(found, len(self.starts_word))
                 self.starts_word.append(place == 0)
+
+        self.before_word.append(len(self.ids))
 
     def _add(self, ids: list[int], owner: int) -> None:
         self.ids += ids
@@ -141,10 +141,14 @@ def train_frames(
     *,
     rounds: int = ROUNDS,
     gauss_rounds: int = GAUSS_ROUNDS,
+    even: bool = True,
     device: str = "cpu",
     seed: int = 0,
 ) -> Work[FrameModel]:
-    """A frame model of these clips, from a recogniser's alignment of them or, without one, from an even start."""
+    """A frame model of these clips, from a recogniser's alignment of them or from an even start, whichever fits better.
+
+    `even=False` trusts the recogniser; without a recogniser the start is even.
+    """
     wanted = list(items)
     phones = tuple(sorted({phone for item in wanted for _, word in item.words for phone in word}))
     if not phones:
@@ -155,7 +159,7 @@ def train_frames(
         yield Tick(number, len(wanted), "hearing the clips")
         if minutes >= LONGEST_MINUTES:
             break
-        clip = _heard(item, phones, recogniser)
+        clip = _heard(item, phones, recogniser, even=even)
         if clip is not None:
             clips.append(clip)
             minutes += item_minutes(clip)
@@ -174,7 +178,7 @@ def _spread(items: list[Item]) -> list[Item]:
     return [items[number] for number in order]
 
 
-def _heard(item: Item, phones: tuple[str, ...], recogniser: Recogniser | None) -> Heard | None:
+def _heard(item: Item, phones: tuple[str, ...], recogniser: Recogniser | None, *, even: bool) -> Heard | None:
     """The clip for training; none where its text does not fit."""
     number = {phone: at for at, phone in enumerate(phones)}
     words = tuple(tuple(number[phone] for phone in word) for _, word in item.words if word)
@@ -184,14 +188,16 @@ def _heard(item: Item, phones: tuple[str, ...], recogniser: Recogniser | None) -
     if not spoken or len(mels) < 2 * len(spoken):
         return None
     loudness = Loudness.of(quiet)
+    spread = flat(words, _sound(loudness, len(mels)))
     if recogniser is None:
-        return Heard(mels, words, flat(words, _sound(loudness, len(mels))))
+        return Heard(mels, words, (spread,))
     try:
         symbols = Symbols(recogniser, item.words)
         edges, _ = symbols.edges(symbols.path(recogniser.log_probs(quiet)), loudness)
     except AlignError:
         return None
-    return Heard(mels, words, thirds(edges, spoken, len(mels)))
+    guess = thirds(edges, spoken, len(mels))
+    return Heard(mels, words, (guess, spread) if even else (guess,))
 
 
 def _sound(loudness: Loudness, frames: int) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ LOWEST = -1e30
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Of each state its class, its phone's place in the clip (-1: silence), the state it may be leapt to from (or -1)."""
+    """Of each state the class, its phone's place in the clip (-1: silence), where it may be leapt to from (or -1)."""
 
     emits: Ints
     owner: Ints
@@ -55,7 +55,7 @@ def chain(words: Sequence[Sequence[int]], *, frames: int) -> Chain:
     phones = sum(len(word) for word in words)
     if frames < phones:
         raise AlignError(
-            f"{phones} sounds cannot be in {frames / 100:.1f} seconds, a hundredth each: the text is of another recording"
+            f"{phones} sounds cannot be in {frames / 100:.1f} seconds, a hundredth each: is the text another's?"
         )
     parts = (0, 1, 2) if frames >= 4 * phones else (0, 2) if frames >= 2.5 * phones else (1,)
     emits: list[int] = []

@@ -15,7 +15,7 @@ from torch import nn
 
 from olu.align import gauss
 from olu.align.chain import STATES, best_way, chain, classes
-from olu.align.frames import PRIOR_SHARE, FrameModel, build
+from olu.align.frames import FrameModel, build
 from olu.align.sound import cepstra
 from olu.types import Tick, Work
 
@@ -33,11 +33,11 @@ RAREST = 10.0  # frames that every class is taken to have had, so that a rare on
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A clip as training sees it: mels [F, M], the phone numbers of each word, a first guess of each frame's class."""
+    """A clip as training sees it: mels [F, M], the phone numbers of each word, first guesses of each frame's class."""
 
     mels: Floats
     words: tuple[tuple[int, ...], ...]
-    guess: Ints
+    guesses: tuple[Ints, ...]
 
 
 def flat(words: Sequence[Sequence[int]], sound_F: NDArray[np.bool_]) -> Ints:
@@ -59,20 +59,26 @@ def estimate(
     device: str = "cpu",
     seed: int = 0,
 ) -> Work[FrameModel]:
-    """A frame model of these clips. The same clips and seed give the same model on a CPU."""
-    total = gauss_rounds + rounds
+    """A frame model of these clips. The same clips and seed give the same model on a CPU.
+
+    Of several first guesses the one counts whose Gaussians explain the sound best in the end: a recogniser that has
+    learnt too little makes a worse start than an even one.
+    """
     many = classes(len(phones))
-    guess = [clip.guess for clip in clips]
-    hear = [cepstra(clip.mels) for clip in clips]
-    every = np.concatenate(hear)
-    mixtures: gauss.Mixtures | None = None
-    for number in range(gauss_rounds):
-        yield Tick(number, total, "finding the sounds")
-        if mixtures is not None and number in SPLITS:
-            mixtures = gauss.split(mixtures)
-        each = 1 if mixtures is None else mixtures.means.shape[1]
-        mixtures = gauss.fit(every, np.concatenate(guess), classes=many, before=mixtures, many=each)
-        guess = _realign(clips, guess, many, lambda at, model=mixtures: model.scores(hear[at]))
+    starts = len(clips[0].guesses) if gauss_rounds else 1
+    total = starts * gauss_rounds + rounds
+    guess, best = [clip.guesses[0] for clip in clips], -np.inf
+    hear = [cepstra(clip.mels) for clip in clips] if gauss_rounds else []
+    for start in range(starts if gauss_rounds else 0):
+        own = [clip.guesses[start] for clip in clips]
+        mixtures: gauss.Mixtures | None = None
+        score = -np.inf
+        for number in range(gauss_rounds):
+            yield Tick(start * gauss_rounds + number, total, "finding the sounds")
+            mixtures = _round(hear, own, mixtures, number, many)
+            own, score = _realign(clips, own, many, _dense(mixtures, hear))
+        if score > best:
+            guess, best = own, score
     spread = np.concatenate([clip.mels for clip in clips]).std(axis=0) + np.float32(1e-3)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -81,22 +87,43 @@ def estimate(
     optimiser = torch.optim.AdamW(network.parameters(), RATE, weight_decay=DECAY)
     model = _model(phones, network, spread, guess, many)
     for number in range(rounds):
-        yield Tick(gauss_rounds + number, total, "sharpening the boundaries")
+        yield Tick(total - rounds + number, total, "sharpening the boundaries")
         _learn(network, optimiser, clips, guess, spread, random, device)
         model = _model(phones, network, spread, guess, many)
-        shares = PRIOR_SHARE * model.priors_C
-        guess = _realign(clips, guess, many, lambda at, to=model, off=shares: to.posteriors(clips[at].mels) - off)
+        guess, _ = _realign(clips, guess, many, _scaled(model, clips))
     yield Tick(total, total, "sharpening the boundaries")
     return model
 
 
-def _realign(clips: Sequence[Heard], guess: list[Ints], many: int, scores: Callable[[int], Floats]) -> list[Ints]:
+def _round(
+    hear: Sequence[Floats], guess: Sequence[Ints], before: gauss.Mixtures | None, number: int, many: int
+) -> gauss.Mixtures:
+    if before is not None and number in SPLITS:
+        before = gauss.split(before)
+    each = 1 if before is None else before.means.shape[1]
+    return gauss.fit(np.concatenate(hear), np.concatenate(guess), classes=many, before=before, many=each)
+
+
+def _dense(mixtures: gauss.Mixtures, hear: Sequence[Floats]) -> Callable[[int], Floats]:
+    return lambda clip: mixtures.scores(hear[clip])
+
+
+def _scaled(model: FrameModel, clips: Sequence[Heard]) -> Callable[[int], Floats]:
+    return lambda clip: model.scores(clips[clip].mels)
+
+
+def _realign(
+    clips: Sequence[Heard], guess: list[Ints], many: int, scores: Callable[[int], Floats]
+) -> tuple[list[Ints], float]:
+    """The classes of the best ways through all clips, and their summed score."""
     stay, leave = _passing(guess, many)
-    found = []
+    found, total = [], 0.0
     for number, clip in enumerate(clips):
         states = chain(clip.words, frames=len(clip.mels))
-        found.append(states.emits[best_way(states, scores(number), stay, leave).states_F])
-    return found
+        way = best_way(states, scores(number), stay, leave)
+        found.append(states.emits[way.states_F])
+        total += way.total
+    return found, total
 
 
 def _passing(guess: Sequence[Ints], many: int) -> tuple[Floats, Floats]:
@@ -140,7 +167,7 @@ def _learn(
             said = network(heard[chosen].transpose(1, 2))
             loss = nn.functional.cross_entropy(said, wanted[chosen], ignore_index=-1)
             optimiser.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
     network.eval()
 

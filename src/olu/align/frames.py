@@ -18,7 +18,7 @@ from safetensors.numpy import load_file, save_file
 from torch import nn
 
 from olu.align.chain import STATES, Chain, Way, best_way, chain, classes
-from olu.align.sound import BINS, FRAME_SECONDS
+from olu.align.sound import BEYOND_SECONDS, BINS, FRAME_SECONDS
 from olu.align.spans import Edges
 from olu.errors import AlignError
 from olu.files import read_json, whole, write_json
@@ -54,6 +54,13 @@ class FrameModel:
             found = self.network(heard.T.unsqueeze(0))[0].log_softmax(0)
         return np.ascontiguousarray(found.T.cpu().numpy(), dtype=np.float32)
 
+    def scores(self, mels_FM: Floats) -> Floats:
+        """[F, C] what the search adds up."""
+        return self._scaled(self.posteriors(mels_FM))
+
+    def _scaled(self, posteriors_FC: Floats) -> Floats:
+        return np.asarray(posteriors_FC - PRIOR_SHARE * self.priors_C, dtype=np.float32)
+
     def ids(self, words: Words) -> list[list[int]]:
         """Phones as numbers, or one sentence about the phone that was never heard."""
         known = {phone: number for number, phone in enumerate(self.phones)}
@@ -69,11 +76,11 @@ class FrameModel:
         """Start and end of each phone in seconds, and the mean log probability of its frames."""
         ids = self.ids(words)
         posteriors = self.posteriors(mels_FM)
-        scores = posteriors - PRIOR_SHARE * self.priors_C
+        scores = self._scaled(posteriors)
         states = chain(ids, frames=len(mels_FM))
         way = best_way(states, scores, self.stay_C, self.leave_C)
         chances = posteriors[np.arange(len(scores)), states.emits[way.states_F]]
-        return edges(states, way, scores), phone_means(states, way, chances)
+        return edges(states, way), phone_means(states, way, chances)
 
     def save(self, folder: Path) -> None:
         """Two files: what it is, and its numbers."""
@@ -117,24 +124,16 @@ def firsts(chain: Chain, way: Way) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return spoken[changes], np.append(spoken[changes[1:] - 1], spoken[-1]) + 1
 
 
-def edges(chain: Chain, way: Way, scores_FC: Floats) -> Edges:
-    """Seconds; between two frames the boundary lies where the scores of the two classes cross."""
+def edges(chain: Chain, way: Way) -> Edges:
+    """Start and end of each phone in seconds; beside silence a little inward, since a frame hears beyond its 10 ms."""
     begin, end = firsts(chain, way)
-    emits = chain.emits[way.states_F]
-    return [
-        (_crossing(at, emits, scores_FC), _crossing(to, emits, scores_FC)) for at, to in zip(begin, end, strict=True)
-    ]
-
-
-def _crossing(frame: int, emits: Ints, scores_FC: Floats) -> float:
-    if not 0 < frame < len(emits):
-        return float(frame) * FRAME_SECONDS
-    old, new = emits[frame - 1], emits[frame]
-    before = float(scores_FC[frame - 1, old] - scores_FC[frame - 1, new])
-    after = float(scores_FC[frame, new] - scores_FC[frame, old])
-    if before <= 0.0 or after <= 0.0:
-        return float(frame) * FRAME_SECONDS
-    return (frame - 0.5 + before / (before + after)) * FRAME_SECONDS
+    quiet = np.concatenate([[True], chain.owner[way.states_F] < 0, [True]])  # from the frame before the first on
+    found = []
+    for first, last in zip(begin.tolist(), end.tolist(), strict=True):
+        inward = min(BEYOND_SECONDS, (last - first) * FRAME_SECONDS / 3)
+        start = first * FRAME_SECONDS + (inward if quiet[first] else 0.0)
+        found.append((start, last * FRAME_SECONDS - (inward if quiet[last + 1] else 0.0)))
+    return found
 
 
 def phone_means(chain: Chain, way: Way, values_F: Floats) -> list[float]:

@@ -16,7 +16,7 @@ Ints = NDArray[np.int32]
 
 NARROWEST = 0.05  # of the variance of all frames: a class of a few frames must not become a needle
 FEWEST = 20  # frames below which a class leans on all frames
-SPLIT_APART = 0.2  # standard deviations between the halves of a split Gaussian
+SPLIT_APART = 0.5  # standard deviations between the halves of a split Gaussian
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,6 @@ def fit(frames_ND: Floats, classes_N: Ints, *, classes: int, before: Mixtures | 
     centre = frames_ND.mean(axis=0)
     order = np.argsort(classes_N, kind="stable")
     edges = np.searchsorted(classes_N[order], np.arange(classes + 1))
-    size = frames_ND.shape[1]
     means = np.tile(centre, (classes, many, 1)).astype(np.float32)
     variances = np.tile(overall, (classes, many, 1)).astype(np.float32)
     weights = np.full((classes, many), -np.log(many), dtype=np.float32)
@@ -63,7 +62,7 @@ def fit(frames_ND: Floats, classes_N: Ints, *, classes: int, before: Mixtures | 
         safe = np.maximum(counts, 1e-3)[:, None]
         mean = sums / safe
         spread = np.maximum(squares / safe - mean**2, NARROWEST * overall)
-        means[which] = mean * (1 - lean[:, None]) + centre * lean[:, None] if size else mean
+        means[which] = mean * (1 - lean[:, None]) + centre * lean[:, None]
         variances[which] = spread * (1 - lean[:, None]) + overall * lean[:, None]
         weights[which] = np.log((counts + 1.0) / (counts.sum() + many))
     return Mixtures(means, variances, weights)

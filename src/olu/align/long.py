@@ -6,7 +6,7 @@ scores (ctc.py). The sound itself goes by.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,20 +32,24 @@ class _Levels:
 
     parts: list[Floats]
     rest: Floats
-    seconds: float = 0.0
+    samples: int = 0
     rate: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return self.samples / max(1, self.rate)
 
     def hear(self, audio: Audio) -> None:
         if self.rate and audio.rate != self.rate:
             raise AlignError(f"a recording of {self.rate} Hz goes on at {audio.rate} Hz: give one recording at a time")
         self.rate = audio.rate
-        self.seconds += audio.seconds
-        samples = np.concatenate([self.rest, audio.samples])
+        self.samples += len(audio.samples)
+        held = np.concatenate([self.rest, audio.samples])
         width = max(1, round(audio.rate * FRAME_SECONDS))
-        count = len(samples) // width
+        count = len(held) // width
         if count:
-            self.parts.append(frame_dbfs(Audio(samples[: count * width], audio.rate)))
-        self.rest = samples[count * width :]
+            self.parts.append(frame_dbfs(Audio(held[: count * width], audio.rate)))
+        self.rest = held[count * width :]
 
 
 def align_long(
@@ -54,26 +58,33 @@ def align_long(
     recogniser: Recogniser,
     *,
     id: str = "",
-    star: bool = True,
+    stars: Sequence[int] | None = None,
     window_seconds: float = WINDOW_SECONDS,
     around_seconds: float = AROUND_SECONDS,
 ) -> Alignment:
     """Where each word of a recording is that comes in pieces of one rate, end to end.
 
-    With `star`, what is heard before, after and between words but not written (an introduction, applause) may stay
-    unexplained instead of dragging words along.
+    Before each word that `stars` names (len(words): after the last) anything may be heard that is not written: an
+    introduction, applause. It then drags no words along. None: at both ends. The starts of sentences are good places;
+    before every word is too many, for then a common word is as well heard in what nobody wrote down.
     """
     try:
-        return _align(audio_chunks, words, recogniser, id, star, (window_seconds, around_seconds))
+        return _align(audio_chunks, words, recogniser, id, stars, (window_seconds, around_seconds))
     except AlignError as bad:
         raise AlignError(f"{id}: {bad}" if id else str(bad)) from None
 
 
 def _align(
-    chunks: Iterable[Audio], words: Words, recogniser: Recogniser, id: str, star: bool, sizes: tuple[float, float]
+    chunks: Iterable[Audio],
+    words: Words,
+    recogniser: Recogniser,
+    id: str,
+    stars: Sequence[int] | None,
+    sizes: tuple[float, float],
 ) -> Alignment:
     symbols = Symbols(recogniser, words)
-    search = Search(symbols.ids, stars=[*symbols.word_symbols, len(symbols.ids)] if star else ())
+    places = (0, len(words)) if stars is None else stars
+    search = Search(symbols.ids, stars=[symbols.before_word[place] for place in places])
     levels = _Levels([], np.zeros(0, dtype=np.float32))
     greedy = 0.0
     for heard in windows(_through(chunks, levels), recogniser, window_seconds=sizes[0], around_seconds=sizes[1]):

@@ -21,6 +21,7 @@ HOP = 160
 FRAME_SECONDS = HOP / RATE
 WINDOW = 400
 FFT_SIZE = 512
+BEYOND_SECONDS = (WINDOW - HOP) / 2 / RATE  # what a frame hears on either side of its own; loud drowns quiet
 BINS = 40
 LOW_HZ, HIGH_HZ = 60.0, 7600.0
 CEPSTRA = 13
@@ -44,7 +45,7 @@ def log_mels(audio: Audio) -> Floats:
         spectrum = np.fft.rfft(frames[start : start + BLOCK] * window, FFT_SIZE, axis=1)
         power = (spectrum.real**2 + spectrum.imag**2).astype(np.float32)
         mels[start : start + BLOCK] = np.log(power @ _bank().T + QUIETEST)
-    return mels - mels.mean(axis=0)
+    return np.asarray(mels - mels.mean(axis=0), dtype=np.float32)
 
 
 def cepstra(mels_FM: Floats) -> Floats:
@@ -60,14 +61,14 @@ def _slope(values_FD: Floats, reach: int = 2) -> Floats:
     total = np.zeros_like(values_FD)
     for step in range(1, reach + 1):
         total += step * (padded[reach + step : reach + step + count] - padded[reach - step : reach - step + count])
-    return total / np.float32(2 * sum(step * step for step in range(1, reach + 1)))
+    return np.asarray(total / (2 * sum(step * step for step in range(1, reach + 1))), dtype=np.float32)
 
 
 @lru_cache(maxsize=1)
 def _cosines() -> Floats:
     order = np.arange(CEPSTRA)[:, None]
     place = (np.arange(BINS)[None, :] + 0.5) / BINS
-    return (np.cos(np.pi * order * place) * np.sqrt(2.0 / BINS)).astype(np.float32)
+    return np.asarray(np.cos(np.pi * order * place) * np.sqrt(2.0 / BINS), dtype=np.float32)
 
 
 @lru_cache(maxsize=1)

@@ -61,7 +61,11 @@ def into_pipe(pipe: BinaryIO, *, kind: str, rate: int) -> Iterator[Add]:
         yield lambda samples: _pour(pipe, _pcm(samples))
         return
     form, subtype = KINDS[kind]
-    with soundfile.SoundFile(_OneWay(pipe), "w", samplerate=rate, channels=1, format=form, subtype=subtype) as out:
+    # A steady bit rate, so that players know the length of what has no header.
+    steady = {"compression_level": 0.5, "bitrate_mode": "CONSTANT"} if kind == "mp3" else {}
+    with soundfile.SoundFile(
+        _OneWay(pipe), "w", samplerate=rate, channels=1, format=form, subtype=subtype, **steady
+    ) as out:
         yield lambda samples: out.write(np.clip(samples, -1.0, 1.0))
     pipe.flush()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from olu.audit.match import Match
 from olu.audit.sound import Facts
@@ -14,6 +14,7 @@ from olu.types import Clip, Mark, Severity, Split
 if TYPE_CHECKING:
     from olu.audit.deep.models import Deep
 
+Aligned = Literal["", "words", "scores"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")
 
 
@@ -52,7 +53,7 @@ class Check:
     look: Look
     tell: Tell = lambda heard, found, limits: ""
     deep: bool = False  # hears with networks, so only --deep has it
-    aligned: bool = False  # looks at what the aligner heard, so it needs one
+    aligned: Aligned = ""  # what it needs of an alignment: none, where the words are, or how well texts fit
 
 
 def each(judge: Callable[[Heard, Thresholds], Mark | None], *, badness: Callable[[Mark], float] | None = None) -> Look:

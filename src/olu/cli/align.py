@@ -147,8 +147,10 @@ def _show_cut(done: CutSummary, ws: Path) -> None:
     )
     for id in done.still_long[:FEW]:
         say(f"still long, for want of a pause: {id}")
-    for why in done.refused:
+    for why in done.refused[:FEW]:
         warn(f"not cut: {why}")
+    if len(done.refused) > FEW:
+        warn(f"... and {len(done.refused) - FEW} more that are not cut (--json names them all)")
     if done.written:
         say(f"Back again: olu cut {quoted(ws)} --undo")
         say(f"Next: olu read {quoted(ws)}")

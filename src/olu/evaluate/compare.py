@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from olu.evaluate.evaluation import DOMAINS, Domain, Evaluation, Item
 from olu.evaluate.names import named, spread_of, written
-from olu.evaluate.numbers import interval, paired
+from olu.evaluate.numbers import FEW, Interval, interval, paired
 from olu.evaluate.page import facts_table, page
 from olu.evaluate.report import SPLIT
 from olu.evaluate.sounding import player
@@ -18,7 +18,12 @@ from olu.types import Audio
 Better = Literal["first", "second", "even", "unclear"]
 Pair = tuple[Item, Item]
 MOST_PLAYED = 24
-WORDS = {"first": "first is better", "second": "second is better", "even": "no difference seen", "unclear": ""}
+WORDS = {
+    "first": "first is better",
+    "second": "second is better",
+    "even": "no difference seen",
+    "unclear": "too few sentences to say",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,21 +108,14 @@ def _difference(first: Evaluation, second: Evaluation, name: str, domain: Domain
         low=found.low,
         high=found.high,
         n=found.n,
-        better=_better(name, one.mean, two.mean, found.low, found.high, natural=one.natural),
+        better=_better(name, one.mean, two.mean, found, natural=one.natural),
     )
 
 
-def _better(
-    name: str,
-    first: float | None,
-    second: float | None,
-    low: float | None,
-    high: float | None,
-    *,
-    natural: float | None,
-) -> Better:
+def _better(name: str, first: float | None, second: float | None, found: Interval, *, natural: float | None) -> Better:
     """Who is better, where the interval of the difference leaves no doubt."""
-    if first is None or second is None or low is None or high is None:
+    low, high = found.low, found.high
+    if first is None or second is None or low is None or high is None or found.n < FEW:
         return "unclear"
     if low <= 0 <= high:
         return "even"
@@ -152,11 +150,15 @@ def said(comparison: Comparison) -> str:
     """One sentence of who wins where."""
     parts = []
     for side, subject in (("first", comparison.first.subject), ("second", comparison.second.subject)):
-        won = [named(d.name).title for d in comparison.differences if d.better == side and d.domain == "in"]
+        won = [
+            named(d.name).title
+            for d in comparison.differences
+            if d.better == side and d.domain == "in" and named(d.name).main
+        ]
         if won:
             parts.append(f"{subject.name} is better in {', '.join(won)}")
     if not parts:
-        return "On the sentences they share no figure tells them apart."
+        return "No main figure tells them apart on the sentences they share."
     return f"{'; '.join(parts)}. All else is within what chance does to so few sentences."
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from olu.evaluate.evaluation import Gate, Level, worst
 from olu.evaluate.metrics import GATES, verdict
+from olu.evaluate.metrics.cer import NATURAL_MOST
 from olu.evaluate.names import named, written
-from olu.evaluate.numbers import Figure
+from olu.evaluate.numbers import FEW, Figure
 
 FAULTY = (0.01, 0.05)  # more faulty files than natural speech has: passes up to, warns up to
 LEADS: dict[Level, str] = {
@@ -16,6 +17,7 @@ LEADS: dict[Level, str] = {
     "fail": "This voice is not good enough yet.",
     "unknown": "Too little could be measured, or trusted, to judge this voice.",
 }
+UNHEARD = "Whether it can be understood was not measured."
 UNDERSTOOD = ("cer_difference", "hard_failures")
 
 
@@ -27,7 +29,7 @@ def gates(figures: Sequence[Figure]) -> tuple[Gate, ...]:
         if level is None:
             continue
         said = f"{named(one.name).title.capitalize()}: {written(one.mean, one.unit)}, {_limit(one.name)}"
-        if one.trust == "low" and one.name in UNDERSTOOD:
+        if one.trust == "low" and one.name in UNDERSTOOD and not _is_plain(one, figures):
             level, said = "unknown", f"{said}, but not trustworthy: {one.reason}"
         found.append(Gate(name=one.name, level=level, said=f"{said}."))
     return tuple(found)
@@ -40,8 +42,18 @@ def verdict_of(held: Sequence[Gate]) -> tuple[Level, tuple[str, ...]]:
     understood = [gate for gate in held if gate.name == "cer_difference" and gate.level != "unknown"]
     if level in ("pass", "unknown") and not understood:
         level = "unknown"
-    bad = [gate.said for gate in held if gate.level == level and level in ("warn", "fail")]
+    if level == "unknown":
+        why = [gate.said for gate in held if gate.level == "unknown"]
+        return level, (LEADS[level], *(why or [UNHEARD]))
+    bad = [gate.said for gate in held if gate.level == level and level != "pass"]
     return level, (LEADS[level], *bad)
+
+
+def _is_plain(one: Figure, figures: Sequence[Figure]) -> bool:
+    """However wide its interval is, all of it fails, and the recogniser hears people well enough."""
+    natural = next((other.natural for other in figures if other.name == "cer"), None)
+    sane = natural is not None and natural <= NATURAL_MOST and one.n >= FEW
+    return sane and one.low is not None and one.low > GATES[one.name][1]
 
 
 def _level(one: Figure) -> Level | None:

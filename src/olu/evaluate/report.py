@@ -173,7 +173,7 @@ def _curves(evaluation: Evaluation) -> str:
     for name in names:
         points = [(float(point.step), point.means[name]) for point in evaluation.curve if name in point.means]
         drawn = chart([Line("voice", points)], label=named(name).title)
-        figures.append(f"<figure><figcaption>{escape(named(name).title)}</figcaption>{drawn}</figure>")
+        figures.append(f"<figure><figcaption>{escape(named(name).title.capitalize())}</figcaption>{drawn}</figure>")
     return (
         '<h2>Over the checkpoints</h2><p class="soft">The same sentences, spoken by each kept checkpoint.</p>'
         f'<div class="grid-of">{"".join(figures)}</div>'

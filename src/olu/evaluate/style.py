@@ -5,7 +5,8 @@ STYLE = """
 .verdict p { color: var(--ink); } .verdict .tag { font-size: 1rem; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th small, td small { display: block; color: var(--soft); font-weight: 400; font-size: .82rem; }
-table.figures th { min-width: 11rem; font-weight: 600; } thead th { color: var(--soft); font-size: .85rem; }
+table.figures th { min-width: 11rem; font-weight: 600; }
+thead th, thead th.n { color: var(--soft); font-size: .85rem; white-space: normal; }
 table.figures td.trust { min-width: 13rem; } table.figures tr.minor th { font-weight: 400; color: var(--soft); }
 .said { padding-left: .7rem; border-left: 3px solid var(--line); margin: .4rem 0; overflow-wrap: anywhere; }
 .sides { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)); gap: .3rem 1rem; }

@@ -9,17 +9,30 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from olu.types import STRESS
 
 LONGEST = 3  # symbols that one letter may stand for
-ROUNDS = 3
+ROUNDS = 4
+UNSEEN = 6.0  # what a share that no word had costs more, as a logarithm
+PEAK = 0.1  # a letter that carries stress in fewer places than this is no peak
 MOST_ROWS = 4000  # that look at neighbours
 EDGE = " "  # what stands beside a word
-Context = tuple[str, str, str, str]  # letter, the one before, the one after, and the next; "" is any
+Context = tuple[str, str, str, str, str]  # letter, the ones before, after and next, and peaks to come; "" is any
+FARTHEST = 2  # peaks to come are not counted beyond
 Symbols = tuple[str, ...]
+YES, NO = "yes", ""
+# Which of the neighbours before, after and next and of the peaks to come a row looks at, the most exact first.
+LOOKS = (
+    (YES, YES, YES, YES),
+    (YES, YES, NO, YES),
+    (NO, YES, YES, YES),
+    (NO, YES, NO, YES),
+    (YES, NO, NO, YES),
+    (NO, NO, NO, YES),
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,9 @@ class Letters:
     rows: Mapping[Context, Symbols] = field(default_factory=dict)
     breaks: frozenset[str] = frozenset()  # letters between words: to their neighbours they are all one edge
     aliases: Mapping[str, str] = field(default_factory=dict)  # capitals and the like -> the letter they are read as
+    peaks: frozenset[str] = (
+        frozenset()
+    )  # letters that can carry stress: how many are to come in a word tells where it is
     space: str = EDGE
 
     @property
@@ -45,28 +61,27 @@ class Letters:
     def read(self, text: str) -> list[str]:
         """The symbols of a text; what is no letter is left out, and several spaces are one."""
         known = [one for c in text if (one := self.aliases.get(c, c)) in self.alone]
-        around = [EDGE, *(EDGE if one in self.breaks else one for one in known), EDGE, EDGE]
         found: list[str] = []
-        for at, letter in enumerate(known):
-            found += self._one(letter, around[at], around[at + 2], around[at + 3])
+        for letter, place in zip(known, places_of(known, self.breaks, self.peaks), strict=True):
+            found += next((self.rows[key] for key in contexts(place) if key in self.rows), self.alone[letter])
         return spaced(found, marks=self.marks, space=self.space)
 
-    def _one(self, letter: str, before: str, after: str, next: str) -> Symbols:
-        for key in contexts(letter, before, after, next):
-            if key in self.rows:
-                return self.rows[key]
-        return self.alone[letter]
 
-
-def contexts(letter: str, before: str, after: str, next: str) -> tuple[Context, ...]:
+def contexts(place: Context) -> tuple[Context, ...]:
     """The keys of a place in a text, the most exact first."""
-    return (
-        (letter, before, after, next),
-        (letter, before, after, ""),
-        (letter, "", after, next),
-        (letter, "", after, ""),
-        (letter, before, "", ""),
-    )
+    letter, before, after, next, left = place
+    return tuple((letter, b and before, a and after, n and next, k and left) for b, a, n, k in LOOKS)
+
+
+def places_of(letters: Sequence[str], breaks: Collection[str], peaks: Collection[str]) -> list[Context]:
+    """Each letter with what stands around it. Without peaks nothing is counted."""
+    around = [EDGE, *(EDGE if one in breaks else one for one in letters), EDGE, EDGE]
+    left, to_come = [""] * len(letters), 0
+    for at in range(len(letters) - 1, -1, -1) if peaks else ():
+        to_come = 0 if letters[at] in breaks else to_come
+        left[at] = str(min(to_come, FARTHEST))
+        to_come += letters[at] in peaks
+    return [(one, around[at], around[at + 2], around[at + 3], left[at]) for at, one in enumerate(letters)]
 
 
 def spaced(symbols: list[str], *, marks: frozenset[str], space: str) -> list[str]:
@@ -91,7 +106,7 @@ def _align(
     word: str, symbols: Symbols, guess: Mapping[str, Symbols], chances: Mapping[tuple[str, Symbols], float]
 ) -> list[Symbols] | None:
     """The likeliest share of each letter in the symbols of its word, in order; nothing where there is none."""
-    size = len(symbols)
+    size, unseen = len(symbols), UNSEEN if chances else 0.0
     scores = [0.0, *[-math.inf] * size]
     back: list[list[int]] = []
     for letter in word:
@@ -102,7 +117,7 @@ def _align(
                     continue
                 share = symbols[start:end]
                 told = chances.get((letter, share))
-                score = scores[start] + (_prior(letter, share, guess) if told is None else told)
+                score = scores[start] + (_prior(letter, share, guess) - unseen if told is None else told)
                 if score > best[end]:
                     best[end], came[end] = score, start
         scores = best
@@ -152,18 +167,19 @@ def _chances(
 def _table(
     aligned: Iterable[tuple[str, list[Symbols]]], counts: Mapping[str, int], guess: Mapping[str, Symbols]
 ) -> Letters:
+    aligned = list(aligned)
+    peaks = _peaks(aligned)
     places: Counter[tuple[Context, Symbols]] = Counter()  # the most exact context and what was said there
     for word, shares in aligned:
-        around = [EDGE, *word, EDGE, EDGE]
-        for at, (letter, share) in enumerate(zip(word, shares, strict=True)):
-            places[(letter, around[at], around[at + 2], around[at + 3]), share] += counts.get(word, 1)
+        for place, share in zip(places_of(word, (), peaks), shares, strict=True):
+            places[place, share] += counts.get(word, 1)
     alone = dict(guess)
-    by_letter = _tally(((key[0], "", "", ""), share, n) for (key, share), n in places.items())
+    by_letter = _tally(((place[0], "", "", "", ""), share, n) for (place, share), n in places.items())
     alone |= {key[0]: said.most_common(1)[0][0] for key, said in by_letter.items()}
     rows: dict[Context, Symbols] = {}
     gains: dict[Context, int] = {}
-    for level in (4, 3, 2, 1, 0):  # from the loosest to the most exact: a row is kept where it corrects those before
-        told = _tally((contexts(*key)[level], share, n) for (key, share), n in places.items())
+    for level in reversed(range(len(LOOKS))):  # from the loosest: a row is kept where it corrects those before
+        told = _tally((contexts(place)[level], share, n) for (place, share), n in places.items())
         fresh = {}
         for key, said in told.items():
             share, times = said.most_common(1)[0]
@@ -172,12 +188,25 @@ def _table(
                 fresh[key], gains[key] = share, times - said[before]
         rows |= fresh
     kept = sorted(rows, key=lambda key: -gains[key])[:MOST_ROWS]
-    return Letters(alone=alone, rows={key: rows[key] for key in kept})
+    return Letters(alone=alone, rows={key: rows[key] for key in kept}, peaks=peaks)
+
+
+def _peaks(aligned: Iterable[tuple[str, list[Symbols]]]) -> frozenset[str]:
+    stressed: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for word, shares in aligned:
+        total.update(word)
+        stressed.update(
+            letter
+            for letter, share in zip(word, shares, strict=True)
+            if any(symbol.startswith(STRESS) for symbol in share)
+        )
+    return frozenset(letter for letter, times in stressed.items() if times >= PEAK * total[letter])
 
 
 def _before(key: Context, level: int, rows: Mapping[Context, Symbols], alone: Mapping[str, Symbols]) -> Symbols:
     """What looser rows say of a place."""
-    looser = contexts(*key)[level + 1 :]
+    looser = contexts(key)[level + 1 :]
     return next((rows[one] for one in looser if one in rows), alone[key[0]])
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from olu.errors import ExportError
 from olu.export.card import readme
+from olu.export.slim import halve
 from olu.export.subject import Subject
 from olu.files import write_json, write_text
 
@@ -53,7 +56,7 @@ def write_onnx(subject: Subject, folder: Path) -> list[str]:
     return lost
 
 
-def _graph(subject: Subject, path: Path) -> dict[str, object]:
+def _graph(subject: Subject, path: Path) -> dict[str, Any]:
     graph = graph_of(subject)
     metadata = {
         "name": subject.name,
@@ -65,6 +68,7 @@ def _graph(subject: Subject, path: Path) -> dict[str, object]:
         "made_by": "olu",
     }
     facts = graph(subject.learner, path=path, facts=metadata)
+    halve(path)  # as in the voice package, so that both make the same sound
     return {
         "name": subject.name,
         "language": subject.language.code,
@@ -76,7 +80,7 @@ def _graph(subject: Subject, path: Path) -> dict[str, object]:
     }
 
 
-def graph_of(subject: Subject):  # type: ignore[no-untyped-def]
+def graph_of(subject: Subject) -> Callable[..., dict[str, Any]]:
     if subject.family.graph is None:
         raise ExportError(f"the family {subject.family.name!r} cannot be one graph: use '--to voice'")
     return subject.family.graph

@@ -10,7 +10,7 @@ from olu.errors import OluError
 from olu.export.card import readme
 from olu.export.letters import Letters, error_rate
 from olu.export.onnx import graph_of
-from olu.export.spelled import Measure, symbols_of
+from olu.export.spelled import Form, Measure, symbols_of
 from olu.export.subject import Subject
 from olu.files import write_json, write_text
 from olu.text.espeak import voice_for
@@ -19,7 +19,7 @@ from olu.text.vocabulary import BLANK_ID
 if TYPE_CHECKING:
     from olu.export.reader import Reader
 
-FORM = "NFD"  # piper takes every text apart
+FORM: Form = "NFD"  # piper takes every text apart
 PAD, START, END = "_", "^", "$"
 IdMap = dict[str, list[int]]
 

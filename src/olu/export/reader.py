@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from olu.export.letters import EDGE, Letters
+from olu.export.letters import EDGE, FARTHEST, LOOKS, Letters
 from olu.text.vocabulary import BLANK_ID, SymbolVocabulary
 
 ANY = 0  # of a neighbour that does not matter
@@ -26,7 +26,7 @@ class Reader(nn.Module):
         self.space = ids.get(letters.space, -1)
         kinds = {letter: BESIDE + 1 + at for at, letter in enumerate(letters.alone) if letter not in letters.breaks}
         self.kinds = len(letters.alone) + 2
-        shares = [(id,) for id in range(self.size)]
+        shares: list[tuple[int, ...]] = [(id,) for id in range(self.size)]
         shares += [tuple(ids[symbol] for symbol in symbols) for symbols in letters.alone.values()]
         shares += [tuple(ids[symbol] for symbol in symbols) for symbols in letters.rows.values()]
         width = max(map(len, shares))
@@ -35,10 +35,15 @@ class Reader(nn.Module):
             table[at, : len(share)] = torch.tensor(share, dtype=torch.long)
         self.first = self.size + len(letters.alone)
         neighbours = {**kinds, EDGE: BESIDE, "": ANY}
+        lefts = {"": ANY, **{str(number): 1 + number for number in range(FARTHEST + 1)}}
+        self.counts = bool(letters.peaks)
         keys = [
-            self._key(self.numbers[letter], neighbours[before], neighbours[after], neighbours[next])
-            for letter, before, after, next in letters.rows
+            self._key(self.numbers[letter], neighbours[before], neighbours[after], neighbours[next], lefts[left])
+            for letter, before, after, next, left in letters.rows
         ]
+        peak = [0] * self.size + [int(letter in letters.peaks) for letter in letters.alone]
+        self.peak: Tensor
+        self.register_buffer("peak", torch.tensor(peak, dtype=torch.long))
         mute = torch.zeros(self.size, dtype=torch.bool)  # what a space is not said before
         mute[[ids[one] for one in letters.marks]] = True
         mute[self.space] = True
@@ -52,8 +57,9 @@ class Reader(nn.Module):
         kind = [BESIDE] * self.size + [kinds.get(letter, BESIDE) for letter in letters.alone]
         self.register_buffer("kind", torch.tensor(kind, dtype=torch.long))
 
-    def _key(self, letter: Any, before: Any, after: Any, next: Any) -> Any:
-        return ((letter * self.kinds + before) * self.kinds + after) * self.kinds + next
+    def _key(self, letter: Any, before: Any, after: Any, next: Any, left: Any) -> Any:
+        neighbours = ((letter * self.kinds + before) * self.kinds + after) * self.kinds + next
+        return neighbours * (FARTHEST + 2) + left
 
     def forward(self, letters: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         letter = letters[0][torch.arange(letters.shape[1]) < lengths[0]]
@@ -62,10 +68,10 @@ class Reader(nn.Module):
             edge = torch.full((2,), BESIDE, dtype=torch.long)
             around = torch.cat([edge[:1], self.kind[letter], edge])
             before, after, next = around[:-3], around[2:-1], around[3:]
-            none = torch.zeros_like(before)
-            looks = ((before, none, none), (none, after, none), (none, after, next), (before, after, none))
-            for look in (*looks, (before, after, next)):  # the most exact last: it stays
-                wanted = self._key(letter, *look)
+            none, left = torch.zeros_like(before), self._left(letter)
+            for looks in reversed(LOOKS):  # the most exact last: it stays
+                seen = zip((before, after, next, left), looks, strict=True)
+                wanted = self._key(letter, *(value if told else none for value, told in seen))
                 fits = (wanted[:, None] == self.keys[None]).int()
                 row = torch.where(fits.sum(1) > 0, fits.argmax(1) + self.first, row)
         flat = self.table[row].reshape(-1)
@@ -74,6 +80,15 @@ class Reader(nn.Module):
             blank = torch.full_like(ids, BLANK_ID)
             ids = torch.cat([torch.stack([blank, ids], 1).reshape(-1), torch.zeros(1, dtype=torch.long)])
         return ids[None], torch.ones_like(ids).sum()[None]
+
+    def _left(self, letter: Tensor) -> Tensor:
+        """How many peaks are to come in the word of each letter, from 1 on."""
+        if not self.counts:
+            return torch.zeros_like(letter)
+        word = torch.cumsum((self.kind[letter] == BESIDE).int(), 0)
+        at = torch.arange(letter.shape[0])
+        later = (word[:, None] == word[None]) & (at[None] > at[:, None])
+        return torch.clamp((later.long() * self.peak[letter][None]).sum(1), max=FARTHEST) + 1
 
     def _spaced(self, ids: Tensor) -> Tensor:
         """One space where several meet; none at the ends or before a mark."""

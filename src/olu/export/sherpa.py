@@ -7,6 +7,7 @@ it has not. Both are tried on sentences, by its published rules, and the one tha
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from olu.export.letters import Letters, Symbols, error_rate
 from olu.export.onnx import graph_of
 from olu.export.piper import lost_by_letters, reader_of
 from olu.export.sherpa_rules import PUNCTUATION, lexicon_ids, sentences_of
-from olu.export.spelled import Measure, symbols_of, words_of
+from olu.export.spelled import Form, Measure, symbols_of, words_of
 from olu.export.subject import Subject
 from olu.files import write_text
 from olu.text.phones import PhoneFrontend
@@ -24,7 +25,7 @@ from olu.text.vocabulary import BLANK_ID
 if TYPE_CHECKING:
     from olu.export.reader import Reader
 
-FORMS = ("NFC", "NFD")  # it takes a text as it comes
+FORMS: tuple[Form, ...] = ("NFC", "NFD")  # it takes a text as it comes
 
 
 def write_sherpa(subject: Subject, folder: Path) -> list[str]:
@@ -109,7 +110,7 @@ def _by_words(subject: Subject, lexicon: dict[str, Symbols]) -> Measure:
     return _measured(subject, lambda text: lexicon_ids(text, lexicon, known))
 
 
-def _measured(subject: Subject, read) -> Measure:  # type: ignore[no-untyped-def]
+def _measured(subject: Subject, read: Callable[[str], list[str]]) -> Measure:
     pairs = []
     for text in subject.sentences:
         ours = symbols_of(subject.frontend, subject.vocabulary, text)

@@ -6,6 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from olu.errors import TextError
 from olu.export.letters import EDGE, Letters, Symbols, error_rate, learn
@@ -13,6 +14,7 @@ from olu.text.frontend import AnyFrontend
 from olu.text.vocabulary import SymbolVocabulary
 
 MOST_WORDS = 3000  # that are learnt from, the most frequent first
+Form = Literal["NFC", "NFD"]
 MARKS = ".,!?;:-…()\"'«»“”‘’–—"
 
 
@@ -59,9 +61,9 @@ def words_of(
     found: dict[str, Symbols] = {}
     known = set(vocabulary.symbols)
     for word, _ in seen.most_common(most):
-        symbols = said[word].most_common(1)[0][0] if word in said else symbols_of(frontend, vocabulary, word)
-        if symbols is not None and EDGE not in symbols and known.issuperset(symbols):
-            found[word] = symbols
+        read = said[word].most_common(1)[0][0] if word in said else symbols_of(frontend, vocabulary, word)
+        if read is not None and EDGE not in read and known.issuperset(read):
+            found[word] = read
     return found, seen
 
 
@@ -89,7 +91,7 @@ def _bare(token: str) -> str:
 
 
 def letters_of(
-    frontend: AnyFrontend, vocabulary: SymbolVocabulary, texts: Sequence[str], *, forms: tuple[str, ...]
+    frontend: AnyFrontend, vocabulary: SymbolVocabulary, texts: Sequence[str], *, forms: tuple[Form, ...]
 ) -> Letters:
     """Reading by letters as near to the frontend's as it can be learnt from these texts. `forms` are of Unicode."""
     words, counts = words_of(frontend, vocabulary, [*texts, *_listed(frontend)])
@@ -157,7 +159,7 @@ def measured(
     vocabulary: SymbolVocabulary,
     sentences: Sequence[str],
     *,
-    form: str,
+    form: Form,
     held_out: bool,
 ) -> Measure:
     pairs = []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from olu.export.letters import Letters
 from olu.export.rights import Claim
-from olu.export.spelled import Measure, letters_of, measured
+from olu.export.spelled import Form, Measure, letters_of, measured
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 MOST_SENTENCES = 200  # that a reading is judged on
+MOST_TEXTS = 4000  # that one is learnt from
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,11 @@ class Subject:
     def sentences(self) -> tuple[str, ...]:
         return (self.held_out or self.texts)[:MOST_SENTENCES]
 
-    def letters(self, *forms: str) -> Letters:
+    def letters(self, *forms: Form) -> Letters:
         """Reading by letters, for a runtime that gives texts in these forms of Unicode."""
-        return letters_of(self.frontend, self.vocabulary, self.texts, forms=forms)
+        return letters_of(self.frontend, self.vocabulary, self.texts[:MOST_TEXTS], forms=forms)
 
-    def measure(self, letters: Letters, *, form: str) -> Measure:
+    def measure(self, letters: Letters, *, form: Form) -> Measure:
         return measured(
             letters, self.frontend, self.vocabulary, self.sentences, form=form, held_out=bool(self.held_out)
         )
-
-    def says_figures(self) -> bool:
-        """Whether its texts hold figures, which only our frontend turns into words."""
-        return any(unicodedata.category(c) == "Nd" for text in self.sentences for c in text)

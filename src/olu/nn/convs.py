@@ -8,17 +8,22 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from olu.nn.fused import bias_leaky, can_fuse, normed_weight
+
 
 class Conv1d(nn.Conv1d):
     def forward(self, x: Tensor) -> Tensor:
-        if not x.is_cuda:
-            return super().forward(x)
+        return self._on_gpu(x, self.bias) if x.is_cuda else super().forward(x)
+
+    def bare(self, x: Tensor) -> Tensor:
+        """Without the bias, for a kernel that adds it on the way."""
+        return self._on_gpu(x, None)
+
+    def _on_gpu(self, x: Tensor, bias: Tensor | None) -> Tensor:
         if self.groups > 1:
-            return grouped(
-                x, self.weight, self.bias, stride=self.stride[0], padding=_one(self.padding), groups=self.groups
-            )
+            return grouped(x, self.weight, bias, stride=self.stride[0], padding=_one(self.padding), groups=self.groups)
         size = {"stride": (1, self.stride[0]), "padding": (0, _one(self.padding)), "dilation": (1, self.dilation[0])}
-        return F.conv2d(x.unsqueeze(2), self.weight.unsqueeze(2), self.bias, **size).squeeze(2)
+        return F.conv2d(x.unsqueeze(2), normed_weight(self).unsqueeze(2), bias, **size).squeeze(2)
 
 
 class ConvTranspose1d(nn.ConvTranspose1d):
@@ -26,7 +31,17 @@ class ConvTranspose1d(nn.ConvTranspose1d):
         if not x.is_cuda:
             return super().forward(x)
         size = {"stride": (1, self.stride[0]), "padding": (0, _one(self.padding))}
-        return F.conv_transpose2d(x.unsqueeze(2), self.weight.unsqueeze(2), self.bias, **size).squeeze(2)
+        return F.conv_transpose2d(x.unsqueeze(2), normed_weight(self).unsqueeze(2), self.bias, **size).squeeze(2)
+
+
+def conv_leaky(conv: nn.Module, x: Tensor, slope: float) -> Tensor:
+    """A convolution, its bias and the bend after it."""
+    if not can_fuse(x):
+        return F.leaky_relu(conv(x), slope)
+    if isinstance(conv, Conv1d):
+        return bias_leaky(conv.bare(x), conv.bias, slope)  # type: ignore[arg-type]
+    assert isinstance(conv, nn.Conv2d)
+    return bias_leaky(F.conv2d(x, normed_weight(conv), None, conv.stride, conv.padding), conv.bias, slope)  # type: ignore[arg-type]
 
 
 def channels_last(x: Tensor) -> Tensor:

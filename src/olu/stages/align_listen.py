@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olu.align.cut import places
 from olu.audio import io
 from olu.audit.match import Match
 from olu.corpus.manifest import Corpus, recordings
 from olu.errors import AlignError, AudioError, CorpusError
 from olu.files import Workspace, hash_value, read_json, write_json
-from olu.stages.align_match import Texts, cross_match
+from olu.stages.align_match import Texts, cross_match, halves_path
 from olu.stages.aligned import Listened, Words, to_align
 from olu.types import Alignment, Audio, Clip, Tick, Work
 
@@ -70,7 +72,7 @@ def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, fo
     frames = None if ctc_only else (yield from _frames(ws, list(_items(corpus, todo)), ear, key=key, again=force))
     aligner = Aligner(ear, frames)
     known = _kept(part_path(ws), key)
-    texts = Texts.of(trained, todo)
+    texts = Texts.of(trained, todo, longest=LONG_SECONDS)
     found: list[Alignment] = []
     matches: dict[str, Match] = {}
     problems: list[str] = []
@@ -95,6 +97,7 @@ def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, fo
         for id, other in heard.items():
             if id in matches:
                 matches[id] = replace(matches[id], score=other.score, chance=other.chance, cer=other.cer)
+        shutil.rmtree(halves_path(ws), ignore_errors=True)  # their scores are what was wanted of them
     notes = [] if cross else ["Texts were scored by a recogniser that learnt from them; --cross scores them by others."]
     made_by = f"{trained.version}{'' if ctc_only else ', and frames of 10 ms'}"
     return Listened(found=found, matches=list(matches.items()), problems=problems, notes=notes, made_by=made_by)
@@ -146,7 +149,9 @@ def _one(corpus: Corpus, clip: Clip, words: Words, aligner: Aligner, ear: Ear, t
     if clip.seconds > LONG_SECONDS:
         from olu.align.long import align_long
 
-        found = align_long(_chunks(corpus, clip), words, ear, id=clip.id)
+        sentences = [at for at, place in places(clip.text, [text for text, _ in words]).items() if place.sentence]
+        stars = (0, *sorted(sentences), len(words))
+        found = align_long(_chunks(corpus, clip), words, ear, id=clip.id, stars=stars)
         match = Match(score=found.score)
     else:
         found = aligner.align(clip.id, corpus.audio(clip), words)

@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,8 +37,9 @@ class Texts:
     ids: Mapping[str, Sequence[int]]
 
     @staticmethod
-    def of(trained: Trained, todo: Mapping[str, tuple[Clip, Words]]) -> Texts:
-        return Texts({id: trained.ids(phones_of(words)) for id, (_, words) in todo.items()})
+    def of(trained: Trained, todo: Mapping[str, tuple[Clip, Words]], *, longest: float) -> Texts:
+        short = {id: words for id, (clip, words) in todo.items() if clip.seconds <= longest}
+        return Texts({id: trained.ids(phones_of(words)) for id, words in short.items()})
 
     def others(self, id: str) -> list[Sequence[int]]:
         """Of other clips: the same ones each time."""
@@ -83,7 +85,7 @@ def cross_match(
     for fold in range(FOLDS):
         half = _half(ws, fold)
         trained = yield from makers.recogniser_for(half, units="symbols", device=device, everything=True, force=True)
-        texts = Texts.of(trained, todo)
+        texts = Texts.of(trained, todo, longest=longest)
         asked = [clip for clip, _ in todo.values() if fold_of(clip.id, folds=FOLDS) == fold and clip.seconds <= longest]
         for done, clip in enumerate(asked, 1):
             yield Tick(done, len(asked), f"scoring part {fold + 1} of {FOLDS}")
@@ -95,9 +97,13 @@ def cross_match(
     return found
 
 
+def halves_path(ws: Workspace) -> Path:
+    return ws.alignment / "halves"
+
+
 def _half(ws: Workspace, fold: int) -> Workspace:
     """A workspace with the same clips, those of one part left out. Its recordings stay where they lie."""
-    root = ws.alignment / "halves" / f"{fold + 1}"
+    root = halves_path(ws) / f"{fold + 1}"
     whole = Corpus.open(ws)
     if not (root / "olu.toml").exists():
         shutil.rmtree(root, ignore_errors=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,10 +124,10 @@ def _outliers(found: Iterable[Alignment]) -> list[dict[str, Any]]:
             if span.label:
                 lengths.setdefault(span.label, []).append(span.end - span.start)
     usual = {phone: median(seconds) for phone, seconds in lengths.items()}
-    strange = [
+    strange: list[dict[str, Any]] = [
         {"id": one.id, "phone": span.label, "start": span.start, "seconds": round(span.end - span.start, 3)}
         for one in found
         for span in one.phones
         if span.label and span.end - span.start > max(STRANGE * usual[span.label], STRANGE_SECONDS)
     ]
-    return sorted(strange, key=lambda row: -float(row["seconds"] or math.nan))[:WORST]
+    return sorted(strange, key=lambda row: -row["seconds"])[:WORST]

@@ -76,7 +76,9 @@ def audit(
         heard.append(replace(one, match=matches.get(one.clip.id)))
         yield Tick(len(heard), len(corpus))
 
-    checks = [one for one in CHECKS if (deep or not one.deep) and (matches or not one.aligned)]
+    known = {"", "words"} if matches else {""}
+    known |= {"scores"} if any(one.score is not None for one in matches.values()) else set()
+    checks = [one for one in CHECKS if (deep or not one.deep) and one.aligned in known]
     found = {one.name: list(one.look(heard, limits)) for one in checks}
     worst_first: dict[str, list[Finding]] = {name: sorted(marks, key=order) for name, marks in found.items()}
     summary = summarise(

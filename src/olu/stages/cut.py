@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -87,17 +88,35 @@ def _plan(
     bad = frozenset(at for at, word in enumerate(spans) if low is not None and _score(word) < low)
     if len(bad) > MOST_BAD * len(spans):
         return f"{len(bad)} of its {len(spans)} words are not heard where they should be: {_named(spans, bad)}"
-    found = places(clip.text, [word.label for word in spans])
-    pieces = choose(spans, found, text=clip.text, seconds=clip.seconds, cutting=cutting, bad=bad)
+    pieces = _pieces(clip, spans, frontend, cutting, bad)
+    if len(pieces) == 1 and pieces[0].seconds <= cutting.longest:
+        return "only the silence at its ends makes it long: 'olu audit --fix' trims it"
     if len(pieces) == 1:
         unsure = f"; words that are hardly heard: {_named(spans, bad)}" if bad else ""
         return f"no pause between words to cut at was found{unsure}"
-    wrong = next((p for p in pieces if _read(frontend, p.text) != [w.label for w in spans[p.first : p.last]]), None)
-    if wrong is not None:
-        return f"its part {_short(wrong.text)!r} alone would be read otherwise: cut it by hand, or write it in words"
     clips = tuple(_clip(clip, piece, sha256) for piece in pieces)
     cuts = tuple(_part(alignment, piece, one) for piece, one in zip(pieces, clips, strict=True))
     return _Plan(clip, tuple(pieces), clips, cuts)
+
+
+def _pieces(
+    clip: Clip, spans: Sequence[Span], frontend: Frontend, cutting: Cutting, bad: frozenset[int]
+) -> list[Piece]:
+    """Where to cut so that each part, read by itself, has the words it has in the whole: a date may not be torn."""
+    found = places(clip.text, [word.label for word in spans])
+    while True:
+        pieces = choose(spans, found, text=clip.text, seconds=clip.seconds, cutting=cutting, bad=bad)
+        torn = [p for p in pieces if _read(frontend, p.text) != [word.label for word in spans[p.first : p.last]]]
+        if not torn or len(pieces) == 1:
+            return pieces
+        edges = {b.first for a, b in pairwise(pieces) if (a in torn or b in torn) and _tears(frontend, a, b)}
+        edges = edges or {at for piece in torn for at in (piece.first, piece.last)}
+        found = {at: place for at, place in found.items() if at not in edges}
+
+
+def _tears(frontend: Frontend, left: Piece, right: Piece) -> bool:
+    together = _read(frontend, f"{left.text} {right.text}")
+    return [*_read(frontend, left.text), *_read(frontend, right.text)] != together
 
 
 def _clip(clip: Clip, piece: Piece, sha256: str) -> Clip:
@@ -142,10 +161,6 @@ def _score(word: Span) -> float:
 def _named(spans: Sequence[Span], bad: frozenset[int]) -> str:
     worst = sorted(bad, key=lambda at: _score(spans[at]))[:NAMED]
     return ", ".join(f"{spans[at].label} at {spans[at].start:.1f} s" for at in sorted(worst))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:40]}..."
 
 
 def cuts_path(ws: Workspace) -> Path:

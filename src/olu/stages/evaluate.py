@@ -22,6 +22,7 @@ from olu.types import Tick, Work
 SENTENCES = 50
 CURVE_SENTENCES = 12
 CURVE = ("cer", "hard_failures", "faults", "duration_ratio", "speaker", "mcd", "f0_error", "dnsmos")
+COLLUSION = "collusion"  # only where asked for: it trains a second recogniser
 COPY = "copy"  # the ceiling: not of the voice alone, so no group of the judge
 OF_RUNS = ("run", "step", "checkpoints")
 
@@ -95,8 +96,9 @@ def _bench(place: Path, wish: Wish) -> Work[Bench]:
             raise MissingExtra("olu evaluate", extra="eval", package=package)
     from olu.evaluate.judge import chosen
 
-    groups = tuple(group.name for group in chosen([name for name in wish.only if name != COPY]))
-    groups = () if wish.only == (COPY,) else groups
+    named = [group.name for group in chosen([name for name in wish.only if name != COPY])]
+    groups = tuple(name for name in named if name != COLLUSION) if wish.only != (COPY,) else ()
+    groups += (COLLUSION,) if wish.collusion or COLLUSION in wish.only else ()
     groups += (COPY,) if COPY in wish.only or not wish.only else ()
     _check(place, wish, groups)
     own = (place / "olu.toml").is_file()
@@ -129,13 +131,13 @@ def _check(place: Path, wish: Wish, groups: Sequence[str]) -> None:
         raise ConfigError(f"--wavs is held against the recordings of a workspace, and {place} is none")
     if asked and (not own or wish.wavs is not None):
         raise ConfigError(f"{asked[0]} is of a workspace's own runs: it has no effect here")
-    if wish.checkpoints is not None and wish.checkpoints != "all":
-        if not wish.checkpoints.isdigit() or int(wish.checkpoints) < 2:
-            raise ConfigError(f"--checkpoints {wish.checkpoints}: give 'all' or a number from 2 on")
+    wanted = wish.checkpoints or "all"
+    if wanted != "all" and (not wanted.isdigit() or int(wanted) < 2):
+        raise ConfigError(f"--checkpoints {wanted}: give 'all' or a number from 2 on")
     if wish.wavs is not None and wish.texts is not None:
         raise ConfigError("--text has no effect with --wavs: nothing is spoken")
-    if wish.collusion and ("cer" not in groups or not (own or wish.corpus)):
-        raise ConfigError("--collusion needs a corpus, and 'cer' among the metrics of --only")
+    if COLLUSION in groups and not (own or wish.corpus):
+        raise ConfigError("--collusion trains a second recogniser: it needs --corpus WS")
 
 
 def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Take], list[str]]]:
@@ -180,7 +182,6 @@ def _known(bench: Bench, takes: Sequence[Take], language: str) -> Work[Known]:
             groups=bench.groups,
             speakers=[take.speaker for take in takes if take.speaker],
             device=bench.wish.device,
-            collusion=bench.wish.collusion,
         )
     )
 
@@ -191,15 +192,21 @@ def _judged(bench: Bench, takes: Sequence[Take], known: Known, notes: Sequence[s
     from olu.stages.evaluate_write import facts_of, items
 
     judged = yield from judge(takes, known, only=_metrics(bench))
-    held = gates(judged.figures.get("in") or judged.figures.get("out") or ())
-    level, said = verdict_of(held)
+    figures = dict(judged.figures)
+    if "tones" in judged.results and bench.speaker:
+        from olu.stages.evaluate_tones import pairs_said
+
+        said = yield from pairs_said(bench.speaker, known, read=bench.read)
+        figures |= {"in": (*figures.get("in", ()), *said)} if said else {}
+    held = gates(figures.get("in") or figures.get("out") or ())
+    level, verdict = verdict_of(held)
     subject = bench.speaker.subject if bench.speaker else bench.files.subject  # type: ignore[union-attr]
     asked = {"seed": bench.wish.seed, "metrics": list(bench.groups), "language": subject.language}
     return Evaluation(
         subject=subject,
         level=level,
-        verdict=said,
-        figures=judged.figures,
+        verdict=verdict,
+        figures=figures,
         gates=held,
         items=items(takes, judged.results),
         missing=judged.missing,

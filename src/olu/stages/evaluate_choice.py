@@ -36,7 +36,7 @@ def choose_step(ws: Workspace, name: str, *, device: str | None) -> Work[dict[st
     if not held or len(run.checkpoints().steps()) < 2:
         return before
     lines = [Line(id, held[id].text, "in", held[id]) for id in spread_evenly(list(held), SENTENCES)]
-    known = yield from known_of(corpus, groups=GROUPS, speakers=(), device=device, collusion=False)
+    known = yield from known_of(corpus, groups=GROUPS, speakers=(), device=device)
     read = reader_of(corpus, None)
     points = []
     for step, speaker in at_steps(ws, name, checkpoints(ws, name, "all"), seed=0):

@@ -21,14 +21,12 @@ MOST_USUAL, MOST_OF_SPEAKER = 40, 20
 NEED_PITCH = {"mcd", "f0"}
 
 
-def known_of(
-    corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], device: str | None, collusion: bool
-) -> Work[Known]:
+def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], device: str | None) -> Work[Known]:
     """Only what the groups ask for; what fails is written down and the rest goes on."""
     absent: dict[str, tuple[str, str]] = {}
     known = Known(language=corpus.ws.language)
-    if "cer" in groups:
-        known = yield from _recogniser(corpus.ws, known, absent, device=device, collusion=collusion)
+    if {"cer", "collusion"} & set(groups):
+        known = yield from _recogniser(corpus.ws, known, absent, device=device, groups=groups)
     if {"tones", "duration"} & set(groups):
         known = _aligner(corpus.ws, known, absent, device=device)
     train = [clip for clip in corpus if corpus.split(clip) == "train" and corpus.why_not(clip) is None]
@@ -50,12 +48,12 @@ def known_of(
 
 
 def _recogniser(
-    ws: Workspace, known: Known, absent: dict[str, tuple[str, str]], *, device: str | None, collusion: bool
+    ws: Workspace, known: Known, absent: dict[str, tuple[str, str]], *, device: str | None, groups: Sequence[str]
 ) -> Work[Known]:
     try:
-        hears = yield from recogniser_for(ws, units="letters", device=device)
-        known = replace(known, hears=hears)
-        if collusion:
+        if "cer" in groups:
+            known = replace(known, hears=(yield from recogniser_for(ws, units="letters", device=device)))
+        if "collusion" in groups:
             known = replace(known, second=(yield from second_recogniser(ws, device=device)))
     except OluError as failed:
         absent["cer"] = (f"no recogniser: {failed}", "")

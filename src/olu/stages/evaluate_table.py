@@ -38,5 +38,6 @@ def table_of_two(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
             f"{written(one.difference, one.unit)} ({between})" if between else written(one.difference, one.unit)
         )
         cells = [written(one.first, one.unit), written(one.second, one.unit), difference]
-        rows.append([f"{named(one.name).title}, {SPLIT[one.domain]}", *cells, str(one.n), WORDS[one.better]])
+        where = f" ({SPLIT[one.domain]})" if one.domain == "out" else ""
+        rows.append([f"{named(one.name).title}{where}", *cells, str(one.n), WORDS[one.better]])
     return ["figure", "first", "second", "second - first", "n", ""], rows

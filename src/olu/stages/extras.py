@@ -8,7 +8,7 @@ from olu.errors import MissingExtra
 
 TRAIN = ("torch", "numba", "safetensors", "tomli_w", "onnx")
 EVALUATE = ("torch", "numba")
-NETWORKS = ("silero_vad", "speechmos", "resemblyzer", "swift_f0", "pyworld")
+NETWORKS = ("silero_vad", "speechmos", "resemblyzer", "swift_f0")
 
 
 def need_training(verb: str) -> None:

@@ -10,12 +10,13 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 from olu.audio import io
 from olu.corpus.manifest import Corpus
 from olu.errors import WorkspaceError
 from olu.files import Workspace, whole
+from olu.stages.kinds import voices
 from olu.stages.reading_settings import FILE as READING
 from olu.stages.reading_settings import lexicon_path, read_settings
 from olu.train.run import Run
@@ -70,7 +71,7 @@ def pack(
         rates: dict[str, int] = {}
         for done, (item, rate) in enumerate(audio, 1):
             rows.append(_add(tar, item))
-            audio_bytes += int(rows[-1]["bytes"])
+            audio_bytes += rows[-1]["bytes"]
             rates[sounds[done - 1]] = rate
             yield Tick(done, total, item.name)
         for item in _files(ws, corpus, taken, features=features and not opus, rates=rates if opus else None):
@@ -91,11 +92,11 @@ def pack(
 def _runs(ws: Workspace, which: Which) -> list[Run]:
     if which not in ("last", "all", "none"):
         raise WorkspaceError(f"--runs {which!r} is none of last, all, none")
-    found = Run.all(ws.runs)
-    for run in found if which == "all" else found[-1:] if which == "last" else []:
+    taken = Run.all(ws.runs) if which == "all" else voices(ws)[-1:] if which == "last" else []
+    for run in taken:
         if run.is_claimed():
             raise WorkspaceError(f"{run.name} is being trained now: stop it first, or pack with --runs none")
-    return found if which == "all" else found[-1:] if which == "last" else []
+    return taken
 
 
 def _said(ws: Workspace, runs: list[Run]) -> list[str]:
@@ -181,7 +182,7 @@ class _Hashed:
         return found
 
 
-def _add(tar: tarfile.TarFile, item: _Item) -> dict[str, object]:
+def _add(tar: tarfile.TarFile, item: _Item) -> dict[str, Any]:
     info = tarfile.TarInfo(item.name)
     info.size = len(item.data) if item.data is not None else (item.path or Path()).stat().st_size
     info.mtime = item.mtime_ns // 1_000_000_000
@@ -189,5 +190,5 @@ def _add(tar: tarfile.TarFile, item: _Item) -> dict[str, object]:
     opened = streams.BytesIO(item.data) if item.data is not None else (item.path or Path()).open("rb")
     with opened as data:
         hashed = _Hashed(data)
-        tar.addfile(info, hashed)  # type: ignore[arg-type]
+        tar.addfile(info, hashed)
     return {"path": item.name, "sha256": hashed.digest.hexdigest(), "bytes": info.size, "mtime_ns": item.mtime_ns}

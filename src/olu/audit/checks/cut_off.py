@@ -82,5 +82,5 @@ CHECK = Check(
     fix="Listen to the edges. Cut the recording again with 0.1 s of room, or leave the missing word out of the text.",
     look=look,
     tell=tell,
-    aligned=True,
+    aligned="words",
 )

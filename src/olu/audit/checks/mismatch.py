@@ -85,5 +85,5 @@ CHECK = Check(
     fix="Listen. Correct the text and import it again, or leave the clip out.",
     look=look,
     tell=tell,
-    aligned=True,
+    aligned="scores",
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import metadata
 
 import numpy as np
 
@@ -30,8 +29,4 @@ def summarise(values: Sequence[float | None], *, settings: str) -> tuple[Figure,
 
 
 def instrument(settings: str) -> str:
-    try:
-        version = metadata.version("pyworld-prebuilt")
-    except metadata.PackageNotFoundError:
-        version = "of this machine"
-    return f"WORLD {version} mel-cepstra, exact DTW, {settings}"
+    return f"mel-cepstra as SPTK's mcep, exact DTW, {settings}"

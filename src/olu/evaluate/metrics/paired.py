@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from olu.audio import io
-from olu.audit.deep.models import INSTALL
-from olu.errors import MissingExtra
 from olu.evaluate.metrics import f0, speech
+from olu.evaluate.metrics.cepstra import FFT_SIZE, HOP, SETTINGS, cepstra
 from olu.types import Audio
 
-# order and warping by rate, as ESPnet: values are comparable between equal settings only
-SETTINGS = {16000: (23, 0.42), 22050: (34, 0.45), 24000: (34, 0.46), 44100: (39, 0.53), 48000: (39, 0.55)}
-FFT_SIZE, HOP = 1024, 256
 LOUDNESS_DBFS = -26.0
 ROOM_SECONDS = 0.05  # kept around the speech: a soft beginning or end is part of it
-FLOOR_DB = 80.0  # below the loud frames: digital silence is not endlessly far from a quiet room
 
 Floats = NDArray[np.float64]
 
@@ -45,7 +38,7 @@ class Paired:
     def settings(self) -> str:
         """What the values depend on."""
         order, alpha = SETTINGS[self.rate]
-        return f"order {order}, alpha {alpha}, {self.rate} Hz, FFT {fft_size(self.rate)}, hop {HOP}"
+        return f"order {order}, alpha {alpha}, {self.rate} Hz, FFT {FFT_SIZE}, hop {HOP}"
 
 
 def pair(natural: Audio, spoken: Audio, *, low: float = f0.LOWEST, high: float = f0.HIGHEST) -> Paired | None:
@@ -65,11 +58,6 @@ def rate_for(first: int, second: int) -> int:
     """The highest rate of the table that neither recording has to be blown up to."""
     least = min(first, second)
     return max((rate for rate in SETTINGS if rate <= least), default=min(SETTINGS))
-
-
-def fft_size(rate: int) -> int:
-    """What the envelope needs to resolve the lowest pitch it takes: ESPnet's 1024 or the next that does."""
-    return FFT_SIZE if rate <= 24000 else 2 * FFT_SIZE
 
 
 def warp(first: Floats, second: Floats) -> NDArray[np.int64]:
@@ -95,41 +83,9 @@ def _frames(audio: Audio, *, rate: int, low: float, high: float) -> Frames | Non
     sound = trimmed(io.resample(speech.numbers_only(audio), rate))
     if sound is None or len(sound.samples) < FFT_SIZE:
         return None
-    times = np.arange(len(sound.samples) // HOP + 1) * HOP / rate
-    hertz = f0.track(sound, low=low, high=high).at(times)
-    return Frames(cepstra(sound, hertz=hertz), hertz)
-
-
-def cepstra(sound: Audio, *, hertz: Floats) -> Floats:
-    """[F, order + 1] mel-cepstra of WORLD's envelope, which pitch does not ripple."""
-    if find_spec("pyworld") is None:
-        raise MissingExtra("olu evaluate", package="pyworld-prebuilt", install=INSTALL)
-    import pyworld
-
-    order, alpha = SETTINGS[sound.rate]
-    times = np.arange(len(hertz)) * HOP / sound.rate
-    size = fft_size(sound.rate)
-    power = pyworld.cheaptrick(sound.samples.astype(np.float64), hertz, times, sound.rate, fft_size=size)
-    loud = np.percentile(power.mean(axis=1), 95)
-    power = np.maximum(power, loud * 10 ** (-FLOOR_DB / 10))
-    plain = np.fft.irfft(np.log(power), axis=1)[:, : size // 2 + 1]
-    plain[:, 0] /= 2
-    return np.asarray(plain @ _warping(order=order, alpha=alpha, length=size // 2 + 1))
-
-
-@cache
-def _warping(*, order: int, alpha: float, length: int) -> Floats:
-    """[length, order + 1] the matrix of the all-pass change of frequency (Oppenheim's recursion, SPTK's freqt)."""
-    state = np.zeros((length, order + 1))  # one row per unit impulse: the recursion is linear
-    for place in range(length - 1, -1, -1):
-        before = state.copy()
-        state[:, 0] = alpha * before[:, 0]
-        state[place, 0] += 1.0
-        if order >= 1:
-            state[:, 1] = (1 - alpha**2) * before[:, 0] + alpha * before[:, 1]
-        for column in range(2, order + 1):
-            state[:, column] = before[:, column - 1] + alpha * (before[:, column] - state[:, column - 1])
-    return state
+    found = cepstra(sound)
+    middles = (np.arange(len(found)) * HOP + FFT_SIZE / 2) / rate
+    return Frames(found, f0.track(sound, low=low, high=high).at(middles))
 
 
 @njit(cache=True, nogil=True)

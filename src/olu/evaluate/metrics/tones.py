@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.f0 import Pitch
 from olu.evaluate.numbers import Figure, figure, mean
-from olu.types import Alignment, Reading
+from olu.types import Alignment, Audio, Reading
 
 MIDDLE = 0.6  # of a syllable: its ends belong to its neighbours
 LEAST_FRAMES = 3
@@ -54,7 +54,7 @@ class Move:
         return fits(self.kind, self.semitones)
 
 
-def track(audio: Any, *, low: float = f0.LOWEST, high: float = f0.HIGHEST) -> Pitch:
+def track(audio: Audio, *, low: float = f0.LOWEST, high: float = f0.HIGHEST) -> Pitch:
     """The pitch as fine as tones need it."""
     return f0.track(audio, low=low, high=high, finer=FINER)
 

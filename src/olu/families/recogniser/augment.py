@@ -33,15 +33,15 @@ def paced(mel_BFM: Tensor, frames: list[int], *, share: float) -> tuple[Tensor, 
     return slow, [max(1, min(size, int(count * scale))) for count in frames]
 
 
-def hidden(mel_BFM: Tensor, frames: list[int], c: RecogniserConfig) -> Tensor:
-    """SpecAugment: stretches of time and bands of pitch are set to the mean, which is 0."""
+def hidden(mel_BFM: Tensor, frames: list[int], c: RecogniserConfig, *, grown: float = 1.0) -> Tensor:
+    """SpecAugment: stretches of time and bands of pitch are set to the mean, which is 0. `grown`: how wide, up to 1."""
     if c.time_masks:
         sizes = torch.tensor(frames, device=mel_BFM.device, dtype=torch.float32)[:, None]
-        kept = _outside(mel_BFM.shape[1], sizes, c.time_mask_share * sizes, number=c.time_masks)
+        kept = _outside(mel_BFM.shape[1], sizes, grown * c.time_mask_share * sizes, number=c.time_masks)
         mel_BFM = mel_BFM * kept.unsqueeze(2)
     if c.frequency_masks:
         bins = mel_BFM.new_full((len(mel_BFM), 1), float(c.mel_bins))
-        width = mel_BFM.new_full((len(mel_BFM), 1), float(c.frequency_mask_bins))
+        width = mel_BFM.new_full((len(mel_BFM), 1), grown * c.frequency_mask_bins)
         mel_BFM = mel_BFM * _outside(c.mel_bins, bins, width, number=c.frequency_masks).unsqueeze(1)
     return mel_BFM
 

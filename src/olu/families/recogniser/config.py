@@ -15,7 +15,6 @@ TINY: dict[str, Any] = {
     "subsample": 2,
     "width": 32,
     "blocks": 2,
-    "heads": 0,
     "kernel": 7,
     "feed_forward": 64,
     "dropout": 0.0,
@@ -32,8 +31,7 @@ CPU: dict[str, Any] = {
     "channels": 16,
     "subsample": 4,
     "width": 144,
-    "blocks": 4,
-    "kernel": 15,
+    "blocks": 5,
     "feed_forward": 288,
     "dropout": 0.1,
     "drop_path": 0.0,
@@ -66,12 +64,12 @@ class RecogniserConfig(Strict):
     subsample: Literal[2, 4] = 4  # mel frames that become one
     channels: int = Field(32, ge=1)  # of the two convolutions over time and pitch
     width: int = Field(256, ge=8)
-    blocks: int = Field(6, ge=1)
-    heads: int = Field(4, ge=0)  # of attention; 0: convolutions only
+    blocks: int = Field(8, ge=1)
+    heads: int = Field(0, ge=0)  # of attention; 0: convolutions only, which learn less by heart from little speech
     kernel: int = Field(15, ge=3)  # frames a convolution hears
     feed_forward: int = Field(512, ge=8)
     recurrent: int = Field(0, ge=0)  # layers of a bidirectional GRU after the blocks
-    dropout: float = Field(0.2, ge=0, lt=1)
+    dropout: float = Field(0.25, ge=0, lt=1)
     drop_path: float = Field(0.1, ge=0, lt=1)  # chance that a clip goes past a block's part
     inter_weight: float = Field(0.3, ge=0, lt=1)  # of the same loss halfway up
 
@@ -80,6 +78,7 @@ class RecogniserConfig(Strict):
     time_mask_share: float = Field(0.05, gt=0, le=0.5)  # of a clip that one of them takes at most
     frequency_masks: int = Field(2, ge=0)
     frequency_mask_bins: int = Field(27, ge=1)
+    ease: float = Field(0.1, ge=0, le=1)  # share of the steps over which masks grow to their size
     speed: float = Field(0.1, ge=0, lt=0.5)  # faster or slower by up to this share
     noise: float = Field(0.3, ge=0, le=1)  # share of the clips that get white noise
 

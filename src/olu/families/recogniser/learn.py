@@ -88,21 +88,22 @@ class RecogniserLearner(nn.Module):
         )
 
     def step(self, batch: HeardBatch, clock: Clock) -> Iterator[Update]:
-        last, halfway, sizes = self.hear(batch, disturb=True)
+        grown = min(1.0, clock.step / max(1.0, self.config.ease * clock.steps))
+        last, halfway, sizes = self.hear(batch, disturb=True, grown=grown)
         share = self.config.inter_weight
         losses = {"ctc": Loss(_ctc(last, batch, sizes), "tokens", 1 - share)}
         if halfway is not None:
             losses["halfway"] = Loss(_ctc(halfway, batch, sizes), "tokens", share)
         yield Update("net", losses)
 
-    def hear(self, batch: HeardBatch, *, disturb: bool) -> tuple[Tensor, Tensor | None, list[int]]:
+    def hear(self, batch: HeardBatch, *, disturb: bool, grown: float = 1.0) -> tuple[Tensor, Tensor | None, list[int]]:
         """Log probabilities [B, T, V] at the end and halfway, and how many frames of each clip count."""
         with torch.autocast(self.mel_bank.device.type, enabled=False):
-            mel, frames = self.mel(batch, disturb=disturb)
+            mel, frames = self.mel(batch, disturb=disturb, grown=grown)
         heard: tuple[Tensor, Tensor | None, list[int]] = self.net(mel, frames)
         return heard
 
-    def mel(self, batch: HeardBatch, *, disturb: bool) -> tuple[Tensor, list[int]]:
+    def mel(self, batch: HeardBatch, *, disturb: bool, grown: float = 1.0) -> tuple[Tensor, list[int]]:
         """Log mel [B, F, M], in every clip of mean 0 in each bin and of deviation 1 over all; padding is 0.
 
         A deviation for each bin would make noise of the bins in which little happens, and short clips have many.
@@ -121,7 +122,7 @@ class RecogniserLearner(nn.Module):
         mel = apart / (spread + STEADY)
         if disturb and c.speed:
             mel, frames = paced(mel, frames, share=c.speed)
-        return (hidden(mel, frames, c) if disturb else mel), frames
+        return (hidden(mel, frames, c, grown=grown) if disturb else mel), frames
 
     def validate(self, batch: HeardBatch) -> Mapping[str, Loss]:
         last, _, sizes = self.hear(batch, disturb=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as fn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from olu.families.recogniser.config import RecogniserConfig
 
@@ -153,10 +153,15 @@ class Recurrent(nn.Module):
 
     def forward(self, x_BTD: Tensor, sizes: list[int]) -> Tensor:
         some = [max(1, size) for size in sizes]
-        packed = pack_padded_sequence(x_BTD, torch.tensor(some), batch_first=True, enforce_sorted=False)
-        heard, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=x_BTD.shape[1])
+        packed = pack_padded_sequence(x_BTD.float(), torch.tensor(some), batch_first=True, enforce_sorted=False)
+        heard, _ = pad_packed_sequence(self._run(packed), batch_first=True, total_length=x_BTD.shape[1])
         out: Tensor = x_BTD + self.out(self.drop(heard))
         return out
+
+    def _run(self, packed: PackedSequence) -> PackedSequence:
+        with torch.autocast(packed.data.device.type, enabled=False):  # in bf16 the fast kernels are not used
+            heard: PackedSequence = self.gru(packed)[0]
+        return heard
 
 
 def mask_of(sizes: list[int], length: int, device: torch.device) -> Tensor:

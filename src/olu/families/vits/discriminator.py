@@ -6,6 +6,7 @@ Shape letters: B clips, S samples, P a period.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
-from olu.nn.convs import Conv1d
+from olu.nn.convs import Conv1d, conv_leaky
+from olu.nn.streams import side_by_side
 
 SLOPE = 0.1
 
@@ -28,7 +30,8 @@ class Discriminator(nn.Module):
         self.discriminators = nn.ModuleList([*scale, *periods])
 
     def forward(self, wave_BS: Tensor) -> list[list[Tensor]]:
-        return [judge(wave_BS.unsqueeze(1)) for judge in self.discriminators]
+        wave = wave_BS.unsqueeze(1)
+        return side_by_side([partial(judge, wave) for judge in self.discriminators], device=wave.device)
 
 
 class ScaleDiscriminator(nn.Module):
@@ -48,7 +51,7 @@ class ScaleDiscriminator(nn.Module):
     def forward(self, x: Tensor) -> list[Tensor]:
         maps = []
         for conv in self.convs:
-            x = F.leaky_relu(conv(x), SLOPE)
+            x = conv_leaky(conv, x, SLOPE)
             maps.append(x)
         return [*maps, self.final_conv(x).flatten(1)]
 
@@ -71,7 +74,7 @@ class PeriodDiscriminator(nn.Module):
         x = torch.unflatten(x, -1, (-1, self.period))  # [B, 1, S / P, P]
         maps = []
         for conv in self.convs:
-            x = F.leaky_relu(conv(x), SLOPE)
+            x = conv_leaky(conv, x, SLOPE)
             if x.is_cuda and not maps:
                 x = x.contiguous(memory_format=torch.channels_last)  # from here on no kernel needs a transpose
             maps.append(x)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from olu.families.vits.config import VitsConfig
 from olu.families.vits.discriminator import Discriminator
 from olu.families.vits.model import Generator, mask_of
 from olu.features import mel as spectra
+from olu.nn.streams import side_by_side
 from olu.train.buckets import Shape
 from olu.train.family import Clock, Example, Exhibit, Loss, Part, Update
 from olu.types import Audio
@@ -65,7 +67,6 @@ class VitsLearner(nn.Module):
             low=config.mel_low_hz,
             high=config.mel_top_hz,
         )
-        self.quick: dict[str, Any] = {}  # compiled twins of what a step calls, where there are any
         self.mel_bank: Tensor
         self.register_buffer("mel_bank", torch.from_numpy(bank), persistent=False)
 
@@ -89,22 +90,6 @@ class VitsLearner(nn.Module):
             "heed": min(1.0, max(0, since) / (c.discriminator_warmup or 1)),
             "alignment_noise": max(0.0, c.alignment_noise - c.alignment_noise_decay * step),
         }
-
-    def compile_parts(self) -> None:
-        """Fused kernels for what a training step calls; other lengths, as in validation, take the plain way."""
-        torch._dynamo.config.recompile_limit = 64
-        still: dict[str, Any] = {"dynamic": False}
-        self.quick = {
-            "decoder": torch.compile(self.gen.decoder, **still),
-            "judges": [torch.compile(judge, **still) for judge in self.disc.discriminators],
-            "fool": torch.compile(_fool_loss, **still),
-            "judge": torch.compile(_judge_loss, **still),
-        }
-
-    def _judged(self, wave_BS: Tensor) -> list[list[Tensor]]:
-        if not self.quick:
-            return self.disc(wave_BS)  # type: ignore[no-any-return]
-        return [judge(wave_BS.unsqueeze(1)) for judge in self.quick["judges"]]
 
     def collate(self, examples: Sequence[Example]) -> VitsBatch:
         hop, pad = self.config.hop_length, spectra.padding(fft_size=self.config.fft_size, hop=self.config.hop_length)
@@ -163,9 +148,8 @@ class VitsLearner(nn.Module):
         heard = self.forward(batch, start_B, alignment_noise=knobs["alignment_noise"] if c.alignment_noise else None)
         judged = clock.step >= c.discriminator_start
         if judged:
-            verdicts = self._judged(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
-            loss = self.quick.get("judge", _judge_loss)(verdicts)
-            yield Update("disc", {"disc": Loss(loss, "items", c.weight_discriminator)})
+            verdicts = self.disc(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
+            yield Update("disc", {"disc": Loss(_judge_loss(verdicts), "items", c.weight_discriminator)})
         losses = {
             "mel": Loss(heard.mel, "items", c.weight_mel),
             "kl": Loss(heard.kl, "frames", c.weight_kl),
@@ -173,12 +157,12 @@ class VitsLearner(nn.Module):
         }
         if judged:
             with torch.no_grad():  # the real side only sets the target: no graph, no backward
-                real = self._judged(heard.real_BS)
+                real = self.disc(heard.real_BS)
             moving = [parameter for parameter in self.disc.parameters() if parameter.requires_grad]
             _may_move(moving, False)  # only what it hears needs a gradient here
-            fake = self._judged(heard.fake_BS)
+            fake = self.disc(heard.fake_BS)
             _may_move(moving, True)
-            adversarial, features = self.quick.get("fool", _fool_loss)(real, fake)
+            adversarial, features = _fool_loss(real, fake)
             losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial * knobs["heed"])
             losses["features"] = Loss(features, "items", c.weight_features * knobs["heed"])
         yield Update("gen", losses)
@@ -191,10 +175,14 @@ class VitsLearner(nn.Module):
         id_mask = mask_of(batch.tokens_B, batch.ids_BT.shape[1])
         frame_mask = mask_of(batch.frames_B, linear.shape[2])
         g = gen.speaker(batch.speaker_B)
-        hidden, mean_p, log_std_p = gen.text_encoder(batch.ids_BT, id_mask)
-        mean_q, log_std_q = (
-            x.float() for x in self._through(gen.posterior_encoder, linear * frame_mask, frame_mask, g)
+        (hidden, mean_p, log_std_p), posterior = side_by_side(
+            [
+                partial(gen.text_encoder, batch.ids_BT, id_mask),
+                partial(self._through, gen.posterior_encoder, linear * frame_mask, frame_mask, g),
+            ],
+            device=linear.device,
         )
+        mean_q, log_std_q = (x.float() for x in posterior)
         z = (mean_q + torch.randn_like(mean_q) * torch.exp(log_std_q)) * frame_mask
         z_p = self._through(gen.flow, z, frame_mask, g).float()
         # Alignment, divergence and spectra are compared in full precision whatever the networks run in.
@@ -207,8 +195,14 @@ class VitsLearner(nn.Module):
             durations_B1T = path_BFT.sum(1, keepdim=True)
             mean_p, log_std_p = (x @ path_BFT.transpose(1, 2) for x in (mean_p, log_std_p))
             apart = log_std_p - log_std_q - 0.5 + 0.5 * (z_p - mean_p).square() * torch.exp(-2 * log_std_p)
-        decoder = self.quick.get("decoder", gen.decoder) if torch.is_grad_enabled() else gen.decoder
-        fake = self._through(decoder, _slice(z, start_B, c.segment_frames), g).float()
+        duration, fake = side_by_side(
+            [
+                partial(gen.duration_predictor.loss, hidden, id_mask, g, durations_B1T),
+                partial(self._through, gen.decoder, _slice(z, start_B, c.segment_frames), g),
+            ],
+            device=linear.device,
+        )
+        fake = fake.float()
         pad = spectra.padding(**size)
         real = _slice(batch.padded_BS.unsqueeze(1), start_B * c.hop_length + pad, c.segment_size).squeeze(1)
         with torch.autocast(z_p.device.type, enabled=False):
@@ -219,7 +213,7 @@ class VitsLearner(nn.Module):
             real_BS=real,
             mel=_item_means((fake_mel - real_mel).abs()),
             kl=(apart * frame_mask).sum(),
-            duration=gen.duration_predictor.loss(hidden, id_mask, g, durations_B1T),
+            duration=duration,
         )
 
     def _through(self, module: nn.Module, *inputs: Tensor | None) -> Any:
@@ -311,8 +305,11 @@ def _slice(x_BCF: Tensor, start_B: Tensor, size: int) -> Tensor:
 
 
 def _item_means(x: Tensor) -> Tensor:
-    """Mean within each clip, summed over clips: divided by the number of clips it is the mean over the batch."""
-    return x.float().flatten(1).mean(1).sum()
+    """Mean within each clip, summed over clips: divided by the number of clips it is the mean over the batch.
+
+    All clips of `x` have the same size, so one sum will do, in whatever order they lie in memory.
+    """
+    return x.sum(dtype=torch.float32) * (len(x) / x.numel())
 
 
 def _judge_loss(verdicts: list[list[Tensor]]) -> Tensor:
@@ -328,5 +325,5 @@ def _fool_loss(real: list[list[Tensor]], fake: list[list[Tensor]]) -> tuple[Tens
     for real_maps, fake_maps in zip(real, fake, strict=True):
         adversarial = adversarial + _item_means((1 - fake_maps[-1].float()).square())
         for wanted, got in zip(real_maps, fake_maps, strict=True):
-            features = features + 2 * _item_means((wanted.float() - got.float()).abs())
+            features = features + 2 * _item_means((wanted - got).abs())
     return adversarial, features

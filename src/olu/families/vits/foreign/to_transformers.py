@@ -144,7 +144,7 @@ def of_reading(card: Card) -> list[str]:
 
 def _settings(config: VitsConfig, *, card: Card) -> dict[str, Any]:
     if config.resblock != "1":
-        raise ExportError("transformers has no blocks of model.resblock = 2, as piper's voices do: use '--to vits'")
+        raise ExportError("transformers has no blocks of model.resblock = 2, as piper's voices do: use '--to mms'")
     values = config.model_dump(mode="json")
     several = len(card.speakers) > 1
     return {

@@ -18,6 +18,7 @@ from olu.stages import import_
 from olu.stages.align import STAGE, align
 from olu.stages.align_files import write_durations, write_grids
 from olu.stages.aligned import alignment_path
+from olu.stages.audit import audit
 from olu.stages.cut import cut, undo_cut
 from olu.stages.read import read_corpus
 from olu.stages.status import status
@@ -62,6 +63,8 @@ def test_textgrids_become_the_alignment_and_come_out_as_they_went_in(
     assert write_grids(ws, tmp_path / "out.tar.gz") == len(truth)
     assert read_all(tmp_path / "out.tar.gz") == read_all(tmp_path / "in")
     assert [row.state for row in status(ws).stages if row.name == "align"] == ["fresh"]
+    counts = finish(audit(ws)).counts
+    assert "cut_off" in counts and "mismatch" not in counts  # TextGrids say where words are, not how well they fit
 
 
 def test_running_again_does_nothing_and_another_text_or_grid_does(
@@ -229,6 +232,25 @@ def test_words_that_score_badly_stop_a_cut_and_are_named(long: tuple[Workspace, 
     done = finish(cut(ws, longest=4.0))
     assert done.written and done.refused == []
     assert any("ya leo. Watu wengi" in clip.text for clip in Corpus.open(ws) if clip.id in done.cut[row["id"]])
+
+
+def test_a_date_is_not_torn_although_the_longest_pause_is_in_it(tmp_path: Path):
+    text = "Familia ya watu wengi ilifungua kesi Aprili 4 2019 dhidi ya kampuni kubwa sana"
+    ws, truth = workspace(tmp_path, [text, "Habari ya leo"], pauses=(0.12, 0.12, 0.12, 0.12, 0.12, 0.12, 0.12, 1.5))
+    finish(align(ws, source=grids(tmp_path / "in", truth)))
+    (pieces,) = finish(cut(ws, longest=6.0)).cut.values()
+    texts = [clip.text for clip in Corpus.open(ws) if clip.id in pieces]
+    assert any("Aprili 4 2019" in piece for piece in texts)
+    assert " ".join(texts) == text
+    finish(read_corpus(ws))
+    assert STAGE.state(ws) == "fresh"
+
+
+def test_a_clip_that_is_long_by_silence_alone_is_not_cut(tmp_path: Path):
+    ws, truth = workspace(tmp_path, ["Habari ya leo", "Maji ya baridi"])
+    finish(align(ws, source=grids(tmp_path / "in", truth)))
+    done = finish(cut(ws, longest=max(one.seconds for one in truth.values()) - 0.05))
+    assert done.cut == {} and any("silence at its ends" in why for why in done.refused)
 
 
 def test_without_an_alignment_or_with_an_old_one_it_says_what_to_do(tmp_path: Path):

@@ -24,6 +24,7 @@ from olu.corpus.manifest import Corpus
 from olu.files import Workspace, read_json, read_jsonl, write_jsonl
 from olu.stages.align import STAGE, align
 from olu.stages.align_listen import part_path
+from olu.stages.align_match import halves_path
 from olu.stages.aligned import alignment_path, fold_of, words_of
 from olu.stages.audit import audit
 from olu.stages.cut import cut
@@ -67,24 +68,25 @@ class ToneEars:
         return found.astype(np.float32)
 
 
+Ears = list[tuple[Path, dict[str, Any], set[str]]]
+
+
 @pytest.fixture
-def ears(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
-    """Every recogniser that was asked for: which workspace, and how."""
-    asked: list[tuple[str, dict[str, Any]]] = []
+def ears(monkeypatch: pytest.MonkeyPatch) -> Ears:
+    """Every recogniser that was asked for: which workspace, how, and the clips it may learn from."""
+    asked: Ears = []
 
     def made(ws: Workspace, **how: Any) -> Generator[Tick, None, ToneEars]:
         yield from audit(ws)
         yield from read_corpus(ws)
-        asked.append((str(ws.root), how))
         corpus = Corpus.open(ws)
+        assert corpus.audio(corpus.clips[0]).seconds > 0
+        asked.append((ws.root, how, {clip.id for clip in corpus if corpus.is_wanted(clip)}))
         phones = {phone for clip in corpus for _, word in words_of(corpus.reading(clip)) for phone in word}
         return ToneEars(("_", *sorted(phones)))
 
     monkeypatch.setattr(olu.stages.recogniser, "recogniser_for", made)
     return asked
-
-
-Ears = list[tuple[str, dict[str, Any]]]
 
 
 def texts(count: int) -> list[str]:
@@ -101,7 +103,9 @@ def test_words_and_phones_are_found_where_they_are(tmp_path: Path, ears: Ears):
     ws, truth = workspace(tmp_path)
     summary = finish(align(ws, ctc_only=True))
     assert (summary.method, summary.problems) == ("ctc", [])
-    assert ears == [(str(ws.root), {"units": "symbols", "device": None, "everything": True, "force": False})]
+    assert ears == [
+        (ws.root, {"units": "symbols", "device": None, "everything": True, "force": False}, set(truth)),
+    ]
     assert summary.spread.words == sum(len(one.words) for one in truth.values())
     corpus = Corpus.open(ws)
     off = []
@@ -139,7 +143,7 @@ def test_it_runs_once_goes_on_where_it_was_killed_and_again_when_asked(tmp_path:
 def test_the_second_pass_finds_them_too_and_its_model_is_kept(
     tmp_path: Path, ears: Ears, monkeypatch: pytest.MonkeyPatch
 ):
-    ws, truth = workspace(tmp_path, TEXTS[:5])
+    ws, truth = workspace(tmp_path, TEXTS[:3])
     trained = []
 
     def quickly(*items: Any, **how: Any) -> Any:
@@ -149,12 +153,14 @@ def test_the_second_pass_finds_them_too_and_its_model_is_kept(
     monkeypatch.setattr(olu.align.aligner, "train_frames", quickly)
     assert finish(align(ws)).method == "frames"
     corpus = Corpus.open(ws)
-    off = [e for clip in corpus if (one := corpus.alignment(clip)) for e in errors(one, truth[clip.id])]
-    assert np.median(off) < 0.1  # a taste of a training: how sharp it gets is tested with the model itself
+    for clip in corpus:  # a taste of a training: how sharp it gets is tested with the model itself
+        found = corpus.alignment(clip)
+        assert found is not None
+        assert [p.label for p in found.phones if p.label] == [p.label for p in truth[clip.id].phones if p.label]
     before = alignment_path(ws).read_bytes()
     ws.stamp_path("align").unlink()
     finish(align(ws))
-    assert trained == [5] and alignment_path(ws).read_bytes() == before
+    assert trained == [3] and alignment_path(ws).read_bytes() == before
 
 
 def swap(ws: Workspace, pairs: Sequence[tuple[int, int]]) -> set[str]:
@@ -198,15 +204,13 @@ def test_a_word_that_is_cut_off_is_marked(tmp_path: Path, ears: Ears):
 
 
 def test_crossed_scores_come_from_recognisers_of_the_other_half(tmp_path: Path, ears: Ears):
-    ws, _ = workspace(tmp_path, texts(24))
+    ws, truth = workspace(tmp_path, texts(24))
     summary = finish(align(ws, ctc_only=True, cross=True))
-    assert [Path(where).name for where, _ in ears] == ["ws", "1", "2"]
+    assert [where.name for where, _, _ in ears] == ["ws", "1", "2"]
     assert summary.notes == []
-    for fold, (where, _) in enumerate(ears[1:]):
-        half = Corpus.open(Workspace.open(Path(where)))
-        left = {clip.id for clip in half if half.is_wanted(clip)}
-        assert left == {clip.id for clip in half if fold_of(clip.id) != fold}
-        assert half.audio(half.clips[0]).seconds > 0
+    for fold, (_, _, learnt) in enumerate(ears[1:]):
+        assert 0 < len(learnt) < 24 and learnt == {id for id in truth if fold_of(id) != fold}
+    assert not halves_path(ws).exists()
     found = read_match(ws)
     assert len(found) == 24 and all(len(one.chance) == 4 and one.first for one in found.values())
     assert all(one.score is not None and one.score > max(one.chance) for one in found.values())

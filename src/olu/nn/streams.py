@@ -1,0 +1,39 @@
+"""Independent pieces of a network side by side on a GPU, where each alone would leave most of it idle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_streams: list[torch.cuda.Stream] = []
+
+
+def side_by_side(works: Sequence[Callable[[], Any]], *, device: torch.device) -> list[Any]:
+    """What each returns. The last works on the stream that called; gradients go back the way the values came."""
+    if device.type != "cuda":
+        return [work() for work in works]
+    while len(_streams) < len(works) - 1:
+        _streams.append(torch.cuda.Stream())
+    main = torch.cuda.current_stream()
+    found = []
+    for stream, work in zip(_streams, works[:-1], strict=False):
+        stream.wait_stream(main)
+        with torch.cuda.stream(stream):
+            found.append(work())
+    found.append(works[-1]())
+    for stream, result in zip(_streams, found[:-1], strict=False):
+        main.wait_stream(stream)
+        _now_used_by(main, result)
+    return found
+
+
+def _now_used_by(stream: torch.cuda.Stream, value: Any) -> None:
+    """So that the memory is not given to the other stream again while this one reads it."""
+    if isinstance(value, Tensor):
+        value.record_stream(stream)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            _now_used_by(stream, one)

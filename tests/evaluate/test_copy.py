@@ -1,0 +1,57 @@
+"""Recordings through a voice's own decoder, and the words of tone languages that only tones tell apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from olu.evaluate.evaluation import Subject
+from olu.evaluate.metrics.f0 import Pitch
+from olu.evaluate.takes import Known
+from olu.families import family
+from olu.stages.evaluate_subject import Speaker
+from olu.stages.evaluate_tones import pairs_said
+from olu.types import Alignment, Audio, Reading, Span, finish
+
+from .judged import reading, voice
+
+
+def test_a_copy_has_the_length_of_its_recording_and_no_chance_in_it() -> None:
+    vits = family("vits")
+    config = vits.config.model_validate({"size": "tiny"})
+    torch.manual_seed(3)
+    learner = vits.learner(config, vocab_size=5, num_speakers=2).eval().requires_grad_(False)
+    assert vits.copy
+    recording = voice(1.2)
+    one, two = (vits.copy(learner, recording, speaker=0) for _ in range(2))
+    assert np.array_equal(one.samples, two.samples) and one.rate == config.sampling_rate
+    assert abs(one.seconds - recording.seconds) <= config.hop_length / config.sampling_rate
+    other = vits.copy(learner, recording, speaker=1)
+    assert not np.array_equal(one.samples, other.samples)
+    quiet = vits.copy(learner, Audio(np.zeros(19200, np.float32), 16000), speaker=0)
+    assert not np.array_equal(one.samples, quiet.samples)  # it hears what it is given
+
+
+def speaker() -> Speaker:
+    subject = Subject(name="v", kind="voice", path="v", fingerprint="v", language="yor")
+    return Speaker(subject, lambda text, who: voice(2.0), ("default",), reading)
+
+
+def test_pairs_are_asked_only_where_they_are_known_and_can_be_aligned(monkeypatch: pytest.MonkeyPatch) -> None:
+    level = Pitch(np.full(400, 120.0), 0.005)
+    monkeypatch.setattr("olu.evaluate.metrics.tones.track", lambda audio: level)
+    asked: list[str] = []
+
+    def aligns(id: str, audio: Audio, read: Reading) -> Alignment:
+        asked.append(id)
+        phones = [phone for word in read.words for phone in word.phones]
+        step = audio.seconds / len(phones)
+        spans = tuple(Span(phone, n * step, (n + 1) * step) for n, phone in enumerate(phones))
+        return Alignment(id=id, seconds=audio.seconds, words=(), phones=spans)
+
+    assert finish(pairs_said(speaker(), Known(language="yor"), read=reading)) == ()
+    assert finish(pairs_said(speaker(), Known(language="swa", aligns=aligns), read=reading)) == ()
+    assert asked == []
+    finish(pairs_said(speaker(), Known(language="yor", aligns=aligns), read=reading))
+    assert len(asked) > 20 and len(set(asked)) == len(asked)
