@@ -124,7 +124,8 @@ def plan(
     asked: argparse.Namespace, clips: Sequence[Labelled], log: Log
 ) -> Iterator[tuple[str, Recogniser | None, int, int]]:
     """Name, recogniser, rounds of the network and of Gaussians."""
-    yield "even start, Gaussians, network", None, asked.rounds, GAUSS_ROUNDS
+    if not asked.no_even:
+        yield "even start, Gaussians, network", None, asked.rounds, GAUSS_ROUNDS
     if asked.no_ctc:
         return
     began = time.monotonic()
@@ -220,6 +221,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rounds", type=int, default=3, help="of the network")
     parser.add_argument("--no-ctc", action="store_true", help="the even start only: no recogniser is trained")
+    parser.add_argument("--no-even", action="store_true", help="the starts from CTC only")
     parser.add_argument("--both", action="store_true", help="also from both starts, as 'olu align' does")
     parser.add_argument("--steps", type=int, default=3000, help="of training the recogniser")
     parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="of its recipe")
@@ -227,6 +229,9 @@ def _asked() -> argparse.Namespace:
         "--hour", type=Path, metavar="DIR", help="a corpus (metadata.csv and recordings) to align as one"
     )
     parser.add_argument("--language", default="swa", help="of --hour")
+    parser.add_argument(
+        "--weights", type=Path, help="of --hour: what benchmarks/recogniser.py wrote, instead of training"
+    )
     parser.add_argument("--seconds", type=float, default=3600.0, help="of --hour")
     parser.add_argument("--out", type=Path, default=Path("align-benchmark"))
     parser.add_argument("--write", action="store_true", help="write the table to benchmarks/results/")

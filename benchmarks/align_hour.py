@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from align_recogniser import Log, train_on
+from align_recogniser import Log, from_weights, opened, train_on
 
 from olu.align.long import align_long
 from olu.corpus.manifest import Corpus
-from olu.families.recogniser.recognise import load
+from olu.families.recogniser.recognise import Trained, load
 from olu.files import Workspace, write_json
-from olu.text.frontend import from_state
 from olu.train.run import Run
-from olu.types import Alignment, Audio, Clip, Reading
+from olu.types import Alignment, Audio, Clip
 
 GAP_SECONDS = 0.3  # of nothing between two clips
 CHUNK_SECONDS = 10.0
@@ -40,10 +39,13 @@ class Piece:
 
 def hour(asked: argparse.Namespace) -> None:
     log = Log(asked.out / "log.txt")
-    train_on(asked.hour, asked, log, language=asked.language, units="symbols")
+    if asked.weights is None:
+        train_on(asked.hour, asked, log, language=asked.language, units="letters")
+    else:
+        opened(asked.out / "ws", asked.hour, language=asked.language)
     queue: Any = multiprocessing.get_context("spawn").Queue()
     worker = multiprocessing.get_context("spawn").Process(
-        target=_measure, args=(asked.out / "ws", asked.seconds, asked.device, queue)
+        target=_measure, args=(asked.out / "ws", asked.weights, asked.seconds, asked.device, queue)
     )
     worker.start()
     result = queue.get()
@@ -52,12 +54,15 @@ def hour(asked: argparse.Namespace) -> None:
     log(json.dumps(result))
 
 
-def _measure(root: Path, seconds: float, device: str, queue: Any) -> None:
+def _measure(root: Path, weights: Path | None, seconds: float, device: str, queue: Any) -> None:
     ws = Workspace.open(root)
-    run = [run for run in Run.all(ws.runs) if run.finished][-1]
-    recogniser = load(run, language=ws.language, device=device)
+    if weights is None:
+        run = [run for run in Run.all(ws.runs) if run.finished][-1]
+        recogniser = load(run, language=ws.language, device=device)
+    else:
+        recogniser = from_weights(weights, language=ws.language, device=device)
     corpus = Corpus.open(ws)
-    pieces = _pieces(corpus, from_state(run.document("frontend.json")), seconds)
+    pieces = _pieces(corpus, recogniser, seconds)
     words = [word for piece in pieces for word in piece.words]
     before = _megabytes()
     began, cpu = time.monotonic(), time.process_time()
@@ -84,14 +89,14 @@ def _megabytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def _pieces(corpus: Corpus, frontend: Any, seconds: float) -> list[Piece]:
-    """Clips until the time is full; a corpus that is shorter comes round again."""
+def _pieces(corpus: Corpus, recogniser: Trained, seconds: float) -> list[Piece]:
+    """Clips until the time is full, each word as its letters; a corpus that is shorter comes round again."""
     clips = [clip for clip in corpus if clip.transcribed]
     pieces, at, number = [], 0.0, 0
     while at < seconds:
         clip = clips[number % len(clips)]
-        reading: Reading = frontend.read(clip.text)
-        pieces.append(Piece(clip, at, tuple((word.text, tuple(word.phones)) for word in reading.words if word.phones)))
+        words = "".join(recogniser.target(corpus.reading(clip))).split()
+        pieces.append(Piece(clip, at, tuple((word, tuple(word)) for word in words)))
         at += clip.seconds + GAP_SECONDS
         number += 1
     return pieces

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import string
 import time
 from collections.abc import Generator, Sequence
@@ -12,18 +13,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 
 from olu.align.aligner import Item
 from olu.audio.io import write
+from olu.families.recogniser.config import RecogniserConfig
+from olu.families.recogniser.learn import RecogniserLearner
 from olu.families.recogniser.recognise import Trained, load
+from olu.families.recogniser.text import writing
 from olu.files import Workspace, write_text
 from olu.stages.import_ import import_source
 from olu.stages.read import read_corpus
 from olu.stages.train import TrainSummary, train
 from olu.train.run import Run
 from olu.types import Audio, Tick, finish
-
-__all__ = ["Log", "Named", "train_on", "train_recogniser"]
 
 # A phone is written as one letter, so that a corpus of texts can carry it.
 LETTERS = string.ascii_lowercase + "абвгдежзиклмнопрстуфхцчшщыэюя"
@@ -85,14 +88,31 @@ def train_recogniser(items: Sequence[Item], asked: argparse.Namespace, log: Log)
     return Named(found, {letter: phone for phone, letter in letters.items()})
 
 
-def train_on(folder: Path, asked: argparse.Namespace, log: Log, *, language: str, units: str) -> Trained:
-    """A finished run of the workspace under --out, or a new one of --steps."""
-    root = asked.out / "ws"
+def opened(root: Path, folder: Path, *, language: str) -> Workspace:
+    """The workspace of a corpus, imported and read."""
     if not (root / "olu.toml").exists():
-        ws = Workspace.create(root, language=language)
-        finish(import_source(ws, folder.resolve()))
+        finish(import_source(Workspace.create(root, language=language), folder.resolve()))
     ws = Workspace.open(root)
     finish(read_corpus(ws))
+    return ws
+
+
+def from_weights(path: Path, *, language: str, device: str) -> Trained:
+    """The recogniser whose weights benchmarks/recogniser.py wrote."""
+    with safe_open(path, "pt") as file:
+        facts = file.metadata()
+        weights = {name: file.get_tensor(name).float() for name in list(file.keys())}
+    config = RecogniserConfig.model_validate_json(facts["config"])
+    symbols = tuple(json.loads(facts["symbols"]))
+    learner = RecogniserLearner(config, vocab_size=len(symbols))
+    learner.net.load_state_dict(weights)
+    spelling = writing(config, language=language)
+    return Trained(learner, symbols, spelling, version=path.stem, natural_cer=float("nan"), device=device)
+
+
+def train_on(folder: Path, asked: argparse.Namespace, log: Log, *, language: str, units: str) -> Trained:
+    """A finished run of the workspace under --out, or a new one of --steps."""
+    ws = opened(asked.out / "ws", folder, language=language)
     done = [run for run in Run.all(ws.runs) if run.finished] if ws.runs.exists() else []
     if not done:
         changes = ["family=recogniser", f"model.units={units}", "data.everything=true", "data.hold_back=0.0"]

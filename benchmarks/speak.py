@@ -245,10 +245,14 @@ def first_audio(made: dict[str, Any], repeats: int) -> list[Row]:
             (
                 f"first audio of a paragraph, {what}, ms",
                 "<= 150" if what == "small" else "",
-                f"{1000 * statistics.median(starts[1:]):.0f} (whole sentence {1000 * statistics.median(wholes[1:]):.0f})",
+                f"{millis(starts)} (whole sentence {millis(wholes)})",
             )
         )
     return rows
+
+
+def millis(times: list[float]) -> str:
+    return f"{1000 * statistics.median(times[1:]):.0f}"
 
 
 def cold(made: dict[str, Any], repeats: int) -> list[Row]:
@@ -308,7 +312,7 @@ def machine(repeats: int) -> list[str]:
     )
     return [
         f"{(names or [platform.machine()])[0]}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end",
-        f"commit {commit}, {time.strftime('%Y-%m-%d')}; medians of {repeats}; transformers eager, piper-tts with the same graph in fp32",
+        f"commit {commit}, {time.strftime('%Y-%m-%d')}; medians of {repeats}; transformers eager; piper-tts with fp32",
     ]
 
 

@@ -29,10 +29,10 @@ RATE = 16000
 TOKENS_PER_SECOND = 25  # phones with blanks between them
 BASELINE = {(16, 4.0): 47.9, (64, 4.0): 202.2}  # samples/s of finetune-hf-vits, fp16, on an H200
 LADDER: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("fp32, plain", {"precision": "fp32", "record": "off"}),
-    ("bf16, plain", {"precision": "bf16", "record": "off"}),
-    ("bf16, recorded", {"precision": "bf16"}),
-    ("bf16, recorded, tuned", {"precision": "bf16", "tune": True}),
+    ("fp32, plain", {"precision": "fp32"}),
+    ("bf16, plain", {"precision": "bf16"}),
+    ("bf16, recorded", {"precision": "bf16", "record": True}),
+    ("bf16, recorded, tuned", {"precision": "bf16", "record": True, "tune": True}),
 )
 
 
@@ -60,7 +60,7 @@ def engine_for(
     recipe = Recipe.model_validate({"plan": {**big, **plan}})
     length = {clip: len(example.samples) for clip, example in examples.items()}
     tokens = {clip: len(example.ids) for clip, example in examples.items()}
-    recorded = recipe.plan.record == "auto" and device == "cuda"
+    recorded = recipe.plan.record and device == "cuda"
     buckets = make_buckets(length, tokens, rate=RATE, batch_clips=batch, batch_seconds=1e6, most=8)
     batches = Batches(
         list(examples),

@@ -82,17 +82,16 @@ def test_the_chain_has_silence_between_words_only() -> None:
     assert chain([[4, 5], [6]], frames=5).emits.tolist() == [*quiet, 14, 17, *quiet, 20, *quiet]
 
 
-def test_a_boundary_lies_where_the_scores_cross() -> None:
+def test_boundaries_are_those_of_frames_but_beside_silence() -> None:
+    """A frame hears 7.5 ms beyond its own on either side, and loud drowns quiet: silence reaches that much farther."""
     states = chain([[0, 1]], frames=100)
     begin = SHORTEST_SILENCE
-    path = np.array([begin, begin + 1, begin + 2, begin + 3, begin + 4, begin + 5], dtype=np.int32)
-    scores = np.zeros((6, classes(2)), dtype=np.float32)
-    scores[2, 3], scores[3, 4] = 3.0, 1.0  # frame 2 is far surer of the old phone than frame 3 of the new one
+    path = np.array([0, *(begin + part for part in range(6)), begin + 5, begin + 6], dtype=np.int32)
     way = Way(path, 0.0)
-    assert [(int(a), int(b)) for a, b in zip(*firsts(states, way), strict=True)] == [(0, 3), (3, 6)]
-    (first, left), (right, last) = edges(states, way, scores)
-    assert (first, last) == (0.0, 0.06)
-    assert left == right == pytest.approx(0.0325)
+    assert [(int(a), int(b)) for a, b in zip(*firsts(states, way), strict=True)] == [(1, 4), (4, 8)]
+    (first, left), (right, last) = edges(states, way)
+    assert left == right == pytest.approx(0.04)
+    assert (first, last) == (pytest.approx(0.0175), pytest.approx(0.0725))
 
 
 def test_an_even_start_fills_the_sound_and_only_it() -> None:

@@ -20,10 +20,13 @@ from olu.export.formats import FORMATS, NAMES, format_named
 from olu.export.letters import error_rate
 from olu.export.spelled import symbols_of
 from olu.export.subject import Subject
+from olu.families.vits.foreign import original as original_format
 from olu.files import Workspace
 from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.stages.export_subject import from_foreign
+
+from ..families import foreign_made as foreign
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 AMHARIC = ("ሰላም ለሁሉም።", "ዛሬ ጥሩ ቀን ነው።")
@@ -331,3 +334,28 @@ def test_the_command_line_and_the_page_know_every_format() -> None:
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     for one in FORMATS:
         assert f"`--to {one.name}`" in page, one.name
+
+
+def test_piper_calls_espeak_for_a_voice_that_reads_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint of piper's own, in Spanish: its phones are espeak-ng's, here and there."""
+    pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed")
+    for key, value in foreign.JUDGES.items():  # the discriminator there has a fixed size, too large for a test
+        monkeypatch.setitem(original_format.JUDGES, key, value)
+    source = foreign.piper(foreign.made(**foreign.SMALL), tmp_path / "spa")
+    held = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    table = {"_": [0], "^": [1], "$": [2], **{c: [3 + at] for at, c in enumerate(" aeionls.")}}
+    (source / "config.json").write_text(json.dumps({**held, "phoneme_id_map": table}), encoding="utf-8")
+    summary = export(source, to="piper", out=tmp_path / "p")
+    (told,) = [note for note in summary.notes if "the ids of piper differ" in note]
+    theirs = piper(tmp_path / "p")
+    assert theirs.config.phoneme_type.value == "espeak" and theirs.config.espeak_voice == "es"
+    subject = from_foreign(source, licence="", override="")
+    pairs = []
+    for text in subject.sentences:
+        given = [id for codes in theirs.phonemize(text) for id in theirs.phonemes_to_ids(codes) if id]
+        pairs.append((subject.vocabulary.encode(subject.frontend.read(text))[1::2], given))
+    found = error_rate([([str(a) for a in ours], [str(b) for b in ids]) for ours, ids in pairs])[0]
+    assert found < 0.1, "two versions of espeak-ng"
+    (chunk, *_) = theirs.synthesize("la sal en la sala.")
+    heard(chunk.audio_float_array, theirs.config.sample_rate, low=0.01, high=60)
+    assert "Olu's by" in told

@@ -17,7 +17,8 @@ from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.text.vocabulary import SymbolVocabulary
 
-WORDS = {"chata": "tʃ a t a", "cota": "k o t a", "hat": "h a t", "cha": "tʃ a", "co": "k o", "catho": "k a t o"}
+WORDS = {"chata": "tʃ ˈa t a", "cota": "k ˈo t a", "hat": "h ˈa t", "cha": "tʃ ˈa", "co": "k ˈo", "catho": "k ˈa t o"}
+WORDS |= {"tachata": "t a tʃ ˈa t a", "tochata": "t o tʃ ˈa t a", "chatoco": "tʃ a t ˈo k o", "hatata": "h a t ˈa t a"}
 
 
 def table() -> tuple[Letters, SymbolVocabulary]:
@@ -35,10 +36,12 @@ def table() -> tuple[Letters, SymbolVocabulary]:
 def test_neighbours_tell_what_a_letter_is() -> None:
     letters, _ = table()
     assert letters.rows, "c before h is another sound"
+    assert letters.peaks == {"a", "o"}, "stress is on the last but one"
     for word, phones in WORDS.items():
         assert letters.read(word) == phones.split(), word
-    assert letters.read("Cha co") == ["tʃ", "a", " ", "k", "o"]
-    assert letters.read("  cha  ፣ co ") == ["tʃ", "a", ",", " ", "k", "o"], "spaces as our reading has them"
+    assert letters.read("Cha co") == ["tʃ", "ˈa", " ", "k", "ˈo"]
+    assert letters.read("  cha  ፣ co ") == ["tʃ", "ˈa", ",", " ", "k", "ˈo"], "spaces as our reading has them"
+    assert letters.read("hochatota") == ["h", "o", "tʃ", "a", "t", "ˈo", "t", "a"], "a word it never saw"
     assert letters.read("5 %") == []
 
 
@@ -56,7 +59,7 @@ def test_the_graph_reads_as_the_table_does(text: str) -> None:
     assert lengths.tolist() == [ids.shape[1]]
 
 
-@pytest.mark.parametrize(("code", "limit"), [("amh", 0.12), ("spa", 0.25), ("swa", 0.25)])
+@pytest.mark.parametrize(("code", "limit"), [("amh", 0.08), ("spa", 0.12), ("swa", 0.12)])
 def test_real_languages_are_learnt_from_their_sentences(code: str, limit: float) -> None:
     language = load(code)
     assert language.folder is not None

@@ -42,10 +42,10 @@ def test_all_that_holds_is_named_the_strictest_first() -> None:
 @pytest.mark.parametrize(
     ("held", "base", "asked", "said"),
     [
-        (("CC-BY-NC-4.0",), "", "Apache-2.0", "the recordings s1 is under CC-BY-NC-4.0, non-commercial"),
-        (("CC-BY-4.0",), "cc-by-nc-4.0", "MIT", "the base the-base is under cc-by-nc-4.0, non-commercial"),
+        (("CC-BY-NC-4.0",), "", "Apache-2.0", "the recordings s1: CC-BY-NC-4.0 is non-commercial"),
+        (("CC-BY-4.0",), "cc-by-nc-4.0", "MIT", "the base the-base: cc-by-nc-4.0 is non-commercial"),
         (("CC-BY-4.0", "for non commercial use only"), "", "CC-BY-4.0", "non-commercial"),
-        (("CC-BY-SA-4.0",), "", "CC-BY-4.0", "share-alike: the voice cannot be CC-BY-4.0"),
+        (("CC-BY-SA-4.0",), "", "CC-BY-4.0", "share-alike, so the voice cannot be CC-BY-4.0"),
         (("CC0-1.0",), "GPL-3.0", "MIT", "share-alike"),
         (("CC-BY-ND-4.0",), "", "CC-BY-ND-4.0", "allows nothing made from it"),
     ],

@@ -20,11 +20,12 @@ UNSEEN = 6.0  # what a share that no word had costs more, as a logarithm
 PEAK = 0.1  # a letter that carries stress in fewer places than this is no peak
 MOST_ROWS = 4000  # that look at neighbours
 EDGE = " "  # what stands beside a word
-Context = tuple[str, str, str, str, str]  # letter, the ones before, after and next, and peaks to come; "" is any
+Context = tuple[str, str, str, str, str]  # letter, the ones before, after and next, and its rank; "" is any
 FARTHEST = 2  # peaks to come are not counted beyond
+RANKS = 2 * (FARTHEST + 1)  # how many peaks are to come in the word, once for the first peak and once for others
 Symbols = tuple[str, ...]
 YES, NO = "yes", ""
-# Which of the neighbours before, after and next and of the peaks to come a row looks at, the most exact first.
+# Whether a row looks at the neighbours before, after and next and at the rank, the most exact first.
 LOOKS = (
     (YES, YES, YES, YES),
     (YES, YES, NO, YES),
@@ -69,19 +70,30 @@ class Letters:
 
 def contexts(place: Context) -> tuple[Context, ...]:
     """The keys of a place in a text, the most exact first."""
-    letter, before, after, next, left = place
-    return tuple((letter, b and before, a and after, n and next, k and left) for b, a, n, k in LOOKS)
+    letter, before, after, next, rank = place
+    return tuple((letter, b and before, a and after, n and next, r and rank) for b, a, n, r in LOOKS)
 
 
 def places_of(letters: Sequence[str], breaks: Collection[str], peaks: Collection[str]) -> list[Context]:
     """Each letter with what stands around it. Without peaks nothing is counted."""
     around = [EDGE, *(EDGE if one in breaks else one for one in letters), EDGE, EDGE]
-    left, to_come = [""] * len(letters), 0
-    for at in range(len(letters) - 1, -1, -1) if peaks else ():
-        to_come = 0 if letters[at] in breaks else to_come
-        left[at] = str(min(to_come, FARTHEST))
-        to_come += letters[at] in peaks
-    return [(one, around[at], around[at + 2], around[at + 3], left[at]) for at, one in enumerate(letters)]
+    to_come, gone = _peaks_beside(letters[::-1], breaks, peaks)[::-1], _peaks_beside(letters, breaks, peaks)
+    ranks = [
+        str(min(left, FARTHEST) + (FARTHEST + 1) * (not before)) for left, before in zip(to_come, gone, strict=True)
+    ]
+    return [
+        (one, around[at], around[at + 2], around[at + 3], ranks[at] if peaks else "") for at, one in enumerate(letters)
+    ]
+
+
+def _peaks_beside(letters: Sequence[str], breaks: Collection[str], peaks: Collection[str]) -> list[int]:
+    """How many peaks of its word came before each letter."""
+    found, seen = [], 0
+    for one in letters:
+        seen = 0 if one in breaks else seen
+        found.append(seen)
+        seen += one in peaks
+    return found
 
 
 def spaced(symbols: list[str], *, marks: frozenset[str], space: str) -> list[str]:

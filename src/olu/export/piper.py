@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from olu.errors import OluError
 from olu.export.card import readme
-from olu.export.letters import Letters, error_rate
+from olu.export.letters import Letters
 from olu.export.onnx import graph_of
 from olu.export.spelled import Form, Measure, symbols_of
 from olu.export.subject import Subject
@@ -106,7 +106,7 @@ def espeak_map(symbols: tuple[str, ...], *, interleave: bool) -> IdMap:
 
 def _by_espeak(subject: Subject, table: IdMap) -> Measure:
     """As piper would: espeak-ng's phones, each code point of them looked up."""
-    pairs = []
+    rows = []
     back = {ids[0]: symbol for symbol, ids in table.items() if ids}
     for text in subject.sentences:
         try:
@@ -115,9 +115,8 @@ def _by_espeak(subject: Subject, table: IdMap) -> Measure:
         except OluError:
             return Measure(rate=0.0, same=0.0, sentences=0, held_out=False)
         if ours is not None:
-            pairs.append((list(ours), [back[table[c][0]] for c in phones if table.get(c)]))
-    rate, same = error_rate(pairs)
-    return Measure(rate=rate, same=same, sentences=len(pairs), held_out=bool(subject.held_out))
+            rows.append((text, list(ours), [back[table[c][0]] for c in phones if table.get(c)]))
+    return Measure.of(rows, held_out=bool(subject.held_out))
 
 
 def _phones(subject: Subject, text: str) -> str:

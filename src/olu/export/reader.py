@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from olu.export.letters import EDGE, FARTHEST, LOOKS, Letters
+from olu.export.letters import EDGE, FARTHEST, LOOKS, RANKS, Letters
 from olu.text.vocabulary import BLANK_ID, SymbolVocabulary
 
 ANY = 0  # of a neighbour that does not matter
@@ -35,11 +35,11 @@ class Reader(nn.Module):
             table[at, : len(share)] = torch.tensor(share, dtype=torch.long)
         self.first = self.size + len(letters.alone)
         neighbours = {**kinds, EDGE: BESIDE, "": ANY}
-        lefts = {"": ANY, **{str(number): 1 + number for number in range(FARTHEST + 1)}}
+        ranks = {"": ANY, **{str(number): 1 + number for number in range(RANKS)}}
         self.counts = bool(letters.peaks)
         keys = [
-            self._key(self.numbers[letter], neighbours[before], neighbours[after], neighbours[next], lefts[left])
-            for letter, before, after, next, left in letters.rows
+            self._key(self.numbers[letter], neighbours[before], neighbours[after], neighbours[next], ranks[rank])
+            for letter, before, after, next, rank in letters.rows
         ]
         peak = [0] * self.size + [int(letter in letters.peaks) for letter in letters.alone]
         self.peak: Tensor
@@ -57,9 +57,9 @@ class Reader(nn.Module):
         kind = [BESIDE] * self.size + [kinds.get(letter, BESIDE) for letter in letters.alone]
         self.register_buffer("kind", torch.tensor(kind, dtype=torch.long))
 
-    def _key(self, letter: Any, before: Any, after: Any, next: Any, left: Any) -> Any:
+    def _key(self, letter: Any, before: Any, after: Any, next: Any, rank: Any) -> Any:
         neighbours = ((letter * self.kinds + before) * self.kinds + after) * self.kinds + next
-        return neighbours * (FARTHEST + 2) + left
+        return neighbours * (RANKS + 1) + rank
 
     def forward(self, letters: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         letter = letters[0][torch.arange(letters.shape[1]) < lengths[0]]
@@ -68,9 +68,9 @@ class Reader(nn.Module):
             edge = torch.full((2,), BESIDE, dtype=torch.long)
             around = torch.cat([edge[:1], self.kind[letter], edge])
             before, after, next = around[:-3], around[2:-1], around[3:]
-            none, left = torch.zeros_like(before), self._left(letter)
+            none, rank = torch.zeros_like(before), self._rank(letter)
             for looks in reversed(LOOKS):  # the most exact last: it stays
-                seen = zip((before, after, next, left), looks, strict=True)
+                seen = zip((before, after, next, rank), looks, strict=True)
                 wanted = self._key(letter, *(value if told else none for value, told in seen))
                 fits = (wanted[:, None] == self.keys[None]).int()
                 row = torch.where(fits.sum(1) > 0, fits.argmax(1) + self.first, row)
@@ -81,14 +81,16 @@ class Reader(nn.Module):
             ids = torch.cat([torch.stack([blank, ids], 1).reshape(-1), torch.zeros(1, dtype=torch.long)])
         return ids[None], torch.ones_like(ids).sum()[None]
 
-    def _left(self, letter: Tensor) -> Tensor:
-        """How many peaks are to come in the word of each letter, from 1 on."""
+    def _rank(self, letter: Tensor) -> Tensor:
+        """How many peaks are to come in the word of each letter, and whether any came before; from 1 on."""
         if not self.counts:
             return torch.zeros_like(letter)
         word = torch.cumsum((self.kind[letter] == BESIDE).int(), 0)
         at = torch.arange(letter.shape[0])
-        later = (word[:, None] == word[None]) & (at[None] > at[:, None])
-        return torch.clamp((later.long() * self.peak[letter][None]).sum(1), max=FARTHEST) + 1
+        beside = (word[:, None] == word[None]).long() * self.peak[letter][None]
+        to_come = (beside * (at[None] > at[:, None])).sum(1)
+        gone = (beside * (at[None] < at[:, None])).sum(1)
+        return torch.clamp(to_come, max=FARTHEST) + (FARTHEST + 1) * (gone == 0).long() + 1
 
     def _spaced(self, ids: Tensor) -> Tensor:
         """One space where several meet; none at the ends or before a mark."""

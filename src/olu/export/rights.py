@@ -117,11 +117,11 @@ def contradiction(licence: str, parts: list[Part]) -> str:
     for part in parts:
         held = Terms.of(part.licence)
         if held.no_derivatives:
-            return f"{part.what} is under {part.licence}, which allows nothing made from it, so not {licence}"
+            return f"{part.what}: {part.licence} allows nothing made from it, so the voice cannot be {licence}"
         if held.non_commercial and not asked.non_commercial:
-            return f"{part.what} is under {part.licence}, non-commercial: the voice cannot be {licence}"
+            return f"{part.what}: {part.licence} is non-commercial, so the voice cannot be {licence}"
         if held.share_alike and not asked.share_alike:
-            return f"{part.what} is under {part.licence}, share-alike: the voice cannot be {licence}"
+            return f"{part.what}: {part.licence} is share-alike, so the voice cannot be {licence}"
     return ""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olu.export.card import readme
-from olu.export.letters import Letters, Symbols, error_rate
+from olu.export.letters import Letters, Symbols
 from olu.export.onnx import graph_of
 from olu.export.piper import lost_by_letters, reader_of
 from olu.export.sherpa_rules import PUNCTUATION, lexicon_ids, sentences_of
@@ -111,13 +111,12 @@ def _by_words(subject: Subject, lexicon: dict[str, Symbols]) -> Measure:
 
 
 def _measured(subject: Subject, read: Callable[[str], list[str]]) -> Measure:
-    pairs = []
+    rows = []
     for text in subject.sentences:
         ours = symbols_of(subject.frontend, subject.vocabulary, text)
         if ours is not None:
-            pairs.append((list(ours), read(unicodedata.normalize("NFC", text))))
-    rate, same = error_rate(pairs)
-    return Measure(rate=rate, same=same, sentences=len(pairs), held_out=bool(subject.held_out))
+            rows.append((text, list(ours), read(unicodedata.normalize("NFC", text))))
+    return Measure.of(rows, held_out=bool(subject.held_out))
 
 
 def _lost(subject: Subject, *, use_words: bool, by_letters: Measure, by_words: Measure | None) -> list[str]:

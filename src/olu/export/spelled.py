@@ -26,13 +26,25 @@ class Measure:
     same: float  # share of sentences without any
     sentences: int
     held_out: bool
+    wordy: float | None = None  # the rate in sentences without figures, where others have some
+
+    @staticmethod
+    def of(rows: Sequence[tuple[str, list[str], list[str]]], *, held_out: bool) -> Measure:
+        """From texts, our symbols and theirs."""
+        pairs = [(ours, theirs) for _, ours, theirs in rows]
+        words = [(ours, theirs) for text, ours, theirs in rows if not any(c.isdigit() for c in text)]
+        rate, same = error_rate(pairs)
+        wordy = error_rate(words)[0] if 0 < len(words) < len(pairs) else None
+        return Measure(rate=rate, same=same, sentences=len(pairs), held_out=held_out, wordy=wordy)
 
     def sentence(self, who: str) -> str:
         if not self.sentences:
             return f"how far the ids of {who} are from Olu's was not measured: there are no sentences"
-        kind = "held-out sentences" if self.held_out else "sentences it was learnt from"
+        kind = "held-out sentence" if self.held_out else "sentence it was learnt from"
+        kind = kind.replace("sentence", "sentences") if self.sentences > 1 else kind
+        wordy = "" if self.wordy is None else f", in those without figures by {self.wordy:.1%}"
         return (
-            f"the ids of {who} differ from Olu's by {self.rate:.1%} (edits a symbol, {self.sentences} {kind});"
+            f"the ids of {who} differ from Olu's by {self.rate:.1%} (edits a symbol, {self.sentences} {kind}){wordy};"
             f" {self.same:.0%} of the sentences are read the same"
         )
 
@@ -162,10 +174,9 @@ def measured(
     form: Form,
     held_out: bool,
 ) -> Measure:
-    pairs = []
+    rows = []
     for text in sentences:
         ours = symbols_of(frontend, vocabulary, text)
         if ours is not None:
-            pairs.append((list(ours), letters.read(unicodedata.normalize(form, text))))
-    rate, same = error_rate(pairs)
-    return Measure(rate=rate, same=same, sentences=len(pairs), held_out=held_out)
+            rows.append((text, list(ours), letters.read(unicodedata.normalize(form, text))))
+    return Measure.of(rows, held_out=held_out)

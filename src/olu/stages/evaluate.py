@@ -150,8 +150,7 @@ def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Take], list[str]]]:
         return takes, []
     assert bench.speaker
     wish = bench.wish
-    language = bench.speaker.subject.language
-    lines = lines_for(bench.corpus, language=language, sentences=wish.sentences, texts=wish.texts)
+    lines = lines_for(bench.corpus, bench.speaker, sentences=wish.sentences, texts=wish.texts)
     return (yield from _spoken(bench, lines, bench.speaker, folder, what="speaking"))
 
 

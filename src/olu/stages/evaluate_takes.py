@@ -30,16 +30,24 @@ class Line:
     text: str
     domain: Domain
     clip: Clip | None = None
+    speaker: str = ""  # who is to say it; the clip's own where it has one
+
+    @property
+    def who(self) -> str:
+        return self.clip.speaker if self.clip else self.speaker
 
 
-def lines_for(corpus: Corpus | None, *, language: str, sentences: int, texts: Path | None) -> list[Line]:
+def lines_for(corpus: Corpus | None, speaker: Speaker, *, sentences: int, texts: Path | None) -> list[Line]:
     """Held-out clips, the test side before the valid side, and sentences from elsewhere."""
+    language = speaker.subject.language
     if sentences < 1:
         raise ConfigError(f"--sentences {sentences}: give a number from 1 on")
-    held = _held_out(corpus, sentences) if corpus else []
+    held = _held_out(corpus, sentences, speakers=speaker.speakers) if corpus else []
     others = _own(texts) if texts else _shipped(corpus, language, most=max(1, sentences // 2))
     found = [Line(clip.id, clip.text, "in", clip) for clip in held]
-    found += [Line(f"other-{number:03d}", text, "out") for number, text in enumerate(others, 1)]
+    turns = len(speaker.speakers)
+    for number, text in enumerate(others):
+        found.append(Line(f"other-{number + 1:03d}", text, "out", speaker=speaker.speakers[number % turns]))
     if not found:
         raise WorkspaceError(
             f"there is nothing to say: the corpus has no test or valid clips, and {language} has no sentences of its"
@@ -48,11 +56,13 @@ def lines_for(corpus: Corpus | None, *, language: str, sentences: int, texts: Pa
     return found
 
 
-def _held_out(corpus: Corpus, count: int) -> list[Clip]:
-    """Never a clip that was trained on."""
+def _held_out(corpus: Corpus, count: int, *, speakers: Sequence[str]) -> list[Clip]:
+    """Never a clip that was trained on; of a voice of several people, only those it has."""
     found: list[Clip] = []
+    known = set(speakers) if len(speakers) > 1 else set(corpus.speakers)
     for side in ("test", "valid"):
-        own = {clip.id: clip for clip in corpus if corpus.split(clip) == side and corpus.why_not(clip) is None}
+        fit = [clip for clip in corpus if corpus.split(clip) == side and clip.speaker in known]
+        own = {clip.id: clip for clip in fit if corpus.why_not(clip) is None}
         found += [own[id] for id in spread_evenly(list(own), count - len(found))] if len(found) < count else []
     return found
 
@@ -98,7 +108,7 @@ def spoken_takes(
     """Each line as it was spoken into the folder, or a sentence why it could not be said."""
     for number, line in enumerate(lines, 1):
         try:
-            audio = speaker.say(line.text, line.clip.speaker if line.clip else "")
+            audio = speaker.say(line.text, line.who)
         except TextError as unsayable:
             yield f"{line.id} could not be said: {unsayable}"
             continue
@@ -119,7 +129,7 @@ def _take(line: Line, path: Path, *, corpus: Corpus | None, read: Read) -> Take:
         spoken=partial(io.read, path),
         natural=natural,
         reading=read(line.text),
-        speaker=line.clip.speaker if line.clip else "",
+        speaker=line.who,
     )
 
 

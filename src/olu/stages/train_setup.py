@@ -102,11 +102,12 @@ class Setup:
         """Where steps are recorded, batches come in a few shapes only."""
         plan = self.recipe.plan
         samples = {clip: self.store.length(clip) for clip in self.train}
-        alone = self.ranks.size == 1 and plan.accumulate == 1 and plan.record == "auto"
-        if self.device != "cuda" or not alone or not hasattr(self.learner, "unpack"):
+        if not plan.record:
             return None
+        if self.device != "cuda" or self.ranks.size > 1 or not hasattr(self.learner, "unpack"):
+            raise TrainError("plan.record is for the family vits on one CUDA device: leave it out")
         if not Resident.fits(sum(samples.values()), self.device):
-            return None
+            raise TrainError("plan.record keeps all sound on the GPU, and there is too much of it: leave it out")
         tokens = {clip: len(self.ids[clip]) for clip in self.train}
         limits = {"batch_clips": plan.batch_clips, "batch_seconds": plan.batch_seconds}
         return make_buckets(samples, tokens, rate=self.rate, most=BUCKETS, **limits)  # type: ignore[arg-type]

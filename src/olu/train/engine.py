@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, cast
 
@@ -21,13 +21,14 @@ from olu.errors import TrainError
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoint, Checkpoints
 from olu.train.choice import candidate, is_better, nothing_better
-from olu.train.fast import FastSteps
 from olu.train.family import Batch, Clock, Exhibit, Learner, Sentence, Update
+from olu.train.fast import FastSteps
 from olu.train.guards import Event, Guard, Look, Observation, Resources, Seen, Verdict
 from olu.train.hearing import Ear, averaged, validated
 from olu.train.part import LivePart, assign, live_parts, under
 from olu.train.ranks import Ranks
 from olu.train.recipe import GuardSettings, PlanSettings
+from olu.train.report import Report
 from olu.train.resident import Resident
 from olu.train.scaler import Scale
 from olu.train.schedule import rate_factor
@@ -50,29 +51,6 @@ class Micro:
 
     batch: Batch
     share: float = 1.0
-
-
-@dataclass(frozen=True)
-class Report:
-    """What one step did. `step` counts finished steps; `tried` is the one this was, finished or not."""
-
-    step: int
-    tried: int
-    rewinds: int  # before it
-    steps: int
-    epoch: int
-    clips: int
-    seen: tuple[Observation, ...]
-    events: tuple[Event, ...]
-    scores: Mapping[str, float] = field(default_factory=dict)
-    exhibits: tuple[Exhibit, ...] = ()
-    seconds: float = 0.0
-    waited: float = 0.0  # of these seconds, for the batch
-    memory: int = 0  # bytes of the device at most, where it can tell
-    saves: bool = False  # a checkpoint of this step follows
-    rewound: bool = False
-    ends: bool = False  # nothing follows: a budget is used up
-    enough: bool = False  # nothing follows: no better step came for long
 
 
 class Engine:

@@ -1,0 +1,111 @@
+"""Which sentences are spoken, by whom, and what is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from olu.audio import io
+from olu.corpus.manifest import Corpus, Source
+from olu.errors import AudioError, ConfigError, TextError, WorkspaceError
+from olu.evaluate.evaluation import Subject
+from olu.evaluate.takes import Take
+from olu.files import Workspace
+from olu.stages.evaluate_subject import Speaker, of_files
+from olu.stages.evaluate_takes import Line, file_takes, lines_for, spoken_takes
+from olu.types import Audio, Clip, Split
+
+from .judged import reading, voice
+
+SIDES: dict[str, Split] = {"a1": "train", "a2": "test", "a3": "valid", "b1": "train", "b2": "test", "b3": "valid"}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    ws = Workspace.create(tmp_path / "ws", language="swa")
+    clips = []
+    for id in SIDES:
+        io.write(tmp_path / "sound" / f"{id}.wav", voice(1.0))
+        text = "Habari za asubuhi, rafiki yangu?" if id == "a1" else f"sentensi ya {id}"
+        clips.append(
+            Clip(id=id, audio=f"s1/{id}.wav", seconds=1.0, rate=16000, text=text, language="swa", speaker=id[0])
+        )
+    Corpus.save(ws, clips, [Source(name="s1", root=str(tmp_path / "sound"), layout="folder")], SIDES)
+    return Corpus.open(ws)
+
+
+def speaker(*names: str) -> Speaker:
+    def say(text: str, who: str) -> Audio:
+        if text == "!":
+            raise TextError("nothing to say")
+        return voice(1.0, hertz=100.0 if who == "a" else 160.0)
+
+    subject = Subject(name="v", kind="voice", path="v", fingerprint="v", language="swa")
+    return Speaker(subject, say, names, reading)
+
+
+def ids(corpus: Corpus | None, by: Speaker, sentences: int = 50) -> list[str]:
+    return [line.id for line in lines_for(corpus, by, sentences=sentences, texts=None) if line.domain == "in"]
+
+
+def test_test_clips_come_before_valid_ones_and_train_clips_never(corpus: Corpus) -> None:
+    assert ids(corpus, speaker("default")) == ["a2", "b2", "a3", "b3"]
+    assert ids(corpus, speaker("default"), 2) == ["a2", "b2"] and ids(corpus, speaker("default"), 3)[2:] == ["a3"]
+
+
+def test_a_voice_of_several_people_says_only_what_its_own_people_said(corpus: Corpus) -> None:
+    assert ids(corpus, speaker("b", "c")) == ["b2", "b3"]
+
+
+def test_sentences_of_the_language_leave_out_those_of_the_corpus(corpus: Corpus) -> None:
+    lines = [line for line in lines_for(corpus, speaker("a", "b"), sentences=50, texts=None) if line.domain == "out"]
+    assert len(lines) == 25 and "Habari za asubuhi, rafiki yangu?" not in {line.text for line in lines}
+    assert [line.who for line in lines[:4]] == ["a", "b", "a", "b"]  # they take turns
+
+
+def test_what_cannot_be_said_is_named_and_the_rest_goes_on(corpus: Corpus, tmp_path: Path) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("!\nmama anapika\n", encoding="utf-8")
+    lines = lines_for(None, speaker("a"), sentences=5, texts=texts)
+    found = list(spoken_takes(lines, speaker("a"), folder=tmp_path / "wavs", corpus=None, read=reading))
+    assert found[0] == "other-001 could not be said: nothing to say"
+    assert isinstance(found[1], Take) and found[1].natural is None and found[1].spoken().seconds == 1.0
+    (tmp_path / "empty.txt").touch()
+    with pytest.raises(ConfigError, match=r"empty.txt is empty"):
+        lines_for(None, speaker("a"), sentences=5, texts=tmp_path / "empty.txt")
+
+
+def test_odd_ids_make_plain_file_names(corpus: Corpus, tmp_path: Path) -> None:
+    odd = Clip(id="x/../y z", audio="s1/a2.wav", seconds=1.0, rate=16000, text="mama", language="swa")
+    lines = [Line(odd.id, "mama", "in", odd)]
+    (take,) = spoken_takes(lines, speaker("a"), folder=tmp_path / "w", corpus=corpus, read=reading)
+    assert isinstance(take, Take) and take.wav == "sentence-0001.wav" and (tmp_path / "w" / take.wav).is_file()
+
+
+def test_files_find_their_clips_by_name_or_by_text(corpus: Corpus, tmp_path: Path) -> None:
+    io.write(tmp_path / "mine" / "a2.wav", voice(1.0))
+    io.write(tmp_path / "mine" / "unknown.wav", voice(1.0))
+    files = of_files(tmp_path / "mine", language="swa")
+    (take,) = file_takes(files, corpus, folder=tmp_path / "out", read=reading)
+    assert take.id == "a2" and take.natural is not None and (tmp_path / "out" / "a2.wav").is_file()
+    table = tmp_path / "table.csv"
+    table.write_text("file|text\nmine/a2.wav|sentensi ya b3\nmine/unknown|kitu kipya\n", encoding="utf-8")
+    takes = list(file_takes(of_files(table, language="swa"), corpus, folder=tmp_path / "two", read=reading))
+    assert [(one.id, one.domain) for one in takes] == [("b3", "in"), ("other-002", "out")]
+
+
+def test_files_that_do_not_fit_are_said(corpus: Corpus, tmp_path: Path) -> None:
+    io.write(tmp_path / "mine" / "unknown.wav", voice(1.0))
+    with pytest.raises(WorkspaceError, match="name them by clip id"):
+        list(file_takes(of_files(tmp_path / "mine", language="swa"), corpus, folder=tmp_path / "o", read=reading))
+    table = tmp_path / "table.csv"
+    table.write_text("gone.wav|text\n", encoding="utf-8")
+    with pytest.raises(AudioError, match=r"line 1: gone.wav is not beside the table"):
+        of_files(table, language="swa")
+    table.write_text("mine/unknown.wav\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"line 1 is not file\|text"):
+        of_files(table, language="swa")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(WorkspaceError, match="holds no sound files"):
+        of_files(tmp_path / "none", language="swa")
