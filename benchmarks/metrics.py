@@ -24,10 +24,10 @@ from olu.types import Audio
 
 CLIPS = 20
 TRAIN = 20
-LONGEST = 7.0  # seconds
+LONGEST = 6.0  # seconds
 COLUMNS = (
     "cer", "mcd", "f0_error", "f0_shift", "f0_correlation", "voicing_error", "gross_pitch_error", "duration_ratio",
-    "rate_ratio", "pauses", "speaker", "dnsmos", "dnsmos_signal", "dnsmos_background", "faults",
+    "file_ratio", "rate_ratio", "pauses", "speaker", "dnsmos", "dnsmos_signal", "dnsmos_background", "faults",
 )  # fmt: skip
 
 Clip = tuple[str, Audio]
@@ -93,6 +93,7 @@ def matrix(folder: Path) -> list[str]:
                 "voicing_error": melody and melody.voicing,
                 "gross_pitch_error": melody and melody.gross,
                 "duration_ratio": times and times.ratio,
+                "file_ratio": times and times.whole_ratio,
                 "rate_ratio": times and times.rate_ratio,
                 "pauses": times and float(len(times.spoken.pauses)),
                 "speaker": like,

@@ -51,8 +51,9 @@ def test_silence_is_found(voice: Audio, usual: sanity.Usual):
     assert "silent" in faults(Audio(voice.samples / 200, RATE), usual)
 
 
-def test_a_loop_is_found(voice: Audio, usual: sanity.Usual):
-    piece = voice.samples[RATE : RATE + 9600]
+@pytest.mark.parametrize("seconds", [0.6, 0.737, 1.0, 1.391])
+def test_a_loop_of_any_length_is_found(seconds: float, voice: Audio, usual: sanity.Usual):
+    piece = voice.samples[8000 : 8000 + round(seconds * RATE)]
     assert "loop" in faults(Audio(np.resize(piece, len(voice.samples)), RATE), usual)
 
 

@@ -21,6 +21,8 @@ from olu.families.recogniser.text import Writing, collapsed, edits, letters
 from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.train.family import Clock, Example
+from olu.train.plan import make_plan
+from olu.train.plan_facts import Case, Machine, Material, Piece
 from olu.types import Audio, Reading
 
 VOCABULARY = 9
@@ -351,3 +353,25 @@ def test_the_memory_of_a_step_is_foretold(changes: dict[str, Any]) -> None:
     kept = sum(size for place, (size, _) in held.items() if place not in own)
     foretold = memory(config, clips=1, seconds=9.0, tokens=5) - PER_PARAMETER * parameters(config)
     assert foretold == pytest.approx(PASSING * kept, rel=0.2)
+
+
+# ---------------------------------------------------------------- the plan
+
+
+def planned(language: str, *, device: str = "cuda", letters: float = 9.0, **given: Any) -> Any:
+    pieces = tuple(Piece(seconds=8.0, tokens=2 * round(8 * letters) + 1) for _ in range(800))
+    machine = Machine(device=device, name="it", memory=64e9, cores=2, bf16=device == "cuda")
+    return make_plan(
+        Case(material=Material(pieces=pieces, language=language), machine=machine, given=given), family("recogniser")
+    )
+
+
+def test_the_plan_suits_the_machine_and_the_speech() -> None:
+    gpu, cpu = planned("swa"), planned("swa", device="cpu")
+    assert (gpu["model.size"], gpu["model.subsample"], gpu["plan.precision"]) == ("gpu", 4, "bf16")
+    assert (cpu["model.size"], cpu["plan.precision"], cpu["plan.schedule"]) == ("cpu", "fp32", "cosine")
+    assert gpu["data.hold_back"] == 0.1 and gpu["plan.batch_clips"] > cpu["plan.batch_clips"] >= 4
+    assert planned("amh")["model.subsample"] == 2  # a letter makes more than one symbol
+    assert planned("spa", letters=14.0)["model.subsample"] == 2
+    assert planned("swa", model={"units": "symbols"})["model.subsample"] == 2
+    assert "plan.demo_clips" not in gpu and gpu.hours < 0.2

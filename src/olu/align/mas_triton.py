@@ -38,7 +38,7 @@ def _search(value, path, words, frames, tokens, F, T, NW, BLOCK: tl.constexpr): 
             packed = tl.zeros([BLOCK], dtype=tl.int32)
     tl.debug_barrier()
     at = last_token - 1
-    for i in range(0, last_frame):
+    for i in range(last_frame):
         y = last_frame - 1 - i
         tl.store(P + y * T + at, 1.0)
         word = tl.load(W + (y // 32) * BLOCK + at)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from olu.train.engine import Report
+    from olu.train.report import Report
 
 Result = TypeVar("Result")
 EVERY = 25  # steps between lines where no bar can be drawn

@@ -44,9 +44,7 @@ class Letters:
     rows: Mapping[Context, Symbols] = field(default_factory=dict)
     breaks: frozenset[str] = frozenset()  # letters between words: to their neighbours they are all one edge
     aliases: Mapping[str, str] = field(default_factory=dict)  # capitals and the like -> the letter they are read as
-    peaks: frozenset[str] = (
-        frozenset()
-    )  # letters that can carry stress: how many are to come in a word tells where it is
+    peaks: frozenset[str] = frozenset()  # letters that can carry stress: their rank in a word tells where it is
     space: str = EDGE
 
     @property

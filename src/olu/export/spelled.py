@@ -120,7 +120,8 @@ def letters_of(
     solo |= {c: (c,) for c in alphabet if not solo[c] and c in vocabulary.symbols}
     learnt = learn(spelled, solo={c: s[:3] for c, s in solo.items()}, counts=times)
     between = _breaks(frontend, vocabulary, texts, word=next(iter(words), ""))
-    alone = {**learnt.alone, **between}
+    told = {letter for key in learnt.rows for letter in key[:4]}  # what neighbours are told by stays
+    alone = {**{c: symbols for c, symbols in learnt.alone.items() if symbols or c in told}, **between}
     capitals = {
         c.upper(): c
         for c in alone

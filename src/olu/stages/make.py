@@ -17,7 +17,7 @@ from olu.text.languages import resolve
 from olu.types import Tick
 
 if TYPE_CHECKING:
-    from olu.train.engine import Report
+    from olu.train.report import Report
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def second_recogniser(ws: Workspace, *, device: str | None = None) -> Work[Trained]:
     """The newest finished one of this corpus, or a new one."""
     from olu.families.recogniser.recognise import load
-    from olu.train.engine import Report
+    from olu.train.report import Report
 
     where = device or this_machine().device
     corpus = Corpus.open(ws).fingerprint

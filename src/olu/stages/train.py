@@ -24,8 +24,8 @@ from olu.view.viewer import Viewer
 
 if TYPE_CHECKING:
     from olu.stages.train_setup import Setup
-    from olu.train.engine import Report
     from olu.train.ranks import Ranks
+    from olu.train.report import Report
 
 TRAIN_VERSION = 1
 

@@ -101,11 +101,11 @@ class Setup:
     def buckets(self) -> Buckets | None:
         """Where steps are recorded, batches come in a few shapes only."""
         plan = self.recipe.plan
-        samples = {clip: self.store.length(clip) for clip in self.train}
         if not plan.record:
             return None
         if self.device != "cuda" or self.ranks.size > 1 or not hasattr(self.learner, "unpack"):
             raise TrainError("plan.record is for the family vits on one CUDA device: leave it out")
+        samples = {clip: self.store.length(clip) for clip in self.train}
         if not Resident.fits(sum(samples.values()), self.device):
             raise TrainError("plan.record keeps all sound on the GPU, and there is too much of it: leave it out")
         tokens = {clip: len(self.ids[clip]) for clip in self.train}

@@ -57,7 +57,7 @@ def make_buckets(
     return Buckets(tuple(shapes), dict(length))
 
 
-def _ends(lengths: np.ndarray, most: int) -> list[int]:  # type: ignore[type-arg]
+def _ends(lengths: np.ndarray, most: int) -> list[int]:
     """Where to cut sorted lengths so that rounding each up to the end of its bucket adds least."""
     picked = np.unique(np.linspace(0, len(lengths) - 1, min(POINTS, len(lengths))).round().astype(int))
     points = np.unique(lengths[picked])

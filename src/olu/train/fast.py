@@ -155,7 +155,7 @@ class FastSteps:
             live.updates += 1
         numbers = torch.empty(graph.out.shape, dtype=torch.float32, pin_memory=True)
         numbers.copy_(graph.out, non_blocking=True)
-        landed = torch.cuda.Event()
+        landed = torch.cuda.Event()  # type: ignore[no-untyped-call]
         landed.record()
         self.played += 1
         epoch, scale = e.batches.epoch, e.scale.value

@@ -34,6 +34,8 @@ class LivePart:
         for name, parameter in part.module.named_parameters():
             parameter.requires_grad_(name in self.named)
         self.params = list(self.named.values())
+        if not self.params:
+            raise TrainError("plan.rates freezes every weight of a part: let some of it learn")
         self.late = {name: _first(name, late or {}, 0) for name in self.named if _first(name, late or {}, 0)}
         self.held = {name: rows for name, rows in (held or {}).items() if name in self.named and rows}
         by_scale: dict[float, list[nn.Parameter]] = {}
@@ -122,11 +124,11 @@ class LivePart:
         both = torch.stack([nn.utils.get_total_norm(moved), nn.utils.get_total_norm(list(before))])
         self._ratio = torch.empty(2, pin_memory=True)
         self._ratio.copy_(both, non_blocking=True)
-        self._measured = torch.cuda.Event()
+        self._measured = torch.cuda.Event()  # type: ignore[no-untyped-call]
         self._measured.record()
 
     def ratio_now(self) -> float | None:
-        if self._ratio is not None and self._measured.query():
+        if self._ratio is not None and self._measured.query():  # type: ignore[no-untyped-call]
             moved, size = self._ratio.tolist()
             self.ratio, self._ratio = (moved / size if size else None), None
         return self.ratio

@@ -19,7 +19,7 @@ from olu.train.choice import why
 from olu.train.recipe import Recipe, read_recipe, recipe_toml
 
 if TYPE_CHECKING:
-    from olu.train.engine import Report
+    from olu.train.report import Report
 
 
 class Run:

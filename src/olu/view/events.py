@@ -16,7 +16,7 @@ from olu.files import whole
 from olu.view.sounds import mel_picture, picture, wav
 
 if TYPE_CHECKING:
-    from olu.train.engine import Report
+    from olu.train.report import Report
 
 PATTERN = "events.out.tfevents.*.olu"  # files of others that lie here are left alone
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from olu.train.engine import Report
+    from olu.train.report import Report
 
 MOST_POINTS = 1200
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from olu.files import whole
 
 if TYPE_CHECKING:
-    from olu.train.engine import Report
+    from olu.train.report import Report
 
 COSTLIEST = 10  # operations in the table
 

@@ -15,7 +15,7 @@ from olu.types import Audio
 from olu.view.sounds import LONGEST_SECONDS, mel_picture, picture, wav
 
 if TYPE_CHECKING:
-    from olu.train.engine import Report
+    from olu.train.report import Report
 
 EARLIER = 4  # steps shown beside the newest
 MOST_BYTES = 6_000_000  # of all samples together on one page

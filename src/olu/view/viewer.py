@@ -21,8 +21,8 @@ from olu.view.settings import ViewSettings, wants_tensorboard
 from olu.view.wandb_run import WandbRun
 
 if TYPE_CHECKING:
-    from olu.train.engine import Report
     from olu.train.family import Family
+    from olu.train.report import Report
     from olu.train.run import Run
 
 PAGE = "run.html"

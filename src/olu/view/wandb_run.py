@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from olu.errors import TrainError
 
 if TYPE_CHECKING:
-    from olu.train.engine import Report
+    from olu.train.report import Report
 
 
 class WandbRun:
