@@ -130,6 +130,8 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "runs": fine("runs", ws, "--json").json(),
         "export": fine("export", ws, "--json").json(),
         "speak": fine("speak", "Habari.", "--voice", ws, "-o", tmp_path / "a.wav", "--json").json(),
+        "pack": fine("pack", ws, "-o", tmp_path / "a.tar", "--json").json(),
+        "unpack": fine("unpack", tmp_path / "a.tar", tmp_path / "there", "--json").json(),
         "status": fine("status", ws, "--json").json(),
         "doctor": fine("doctor", "--json").json(),
         "languages": fine("languages", "--json").json(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
 import warnings
 from pathlib import Path
@@ -23,12 +24,14 @@ from olu.export.subject import Subject
 from olu.families.vits.foreign import original as original_format
 from olu.files import Workspace
 from olu.speak.voice import Voice
+from olu.stages import export as stage
 from olu.stages.export import export
 from olu.stages.export_subject import from_foreign
 
 from ..families import foreign_made as foreign
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+SOAK = os.environ.get("OLU_SOAK") == "1"
 AMHARIC = ("ሰላም ለሁሉም።", "ዛሬ ጥሩ ቀን ነው።")
 
 
@@ -145,27 +148,9 @@ def test_piper_speaks_a_voice_by_letters_with_our_ids(made: dict[str, Path]) -> 
 
 
 def test_piper_speaks_a_voice_by_phones_and_the_card_says_how_far_off_it_is(
-    phones: Workspace, made: dict[str, Path], tmp_path: Path
+    phones: Workspace, made: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    summary = export(phones.root, to="piper", out=tmp_path / "p")
-    (told,) = [note for note in summary.notes if "the ids of piper differ" in note]
-    assert "2 held-out sentences" in told
-    assert told in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
-    ours, theirs = still(Voice.open(made["phones-voice"])), piper(tmp_path / "p")
-    (chunk,) = theirs.synthesize("Watoto wanacheza nje ya nyumba.")
-    heard(chunk.audio_float_array, theirs.config.sample_rate, low=0.05, high=60)
-    # what piper itself gives the graph, through the graph's own reading, is what was simulated
-    text = "Watoto wanacheza nje."
-    package = pytest.importorskip("piper")
-    how = package.SynthesisConfig(noise_scale=0.0, noise_w_scale=0.0, normalize_audio=False)
-    (chunk,) = theirs.synthesize(text, how)
-    assert len(chunk.audio_float_array) == len(ours.speak(text).samples), "words of its texts are read as by us"
-
-
-def test_what_piper_reads_is_what_was_counted(phones: Workspace, tmp_path: Path) -> None:
-    """The rate in the card, made again from the table that piper has and sentences it has not seen."""
-    from olu.stages import export as stage
-
+    """The rate in the card is made again here, from what piper itself gives the graph."""
     seen: list[Subject] = []
     real = stage._folder
 
@@ -173,13 +158,15 @@ def test_what_piper_reads_is_what_was_counted(phones: Workspace, tmp_path: Path)
         seen.append(subject)
         return real(subject, *rest, **more)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage, "_folder", spy)
-        summary = export(phones.root, to="piper", out=tmp_path / "p")
+    monkeypatch.setattr(stage, "_folder", spy)
+    summary = export(phones.root, to="piper", out=tmp_path / "p")
+    (told,) = [note for note in summary.notes if "the ids of piper differ" in note]
+    assert "2 held-out sentences" in told
+    assert told in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
+    ours, theirs = still(Voice.open(made["phones-voice"])), piper(tmp_path / "p")
     (subject,) = seen
-    letters, theirs = subject.letters("NFD"), piper(tmp_path / "p")
-    numbers = {letter: subject.vocabulary.size + at for at, letter in enumerate(letters.alone)}
-    back = {number: letter for letter, number in numbers.items()}
+    letters = subject.letters("NFD")
+    back = {subject.vocabulary.size + at: letter for at, letter in enumerate(letters.alone)}
     pairs = []
     for text in subject.held_out:
         (codes,) = theirs.phonemize(text)
@@ -187,7 +174,13 @@ def test_what_piper_reads_is_what_was_counted(phones: Workspace, tmp_path: Path)
         read = letters.read("".join(given))
         assert read == letters.read(unicodedata.normalize("NFD", text))
         pairs.append((list(symbols_of(subject.frontend, subject.vocabulary, text) or ()), read))
-    assert any(f"by {error_rate(pairs)[0]:.1%}" in note for note in summary.notes)
+    assert f"by {error_rate(pairs)[0]:.1%}" in told
+    text = "Watoto wanacheza nje."  # words of its own texts are read as by us
+    package = pytest.importorskip("piper")
+    how = package.SynthesisConfig(noise_scale=0.0, noise_w_scale=0.0, normalize_audio=False)
+    (chunk,) = theirs.synthesize(text, how)
+    same(chunk.audio_float_array, ours.speak(text).samples)
+    heard(chunk.audio_float_array, theirs.config.sample_rate, low=0.05, high=60)
 
 
 # ---------------------------------------------------------------- sherpa-onnx
@@ -280,7 +273,7 @@ def amharic(real: Path) -> Subject:
     return subject
 
 
-@pytest.mark.parametrize("to", ["piper", "sherpa", "onnx", "hf", "mms"])
+@pytest.mark.parametrize("to", ["piper", "sherpa", "hf", "mms", *(["onnx"] if SOAK else [])])
 def test_a_real_half_trained_voice(to: str, amharic: Subject, real: Path, tmp_path: Path) -> None:
     folder, rows = tmp_path / to, json.loads((real / "examples.json").read_text(encoding="utf-8"))
     folder.mkdir()

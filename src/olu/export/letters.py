@@ -104,30 +104,39 @@ def spaced(symbols: list[str], *, marks: frozenset[str], space: str) -> list[str
 def learn(words: Mapping[str, Symbols], *, solo: Mapping[str, Symbols], counts: Mapping[str, int]) -> Letters:
     """From words and their symbols. `solo` is how a letter is read when it stands alone, as a first guess."""
     guess = {letter: tuple(symbols) for letter, symbols in solo.items()}
-    chances: dict[tuple[str, Symbols], float] = {}
+    costs = _Costs(guess)
     aligned: list[tuple[str, list[Symbols]]] = []
     for _ in range(ROUNDS):
-        aligned = [(word, found) for word, symbols in words.items() if (found := _align(word, symbols, guess, chances))]
-        chances = _chances(aligned, counts)
+        aligned = [(word, found) for word, symbols in words.items() if (found := _align(word, symbols, costs))]
+        costs = _Costs(guess, learnt=_chances(aligned, counts))
     return _table(aligned, counts, guess)
 
 
-def _align(
-    word: str, symbols: Symbols, guess: Mapping[str, Symbols], chances: Mapping[tuple[str, Symbols], float]
-) -> list[Symbols] | None:
+class _Costs(dict[tuple[str, Symbols], float]):
+    """How likely a letter is to have a share, as a logarithm; what was not learnt is guessed once."""
+
+    def __init__(
+        self, guess: Mapping[str, Symbols], *, learnt: Mapping[tuple[str, Symbols], float] | None = None
+    ) -> None:
+        super().__init__(learnt or {})
+        self._guess, self._more = guess, UNSEEN if learnt else 0.0
+
+    def __missing__(self, key: tuple[str, Symbols]) -> float:
+        self[key] = _prior(*key, self._guess) - self._more
+        return self[key]
+
+
+def _align(word: str, symbols: Symbols, costs: _Costs) -> list[Symbols] | None:
     """The likeliest share of each letter in the symbols of its word, in order; nothing where there is none."""
-    size, unseen = len(symbols), UNSEEN if chances else 0.0
+    size = len(symbols)
     scores = [0.0, *[-math.inf] * size]
     back: list[list[int]] = []
-    for letter in word:
+    for at, letter in enumerate(word):
         best, came = [-math.inf] * (size + 1), [0] * (size + 1)
-        for end in range(size + 1):
+        least = max(0, size - LONGEST * (len(word) - at - 1))  # what the letters to come cannot take
+        for end in range(least, min(size, LONGEST * (at + 1)) + 1):
             for start in range(max(0, end - LONGEST), end + 1):
-                if scores[start] == -math.inf:
-                    continue
-                share = symbols[start:end]
-                told = chances.get((letter, share))
-                score = scores[start] + (_prior(letter, share, guess) - unseen if told is None else told)
+                score = scores[start] + costs[letter, symbols[start:end]]
                 if score > best[end]:
                     best[end], came[end] = score, start
         scores = best

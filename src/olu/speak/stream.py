@@ -130,7 +130,10 @@ Say = Callable[[ReadLine, int, float], tuple[Sentence, Waves]]
 
 
 def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual: float | None) -> Iterator[Spoken]:
-    """`say` gives a line's sentence and its waves. Everything is made only when the next piece is asked for."""
+    """`say` gives a line's sentence and its waves. Everything is made only when the next piece is asked for.
+
+    For a wished loudness each sentence is heard whole first, unless the voice's `usual` one is to be gone by.
+    """
     out = manner.rate or rate
     finish = Finish(rate, out, limited=manner.loudness is not None)
     level = None if manner.loudness is None else Leveller(manner.loudness, usual=usual)
@@ -139,7 +142,7 @@ def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual
         before = silence((line.pause or 0.0) if number == 0 else 0.0, rate)
         sentence, waves = say(line, number, (clock + len(before)) / rate)
         begins = True
-        for wave, ends in _levelled(waves, level, rate) if level else waves:
+        for wave, ends in _levelled(waves, level, rate, quick=usual is not None) if level else waves:
             sound = fade(wave, rate, begins=begins, ends=ends)
             following = lines.peek() if ends else None
             after = silence(_pause(following, manner), rate)
@@ -158,9 +161,9 @@ def _pause(following: ReadLine | None, manner: Manner) -> float:
     return manner.pause if following.pause is None else following.pause
 
 
-def _levelled(waves: Waves, level: Leveller, rate: int) -> Waves:
-    """The waves at the gain that is due. A voice of unknown level is heard for a whole sentence first."""
-    if level.knows:
+def _levelled(waves: Waves, level: Leveller, rate: int, *, quick: bool) -> Waves:
+    """The waves at the gain that is due: by what was heard before, or also by the sentence itself."""
+    if quick:
         heard, gain = list[NDArray[np.float32]](), np.float32(level.gain())
         for wave, ends in waves:
             heard.append(wave)

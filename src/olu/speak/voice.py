@@ -88,12 +88,15 @@ class Voice:
         parts = [spoken.audio for spoken in self._stream(text, Manner.of(manner, **wishes), quick=False)]
         return Audio(np.concatenate([part.samples for part in parts]), parts[0].rate)
 
-    def stream(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Iterator[Spoken]:
+    def stream(
+        self, text: str, *, manner: Manner | None = None, quick: bool = True, **wishes: Unpack[Wishes]
+    ) -> Iterator[Spoken]:
         """Piece by piece, each as soon as it is made; leave off between two and nothing more is made.
 
-        Arguments and markup are checked before the first piece is asked for.
+        `quick` begins with a short piece, and goes by the voice's usual loudness for a wished one; without it pieces
+        are long, for less work. Arguments and markup are checked before the first piece is asked for.
         """
-        return self._stream(text, Manner.of(manner, **wishes), quick=True)
+        return self._stream(text, Manner.of(manner, **wishes), quick=quick)
 
     def _stream(self, text: str, manner: Manner, *, quick: bool) -> Iterator[Spoken]:
         who = self._speaker(manner.speaker)
@@ -108,7 +111,7 @@ class Voice:
         def say(line: ReadLine, number: int, start: float) -> tuple[Sentence, Waves]:
             return self._say(line, number, start, manner=manner, who=who, plan=plan)
 
-        return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness)
+        return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness if quick else None)
 
     def _sayable(self, text: str, unknown: Counter[str]) -> Iterator[ReadLine]:
         """What can be said, read one sentence at a time; a pause around what cannot is kept."""

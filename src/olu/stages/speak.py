@@ -88,7 +88,9 @@ def speak_to(
     kind = format_of(path, format)
     _check_times(times)
     manner = _manner(voice, kind, wishes)
-    said, sentences = yield from _pour(voice, text, manner, into_file(path, kind=kind, rate=manner.rate or voice.rate))
+    said, sentences = yield from _pour(
+        voice, text, manner, into_file(path, kind=kind, rate=manner.rate or voice.rate), quick=False
+    )
     beside = path.with_suffix(f".{times}") if times else None
     if beside is not None:
         _write_times(beside, sentences, said, audio=path.name)
@@ -101,7 +103,9 @@ def speak_through(
     """Speak into a pipe, each piece as soon as it is made."""
     kind = format_of(Path("-"), format or "wav")
     manner = _manner(voice, kind, wishes)
-    said, _ = yield from _pour(voice, text, manner, into_pipe(pipe, kind=kind, rate=manner.rate or voice.rate))
+    said, _ = yield from _pour(
+        voice, text, manner, into_pipe(pipe, kind=kind, rate=manner.rate or voice.rate), quick=True
+    )
     return said
 
 
@@ -111,9 +115,11 @@ def _manner(voice: Voice, kind: str, wishes: Wishes) -> Manner:
 
 
 def _pour(
-    voice: Voice, text: str, manner: Manner, sink: AbstractContextManager[Add]
+    voice: Voice, text: str, manner: Manner, sink: AbstractContextManager[Add], *, quick: bool
 ) -> Work[tuple[Said, list[Sentence]]]:
-    stream = voice.stream(text, manner=manner)  # what is wrong with the wish is said before a file is begun
+    stream = voice.stream(
+        text, manner=manner, quick=quick
+    )  # what is wrong with the wish is said before a file is begun
     rate = manner.rate or voice.rate
     samples, read, dropped, sentences = 0, 0, Counter[str](), list[Sentence]()
     with sink as add:
