@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 import typer.main
 
+from olu.align.textgrids import write_all
 from olu.cli.main import app
+from olu.files import read_jsonl
+from olu.types import Alignment, Span
 
 from .conftest import TINY, begin_training, fine, next_command, olu, states, times
 
@@ -110,6 +113,26 @@ def test_ctrl_c_says_that_what_is_finished_is_kept(ws: Path):
 # ---------------------------------------------------------------- JSON
 
 
+def evenly(ws: Path, folder: Path) -> Path:
+    """TextGrids of a workspace's clips, every phone as long as the next."""
+    alignments = []
+    lengths = {row["id"]: row["seconds"] for row in read_jsonl(ws / "corpus" / "clips.jsonl")}
+    for row in read_jsonl(ws / "readings" / "readings.jsonl"):
+        words = [(word["text"], word["phones"]) for word in row["words"]]
+        step = lengths[row["id"]] / sum(len(phones) for _, phones in words)
+        spans, spoken, at = [], [], 0
+        for text, phones in words:
+            spoken.append(Span(text, at * step, (at + len(phones)) * step))
+            for phone in phones:
+                spans.append(Span(phone, at * step, (at + 1) * step))
+                at += 1
+        alignments.append(
+            Alignment(id=row["id"], seconds=lengths[row["id"]], words=tuple(spoken), phones=tuple(spans))
+        )
+    write_all(folder, alignments)
+    return folder
+
+
 def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
     here, ws, other, nobody = (tmp_path / name for name in ("s", "ws", "other", "nobody.txt"))
     nobody.write_text("", encoding="utf-8")
@@ -124,12 +147,16 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "drop": fine("drop", ws, "--from", nobody, "--json").json(),
         "keep": fine("keep", ws, "--from", nobody, "--json").json(),
         "read": fine("read", ws, "--json").json(),
+        "align": fine("align", ws, "--from", evenly(ws, tmp_path / "grids"), "--json").json(),
+        "cut": fine("cut", ws, "--json").json(),
         "prepare": fine("prepare", ws, "--json").json(),
         "plan": fine("plan", ws, "--print", "--json").json(),
         "train": fine("train", ws, *TINY, "--json").json(),
         "runs": fine("runs", ws, "--json").json(),
         "export": fine("export", ws, "--json").json(),
         "speak": fine("speak", "Habari.", "--voice", ws, "-o", tmp_path / "a.wav", "--json").json(),
+        "evaluate": fine("evaluate", ws, "--only", "sanity", "--sentences", "2", "--json").json(),
+        "compare": fine("compare", ws, ws, "--only", "sanity", "--sentences", "2", "--json").json(),
         "pack": fine("pack", ws, "-o", tmp_path / "a.tar", "--json").json(),
         "unpack": fine("unpack", tmp_path / "a.tar", tmp_path / "there", "--json").json(),
         "status": fine("status", ws, "--json").json(),

@@ -38,6 +38,33 @@ class Voice:
     """Opened once, it may be used by several threads: nothing in it changes."""
 
     def __init__(self, package: Package, *, threads: int = 0) -> None:
+        """`threads` are the decoder's. The encoder has one: its sums would otherwise depend on their number."""
+        given: dict[str, Any] = {"where": package.where}
+        new = package.schema > 1
+        with ThreadPoolExecutor(2) as beside:  # onnxruntime prepares the networks while Python prepares the reading
+            encoder = beside.submit(
+                Graph,
+                package.encoder,
+                name="encoder.onnx",
+                inputs=ENCODER,
+                outputs=2,
+                optimised=new,
+                threads=1,
+                **given,
+            )
+            decoder = beside.submit(
+                Graph, package.decoder, name="decoder.onnx", inputs=DECODER, outputs=1, threads=threads, **given
+            )
+            timed = self._prepare(package)
+            self._encoder, self._decoder = encoder.result(), decoder.result()
+        where = package.where
+        if self._decoder.shapes["latents"][1:2] != [self._channels] or not self.speakers:
+            raise VoiceError(f"{where}: its networks do not fit each other: export the voice again")
+        if timed and not _alike(self.check_durations(timed[0][0]), timed[0][1]):
+            raise VoiceError(f"{where} speaks with other lengths than at its export: export it again")
+
+    def _prepare(self, package: Package) -> list[tuple[Any, Any]]:
+        """Everything but the networks, and proof that texts are read as they were; gives ids with their durations."""
         self.facts, where = package.facts, package.where
         try:
             self.name, self.language = _word(self.facts["name"]), _word(self.facts["language"])
@@ -62,19 +89,7 @@ class Voice:
         for text, ids, _ in checks:
             if self._check_ids(text) != ids:
                 raise VoiceError(f"{where} reads {text[:60]!r} differently than at its export: export it again")
-        given: dict[str, Any] = {"where": where, "threads": threads}
-        new = package.schema > 1
-        with ThreadPoolExecutor(1) as beside:
-            decoder = beside.submit(Graph, package.decoder, name="decoder.onnx", inputs=DECODER, outputs=1, **given)
-            self._encoder = Graph(
-                package.encoder, name="encoder.onnx", inputs=ENCODER, outputs=2, optimised=new, **given
-            )
-            self._decoder = decoder.result()
-        if self._decoder.shapes["latents"][1:2] != [self._channels] or not self.speakers:
-            raise VoiceError(f"{where}: its networks do not fit each other: export the voice again")
-        timed = [(ids, durations) for _, ids, durations in checks if durations is not None]
-        if timed and not _alike(self.check_durations(timed[0][0]), timed[0][1]):
-            raise VoiceError(f"{where} speaks with other lengths than at its export: export it again")
+        return [(ids, durations) for _, ids, durations in checks if durations is not None]
 
     @staticmethod
     def open(path: str | Path, *, threads: int = 0) -> Voice:
