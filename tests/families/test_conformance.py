@@ -109,6 +109,7 @@ TABLES: dict[str, Table] = {
             "discriminator_warmup": Other(10),
             "segment_size": Other(2048),
             "alignment_noise": Other(0.5),
+            "alignment_guide": Other(100),
             "alignment_noise_decay": Other(0.1, base={"alignment_noise": 0.5}),
             "init_scale": Other(0.5),
             "learning_rate": Other(1e-3),

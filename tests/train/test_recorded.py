@@ -120,7 +120,7 @@ def test_knobs_are_what_a_plain_step_uses() -> None:
     config = vits.config(size="tiny", alignment_noise=0.5, alignment_noise_decay=0.1, discriminator_warmup=10)
     learner = vits.learner(config, vocab_size=20, num_speakers=1)
     batch = learner.collate(list(clips(2).values()))
-    assert learner.knobs(3) == pytest.approx({"heed": 0.4, "alignment_noise": 0.2})
+    assert learner.knobs(3) == pytest.approx({"heed": 0.4, "alignment_noise": 0.2, "alignment_guide": 0.0})
 
     def losses(clock: Clock) -> list[float]:
         torch.manual_seed(7)

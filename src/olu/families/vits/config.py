@@ -136,6 +136,7 @@ class VitsConfig(Strict):
     segment_size: int = Field(8192, ge=512)
     alignment_noise: float = Field(0.0, ge=0)  # added to the alignment score, in its deviations, as in VITS2; 0: none
     alignment_noise_decay: float = Field(2e-6, ge=0)  # and less of it by this at every step
+    alignment_guide: int = Field(0, ge=0)  # steps in which the search is drawn to the diagonal, less and less; 0: never
     init_scale: float = Field(1.0, ge=0)  # rows of new symbols: how far from where they start, in the old rows' spread
     learning_rate: float = Field(2e-4, gt=0)
     discriminator_learning_rate: float = Field(2e-4, gt=0)

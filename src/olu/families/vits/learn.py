@@ -26,6 +26,9 @@ from olu.train.buckets import Shape
 from olu.train.family import Clock, Example, Exhibit, Loss, Part, Update
 from olu.types import Audio
 
+GUIDE_STRENGTH = 10.0  # deviations of the score
+GUIDE_WIDTH = 0.2  # at this share of the clip beside an even pace
+
 
 @dataclass(frozen=True)
 class VitsBatch:
@@ -89,6 +92,7 @@ class VitsLearner(nn.Module):
         return {
             "heed": min(1.0, max(0, since) / (c.discriminator_warmup or 1)),
             "alignment_noise": max(0.0, c.alignment_noise - c.alignment_noise_decay * step),
+            "alignment_guide": max(0.0, 1 - step / c.alignment_guide) if c.alignment_guide else 0.0,
         }
 
     def collate(self, examples: Sequence[Example]) -> VitsBatch:
@@ -145,9 +149,13 @@ class VitsLearner(nn.Module):
         room = (batch.frames_B - c.segment_frames + 1).clamp_min(1)
         start_B = (torch.rand(len(room), device=room.device) * room).long()
         knobs = clock.knobs or self.knobs(clock.step)
-        noise = knobs["alignment_noise"]
-        none = isinstance(noise, float) and noise == 0  # a recorded step reads the number each time
-        heard = self.forward(batch, start_B, alignment_noise=None if none or not c.alignment_noise else noise)
+        push = {"noise": knobs["alignment_noise"], "guide": knobs["alignment_guide"]}
+        asked = {"noise": c.alignment_noise, "guide": c.alignment_guide}
+        # a number that is 0 needs no work; a recorded step reads its numbers anew each time
+        push = {
+            name: value for name, value in push.items() if asked[name] and not (isinstance(value, float) and value == 0)
+        }
+        heard = self.forward(batch, start_B, **push)
         judged = clock.step >= c.discriminator_start
         if judged:
             verdicts = self.disc(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
@@ -169,8 +177,18 @@ class VitsLearner(nn.Module):
             losses["features"] = Loss(features, "items", c.weight_features * knobs["heed"])
         yield Update("gen", losses)
 
-    def forward(self, batch: VitsBatch, start_B: Tensor, *, alignment_noise: float | Tensor | None = None) -> Heard:
-        """One pass from text and sound to a decoded segment per clip, starting at these frames."""
+    def forward(
+        self,
+        batch: VitsBatch,
+        start_B: Tensor,
+        *,
+        noise: float | Tensor | None = None,
+        guide: float | Tensor | None = None,
+    ) -> Heard:
+        """One pass from text and sound to a decoded segment per clip, starting at these frames.
+
+        `noise` and `guide` are how much the search for an alignment is shaken and drawn to the diagonal.
+        """
         c, gen = self.config, self.gen
         size = {"fft_size": c.fft_size, "hop": c.hop_length}
         linear = spectra.linear(batch.padded_BS, **size)
@@ -191,8 +209,11 @@ class VitsLearner(nn.Module):
         with torch.autocast(z_p.device.type, enabled=False):
             mean_p, log_std_p = mean_p.float(), log_std_p.float()
             score_BFT = alignment_score(z_p, mean_p, log_std_p)
-            if alignment_noise is not None:
-                score_BFT = shaken(score_BFT, frame_mask.transpose(1, 2) * id_mask, scale=alignment_noise)
+            inside_BFT = frame_mask.transpose(1, 2) * id_mask
+            if guide is not None:
+                score_BFT = guided(score_BFT, inside_BFT, batch.frames_B, batch.tokens_B, scale=guide)
+            if noise is not None:
+                score_BFT = shaken(score_BFT, inside_BFT, scale=noise)
             path_BFT = best_path(score_BFT, batch.frames_B, batch.tokens_B)
             durations_B1T = path_BFT.sum(1, keepdim=True)
             mean_p, log_std_p = (x @ path_BFT.transpose(1, 2) for x in (mean_p, log_std_p))
@@ -295,10 +316,26 @@ def alignment_score(z_p: Tensor, mean_p: Tensor, log_std_p: Tensor) -> Tensor:
 
 def shaken(score_BFT: Tensor, inside_BFT: Tensor, *, scale: float | Tensor) -> Tensor:
     """The score with noise, so that early alignments are not set in stone: VITS2's, but padding does not count."""
+    return score_BFT + scale * _spread(score_BFT, inside_BFT) * torch.randn_like(score_BFT)
+
+
+def guided(
+    score_BFT: Tensor, inside_BFT: Tensor, frames_B: Tensor, tokens_B: Tensor, *, scale: float | Tensor
+) -> Tensor:
+    """The score less the squared distance from an even pace: a network that knows nothing yet has few clips to learn
+    from, and what it finds alone is one token over nearly all frames."""
+    device = score_BFT.device
+    at_BF1 = (torch.arange(score_BFT.shape[1], device=device)[:, None] + 0.5) / frames_B[:, None, None]
+    at_B1T = (torch.arange(score_BFT.shape[2], device=device)[None, :] + 0.5) / tokens_B[:, None, None]
+    apart = (at_BF1 - at_B1T) / GUIDE_WIDTH
+    return score_BFT - scale * GUIDE_STRENGTH * _spread(score_BFT, inside_BFT) * apart.square()
+
+
+def _spread(score_BFT: Tensor, inside_BFT: Tensor) -> Tensor:
+    """The deviation of each clip's scores, [B, 1, 1]."""
     count = inside_BFT.sum((1, 2), keepdim=True)
     mean = (score_BFT * inside_BFT).sum((1, 2), keepdim=True) / count
-    spread = (((score_BFT - mean) * inside_BFT).square().sum((1, 2), keepdim=True) / count).sqrt()
-    return score_BFT + scale * spread * torch.randn_like(score_BFT)
+    return (((score_BFT - mean) * inside_BFT).square().sum((1, 2), keepdim=True) / count).sqrt()
 
 
 def _slice(x_BCF: Tensor, start_B: Tensor, size: int) -> Tensor:
