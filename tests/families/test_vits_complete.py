@@ -12,9 +12,10 @@ import onnxruntime
 import pytest
 import torch
 
+from olu.align.mas import best_path
 from olu.errors import TrainError, VoiceError
 from olu.families import family
-from olu.families.vits.learn import shaken
+from olu.families.vits.learn import VitsLearner, guided, shaken
 from olu.files import Workspace
 from olu.speak.voice import Voice
 from olu.stages.export import export
@@ -222,3 +223,25 @@ def test_sentences_are_judged_like_other_samples(crowd: Workspace, tmp_path: Pat
     engine.live["gen"].average["decoder.conv_post.weight"].zero_()
     said = [event.message for report in engine.train() for event in report.events if event.guard == "samples"]
     assert said and "the samples are silent (sentence-1)" in said[0]
+
+
+def test_the_guide_draws_the_alignment_to_the_diagonal_and_fades() -> None:
+    torch.manual_seed(0)
+    frames, tokens = torch.tensor([60, 40]), torch.tensor([12, 9])
+    score = torch.randn(2, 60, 12)
+    score[:, :, 0] += 5  # what a young network finds: one token over nearly all frames
+    inside = torch.zeros(2, 60, 12)
+    for row in range(2):
+        inside[row, : frames[row], : tokens[row]] = 1
+
+    def farthest(scale: float) -> float:
+        path = best_path(guided(score, inside, frames, tokens, scale=scale), frames, tokens)
+        worst = 0.0
+        for row in range(2):
+            for frame, token in path[row].nonzero().tolist():
+                worst = max(worst, abs((frame + 0.5) / int(frames[row]) - (token + 0.5) / int(tokens[row])))
+        return worst
+
+    assert farthest(0.0) > 0.5 > 0.25 > farthest(1.0)
+    learner = VitsLearner(family("vits").config(size="tiny", alignment_guide=10), vocab_size=5, num_speakers=1)
+    assert [learner.knobs(step)["alignment_guide"] for step in (0, 5, 10, 20)] == [1.0, 0.5, 0.0, 0.0]
