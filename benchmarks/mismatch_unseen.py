@@ -2,8 +2,8 @@
 
     python benchmarks/mismatch_unseen.py CORPUS --language amh --weights FILE --held-back transcripts.jsonl
 
-FILE and transcripts.jsonl are what benchmarks/recogniser.py wrote. Unseen are the clips it held back, and the valid and test
-sides. The limit is the audit's own, found anew for every draw from wrong pairs of the same clips.
+FILE and transcripts.jsonl are what benchmarks/recogniser.py wrote. Unseen are the clips it held back, and the valid and
+test sides. The limit is the audit's own, found anew for every draw from wrong pairs of the same clips.
 """
 
 from __future__ import annotations

@@ -265,3 +265,33 @@ def test_without_an_alignment_or_with_an_old_one_it_says_what_to_do(tmp_path: Pa
     write_jsonl(alignment_path(ws), rows)
     (why,) = finish(cut(ws, longest=4.0)).refused
     assert "olu align" in why
+
+
+def test_a_few_corrected_grids_leave_the_other_clips_as_they_were(
+    made: tuple[Workspace, dict[str, Alignment]], tmp_path: Path
+):
+    ws, truth = made
+    finish(align(ws, source=grids(tmp_path / "in", truth)))
+    one, broken = list(truth)[:2]
+    (tmp_path / "few").mkdir()
+    phones = truth[one].phones
+    moved = replace(truth[one], phones=(Span("", 0.0, 0.32), replace(phones[1], start=0.32), *phones[2:]))
+    (tmp_path / "few" / f"{one}.TextGrid").write_text(render(from_alignment(moved)), encoding="utf-8")
+    (tmp_path / "few" / f"{broken}.TextGrid").write_text("no grid", encoding="utf-8")
+    summary = finish(align(ws, source=tmp_path / "few"))
+    assert (summary.method, summary.spread.clips) == ("textgrid", len(truth))
+    (problem,) = summary.problems
+    assert broken in problem and f"{len(truth) - 1} clips that no TextGrid was taken for" in summary.notes[-1]
+    corpus = Corpus.open(ws)
+    for clip in corpus:
+        found = corpus.alignment(clip)
+        assert found is not None and close(found, moved if clip.id == one else truth[clip.id])
+    assert STAGE.state(ws) == "fresh"
+
+
+def test_a_clip_without_durations_is_named_once(made: tuple[Workspace, dict[str, Alignment]], tmp_path: Path):
+    ws, truth = made
+    finish(align(ws, source=grids(tmp_path / "in", truth)))
+    count, problems = write_durations(ws, tmp_path / "d.jsonl", hop=16000, rate=16000, frames="floor")
+    assert count == 0 and len(problems) == len(truth)
+    assert all(problem.count(id) == 1 for problem, id in zip(problems, truth, strict=True))

@@ -127,9 +127,7 @@ def evenly(ws: Path, folder: Path) -> Path:
             for phone in phones:
                 spans.append(Span(phone, at * step, (at + 1) * step))
                 at += 1
-        alignments.append(
-            Alignment(id=row["id"], seconds=lengths[row["id"]], words=tuple(spoken), phones=tuple(spans))
-        )
+        alignments.append(Alignment(id=row["id"], seconds=lengths[row["id"]], words=tuple(spoken), phones=tuple(spans)))
     write_all(folder, alignments)
     return folder
 

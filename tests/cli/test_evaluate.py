@@ -166,6 +166,8 @@ def test_wav_files_of_any_system_are_judged_the_same_way(judged: tuple[Path, dic
         (("--text", "nowhere.txt"), "nowhere.txt is not there"),
         (("--wavs", "nowhere"), "nowhere is not there"),
         (("--corpus", "x"), "--corpus has no effect"),
+        (("--wavs", ".", "--sentences", "3"), "--sentences has no effect with --wavs"),
+        (("--wavs", ".", "--seed", "3"), "--seed has no effect with --wavs"),
         (("--checkpoints", "1", "--only", "sanity"), "give 'all' or a number from 2 on"),
         (("--run", "vits-999"), "no run 'vits-999'"),
     ],

@@ -16,6 +16,7 @@ from olu.errors import ConfigError
 from olu.evaluate.blind import Trial, count, render, say, swapped
 from olu.evaluate.compare import compare, pairs
 from olu.evaluate.evaluation import WAVS
+from olu.evaluate.numbers import figure
 from olu.evaluate.stats import coin, preference
 from olu.stages.compare import FACTS, LISTEN, PAGE
 from olu.stages.compare import compare as stage
@@ -160,3 +161,38 @@ def test_the_stage_writes_both_pages(tmp_path: Path) -> None:
     (tmp_path / "full" / "x").touch()
     with pytest.raises(ValueError, match="is no comparison"):
         finish(stage(one, two, out=tmp_path / "full"))
+
+
+def test_two_that_miss_a_target_by_as_much_are_apart_and_neither_is_better() -> None:
+    off = [0.01 * (n % 5) for n in range(COUNT)]
+    one = evaluation("one", {"duration_ratio": [0.9 + x for x in off]}, count=COUNT)
+    two = evaluation("two", {"duration_ratio": [1.06 + x for x in off]}, count=COUNT)
+    (found,) = compare(one, two).differences
+    assert found.low is not None and found.low > 0 and found.better == "even"
+
+
+def test_rates_are_over_all_letters_or_words_and_medians_stay_medians() -> None:
+    rare = [0.0 if n else 1.0 for n in range(COUNT)]
+    names = ("cer", "wer", "second_cer", "hard_failures")
+    one = evaluation("one", {name: [0.0] * COUNT for name in names}, count=COUNT)
+    two = evaluation("two", dict.fromkeys(names, rare), count=COUNT)
+    long = tuple(replace(item, expected="neno " * (100 if item.id == "s0" else 1)) for item in one.items)
+    by = {found.name: found.difference for found in compare(replace(one, items=long), two).differences}
+    assert by["cer"] == by["second_cer"] == by["wer"] == pytest.approx(100 / (COUNT + 99))
+    assert by["hard_failures"] == pytest.approx(1 / COUNT)
+    ratios = [figure("duration_ratio", [1.0] * (COUNT - 1) + [last], unit="", instrument="", trust="high", reason="",
+                     middle="median") for last in (1.0, 9.0)]  # fmt: skip
+    pair = [replace(one, figures={"in": (ratio,)}) for ratio in ratios]
+    assert compare(*pair).differences[0].difference == 0.0
+
+
+def test_one_file_is_counted_once_and_a_key_that_is_damaged_is_refused(tmp_path: Path) -> None:
+    path = chosen(tmp_path / "a.json", blind(), "first")
+    with pytest.raises(ConfigError, match="one file twice"):
+        count([path, path])
+    row = json.loads(path.read_text(encoding="utf-8"))
+    for key in ({"first": "x", "swapped": {}}, {"first": "x", "second": "y", "swapped": ["s0"]}):
+        row |= {"key": base64.b64encode(json.dumps(key).encode()).decode(), "choices": {}}
+        path.write_text(json.dumps(row), encoding="utf-8")
+        with pytest.raises(ConfigError, match="holds no choices"):
+            count([path])

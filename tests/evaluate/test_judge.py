@@ -213,3 +213,40 @@ def test_a_subject_names_its_run() -> None:
     row = made().row()
     assert row["run"] == "vits-001" and row["step"] == 9 and row["figures"][0]["name"] == "cer"
     assert Subject(**row["subject"]).language == "swa"
+
+
+def test_a_second_recogniser_that_could_not_be_trained_is_missed() -> None:
+    known = Known(hears=Ears(hears_all), absent={"collusion": ("no second recogniser: too little speech", "")})
+    takes = [take("a", TEXTS[0], voice(), voice(seed=1))]
+    found = finish(judge(takes, known, only=["cer", "collusion"]))
+    assert [one.metric for one in found.missing] == ["collusion"] and "cer" in figures(found)
+
+
+def test_a_recogniser_is_never_given_what_is_no_number() -> None:
+    broken = voice().samples.copy()
+    broken[100:200] = np.nan
+
+    def hears(audio: Audio) -> str:
+        assert np.isfinite(audio.samples).all()
+        return TEXTS[0]
+
+    takes = [take("a", TEXTS[0], Audio(broken, 16000), voice(seed=1))]
+    found = finish(judge(takes, Known(hears=Ears(hears)), only=["cer", "sanity"]))
+    assert figures(found)["fault_nan"] == 1.0 and figures(found)["cer"] == 0.0
+
+
+def test_whisper_has_its_own_caveat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("olu.evaluate.metrics.whisper.transcribe", lambda audio: "Good morning")
+    monkeypatch.setattr("olu.evaluate.metrics.whisper.instrument", lambda: "Whisper of this test")
+    takes = [take(f"c{n}", "Good morning", voice(), voice()) for n in range(40)]
+    found = finish(judge(takes, Known(language="eng"), only=["whisper"]))
+    (one,) = (one for one in found.figures["in"] if one.name == "whisper_cer")
+    assert one.trust == "high" and "Whisper guesses" in one.reason and "this speaker" not in one.reason
+
+
+def test_distortions_of_several_rates_name_all_their_settings() -> None:
+    low = Audio(voice(seed=1).samples, 16000)
+    high = [Audio(one.samples, 24000) for one in (voice(), low)]
+    takes = [take("a", TEXTS[0], voice(), low), take("b", TEXTS[1], *high)]
+    found = finish(judge(takes, Known(), only=["mcd"]))
+    assert "16000 Hz" in found.figures["in"][0].instrument and "24000 Hz" in found.figures["in"][0].instrument

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from olu.evaluate import metrics
-from olu.evaluate.numbers import Figure, differences, figure, interval, lowest, mean, paired
+from olu.evaluate.numbers import Figure, differences, figure, interval, lowest, mean, nearer, paired
 
 
 def made(values: list[float | None], **more: object) -> Figure:
@@ -101,3 +101,23 @@ def test_every_figure_can_be_explained():
     with pytest.raises(KeyError):
         metrics.about("unheard_of")
     assert set(metrics.GATES) <= set(metrics.METRICS)
+
+
+def test_a_share_of_sentences_has_an_interval_even_where_none_or_all_are():
+    none, all_, half = (interval(values, counted=True) for values in ([0.0] * 50, [1.0] * 50, [0.0, 1.0] * 25))
+    assert none.middle == 0.0 and none.low == pytest.approx(0.0) and none.high == pytest.approx(0.0713, abs=1e-3)
+    assert all_.high == pytest.approx(1.0) and all_.low == pytest.approx(1 - 0.0713, abs=1e-3)
+    assert half.low is not None and half.low == pytest.approx(0.3664, abs=1e-3)
+    assert interval([0.0] * 50).high == 0.0  # drawn again: a difference that is nowhere stays nowhere
+
+
+def test_being_nearer_to_a_target_is_more_than_being_apart():
+    random = np.random.default_rng(1)
+    short, long, right = (list(middle + random.normal(0, 0.02, 60)) for middle in (0.9, 1.1, 1.0))
+    apart = paired(short, long)
+    assert apart.low is not None and apart.low > 0
+    even = nearer(short, long, target=1.0)
+    assert even.low is not None and even.high is not None and even.low < 0 < even.high
+    better = nearer(long, right, target=1.0, middle="median")
+    assert better.high is not None and better.high < 0 and better.n == 60
+    assert nearer([1.0, None], [None, 1.0], target=1.0).low is None

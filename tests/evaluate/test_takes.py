@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from olu.audio import io
 from olu.corpus.manifest import Corpus, Source
@@ -13,7 +15,7 @@ from olu.evaluate.evaluation import Subject
 from olu.evaluate.takes import Take
 from olu.files import Workspace
 from olu.stages.evaluate_subject import Speaker, of_files
-from olu.stages.evaluate_takes import Line, file_takes, lines_for, spoken_takes
+from olu.stages.evaluate_takes import Line, file_notes, file_takes, lines_for, spoken_takes
 from olu.types import Audio, Clip, Split
 
 from .judged import reading, voice
@@ -109,3 +111,41 @@ def test_files_that_do_not_fit_are_said(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(WorkspaceError, match="holds no sound files"):
         of_files(tmp_path / "none", language="swa")
+
+
+def test_several_files_of_one_text_are_judged_each(corpus: Corpus, tmp_path: Path) -> None:
+    io.write(tmp_path / "mine" / "one.wav", voice(1.0))
+    io.write(tmp_path / "mine" / "two.wav", voice(2.0))
+    (tmp_path / "mine" / "two.txt").write_text("sentensi ya a2", encoding="utf-8")  # no sound, though named alike
+    table = tmp_path / "table.csv"
+    table.write_text("mine/one.wav|sentensi ya a2\nmine/two|sentensi ya a2\n", encoding="utf-8")
+    takes = list(file_takes(of_files(table, language="swa"), corpus, folder=tmp_path / "out", read=reading))
+    assert [take.spoken().seconds for take in takes] == [1.0, 2.0] and len({take.id for take in takes}) == 2
+    assert all(take.domain == "in" and take.natural is not None for take in takes)
+
+
+def test_samples_that_are_no_numbers_are_still_none_when_judged(corpus: Corpus, tmp_path: Path) -> None:
+    broken = voice(1.0).samples.copy()
+    broken[500:600] = np.nan
+    (tmp_path / "mine").mkdir()
+    soundfile.write(tmp_path / "mine" / "a2.wav", broken, 16000, subtype="FLOAT")
+    files = of_files(tmp_path / "mine", language="swa")
+    (take,) = file_takes(files, corpus, folder=tmp_path / "out", read=reading)
+    assert int(np.isnan(take.spoken().samples).sum()) == 100
+
+
+def test_files_that_are_not_judged_or_were_learnt_from_are_named(corpus: Corpus, tmp_path: Path) -> None:
+    for name in ("a1", "a2", "strange"):
+        io.write(tmp_path / "mine" / f"{name}.wav", voice(1.0))
+    notes = file_notes(of_files(tmp_path / "mine", language="swa"), corpus)
+    assert "1 files have the name of no clip and were not judged, such as strange.wav" in notes[0]
+    assert "1 files are of clips of the train side" in notes[1] and len(notes) == 2
+
+
+def test_text_that_is_not_utf_8_is_said(corpus: Corpus, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes("caf\xe9\n".encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"bad.txt is not text in UTF-8"):
+        lines_for(corpus, speaker("a"), sentences=5, texts=bad)
+    with pytest.raises(ConfigError, match=r"bad.txt is not text in UTF-8"):
+        of_files(bad, language="swa")

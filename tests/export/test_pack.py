@@ -162,6 +162,17 @@ def _member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile
     return info
 
 
+def _holes(name: str, size: int) -> tarfile.TarInfo:
+    """A member of one byte that says it is much larger."""
+    info = _member(name)
+    info.pax_headers = {"GNU.sparse.map": "0,1", "GNU.sparse.size": str(size)}
+    return info
+
+
+def _listing(row: dict[str, object]) -> bytes:
+    return json.dumps({"schema": 1, "language": "eng", "files": [row]}).encode()
+
+
 def test_a_pack_that_is_not_as_it_was_made_is_refused_whole(home: Workspace, tmp_path: Path) -> None:
     packed(home, tmp_path / "a.tar")
     good = tmp_path / "a.tar"
@@ -189,6 +200,14 @@ def test_a_pack_that_is_not_as_it_was_made_is_refused_whole(home: Workspace, tmp
         "bad-list.tar": ([], {MANIFEST: b"{"}, "is damaged"),
         "newer.tar": ([], {MANIFEST: json.dumps({"schema": 9, "language": "", "files": []}).encode()}, "schema 9"),
         "twice.tar": ([_member("olu.toml")], {}, "twice"),
+        "holes.tar": ([_holes("corpus/x", 2**40)], {}, "no plain file"),
+        "file-and-folder.tar": ([_member("corpus")], {}, "a file and a folder of one name"),
+        "no-digest.tar": ([], {MANIFEST: _listing({"path": "olu.toml", "bytes": 1, "mtime_ns": 0})}, "is damaged"),
+        "no-time.tar": (
+            [],
+            {MANIFEST: _listing({"path": "olu.toml", "bytes": 1, "mtime_ns": "x", "sha256": ""})},
+            "is damaged",
+        ),
     }
     for name, (extra, change, said) in made.items():
         _changed(good, tmp_path / name, change, extra)
@@ -220,3 +239,9 @@ def test_the_command_line(home: Workspace, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "home" / "wavs")
     assert "are not at" in olu("pack", home.root, "-o", tmp_path / "d.tar").err
     assert not (tmp_path / "d.tar").exists()
+
+
+def test_features_that_are_not_there_are_told_of(home: Workspace, tmp_path: Path) -> None:
+    assert not packed(home, tmp_path / "a.tar", features=True).notes
+    shutil.rmtree(home.features)
+    assert "no features to take" in packed(home, tmp_path / "b.tar", features=True).notes[0]

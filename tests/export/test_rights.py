@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from olu.train.licence import Licence, licence_of
 from olu.types import finish
 
 from ..cli.conftest import fine, olu
-from ..families.workspaces import workspace
+from ..families.workspaces import trained, workspace
 
 FREE = Rights(licence="CC-BY-4.0", consent="Amina, 2026, public", credits="Amina")
 
@@ -81,10 +82,13 @@ def test_consent_of_every_source_is_needed_to_publish() -> None:
     with pytest.raises(ExportError, match="no consent of the speakers is stated"):
         check_publishing(half)
     check_publishing(claim({"s1": Rights()}, None, licence="MIT", override="my own voice"))
-    for no in ("no", "None.", "withdrawn"):
+    for no in ("no", "None.", "withdrawn", "Withdrawn by Amina, 2026-02-01", "refused on the phone", "no consent yet"):
         with pytest.raises(ExportError, match="did not agree"):
             claim({"s1": replace(FREE, consent=no)}, None)
-    assert claim({"s1": replace(FREE, consent="Noah agreed in 2026")}, None).consent
+        with pytest.raises(ExportError, match="did not agree"):
+            claim({"s1": replace(FREE, consent=no)}, None, licence="MIT", override="a licence is no consent")
+    for yes in ("Noah agreed in 2026", "No restrictions; Amina, 2026"):
+        assert claim({"s1": replace(FREE, consent=yes)}, None).consent
     with pytest.raises(ExportError, match="name it with --licence"):
         claim({}, None, override="because")
 
@@ -200,3 +204,48 @@ def test_an_export_is_made_again_when_rights_change(letters: Workspace, tmp_path
 def test_the_hub_names_licences_in_its_own_way() -> None:
     assert hub_licence("CC-BY-NC-4.0") == "cc-by-nc-4.0" and hub_licence("Apache-2.0") == "apache-2.0"
     assert hub_licence("ask Amina") == hub_licence("") == hub_licence("CC-BY-4.0 AND MIT") == "other"
+
+
+def test_a_card_says_that_a_licence_differs_only_where_it_does() -> None:
+    assert not any("differs" in line for line in claimed("CC-BY-4.0", licence="CC-BY-4.0", override="ours").lines())
+    assert any("differs" in line for line in claimed("CC-BY-NC-4.0", licence="MIT", override="ours").lines())
+
+
+@pytest.mark.parametrize("to", ["hf", "mms", "voice"])
+def test_an_export_as_a_base_keeps_its_licence(phones: Workspace, tmp_path: Path, to: str) -> None:
+    export(phones.root, to=to, out=tmp_path / "x")
+    assert licence_of(tmp_path / "x").name.upper() == "CC-BY-SA-4.0"
+
+
+@pytest.mark.parametrize("form", ["folder", "zip"])
+def test_a_voice_in_another_format_keeps_consent_and_credits(
+    phones: Workspace, phones_voice: Path, tmp_path: Path, form: str
+) -> None:
+    source = phones_voice
+    if form == "zip":
+        source = tmp_path / "x.zip"
+        export(phones.root, out=source, with_training=True)
+    made = export(source, to="hf", out=tmp_path / "hf")
+    card = (tmp_path / "hf" / "README.md").read_text(encoding="utf-8")
+    assert "Consent of the speakers: Amina, 2026-01-02" in card and "Credits: Amina" in card
+    assert not any("consent" in note for note in made.notes)
+
+
+def test_a_run_that_went_on_from_one_that_is_gone_does_not_say_from_scratch(tmp_path: Path) -> None:
+    rows = [("c1", "one cat", "x", "train"), ("c2", "two dogs", "x", "train"), ("c3", "a hen", "x", "valid")]
+    ws = workspace(tmp_path / "a", rows)
+    trained(ws)
+    trained(ws, from_run="vits-001")
+    shutil.rmtree(ws.runs / "vits-001")
+    made = export(ws.root, out=tmp_path / "x.voice")
+    card = (tmp_path / "x.voice" / "README.md").read_text(encoding="utf-8")
+    assert "from scratch" not in card and "started from vits-001 (a run that is not here)" in card
+    assert any("the licence of the base vits-001" in note for note in made.notes)
+
+
+def test_the_folders_of_this_machine_do_not_travel(phones_voice: Path, tmp_path: Path) -> None:
+    rows = [("c1", "Maji ya mto", "x", "train"), ("c2", "Jua kali", "x", "train"), ("c3", "Gari", "x", "valid")]
+    ws = workspace(tmp_path / "a", rows, language="swa")
+    trained(ws, base=phones_voice)
+    export(ws.root, out=tmp_path / "x.voice")
+    assert str(phones_voice.parent) not in (tmp_path / "x.voice" / "voice.json").read_text(encoding="utf-8")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
 import torch
 
-from olu.errors import OluError
+from olu.errors import ExportError, OluError
 from olu.families import family
 from olu.families.vits.base import read_base
+from olu.families.vits.foreign.voice import FILES
 from olu.families.vits.weights import fold
-from olu.files import Workspace
+from olu.files import Workspace, write_json
 from olu.stages.export import export
 from olu.train.run import Run
 from olu.train.speaking import load_averaged
@@ -70,3 +72,60 @@ def test_the_package_can_go_out_in_other_formats(letters: Workspace, tmp_path: P
     made = export(tmp_path / "x.zip", to="hf", out=tmp_path / "hf")
     assert made.language == "eng" and made.speakers == ["p0", "p1"]
     assert (tmp_path / "hf" / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "settings.json", "frontend.json"])
+def test_a_damaged_part_is_not_trained_on(phones_voice: Path, tmp_path: Path, name: str) -> None:
+    path = Path(shutil.copytree(phones_voice, tmp_path / "x.voice"))
+    data = bytearray((path / "training" / name).read_bytes())
+    data[-3] ^= 4
+    (path / "training" / name).write_bytes(data)
+    with pytest.raises(OluError, match=f"{name} is damaged"):
+        read_base(path)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        for file in sorted(one for one in path.rglob("*") if one.is_file()):
+            archive.write(file, file.relative_to(path).as_posix())
+    with pytest.raises(OluError, match=f"{name} is damaged"):
+        read_base(tmp_path / "x.zip")
+
+
+def test_a_zip_that_is_broken_or_swells_is_not_trained_on(phones_voice: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("voice.json", "check.json", "training/settings.json", "training/frontend.json"):
+            archive.write(phones_voice / name, name)
+        archive.writestr("training/weights.safetensors", bytes(2**24))
+    with pytest.raises(OluError, match="unpacks to far more"):
+        read_base(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("voice.json", "check.json", *(f"training/{one}" for one in FILES)):
+            archive.write(phones_voice / name, name)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(OluError, match=r"x\.zip is damaged"):
+        read_base(path)
+    path.write_bytes(data[: len(data) // 2] + data[-22:])  # an end without what it points to
+    with pytest.raises(OluError):
+        read_base(path)
+
+
+def test_a_run_cannot_be_chosen_where_there_is_none(phones_voice: Path, tmp_path: Path) -> None:
+    for more in ({"run": "vits-001"}, {"step": 0}):
+        with pytest.raises(ExportError, match="for a workspace"):
+            export(phones_voice, to="hf", out=tmp_path / "hf", **more)
+
+
+def test_a_card_gets_the_numbers_of_a_later_evaluation(phones: Workspace) -> None:
+    first = export(phones.root)
+    assert export(phones.root).fresh
+    page = phones.evaluations / "later" / "evaluation.json"
+    figure = {"name": "cer", "median": 0.25, "n": 7, "unit": "", "low": None, "natural": None, "instrument": ""}
+    write_json(page, {"run": first.run, "step": first.step, "figures": [figure]})
+    try:
+        again = export(phones.root)
+        assert not again.fresh
+        assert "cer: median 0.25, 7 sentences" in (Path(again.voice) / "README.md").read_text(encoding="utf-8")
+        assert export(phones.root).fresh
+    finally:
+        shutil.rmtree(phones.evaluations)

@@ -338,3 +338,13 @@ def test_foreign_zips_are_refused(tmp_path: Path) -> None:
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(VoiceError, match="is not there"):
         Voice.open(tmp_path / "none.voice")
+
+
+def test_many_small_files_cannot_swell_either(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = zipped(folder, tmp_path / "x.zip")
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(300):
+            archive.writestr(f"language/{number}", bytes(2**20))
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(VoiceError, match="its language is too large"):
+        Voice.open(path)

@@ -125,7 +125,9 @@ def test_a_line_that_cannot_be_said_costs_no_other(folder: Path, tmp_path: Path)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.wav", "c.wav"]
 
 
-@pytest.mark.parametrize("lines", ["a|x\na|y", "../a|x", "a/b|x", "|x", "", "\n\n", ".hidden|x", "a" * 200 + "|x"])
+@pytest.mark.parametrize(
+    "lines", ["a|x\na|y", "../a|x", "a/b|x", "|x", "", "\n\n", ".hidden|x", "a" * 200 + "|x", "ị" * 90 + "|x"]
+)
 def test_batch_files_that_cannot_be_used(tmp_path: Path, lines: str) -> None:
     (tmp_path / "lines.txt").write_text(lines, encoding="utf-8")
     with pytest.raises(TextError) as raised:
@@ -150,6 +152,7 @@ MISTAKES: dict[str, list[object]] = {
     "a rate opus has not": ["Kedu.", "--format", "opus", "--rate", "44100"],
     "times into a pipe": ["Kedu.", "-o", "-", "--times", "srt"],
     "times of no kind": ["Kedu.", "--times", "vtt"],
+    "times where the sound is": ["Kedu.", "-o", "a.json", "--format", "wav", "--times", "json"],
     "speed": ["Kedu.", "--speed", "9"],
     "threads": ["Kedu.", "--threads", "-2"],
     "speaker": ["Kedu.", "--speaker", "eze"],
@@ -182,3 +185,9 @@ def test_a_file_of_another_encoding(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_bytes("Ọ dị".encode("utf-16"))
     code, said = invoke("--file", tmp_path / "x.txt", "--voice", folder, "-o", tmp_path / "a.wav")
     assert code == 1 and "is not UTF-8" in said
+
+
+def test_a_batch_on_less_than_no_threads(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("Kedu.", encoding="utf-8")
+    code, said = invoke("--batch", tmp_path / "lines.txt", "--voice", folder, "-o", tmp_path / "out", "--threads", "-1")
+    assert code == 1 and "threads -1 is negative" in said and not (tmp_path / "out").exists()

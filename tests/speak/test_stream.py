@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 import tracemalloc
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -382,3 +383,11 @@ def test_srt() -> None:
     assert as_srt([Span("a\nb", 0.0, 1.2345), Span("c", 3599.9996, 7322.5)]) == (
         "1\n00:00:00,000 --> 00:00:01,234\na b\n\n2\n01:00:00,000 --> 02:02:02,500\nc\n"
     )
+
+
+@pytest.mark.parametrize("text", ["漢字. Kedu. Ọ dị.", "Kedu. 漢字. Ọ dị.", "Kedu. Ọ dị. 漢字."])
+def test_a_sentence_that_is_left_out_whole_is_told_of(voice: Voice, text: str) -> None:
+    said = [piece.sentence for piece in voice.stream(text) if piece.last]
+    assert [sentence.text for sentence in said] == ["Kedu.", "Ọ dị."]
+    assert sum((Counter(sentence.dropped) for sentence in said), Counter()) == {"漢": 1, "字": 1}
+    np.testing.assert_array_equal(voice.speak(text).samples, voice.speak("Kedu. Ọ dị.").samples)

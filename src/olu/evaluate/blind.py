@@ -99,6 +99,8 @@ def count(files: Sequence[Path]) -> Counted:
     names: tuple[str, str] | None = None
     totals: dict[str, list[int]] = {}  # listener -> first, second, equal
     sentences: dict[str, int] = {}
+    if len({path.resolve() for path in files}) < len(files):
+        raise ConfigError("--choices names one file twice: every listener's choices count once")
     for path in files:
         key, choices, listener = _read(path)
         if names not in (None, (key["first"], key["second"])):
@@ -122,8 +124,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, int], str]:
             raise KeyError(KIND)
         key = json.loads(base64.b64decode(row["key"]))
         choices = {str(id): int(choice) for id, choice in row["choices"].items()}
-        if not set(choices.values()) <= {0, 1, 2} or not set(choices) <= set(key["swapped"]):
+        if not set(choices.values()) <= {0, 1, 2} or not choices.keys() <= key["swapped"].keys():
             raise KeyError("choices")
+        key |= {side: str(key[side]) for side in ("first", "second")}
         return key, choices, str(row.get("listener") or path.stem)
     except FileNotFoundError:
         raise ConfigError(f"{path} is not there: check the path") from None

@@ -8,8 +8,8 @@ from html import escape
 from typing import Any, Literal
 
 from olu.evaluate.evaluation import DOMAINS, Domain, Evaluation, Item
-from olu.evaluate.names import named, spread_of, written
-from olu.evaluate.numbers import FEW, Interval, interval, paired
+from olu.evaluate.names import WHO, named, spread_of, written
+from olu.evaluate.numbers import FEW, Interval, interval, nearer, paired
 from olu.evaluate.page import facts_table, page
 from olu.evaluate.report import SPLIT
 from olu.evaluate.sounding import player
@@ -21,7 +21,7 @@ MOST_PLAYED = 24
 WORDS = {
     "first": "first is better",
     "second": "second is better",
-    "even": "no difference seen",
+    "even": "neither is better",
     "unclear": "too few sentences to say",
 }
 
@@ -82,7 +82,7 @@ def compare(first: Evaluation, second: Evaluation) -> Comparison:
 
 
 def pairs(first: Evaluation, second: Evaluation, domain: Domain) -> list[Pair]:
-    """The sentences both have spoken: same text, and same speaker where both name one."""
+    """The sentences both have spoken: the same text, of the same clip where both have it."""
     known = {(item.id, item.text): item for item in second.of(domain)}
     by_text = {item.text: item for item in second.of(domain)}
     found = [(item, known.get((item.id, item.text)) or by_text.get(item.text)) for item in first.of(domain)]
@@ -93,8 +93,11 @@ def _difference(first: Evaluation, second: Evaluation, name: str, domain: Domain
     one, two = first.figure(name, domain), second.figure(name, domain)
     assert one and two
     values = [(first.value(a, name), second.value(b, name)) for a, b in both]
-    weights = [float(len(a.expected or a.text)) for a, _ in both] if name.startswith(("cer", "wer")) else None
-    found = paired([a for a, _ in values], [b for _, b in values], weights=weights) if values else interval([])
+    before, after = [a for a, _ in values], [b for _, b in values]
+    weights = _weights(name, both)
+    found = paired(before, after, weights=weights, middle=one.middle) if values else interval([])
+    target = {"one": 1.0, "zero": 0.0, "natural": one.natural}.get(named(name).better)
+    away = found if target is None else nearer(before, after, target=target, weights=weights, middle=one.middle)
     difference = found.middle
     if difference is None and one.mean is not None and two.mean is not None:
         difference = two.mean - one.mean
@@ -108,24 +111,28 @@ def _difference(first: Evaluation, second: Evaluation, name: str, domain: Domain
         low=found.low,
         high=found.high,
         n=found.n,
-        better=_better(name, one.mean, two.mean, found, natural=one.natural),
+        better=_better(name, away, natural=one.natural),
     )
 
 
-def _better(name: str, first: float | None, second: float | None, found: Interval, *, natural: float | None) -> Better:
-    """Who is better, where the interval of the difference leaves no doubt."""
+def _weights(name: str, both: list[Pair]) -> list[float] | None:
+    """Rates are over all letters or words, as the figures themselves are."""
+    for prefix in WHO:
+        name = name.removeprefix(prefix)
+    if name.startswith("cer"):
+        return [float(len(a.expected or a.text)) for a, _ in both]
+    return [float(len((a.expected or a.text).split())) for a, _ in both] if name.startswith("wer") else None
+
+
+def _better(name: str, found: Interval, *, natural: float | None) -> Better:
+    """Who is better, where the interval leaves no doubt: of the difference, or of how far each is from its target."""
     low, high = found.low, found.high
-    if first is None or second is None or low is None or high is None or found.n < FEW:
+    better = named(name).better
+    if low is None or high is None or found.n < FEW or (better == "natural" and natural is None):
         return "unclear"
     if low <= 0 <= high:
         return "even"
-    better = named(name).better
-    if better in ("one", "zero", "natural"):
-        target = {"one": 1.0, "zero": 0.0}.get(better, natural)
-        if target is None:
-            return "unclear"
-        return "second" if abs(second - target) < abs(first - target) else "first"
-    return "second" if (high < 0) == (better == "lower") else "first"
+    return "second" if (high < 0) == (better != "higher") else "first"
 
 
 # ------------------------------------------------------------ the page

@@ -10,6 +10,7 @@ from typing import Any
 from olu.errors import MissingExtra
 from olu.evaluate.metrics import cer, dnsmos, duration, f0, mcd, sanity, speaker, tone_model, tones, whisper
 from olu.evaluate.metrics.paired import Paired, pair
+from olu.evaluate.metrics.speech import numbers_only
 from olu.evaluate.names import SECOND, WHISPER
 from olu.evaluate.numbers import Figure
 from olu.evaluate.takes import Known, Take
@@ -53,7 +54,7 @@ class Sounds:
     def aligned(self, audio: Audio) -> Alignment | None:
         if self.known.aligns is None or self.take.reading is None:
             return None
-        return self.known.aligns(self.take.id, audio, self.take.reading)
+        return self.known.aligns(self.take.id, numbers_only(audio), self.take.reading)
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,8 @@ def heard_by(sounds: Sounds, hears: Any) -> Heard | None:
     if hears is None or sounds.take.reading is None:
         return None
     expected = "".join(hears.target(sounds.take.reading))
-    spoken = hears.transcribe(sounds.spoken)
-    natural = hears.transcribe(sounds.natural) if sounds.natural is not None else None
+    spoken = hears.transcribe(numbers_only(sounds.spoken))
+    natural = hears.transcribe(numbers_only(sounds.natural)) if sounds.natural is not None else None
     return Heard(cer.compare(expected, spoken=spoken, natural=natural), expected, spoken, natural)
 
 
@@ -183,11 +184,14 @@ def _of_second(found: Sequence[Heard | None], known: Known) -> tuple[Figure, ...
 
 
 def _of_whisper(found: Sequence[Heard | None], known: Known) -> tuple[Figure, ...]:
-    return _errors_of(found, whisper.instrument(), prefix=WHISPER)
+    return _errors_of(found, whisper.instrument(), prefix=WHISPER, caveat=whisper.CAVEAT)
 
 
-def _errors_of(found: Sequence[Heard | None], instrument: str, *, prefix: str) -> tuple[Figure, ...]:
-    made = cer.summarise([None if one is None else one.errors for one in found], instrument=instrument)
+def _errors_of(
+    found: Sequence[Heard | None], instrument: str, *, prefix: str, caveat: str = cer.INFLATED
+) -> tuple[Figure, ...]:
+    errors = [None if one is None else one.errors for one in found]
+    made = cer.summarise(errors, instrument=instrument, caveat=caveat)
     return tuple(replace(one, name=prefix + one.name) for one in made if one.name in OTHERS)
 
 
@@ -222,8 +226,8 @@ def _of_opinions(found: Sequence[Any], known: Known) -> tuple[Figure, ...]:
 
 
 def _of_mcd(found: Sequence[tuple[float, str] | None], known: Known) -> tuple[Figure, ...]:
-    settings = next(one[1] for one in found if one is not None)
-    return mcd.summarise(_firsts(found), settings=settings)
+    settings = dict.fromkeys(one[1] for one in found if one is not None)  # several where recordings differ in rate
+    return mcd.summarise(_firsts(found), settings="; ".join(settings))
 
 
 # ------------------------------------------------------------ what each needs
@@ -256,7 +260,7 @@ def _toned(known: Known, takes: Sequence[Take]) -> tuple[str, str] | None:
 
 
 def _other_recogniser(known: Known, takes: Sequence[Take]) -> tuple[str, str] | None:
-    return None if known.second is not None else NOT_OF_THIS_KIND
+    return None if known.second is not None else known.absent.get("collusion", NOT_OF_THIS_KIND)
 
 
 def _is_english(known: Known, takes: Sequence[Take]) -> tuple[str, str] | None:

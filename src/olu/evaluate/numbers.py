@@ -17,6 +17,7 @@ Values = Sequence[float | None]
 SEED = 20240607
 DRAWS = 2000
 PERCENT = 95
+NORMAL = 1.959964  # standard deviations to either side that hold 95 % of a normal distribution
 FEW, SOME = 10, 30  # fewer clips than these carry a figure badly, or only so far
 RANK: tuple[Trust, ...] = ("low", "medium", "high")
 
@@ -80,8 +81,13 @@ class Interval:
     n: int
 
 
-def interval(values: Values, *, weights: Sequence[float] | None = None, middle: Middle = "mean") -> Interval:
-    """The mean and its 95 % interval by drawing clips again; with weights, the mean over what they count."""
+def interval(
+    values: Values, *, weights: Sequence[float] | None = None, middle: Middle = "mean", counted: bool = False
+) -> Interval:
+    """The mean and its 95 % interval by drawing clips again; with weights, the mean over what they count.
+
+    `counted`: each value is yes or no. Drawing again from noes alone finds noes alone, so that interval is Wilson's.
+    """
     kept = [place for place, value in enumerate(values) if good(value)]
     found = np.array([values[place] for place in kept], dtype=np.float64)
     if len(found) == 0:
@@ -92,15 +98,39 @@ def interval(values: Values, *, weights: Sequence[float] | None = None, middle: 
     point = _middle(found[None], weight[None], middle)[0]
     if len(found) < 2:
         return Interval(float(point), None, None, len(found))
-    drawn = np.random.default_rng(SEED).integers(0, len(found), (DRAWS, len(found)))
-    again = _middle(found[drawn], weight[drawn], middle)
-    low, high = np.nanpercentile(again, ((100 - PERCENT) / 2, (100 + PERCENT) / 2))
-    return Interval(float(point), float(low), float(high), len(found))
+    if counted:
+        return Interval(float(point), *_wilson(float(point), len(found)), len(found))
+    drawn = _drawn(len(found))
+    low, high = _within(_middle(found[drawn], weight[drawn], middle))
+    return Interval(float(point), low, high, len(found))
 
 
-def paired(first: Values, second: Values, *, weights: Sequence[float] | None = None) -> Interval:
+def paired(
+    first: Values, second: Values, *, weights: Sequence[float] | None = None, middle: Middle = "mean"
+) -> Interval:
     """The mean of second - first over the clips that have both, the same clips drawn for both."""
-    return interval(differences(first, second), weights=weights)
+    return interval(differences(first, second), weights=weights, middle=middle)
+
+
+def nearer(
+    first: Values, second: Values, *, target: float, weights: Sequence[float] | None = None, middle: Middle = "mean"
+) -> Interval:
+    """How much farther from `target` the middle of second lies than that of first, over the clips that have both.
+
+    Below 0 second is nearer. That both differ is not enough to say so: they may lie on either side of it.
+    """
+    kept = [place for place, off in enumerate(differences(first, second)) if off is not None]
+    if len(kept) < 2:
+        return Interval(None, None, None, len(kept))
+    one, two = (np.array([held[place] for place in kept], dtype=np.float64) for held in (first, second))
+    weight = np.ones(len(kept)) if weights is None else np.array([weights[place] for place in kept], dtype=np.float64)
+
+    def off(drawn: NDArray[Any]) -> NDArray[np.float64]:
+        far, farther = (np.abs(_middle(held[drawn], weight[drawn], middle) - target) for held in (one, two))
+        return np.asarray(farther - far)
+
+    low, high = _within(off(_drawn(len(kept))))
+    return Interval(float(off(np.arange(len(kept))[None])[0]), low, high, len(kept))
 
 
 def differences(first: Values, second: Values) -> tuple[float | None, ...]:
@@ -130,9 +160,10 @@ def figure(
     natural: float | None = None,
     weights: Sequence[float] | None = None,
     middle: Middle = "mean",
+    counted: bool = False,
 ) -> Figure:
     """A figure from one value per clip; too few clips lower its trust."""
-    found = interval(values, weights=weights, middle=middle)
+    found = interval(values, weights=weights, middle=middle, counted=counted)
     kept = [value for value in values if value is not None and good(value)]
     trust, reason = lowest((trust, reason), of_count(found.n))
     return Figure(
@@ -169,6 +200,23 @@ def lowest(*judgements: tuple[Trust, str]) -> tuple[Trust, str]:
 
 def good(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
+
+
+def _drawn(count: int) -> NDArray[np.int64]:
+    return np.random.default_rng(SEED).integers(0, count, (DRAWS, count))
+
+
+def _within(again: NDArray[np.float64]) -> tuple[float, float]:
+    low, high = np.nanpercentile(again, ((100 - PERCENT) / 2, (100 + PERCENT) / 2))
+    return float(low), float(high)
+
+
+def _wilson(share: float, n: int) -> tuple[float, float]:
+    """Wilson's interval of a share of n."""
+    much = NORMAL**2 / n
+    middle = (share + much / 2) / (1 + much)
+    half = NORMAL * math.sqrt(share * (1 - share) / n + much / (4 * n)) / (1 + much)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _middle(found: NDArray[Any], weight: NDArray[Any], middle: Middle) -> NDArray[np.float64]:

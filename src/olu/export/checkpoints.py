@@ -12,7 +12,7 @@ from olu.files import write_text
 PIPELINE = """
 ```python
 from transformers import pipeline
-speak = pipeline("text-to-speech", "{where}")
+speak = pipeline("text-to-speech", ".")  # this folder, or its name on the hub
 sound = speak({text})  # sound["audio"], sound["sampling_rate"]
 ```
 """
@@ -22,7 +22,7 @@ has one character for each phone, and `olu read --text` shows the phones of a te
 
 ```python
 import json
-stands = json.load(open("{where}/phones.json", encoding="utf-8"))
+stands = json.load(open("phones.json", encoding="utf-8"))
 text = "".join(stands[phone] for phone in {phones})
 ```
 """
@@ -49,7 +49,8 @@ def write_mms(subject: Subject, folder: Path) -> list[str]:
         "`D_*.pth`: the discriminator, where there is one",
         "`config.json`, `vocab.txt`",
     ]
-    text = readme(subject, what="This folder is for the original VITS and MMS.", use=use, lost=lost, files=files)
+    what = "This folder is for the original VITS and MMS."
+    text = readme(subject, what=what, use=use, lost=lost, files=files, front=True)  # its config has no licence
     write_text(folder / "README.md", text)
     return lost
 
@@ -63,8 +64,7 @@ def _written(subject: Subject, folder: Path, to: str) -> list[str]:
 
 
 def _hf_readme(subject: Subject, lost: list[str], *, what: str) -> str:
-    where = subject.name
     phones = [one for one in subject.vocabulary.sayable() if one[0].isalpha()][:3]
-    said = "" if subject.by_letters else BY_PHONES.format(where=where, phones=phones)
-    use = said + PIPELINE.format(where=where, text='"..."' if subject.by_letters else "text")
+    said = "" if subject.by_letters else BY_PHONES.format(phones=phones)
+    use = said + PIPELINE.format(text='"..."' if subject.by_letters else "text")
     return readme(subject, what=what, use=use, lost=lost, hub=True)

@@ -12,7 +12,7 @@ from olu.train.licence import NON_COMMERCIAL, Licence
 
 SHARE_ALIKE = re.compile(r"share[-\s]?alike|(?<![a-z])sa(?![a-z])|gpl", re.I)
 NO_DERIVATIVES = re.compile(r"no[-\s]?derivat|(?<![a-z])nd(?![a-z])", re.I)
-NO = re.compile(r"(no|none|refused|withdrawn|not given)\b[ .]*", re.I)
+NO = re.compile(r"(no|none)[ .!]*|(refused|withdrawn|not given|no consent)\b.*", re.I | re.S)
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,9 @@ class Claim:
         said += [f"- Consent of the speakers: {self.consent or NOT_STATED}"]
         said += [f"- Credits: {self.credits}"] if self.credits else []
         said += [f"- Recordings from: {self.source}"] if self.source else []
-        said += (
-            [f"- The licence differs from what its parts say; the reason given: {self.override}"]
-            if self.override
-            else []
-        )
+        differs = bool(contradiction(self.licence, list(self.parts)))
+        why = "The licence differs from what its parts say; the reason given" if differs else "The reason given for it"
+        said += [f"- {why}: {self.override}"] if self.override else []
         return said
 
     def notes(self) -> list[str]:
@@ -95,7 +93,7 @@ def claim(
     if licence and (wrong := contradiction(licence, parts)) and not override:
         raise ExportError(f"{wrong}; if you hold the rights, add --override-licence 'the reason'")
     refusing = [name for name, rights in recordings.items() if NO.fullmatch(rights.consent)]
-    if refusing and not override:
+    if refusing:
         raise ExportError(
             f"the speakers of the recordings {refusing[0]} did not agree (consent ="
             f" {recordings[refusing[0]].consent!r}): no voice is made of them; if that has changed, say so in olu.toml"

@@ -22,6 +22,7 @@ FILES = ("voice.json", "vocabulary.json", "check.json", "language/frontend.json"
 LANGUAGE = re.compile(r"language/[^/\\:]+")
 LARGEST_GRAPH = 2**31 - 1  # what the format can hold
 LARGEST_TEXT = 2**26
+LARGEST_TEXTS = 2**28  # all files but the graphs together: many small ones can swell too
 MOST_FILES = 10_000
 ZIP_ERRORS = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, RuntimeError, ValueError, LookupError)
 PACKED = 200  # nothing of a voice shrinks more than this
@@ -147,6 +148,9 @@ def _safe(path: Path, entries: Collection[zipfile.ZipInfo]) -> None:
 
 
 def _sizes(path: Path, sizes: dict[str, int]) -> None:
+    total = sum(size for name, size in sizes.items() if name not in GRAPHS)
+    if total > LARGEST_TEXTS:
+        raise VoiceError(f"{path}: its language is too large for a voice ({total} bytes): export the voice again")
     for name, size in sizes.items():
         if size > (LARGEST_GRAPH if name in GRAPHS else LARGEST_TEXT):
             raise VoiceError(f"{path}: {name:.80} is too large for a voice ({size} bytes): export the voice again")

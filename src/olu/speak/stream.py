@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
 
@@ -106,6 +107,7 @@ class ReadLine:
     pause: float | None
     reading: Reading | None = None
     ids: tuple[int, ...] = ()
+    unsaid: Mapping[str, int] = field(default_factory=dict)  # of sentences before it that were left out whole
 
 
 class Ahead(Generic[Item]):
@@ -141,10 +143,12 @@ def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual
     while (line := lines.take()) is not None and line.ids:
         before = silence((line.pause or 0.0) if number == 0 else 0.0, rate)
         sentence, waves = say(line, number, (clock + len(before)) / rate)
+        sentence = _without(sentence, line.unsaid if number == 0 else {})
         begins = True
         for wave, ends in _levelled(waves, level, rate, quick=usual is not None) if level else waves:
             sound = fade(wave, rate, begins=begins, ends=ends)
             following = lines.peek() if ends else None
+            sentence = _without(sentence, following.unsaid if following else {})
             after = silence(_pause(following, manner), rate)
             sound = np.concatenate([before, sound, after]) if begins else np.concatenate([sound, after])
             clock += len(sound)
@@ -153,6 +157,11 @@ def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual
                 yield Spoken(Audio(done, out), sentence, ends)
             begins = False
         number += 1
+
+
+def _without(sentence: Sentence, unsaid: Mapping[str, int]) -> Sentence:
+    """With what was left out beside it."""
+    return replace(sentence, dropped=dict(Counter(sentence.dropped) + Counter(unsaid))) if unsaid else sentence
 
 
 def _pause(following: ReadLine | None, manner: Manner) -> float:

@@ -131,19 +131,21 @@ class Voice:
     def _sayable(self, text: str, unknown: Counter[str]) -> Iterator[ReadLine]:
         """What can be said, read one sentence at a time; a pause around what cannot is kept."""
         pause: float | None = None
-        found = False
+        found, unsaid = False, Counter[str]()
         for line in lines(text, self._ends, abbreviations=self._abbreviations):
             if line.pause is not None:
                 pause = (pause or 0.0) + line.pause
             reading = self.frontend.read(line.text) if line.text else None
             ids = self.vocabulary.encode(reading) if reading is not None and reading.words else []
             if ids:
-                yield ReadLine(line.text, pause, reading, tuple(ids))
+                yield ReadLine(line.text, pause, reading, tuple(ids), dict(unsaid))
                 pause, found = None, True
-            elif reading is not None and not found:
-                unknown.update(reading.dropped)
-        if pause:
-            yield ReadLine("", pause)
+                unsaid.clear()
+            elif reading is not None:
+                unsaid.update(reading.dropped)
+                unknown.update({} if found else reading.dropped)
+        if pause or unsaid:
+            yield ReadLine("", pause or 0.0, unsaid=dict(unsaid))
 
     def _say(
         self, line: ReadLine, number: int, start: float, *, manner: Manner, who: int, plan: Plan

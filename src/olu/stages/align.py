@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from olu.audit.match import Match, match_path, write_match
+from olu.audit.match import Match, match_path, read_match, write_match
 from olu.corpus.manifest import Corpus, recordings
 from olu.errors import CorpusError
-from olu.files import Workspace, hash_value, write_jsonl
-from olu.stages.aligned import Listened, Spread, alignment_path, spread, unaligned
+from olu.files import Workspace, hash_value, read_jsonl, write_jsonl
+from olu.stages.aligned import Listened, Spread, alignment_path, fits, spread, to_align, unaligned
 from olu.stages.read import read_corpus
 from olu.stages.stage import Stage
-from olu.types import Work
+from olu.types import Alignment, Work
 
 ALIGN_VERSION = 1
 
@@ -79,7 +80,7 @@ def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSumm
 
 
 def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Work[AlignSummary]:
-    from olu.stages.align_grids import read_grids, take_grids
+    from olu.stages.align_grids import no_grid, read_grids, take_grids
 
     yield from read_corpus(ws)
     grids = read_grids(source)
@@ -91,8 +92,22 @@ def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Work[AlignSummar
     corpus = Corpus.open(ws)
     found, problems, notes = yield from take_grids(ws, corpus, grids)
     matches = [(one.id, Match(first=one.words[0], last=one.words[-1])) for one in found if one.words]
+    if found and (kept := _others(ws, corpus, {one.id for one in found})):
+        known = read_match(ws)
+        matches += [(one.id, known[one.id]) for one in kept if one.id in known]
+        lacking = {no_grid(one.id) for one in kept}
+        problems = [problem for problem in problems if problem not in lacking]
+        notes.append(f"{len(kept)} clips that no TextGrid was taken for keep the alignment they had")
+        found += kept
     listened = Listened(found=found, matches=matches, problems=problems, notes=notes, made_by=str(source))
     return _finish(ws, options, listened)
+
+
+def _others(ws: Workspace, corpus: Corpus, taken: set[str]) -> list[Alignment]:
+    """Alignments that are there and still fit, of clips that are not taken anew: a few corrected grids lose nothing."""
+    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws)) if row["id"] not in taken}
+    wanted = to_align(ws, corpus)
+    return [Alignment.from_row(rows[id]) for id, (_, words) in wanted.items() if id in rows and fits(rows[id], words)]
 
 
 def _finish(ws: Workspace, options: dict[str, Any], listened: Listened) -> AlignSummary:
@@ -102,7 +117,7 @@ def _finish(ws: Workspace, options: dict[str, Any], listened: Listened) -> Align
     write_jsonl(alignment_path(ws), (one.row() for one in listened.found))
     write_match(ws, listened.matches)
     summary = AlignSummary(
-        method=listened.found[0].method,
+        method="textgrid" if options["from"] else Counter(one.method for one in listened.found).most_common(1)[0][0],
         made_by=listened.made_by,
         spread=spread(listened.found),
         problems=listened.problems,

@@ -50,7 +50,7 @@ def _rows(ws: Workspace, *, hop: int, rate: int, frames: Frames, problems: list[
             part = within(_exact(alignment, clip), start=taken.start - clip.start, seconds=taken.seconds)
             labels, counts = durations(part, samples=samples, rate=rate, hop=hop, frames=frames)
         except (CorpusError, ValueError) as bad:
-            problems.append(f"clip {clip.id}: {bad}")
+            problems.append(f"clip {clip.id}: {str(bad).removeprefix(f'{clip.id}: ')}")
             continue
         total = samples // hop + (frames == "centre")
         if sum(counts) != total:

@@ -25,6 +25,10 @@ def read_grids(source: Path) -> dict[str, bytes]:
     return read_all(source)
 
 
+def no_grid(id: str) -> str:
+    return f"clip {id}: no TextGrid has its name"
+
+
 def take_grids(ws: Workspace, corpus: Corpus, grids: Mapping[str, bytes]) -> Generator[Tick, None, Taken]:
     """Alignments with our phones, what was wrong with which clip, and what else to know."""
     wanted = to_align(ws, corpus)
@@ -52,7 +56,7 @@ def take_grids(ws: Workspace, corpus: Corpus, grids: Mapping[str, bytes]) -> Gen
             problems.append(str(bad))
         yield Tick(done, len(foreign), f"phones of {id}")
     missing = [id for id in wanted if id not in files]
-    problems += [f"clip {id}: no TextGrid has its name" for id in missing]
+    problems += [no_grid(id) for id in missing]
     notes = [f"{len(strangers)} TextGrids belong to no clip, such as {', '.join(strangers[:FEW])}"] if strangers else []
     theirs = {span.label for alignment, _ in foreign.values() for span in alignment.phones if span.label}
     ours = {phone for _, words in wanted.values() for _, phones in words for phone in phones}

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 
 from olu.corpus.manifest import Corpus
 from olu.errors import ConfigError, MissingExtra, WorkspaceError
-from olu.evaluate.evaluation import PAGE, WAVS, Evaluation, Missing, Point
+from olu.evaluate.evaluation import PAGE, WAVS, Domain, Evaluation, Missing, Point
 from olu.evaluate.takes import Known, Take
 from olu.files import Workspace, whole, write_text
 from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
-from olu.stages.evaluate_takes import Line, Read, file_takes, lines_for, reader_of, spoken_takes
+from olu.stages.evaluate_takes import Line, Read, file_notes, file_takes, lines_for, reader_of, spoken_takes
 from olu.stages.extras import EVALUATE
 from olu.stages.read import read_corpus
 from olu.types import Tick, Work
@@ -136,6 +136,9 @@ def _check(place: Path, wish: Wish, groups: Sequence[str]) -> None:
         raise ConfigError(f"--checkpoints {wanted}: give 'all' or a number from 2 on")
     if wish.wavs is not None and wish.texts is not None:
         raise ConfigError("--text has no effect with --wavs: nothing is spoken")
+    if wish.wavs is not None and (wish.sentences != SENTENCES or wish.seed):
+        name = "sentences" if wish.sentences != SENTENCES else "seed"
+        raise ConfigError(f"--{name} has no effect with --wavs: nothing is spoken, and every file is judged")
     if COLLUSION in groups and not (own or wish.corpus):
         raise ConfigError("--collusion trains a second recogniser: it needs --corpus WS")
 
@@ -147,7 +150,7 @@ def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Take], list[str]]]:
         for take in file_takes(bench.files, bench.corpus, folder=folder, read=bench.read):
             takes.append(take)
             yield Tick(len(takes), len(bench.files.by_id) + len(bench.files.texts), "reading the files")
-        return takes, []
+        return takes, file_notes(bench.files, bench.corpus)
     assert bench.speaker
     wish = bench.wish
     lines = lines_for(bench.corpus, bench.speaker, sentences=wish.sentences, texts=wish.texts)
@@ -179,7 +182,7 @@ def _known(bench: Bench, takes: Sequence[Take], language: str) -> Work[Known]:
         yield from known_of(
             bench.corpus,
             groups=bench.groups,
-            speakers=[take.speaker for take in takes if take.speaker],
+            speakers=[take.speaker for take in takes if take.speaker] or bench.corpus.speakers,
             device=bench.wish.device,
         )
     )
@@ -237,8 +240,9 @@ def _curve(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: K
     assert bench.ws and bench.corpus and bench.wish.checkpoints and evaluation.subject.run
     run = evaluation.subject.run
     clips = {clip.id: clip for clip in bench.corpus}
-    chosen = [take for take in takes if take.domain == "in"][:CURVE_SENTENCES]
-    lines = [Line(take.id, take.text, take.domain, clips[take.id]) for take in chosen]
+    domain: Domain = "in" if any(take.domain == "in" for take in takes) else "out"  # a corpus may have no held-out side
+    chosen = [take for take in takes if take.domain == domain][:CURVE_SENTENCES]
+    lines = [Line(take.id, take.text, domain, clips.get(take.id), take.speaker) for take in chosen]
     steps = checkpoints(bench.ws, run, bench.wish.checkpoints)
     points = []
     for step, speaker in at_steps(bench.ws, run, steps, seed=bench.wish.seed):
@@ -246,7 +250,7 @@ def _curve(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: K
             spoken, _ = yield from _spoken(bench, lines, speaker, Path(folder), what=f"step {step}")
             judged = yield from judge(spoken, known, only=_metrics(bench), what=f"step {step}")
         means = {
-            one.name: one.mean for one in judged.figures.get("in", ()) if one.name in CURVE and one.mean is not None
+            one.name: one.mean for one in judged.figures.get(domain, ()) if one.name in CURVE and one.mean is not None
         }
         points.append(Point(step=step, means=means))
     return tuple(points)

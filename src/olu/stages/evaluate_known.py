@@ -50,13 +50,16 @@ def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], 
 def _recogniser(
     ws: Workspace, known: Known, absent: dict[str, tuple[str, str]], *, device: str | None, groups: Sequence[str]
 ) -> Work[Known]:
-    try:
-        if "cer" in groups:
-            known = replace(known, hears=(yield from recogniser_for(ws, units="letters", device=device)))
-        if "collusion" in groups:
-            known = replace(known, second=(yield from second_recogniser(ws, device=device)))
-    except OluError as failed:
-        absent["cer"] = (f"no recogniser: {failed}", "")
+    for group in ("cer", "collusion"):
+        if group not in groups:
+            continue
+        try:
+            if group == "cer":
+                known = replace(known, hears=(yield from recogniser_for(ws, units="letters", device=device)))
+            else:
+                known = replace(known, second=(yield from second_recogniser(ws, device=device)))
+        except OluError as failed:
+            absent[group] = (f"no {'' if group == 'cer' else 'second '}recogniser: {failed}", "")
     return known
 
 
@@ -75,7 +78,7 @@ def _aligner(ws: Workspace, known: Known, absent: dict[str, tuple[str, str]], *,
 
     trained = load(run, language=ws.language, device=device or this_machine().device)
     told, frames = ws.alignment / "frames.json", None
-    if told.is_file() and read_json(told)["recogniser"] == trained.version:
+    if told.is_file() and (ws.alignment / "frames").is_dir() and read_json(told)["recogniser"] == trained.version:
         frames = FrameModel.load(ws.alignment / "frames", device=trained.device)
     aligner = Aligner(recogniser=trained, frames=frames)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -125,8 +126,16 @@ def of_files(place: Path, *, language: str) -> Files:
     return Files(subject, by_id, texts)
 
 
+def text_of(path: Path) -> str:
+    """A file of text, or one sentence that it is none."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not text in UTF-8: save it as UTF-8") from None
+
+
 def _rows(table: Path) -> Iterator[tuple[Path, str]]:
-    lines = table.read_text(encoding="utf-8-sig").split("\n")
+    lines = text_of(table).split("\n")
     mark = "\t" if table.suffix.lower() == ".tsv" or "\t" in lines[0] else "|"
     for number, row in enumerate(csv.reader(lines, delimiter=mark, quoting=csv.QUOTE_NONE), 1):
         if not any(cell.strip() for cell in row) or [cell.strip().lower() for cell in row[:2]] == ["file", "text"]:
@@ -134,7 +143,8 @@ def _rows(table: Path) -> Iterator[tuple[Path, str]]:
         if len(row) < 2 or not row[1].strip():
             raise ConfigError(f"{table} line {number} is not file{mark}text")
         path = table.parent / row[0].strip()
-        found = [path] if path.is_file() else sorted(p for p in path.parent.glob(f"{path.name}.*") if p.is_file())
+        beside = sorted(file for file in path.parent.glob(f"{escape(path.name)}.*") if file.suffix.lower() in SUFFIXES)
+        found = [path] if path.is_file() else beside
         if not found:
             raise AudioError(f"{table} line {number}: {row[0].strip()} is not beside the table")
         yield found[0], row[1].strip()

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import soundfile
+
 from olu.audio import io
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import said
@@ -14,12 +17,13 @@ from olu.errors import ConfigError, TextError, WorkspaceError
 from olu.evaluate.evaluation import Domain
 from olu.evaluate.takes import Take, spread_evenly
 from olu.files import read_json
-from olu.stages.evaluate_subject import Files, Speaker
+from olu.stages.evaluate_subject import Files, Speaker, text_of
 from olu.text.frontend import from_state
 from olu.text.languages import load
 from olu.types import Audio, Clip, Reading
 
 Read = Callable[[str], Reading | None]
+FEW = 3
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def _held_out(corpus: Corpus, count: int, *, speakers: Sequence[str]) -> list[Cl
 def _own(path: Path) -> list[str]:
     if not path.is_file():
         raise ConfigError(f"{path} is not there: give a text file with one sentence on each line")
-    texts = [line.strip() for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
+    texts = [line.strip() for line in text_of(path).split("\n") if line.strip()]
     if not texts:
         raise ConfigError(f"{path} is empty: give one sentence on each line")
     return texts
@@ -138,17 +142,46 @@ def file_takes(files: Files, corpus: Corpus, *, folder: Path, read: Read) -> Ite
     found = _files_of(files, corpus)
     for number, (line, path) in enumerate(found, 1):
         kept = folder / f"{file_name(line.id, number)}.wav"
-        io.write(kept, io.read(path))
+        _keep(kept, io.read(path))
         yield _take(line, kept, corpus=corpus, read=read)
+
+
+def file_notes(files: Files, corpus: Corpus) -> list[str]:
+    """What to know of the files: those that were not judged, and those that the judges have learnt from."""
+    known = {clip.id for clip in corpus}
+    strangers = [path.name for id, path in files.by_id.items() if id not in known]
+    learnt = sum(line.clip is not None and corpus.split(line.clip) == "train" for line, _ in _files_of(files, corpus))
+    notes = []
+    if strangers:
+        named = ", ".join(strangers[:FEW])
+        notes.append(f"{len(strangers)} files have the name of no clip and were not judged, such as {named}")
+    if learnt:
+        notes.append(
+            f"{learnt} files are of clips of the train side, from which the recogniser has learnt: their wrong letters"
+            " say little"
+        )
+    return notes
+
+
+def _keep(path: Path, audio: Audio) -> None:
+    """As it was judged: 16 bits have no sign for what is no number."""
+    if np.isfinite(audio.samples).all():
+        io.write(path, audio)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(str(path), audio.samples, audio.rate, format="WAV", subtype="FLOAT")
 
 
 def _files_of(files: Files, corpus: Corpus) -> list[tuple[Line, Path]]:
     clips = {clip.id: clip for clip in corpus}
     by_text = {said(clip.text): clip for clip in corpus}
     found = [(Line(id, clips[id].text, "in", clips[id]), path) for id, path in files.by_id.items() if id in clips]
+    used: set[str] = set()
     for number, (path, text) in enumerate(files.texts, 1):
         clip = by_text.get(said(text))
-        found.append((Line(clip.id, text, "in", clip) if clip else Line(f"other-{number:03d}", text, "out"), path))
+        id = clip.id if clip and clip.id not in used else f"other-{number:03d}"  # one text may have several files
+        used.add(id)
+        found.append((Line(id, text, "in" if clip else "out", clip), path))
     if not found:
         raise WorkspaceError(
             f"no file of {files.subject.path} has the name of a clip of {corpus.ws.root}: name them by clip id"

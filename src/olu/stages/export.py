@@ -13,7 +13,7 @@ from olu.export.package import Contents, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import Subject
 from olu.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
-from olu.stages.export_subject import from_foreign, from_run, is_foreign
+from olu.stages.export_subject import evaluation_of, from_foreign, from_run, is_foreign
 from olu.stages.extras import need_training
 from olu.stages.kinds import voice_named, voices
 from olu.stages.stage import Stage
@@ -92,6 +92,8 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     wish.check()
     need_training("olu export")
     if is_foreign(source):
+        if run or step is not None:
+            raise ExportError(f"--run and --step are for a workspace: {source} holds one voice only")
         subject = from_foreign(source, licence=wish.licence, override=wish.override)
         default = f"{subject.name}.voice" if wish.format is None else f"{subject.name}-{wish.format.name}"
         return _written(subject, wish, path=wish.out or Path(default), given=True)
@@ -105,6 +107,7 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
         return _written(from_run(ws, chosen, at, name=name, **rights), wish, path=path, given=wish.out is not None)
     path = wish.out or ws.voices / f"{name}.voice"
     options = {"run": chosen.name, "step": at, "name": name, **rights, "training": wish.with_training}
+    options["measured"] = hash_value(evaluation_of(ws, chosen.name, at))  # the card has its numbers
     earlier = STAGE.done(ws, options) if wish.out is None else None
     if earlier and (path / "voice.json").exists():
         return ExportSummary(**{**earlier, "voice": str(path), "fresh": True})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,10 @@ def from_run(ws: Workspace, run: Run, step: int, *, name: str, licence: str, ove
     scores = {f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {}
     held_out = [clip for clip in wanted if corpus.split(clip) in ("valid", "test")]
     hours = sum(clip.seconds for clip in wanted) / 3600
+    facts = run.document("facts.json")
+    settings = recipe.model_dump(mode="json")
+    settings |= {"base": shown(recipe.base)} if recipe.base else {}  # no folders of this machine
+    changed = facts.get("corpus") not in (None, corpus.fingerprint)
     return Subject(
         name=name,
         family=family,
@@ -70,9 +76,10 @@ def from_run(ws: Workspace, run: Run, step: int, *, name: str, licence: str, ove
         data=(
             f"{len(wanted)} clips, {hours:.2f} hours, {len(speakers)} speaker{'s' if len(speakers) > 1 else ''},"
             f" {len(held_out)} of them held out",
+            *(["the corpus has changed since this run was trained: these are its numbers now"] if changed else []),
             f"started from {shown(base)}" if base else "trained from scratch",
         ),
-        facts={"run": run.name, "step": step, "recipe": recipe.model_dump(mode="json"), **run.document("facts.json")},
+        facts={"run": run.name, "step": step, "recipe": settings, **facts},
     )
 
 
@@ -84,8 +91,10 @@ def base_of(ws: Workspace, run: Run) -> str:
         if run.recipe.base:
             return run.recipe.base
         before = str(run.document("facts.json").get("from") or "").partition("@")[0]
-        if not before or not (ws.runs / before / "recipe.toml").is_file():
+        if not before:
             break
+        if not (ws.runs / before / "recipe.toml").is_file():
+            return f"{before} (a run that is not here)"  # what that one began with is not known
         run = Run(ws.runs / before)
     return ""
 
@@ -97,7 +106,7 @@ def _licence(base: str) -> Licence:
 
 def measures_of(ws: Workspace, run: Run, step: int, scores: dict[str, float]) -> tuple[str, ...]:
     """Numbers of the newest evaluation of this step, else what training itself measured."""
-    found = _evaluation(ws, run.name, step)
+    found = evaluation_of(ws, run.name, step)
     if found:
         return found
     told = [
@@ -107,7 +116,8 @@ def measures_of(ws: Workspace, run: Run, step: int, scores: dict[str, float]) ->
     return (*told, "No evaluation of this step was made: 'olu evaluate' makes one.") if told else ()
 
 
-def _evaluation(ws: Workspace, run: str, step: int) -> tuple[str, ...]:
+def evaluation_of(ws: Workspace, run: str, step: int) -> tuple[str, ...]:
+    """What the newest evaluation of a step found, as sentences; nothing where there is none."""
     pages = sorted(ws.root.glob("evaluations/*/evaluation.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in pages:
         try:
@@ -146,12 +156,13 @@ def from_foreign(source: Path, *, licence: str, override: str) -> Subject:
     base = family.read_base(place)
     name = source.stem if source.is_file() else Path(source.as_posix().partition("@")[0]).resolve().name
     rights = claim({}, licence_of(place, origin=source.as_posix()), base_name=name, licence=licence, override=override)
+    rights = replace(rights, **_told_by(place))
     marks = (base.frontend or {}).get("marks", "vowel")
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
     config = check(family.config, base.settings, where=str(source))
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=base.num_speakers)
     notes = base.load(learner)
-    language = _language_of(place) if base.frontend is None else load(str(base.frontend["language"]))
+    language, guessed = (load(str(base.frontend["language"])), []) if base.frontend else _language_of(place)
     frontend, said = _frontend_of(base, language, vocabulary)
     sentences = _own_sentences(language)
     alone = ["default"] if base.num_speakers == 1 else [f"speaker-{number}" for number in range(base.num_speakers)]
@@ -171,8 +182,24 @@ def from_foreign(source: Path, *, licence: str, override: str) -> Subject:
         data=("a checkpoint of another program: what it was trained on is not known here",),
         facts={"base": name},
         lacks=base.lacks,
-        notes=(*notes, *said),
+        notes=(*notes, *guessed, *said),
     )
+
+
+def _told_by(place: Path) -> dict[str, str]:
+    """Consent, credits and source that a voice package carries, for what is made from it."""
+    try:
+        if place.is_dir():
+            data = (place / "voice.json").read_bytes() if (place / "voice.json").is_file() else b"{}"
+        else:
+            with zipfile.ZipFile(place) as archive:
+                data = archive.read("voice.json")
+        facts = json.loads(data)
+        rights = facts.get("rights") or {}
+        told = {"consent": facts.get("consent"), "credits": facts.get("credits"), "source": rights.get("source")}
+    except (ValueError, AttributeError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
+        return {}
+    return {name: value for name, value in told.items() if isinstance(value, str) and value}
 
 
 def _frontend_of(base: Base, language: Language, vocabulary: SymbolVocabulary) -> tuple[AnyFrontend, list[str]]:
@@ -203,13 +230,16 @@ def _own_sentences(language: Language) -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
-def _language_of(source: Path) -> Language:
+def _language_of(source: Path) -> tuple[Language, list[str]]:
     """The tokenizer's language where it is given, else the code the folder's name begins with, else undetermined."""
     source = source.parent if source.is_file() else source
     path = source / "tokenizer_config.json"
     stated = json.loads(path.read_text(encoding="utf-8")).get("language") if path.exists() else None
     guess = re.match(r"(?:mms-tts-)?([a-z]{3})\b", source.resolve().name)
     try:
-        return load(str(stated or (guess[1] if guess else "")))
+        found = load(str(stated or (guess[1] if guess else "")))
     except LanguageError:
-        return Language(code="und", name="undetermined", native="undetermined")
+        found = Language(code="und", name="undetermined", native="undetermined")
+        return found, ["its language is not known: name its folder after the code, such as amh-voice"]
+    told = f"its files name no language: {found.name} ({found.code}) is what its folder's name begins with"
+    return found, [] if stated else [told]

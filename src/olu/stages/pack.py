@@ -63,7 +63,10 @@ def pack(
     if corpus is not None:
         corpus.check_sources()
     sounds = sorted({clip.audio for clip in corpus}) if corpus else []
-    notes = [*_said(ws, taken), *(["the sound was made smaller with Opus, which loses a little of it"] if opus else [])]
+    notes = [
+        *_said(ws, taken, features=features),
+        *(["the sound was made smaller with Opus, which loses a little of it"] if opus else []),
+    ]
     with tempfile.TemporaryDirectory() as place, whole(path) as partial, tarfile.open(partial, "w") as tar:
         rows = []
         audio = _sounds(corpus, sounds, Path(place), opus=opus) if corpus else iter(())
@@ -99,10 +102,13 @@ def _runs(ws: Workspace, which: Which) -> list[Run]:
     return taken
 
 
-def _said(ws: Workspace, runs: list[Run]) -> list[str]:
+def _said(ws: Workspace, runs: list[Run], *, features: bool) -> list[str]:
     """What a pack cannot hold."""
+    absent = (
+        ["there are no features to take: 'olu prepare' makes them"] if features and not ws.features.exists() else []
+    )
     bases = {run.recipe.base for run in runs if run.recipe.base and not run.checkpoints().steps()}
-    return [f"the base {base} is not in the pack: bring it along" for base in sorted(bases)]
+    return [*(f"the base {base} is not in the pack: bring it along" for base in sorted(bases)), *absent]
 
 
 def _sounds(corpus: Corpus, sounds: list[str], place: Path, *, opus: bool) -> Iterator[tuple[_Item, int]]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from olu.speak.stream import Wishes
 
 SAFE_NAME = re.compile(r"[\w][\w.-]{0,99}")
+LONGEST_NAME = 200  # bytes: a file's name has room for 255, and more than the line's name stands in it
 NAMED_FAILURES = 3
 
 
@@ -87,11 +88,13 @@ def speak_to(
     """Speak into a file as it is made; also says which characters the voice has no letter for."""
     kind = format_of(path, format)
     _check_times(times)
+    beside = path.with_suffix(f".{times}") if times else None
+    if beside == path:
+        raise VoiceError(f"{path} would hold both the sound and the times: give the sound another ending")
     manner = _manner(voice, kind, wishes)
     said, sentences = yield from _pour(
         voice, text, manner, into_file(path, kind=kind, rate=manner.rate or voice.rate), quick=False
     )
-    beside = path.with_suffix(f".{times}") if times else None
     if beside is not None:
         _write_times(beside, sentences, said, audio=path.name)
     return Said(said.seconds, said.rate, said.sentences, said.dropped, str(beside) if beside else None)
@@ -167,8 +170,10 @@ def batch_lines(file: Path) -> list[tuple[str, str]]:
             continue
         name, bar, text = line.partition("|")
         name, text = (name.strip(), text.strip()) if bar else (f"{number:04}", line)
-        if not SAFE_NAME.fullmatch(name):
-            raise TextError(f"{file} line {number}: {name[:60]!r} cannot name a file: use letters, digits, . _ and -")
+        if not SAFE_NAME.fullmatch(name) or len(name.encode()) > LONGEST_NAME:
+            raise TextError(
+                f"{file} line {number}: {name[:60]!r} cannot name a file: use few letters, digits, . _ and -"
+            )
         if name in rows:
             raise TextError(f"{file} line {number}: the name {name!r} is there twice: choose another")
         rows[name] = text
@@ -192,6 +197,8 @@ def speak_many(
     kind = format_of(folder, format or "wav")
     _check_times(times)
     _manner(voice, kind, wishes)
+    if threads < 0:
+        raise VoiceError(f"threads {threads} is negative: choose 0 for as many as the machine has")
     if folder.exists() and not folder.is_dir():
         raise VoiceError(f"{folder} is a file: name a folder for the lines of {file}")
 

@@ -123,6 +123,8 @@ def _lay_out(file: Path, place: Path) -> Work[dict[str, Any]]:
                     raise WorkspaceError(f"{file} holds {info.name} twice: it was not made by 'olu pack'")
                 seen[info.name] = _write(tar, info, target)
                 yield Tick(min(info.offset_data + info.size, size), size, info.name)
+    except (FileExistsError, NotADirectoryError):
+        raise WorkspaceError(f"{file} has a file and a folder of one name: it was not made by 'olu pack'") from None
     except (tarfile.TarError, EOFError, OSError) as bad:
         if isinstance(bad, OSError) and bad.errno is not None:
             raise
@@ -135,17 +137,17 @@ def _lay_out(file: Path, place: Path) -> Work[dict[str, Any]]:
 def _checked(file: Path, place: Path, seen: dict[str, str]) -> dict[str, Any]:
     try:
         facts = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-        rows = {row["path"]: row for row in facts["files"]}
+        rows = {str(row["path"]): (row["sha256"], int(row["mtime_ns"]), int(row["bytes"])) for row in facts["files"]}
         schema, _ = facts["schema"], facts["language"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise WorkspaceError(f"{file}: {MANIFEST} is damaged: copy it again") from None
     if schema != SCHEMA:
         raise WorkspaceError(f"{file} has schema {schema}, this Olu knows {SCHEMA}: use the Olu that packed it")
-    for name, row in rows.items():
-        if seen.get(name) != row["sha256"]:
+    for name, (digest, mtime_ns, _) in rows.items():
+        if seen.get(name) != digest:
             raise WorkspaceError(f"{file}: {name} is not as it was packed: copy the file again")
-        if row["mtime_ns"]:
-            os.utime(place / name, ns=(row["mtime_ns"], row["mtime_ns"]))
+        if mtime_ns:
+            os.utime(place / name, ns=(mtime_ns, mtime_ns))
     if strange := sorted(set(seen) - set(rows) - {MANIFEST}):
         raise WorkspaceError(f"{file} holds {strange[0]}, which its list has not: it was changed after packing")
     (place / MANIFEST).unlink()
@@ -156,7 +158,7 @@ def _target(info: tarfile.TarInfo, place: Path, file: Path) -> Path:
     parts = info.name.replace("\\", "/").split("/")
     if ABSOLUTE.match(info.name) or any(part in ("", ".", "..") for part in parts) or "\0" in info.name:
         raise WorkspaceError(f"{file}: {info.name!r} leads out of the pack: nothing was unpacked")
-    if not info.isreg():
+    if not info.isreg() or info.issparse():  # holes could grow to any size
         raise WorkspaceError(f"{file}: {info.name!r} is no plain file: nothing was unpacked")
     return place.joinpath(*parts)
 

@@ -91,7 +91,7 @@ def summarise(
     figures = [
         figure("cer", letters, natural=mean(natural, weights=lengths), weights=lengths, **said),
         figure("cer_difference", differences(natural, letters), weights=lengths, **said),
-        figure("hard_failures", hard, natural=mean(natural_hard), **said),
+        figure("hard_failures", hard, natural=mean(natural_hard), counted=True, **said),
         figure("wer", words, natural=mean(natural_words, weights=counts), weights=counts, **said),
         figure("wer_difference", differences(natural_words, words), weights=counts, **said),
     ]

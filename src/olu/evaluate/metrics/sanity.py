@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olu import __version__
 from olu.audio import activity, io
 from olu.evaluate.metrics.f0 import Pitch
 from olu.evaluate.metrics.speech import numbers_only
@@ -135,9 +136,10 @@ def summarise(clips: Sequence[Sane | None], *, natural: Sequence[Sane | None] | 
     """faults (share of files with any) and one `fault_<name>` for each that was found."""
     said: dict[str, Any] = {
         "unit": "share of files",
-        "instrument": "signal checks of Olu",
+        "instrument": f"signal checks of Olu {__version__}",
         "trust": "high",
         "reason": "counted in the sound itself",
+        "counted": True,
     }
     natural = natural or ()
     figures = [figure("faults", _any(clips), natural=mean(_any(natural)), **said)]

@@ -6,6 +6,7 @@ Levels alone lose soft endings as soon as there is noise: on our clips 20 dB of 
 from __future__ import annotations
 
 from functools import cache
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,15 @@ def stretches(audio: Audio) -> Stretches:
 
 
 def instrument() -> str:
-    finder = "levels of 10 ms frames" if _ears() is None else "Silero VAD"
+    finder = "levels of 10 ms frames" if _ears() is None else f"Silero VAD {_version()}"
     return f"{finder}, pauses from {1000 * SHORTEST_PAUSE:.0f} ms"
+
+
+def _version() -> str:
+    try:
+        return metadata.version("silero-vad")
+    except metadata.PackageNotFoundError:
+        return "?"
 
 
 def _voiced(sound: Audio) -> Stretches:

@@ -65,7 +65,7 @@ def summarise(answers: Sequence[bool | None]) -> tuple[Figure, ...]:
     """tone_pairs: share of the words whose pitch goes the way of their marks."""
     values = [None if answer is None else float(answer) for answer in answers]
     said: dict[str, Any] = {"instrument": "minimal pairs in a carrier sentence", "trust": "medium", "reason": REASON}
-    return (figure("tone_pairs", values, unit="share", **said),)
+    return (figure("tone_pairs", values, unit="share", counted=True, **said),)
 
 
 def _sign(move: Move) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import torch
@@ -18,11 +18,14 @@ from olu.families.vits.foreign.read import Foreign, json_of, settings_of, tensor
 from olu.families.vits.foreign.to_transformers import spoken
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
-from olu.files import write_json
+from olu.files import hash_file, write_json
 from olu.train.family import Card
 
 PART = "training"
 FILES = ("settings.json", "weights.safetensors", "frontend.json")
+CHECK = "check.json"
+ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+PACKED, PACKED_FROM = 200, 2**20  # nothing of a voice shrinks more than so many times; smaller files may
 
 
 def write_part(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
@@ -53,25 +56,49 @@ def is_voice(path: Path) -> bool:
         return (path / "voice.json").is_file()
     if path.suffix != ".zip" or not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as archive:
-        return "voice.json" in archive.namelist()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "voice.json" in archive.namelist()
+    except ZIP_ERRORS:
+        raise TrainError(f"{path} is damaged: copy it or export it again") from None
 
 
 def read_voice(path: Path) -> Foreign:
-    """A package folder or zip. Only the three files of its training part are looked at."""
+    """A package folder or zip. Only the three files of its training part are looked at, and their digests."""
     if path.is_dir():
-        return _read(path / PART, where=str(path))
-    with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(path) as archive:
-        for name in FILES:
-            if f"{PART}/{name}" in archive.namelist():
-                with archive.open(f"{PART}/{name}") as packed, (Path(place) / name).open("wb") as out:
-                    shutil.copyfileobj(packed, out)
-        return _read(Path(place), where=str(path))
+        return _read(path / PART, check=path / CHECK, where=str(path))
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            _take_out(path, Path(place))
+        except ZIP_ERRORS:
+            raise TrainError(f"{path} is damaged: export it again with --with-training") from None
+        return _read(Path(place), check=Path(place) / CHECK, where=str(path))
 
 
-def _read(folder: Path, *, where: str) -> Foreign:
+def _take_out(path: Path, place: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        held = {info.filename: info for info in archive.infolist()}
+        for name in (CHECK, *(f"{PART}/{name}" for name in FILES)):
+            if (info := held.get(name)) is None:
+                continue
+            if info.file_size > PACKED_FROM and info.file_size > PACKED * max(1, info.compress_size):
+                raise TrainError(f"{path}: {name} unpacks to far more than it holds: do not use this package")
+            with archive.open(info) as packed, (place / Path(name).name).open("wb") as out:
+                shutil.copyfileobj(packed, out)
+
+
+def _prove(folder: Path, check: Path, *, where: str) -> None:
+    """Byte for byte what was exported; packages of the first schema have no digests."""
+    digests = json_of(check).get("files") if check.is_file() else None
+    for name in FILES if isinstance(digests, dict) else ():
+        if digests.get(f"{PART}/{name}") != hash_file(folder / name):
+            raise TrainError(f"{where}: {PART}/{name} is damaged: export it again with --with-training")
+
+
+def _read(folder: Path, *, check: Path, where: str) -> Foreign:
     if any(not (folder / name).is_file() for name in FILES):
         raise TrainError(f"{where} was exported without what training needs: export it again with --with-training")
+    _prove(folder, check, where=where)
     held = json_of(folder / "settings.json")
     if held.get("family") != "vits":
         raise TrainError(f"{where} is a voice of the family {held.get('family')!r}, not of 'vits'")
@@ -87,7 +114,7 @@ def _read(folder: Path, *, where: str) -> Foreign:
             num_speakers=max(1, len(speakers)),
             weights=weights,
             speakers=speakers if len(speakers) > 1 else (),
-            frontend=json.loads((folder / "frontend.json").read_text(encoding="utf-8")),
+            frontend=json_of(folder / "frontend.json"),
         )
     except (KeyError, TypeError, ValueError) as bad:
         raise TrainError(f"{where} is damaged ({bad}): export it again with --with-training") from None
