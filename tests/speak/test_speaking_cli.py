@@ -190,4 +190,6 @@ def test_a_file_of_another_encoding(folder: Path, tmp_path: Path) -> None:
 def test_a_batch_on_less_than_no_threads(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("Kedu.", encoding="utf-8")
     code, said = invoke("--batch", tmp_path / "lines.txt", "--voice", folder, "-o", tmp_path / "out", "--threads", "-1")
-    assert code == 1 and "threads -1 is negative" in said and not (tmp_path / "out").exists()
+    assert code == 1 and "threads -1: choose 1 to 256" in said and not (tmp_path / "out").exists()
+    code, said = invoke("Ab.", "--voice", folder, "-o", tmp_path / "a.wav", "--threads", "5000")
+    assert code == 1 and "threads 5000: choose 1 to 256" in said

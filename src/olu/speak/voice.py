@@ -32,6 +32,7 @@ CHECKED_TOKENS = 41  # of a check sentence, so that opening stays quick
 SAMPLING = ("noise_scale", "duration_noise_scale", "length_scale")
 LIMITS = {"rate": 768_000, "hop": 65_536, "channels": 16_384}
 MOST_CONTEXT = 10_000
+MOST_THREADS = 256
 
 
 class Voice:
@@ -94,8 +95,7 @@ class Voice:
     @staticmethod
     def open(path: str | Path, *, threads: int = 0) -> Voice:
         """A package folder or zip. `threads` 0 lets onnxruntime choose."""
-        if threads < 0:
-            raise VoiceError(f"threads {threads} is negative: choose 0 for as many as the machine has")
+        check_threads(threads)
         return Voice(read_package(Path(path)), threads=threads)
 
     def speak(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Audio:
@@ -251,3 +251,8 @@ def _abbreviations(frontend: AnyFrontend) -> frozenset[str]:
     """Words with a point that ends no sentence."""
     rows = frontend.pack.rows("abbreviations.tsv") if frontend.pack else []
     return frozenset(row[0].strip() for row in rows if row[0].strip().endswith("."))
+
+
+def check_threads(threads: int) -> None:
+    if not 0 <= threads <= MOST_THREADS:
+        raise VoiceError(f"threads {threads}: choose 1 to {MOST_THREADS}, or 0 for as many as the machine has")

@@ -16,7 +16,7 @@ from olu.files import Workspace, write_json, write_text
 from olu.speak.batch import each
 from olu.speak.stream import Manner, Sentence
 from olu.speak.times import FORMATS, as_rows, as_srt
-from olu.speak.voice import Voice
+from olu.speak.voice import Voice, check_threads
 from olu.types import Tick, Work, finish
 
 if TYPE_CHECKING:
@@ -197,8 +197,7 @@ def speak_many(
     kind = format_of(folder, format or "wav")
     _check_times(times)
     _manner(voice, kind, wishes)
-    if threads < 0:
-        raise VoiceError(f"threads {threads} is negative: choose 0 for as many as the machine has")
+    check_threads(threads)
     if folder.exists() and not folder.is_dir():
         raise VoiceError(f"{folder} is a file: name a folder for the lines of {file}")
 
