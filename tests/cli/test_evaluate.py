@@ -87,6 +87,17 @@ def test_the_same_sentences_are_said_the_same_way_again(judged: tuple[Path, dict
     assert refused.code == 2 and "is not an evaluation of this voice" in refused.err
 
 
+def test_a_split_that_has_changed_since_the_training_is_told(
+    judged: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    ws, row = judged
+    assert not any("has changed since" in note for note in row["facts"].get("notes", []))
+    mine = Path(shutil.copytree(ws, tmp_path / "ws"))
+    fine("split", mine, "--seed", "7")
+    done = olu("evaluate", mine, *FAST, "-o", tmp_path / "out")
+    assert done.code == 0 and f"has changed since {row['run']} was trained" in done.err
+
+
 def test_the_recogniser_learnt_from_the_train_side_only(
     judged: tuple[Path, dict[str, Any]], tmp_path: Path, ears: list[dict[str, Any]]
 ) -> None:
@@ -193,6 +204,16 @@ def test_another_voice_of_the_same_name_is_kept_beside(judged: tuple[Path, dict[
     (folder / "evaluation.json").write_text(json.dumps(held), encoding="utf-8")
     done = fine("evaluate", mine, *FAST, "--json").json()
     assert Path(done["folder"]).name == f"{folder.name}-2" and (folder / "report.html").exists()
+
+
+def test_a_voice_that_was_evaluated_is_not_evaluated_again_to_be_compared(
+    judged: tuple[Path, dict[str, Any]],
+) -> None:
+    ws, row = judged
+    voice, file = next((ws / "voices").glob("*.voice")), Path(row["folder"]) / "evaluation.json"
+    before = file.stat().st_mtime_ns
+    done = olu("compare", row["folder"], voice, "--corpus", ws)
+    assert done.code == 2 and "are the same evaluation" in done.err and file.stat().st_mtime_ns == before
 
 
 def test_two_are_compared_and_choices_counted(judged: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:

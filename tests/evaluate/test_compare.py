@@ -157,6 +157,12 @@ def test_the_stage_writes_both_pages(tmp_path: Path) -> None:
     assert again.folder == done.folder
     with pytest.raises(ConfigError, match="the same evaluation"):
         finish(stage(one, one))
+    assert LISTEN in page
+    other = folder_of(tmp_path / "c", "three", 0.2)
+    deaf = evaluation("four", {"cer": spread(0.2)}, count=COUNT)
+    replace(deaf, items=tuple(replace(item, text=f"x{item.id}") for item in deaf.items)).save(tmp_path / "d")
+    alone = finish(stage(other, tmp_path / "d", out=tmp_path / "alone"))
+    assert alone.trials == 0 and LISTEN not in alone.page.read_text(encoding="utf-8") and not alone.listen.exists()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     with pytest.raises(ValueError, match="is no comparison"):

@@ -155,6 +155,7 @@ MISTAKES: dict[str, list[object]] = {
     "times where the sound is": ["Kedu.", "-o", "a.json", "--format", "wav", "--times", "json"],
     "speed": ["Kedu.", "--speed", "9"],
     "threads": ["Kedu.", "--threads", "-2"],
+    "a device": ["Kedu.", "-o", "/dev/null", "--format", "wav"],
     "speaker": ["Kedu.", "--speaker", "eze"],
     "markup": ["<break Kedu."],
     "batch into a pipe": ["--batch", "x.txt", "-o", "-"],
@@ -193,3 +194,28 @@ def test_a_batch_on_less_than_no_threads(folder: Path, tmp_path: Path) -> None:
     assert code == 1 and "threads -1: choose 1 to 256" in said and not (tmp_path / "out").exists()
     code, said = invoke("Ab.", "--voice", folder, "-o", tmp_path / "a.wav", "--threads", "5000")
     assert code == 1 and "threads 5000: choose 1 to 256" in said
+
+
+def test_a_folder_is_not_replaced_by_a_sound(folder: Path, tmp_path: Path) -> None:
+    for name in ("mine", "mine.wav", "a.json"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kept.txt").write_text("kept")
+    for out, more in (("mine", ["--format", "wav"]), ("mine.wav", []), ("a.wav", ["--times", "json"])):
+        code, said = invoke("Kedu.", "--voice", folder, "-o", tmp_path / out, *more)
+        assert code == 1 and "is a folder" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "mine", "mine.wav"]
+    assert all((path / "kept.txt").is_file() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_pipe_that_closes_is_one_sentence(folder: Path, kind: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "olu", "speak", TEXT * 30, "--voice", folder, "-o", "-", "--format", kind],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as made:
+        assert made.stdout and made.stderr
+        made.stdout.read(1)
+        made.stdout.close()
+        said = made.stderr.read().decode()
+        assert (made.wait(), said) == (2, "olu: the pipe was closed before everything was said\n")

@@ -34,9 +34,17 @@ def format_of(path: Path, given: str | None = None) -> str:
     return name
 
 
+def check_place(path: Path) -> None:
+    """A whole file is put in the place of what stands there: that must not be a folder, nor a device or a pipe."""
+    if path.exists() and not path.is_file():
+        what = "a folder: name a file in it" if path.is_dir() else "no plain file: write into a pipe with -o -"
+        raise AudioError(f"{path} is {what}")
+
+
 @contextmanager
 def into_file(path: Path, *, kind: str, rate: int) -> Iterator[Add]:
     """The file appears when all of it is there."""
+    check_place(path)
     with whole(path) as partial:
         try:
             if kind == PCM:
@@ -55,6 +63,17 @@ def into_file(path: Path, *, kind: str, rate: int) -> Iterator[Add]:
 @contextmanager
 def into_pipe(pipe: BinaryIO, *, kind: str, rate: int) -> Iterator[Add]:
     """Each piece goes out at once. Lengths in headers are left open, as the formats allow."""
+    try:
+        with _encoder(pipe, kind=kind, rate=rate) as add:
+            yield add
+    except BrokenPipeError:
+        raise AudioError("the pipe was closed before everything was said") from None
+    except soundfile.SoundFileError as bad:
+        raise AudioError(f"{kind} at {rate} Hz cannot be written ({reason(bad)}): choose another --rate") from None
+
+
+@contextmanager
+def _encoder(pipe: BinaryIO, *, kind: str, rate: int) -> Iterator[Add]:
     if kind in (PCM, "wav"):
         if kind == "wav":
             pipe.write(_wav_header(rate))
@@ -63,10 +82,15 @@ def into_pipe(pipe: BinaryIO, *, kind: str, rate: int) -> Iterator[Add]:
     form, subtype = KINDS[kind]
     # A steady bit rate, so that players know the length of what has no header.
     steady = {"compression_level": 0.5, "bitrate_mode": "CONSTANT"} if kind == "mp3" else {}
-    with soundfile.SoundFile(
-        _OneWay(pipe), "w", samplerate=rate, channels=1, format=form, subtype=subtype, **steady
-    ) as out:
-        yield lambda samples: out.write(np.clip(samples, -1.0, 1.0))
+    way = _OneWay(pipe)
+    with soundfile.SoundFile(way, "w", samplerate=rate, channels=1, format=form, subtype=subtype, **steady) as out:
+
+        def add(samples: NDArray[np.float32], /) -> None:
+            out.write(np.clip(samples, -1.0, 1.0))
+            way.check()
+
+        yield add
+    way.check()
     pipe.flush()
 
 
@@ -90,11 +114,20 @@ class _OneWay:
 
     def __init__(self, pipe: BinaryIO) -> None:
         self._pipe, self._at, self._end = pipe, 0, 0
+        self._failed: OSError | None = None  # the library that calls us cannot take it on
+
+    def check(self) -> None:
+        if self._failed is not None:
+            raise self._failed
 
     def write(self, data: bytes) -> int:
         if self._at == self._end:
-            self._pipe.write(bytes(data))
-            self._pipe.flush()
+            try:
+                if self._failed is None:
+                    self._pipe.write(bytes(data))
+                    self._pipe.flush()
+            except OSError as failed:
+                self._failed = failed
             self._end += len(data)
         self._at += len(data)
         return len(data)

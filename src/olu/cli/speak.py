@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +42,7 @@ def register(app: typer.Typer) -> None:
         """Say a text, or many, as it is made."""
         from dataclasses import asdict
 
-        from olu.errors import VoiceError
+        from olu.errors import AudioError, VoiceError
         from olu.stages.speak import find_voice, given_text, speak_many, speak_through, speak_to
 
         wishes: dict[str, Any] = {
@@ -69,11 +71,21 @@ def register(app: typer.Typer) -> None:
         if out == PIPE:
             if times is not None or as_json:
                 raise VoiceError("the sound goes to the pipe: --times and --json need -o with the name of a file")
-            piped = follow(speak_through(sys.stdout.buffer, opened, words, format=form, **wishes), label="speak")
+            try:
+                piped = follow(speak_through(sys.stdout.buffer, opened, words, format=form, **wishes), label="speak")
+            except AudioError:
+                _forget_output()
+                raise
             _unsaid(piped.dropped)
             return
         said = follow(speak_to(out, opened, words, format=form, times=times, **wishes), label="speak")
         _report({"output": str(out), **asdict(said)}, f"{out}: {said.seconds:.2f} s", as_json=as_json)
+
+
+def _forget_output() -> None:
+    """Nobody reads it any more: what Python still holds would be an error once more when it ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report(facts: Mapping[str, Any], line: str, *, as_json: bool) -> None:

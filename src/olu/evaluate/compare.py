@@ -138,16 +138,22 @@ def _better(name: str, found: Interval, *, natural: float | None) -> Better:
 # ------------------------------------------------------------ the page
 
 
-def render(comparison: Comparison, *, hear: Callable[[Item, Item], tuple[Audio, Audio] | None], listen: str) -> str:
-    """`hear` gives both sides of a sentence; `listen` is the blind page beside this one."""
+def render(
+    comparison: Comparison, *, hear: Callable[[Item, Item], tuple[Audio, Audio] | None], listen: str | None
+) -> str:
+    """`hear` gives both sides of a sentence; `listen` is the blind page beside this one, where there is one."""
     one, two = comparison.first.subject, comparison.second.subject
     title = f"{one.name} and {two.name}"
     notes = "".join(f'<p class="warn">{escape(note)}</p>' for note in comparison.notes)
+    blind = ""
+    if listen is not None:
+        blind = (
+            f'<p>To hear without knowing which is which: <a href="{escape(listen)}">the blind listening page</a>.</p>'
+        )
     body = (
         f"<h1><bdi>{escape(one.name)}</bdi> and <bdi>{escape(two.name)}</bdi></h1>"
         f'<p class="lead">{escape(said(comparison))}</p>{notes}'
-        f'<p>To hear without knowing which is which: <a href="{escape(listen)}">the blind listening page</a>.</p>'
-        f"{_table(comparison)}{_players(comparison, hear)}"
+        f"{blind}{_table(comparison)}{_players(comparison, hear)}"
         f"<h2>Facts</h2>{facts_table({'first': asdict(one), 'second': asdict(two), 'shared': comparison.shared})}"
     )
     return page(title, body)

@@ -8,23 +8,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_streams: list[torch.cuda.Stream] = []
+_streams: dict[torch.device, list[torch.cuda.Stream]] = {}
 
 
 def side_by_side(works: Sequence[Callable[[], Any]], *, device: torch.device) -> list[Any]:
     """What each returns. The last works on the stream that called; gradients go back the way the values came."""
     if device.type != "cuda":
         return [work() for work in works]
-    while len(_streams) < len(works) - 1:
-        _streams.append(torch.cuda.Stream())
-    main = torch.cuda.current_stream()
+    streams = _streams.setdefault(device, [])
+    while len(streams) < len(works) - 1:
+        streams.append(torch.cuda.Stream(device))
+    main = torch.cuda.current_stream(device)
     found = []
-    for stream, work in zip(_streams, works[:-1], strict=False):
+    for stream, work in zip(streams, works[:-1], strict=False):
         stream.wait_stream(main)
         with torch.cuda.stream(stream):
             found.append(work())
     found.append(works[-1]())
-    for stream, result in zip(_streams, found[:-1], strict=False):
+    for stream, result in zip(streams, found[:-1], strict=False):
         main.wait_stream(stream)
         _now_used_by(main, result)
     return found

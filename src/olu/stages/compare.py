@@ -16,6 +16,7 @@ from olu.evaluate.compare import render as render_table
 from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, Item, load
 from olu.files import Workspace, whole, write_json, write_text
 from olu.stages.evaluate import Wish, evaluate
+from olu.stages.evaluate_subject import fingerprint_of
 from olu.types import Audio, Tick, Work
 
 PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"
@@ -57,7 +58,7 @@ def compare(
     with whole(folder) as partial:
         partial.mkdir()
         hear = _Hear(one[0], two[0])
-        write_text(partial / PAGE, render_table(comparison, hear=hear, listen=LISTEN))
+        write_text(partial / PAGE, render_table(comparison, hear=hear, listen=LISTEN if made else None))
         if made:
             language = one[1].subject.language
             page = render_blind(made, first=names[0], second=names[1], language=language, seed=seed)
@@ -88,8 +89,23 @@ def _evaluated(place: Path, wish: Wish) -> Work[Held]:
         return summary.folder, summary.evaluation
     if not place.exists():
         raise WorkspaceError(f"{place} is not there: name an evaluation, a voice or a workspace")
+    if wish.corpus is not None and (held := _before(place, Workspace.open(wish.corpus))):
+        return held
     summary = yield from evaluate(place, wish)
     return summary.folder, summary.evaluation
+
+
+def _before(place: Path, ws: Workspace) -> Held | None:
+    """The newest evaluation of this voice in the workspace: evaluating again would write over it."""
+    own = fingerprint_of(place)
+    for path in sorted(ws.evaluations.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime, reverse=True):
+        try:
+            found = load(path.parent)
+        except WorkspaceError:  # of another version, or damaged
+            continue
+        if found.subject.kind == "voice" and found.subject.fingerprint == own:
+            return path.parent, found
+    return None
 
 
 def _apart(one: Held, two: Held) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from olu.files import Workspace, whole, write_text
 from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
 from olu.stages.evaluate_takes import Line, Read, file_notes, file_takes, lines_for, reader_of, spoken_takes
 from olu.stages.extras import EVALUATE
+from olu.stages.kinds import voice_named
 from olu.stages.read import read_corpus
 from olu.types import Tick, Work
 
@@ -154,7 +155,21 @@ def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Take], list[str]]]:
     assert bench.speaker
     wish = bench.wish
     lines = lines_for(bench.corpus, bench.speaker, sentences=wish.sentences, texts=wish.texts)
-    return (yield from _spoken(bench, lines, bench.speaker, folder, what="speaking"))
+    takes, notes = yield from _spoken(bench, lines, bench.speaker, folder, what="speaking")
+    return takes, [*notes, *_since(bench)]
+
+
+def _since(bench: Bench) -> list[str]:
+    """The sides of the split are those of now: a run of before may have learnt from what is held out today."""
+    run = bench.speaker.subject.run if bench.speaker else None
+    if bench.ws is None or bench.corpus is None or bench.wish.corpus is not None or run is None:
+        return []
+    trained_on = voice_named(bench.ws, run).document("facts.json").get("corpus")
+    if trained_on in (None, bench.corpus.fingerprint):
+        return []
+    return [
+        f"The corpus or its split has changed since {run} was trained: it may have learnt from sentences judged here"
+    ]
 
 
 def _spoken(

@@ -35,7 +35,7 @@ class Speaker:
 
 def of_voice(path: Path, *, seed: int, run: str | None = None, step: int | None = None) -> Speaker:
     voice = Voice.open(path)
-    return _speaker(voice, path, fingerprint=_fingerprint(path), seed=seed, run=run, step=step)
+    return _speaker(voice, path, fingerprint=fingerprint_of(path), seed=seed, run=run, step=step)
 
 
 def _speaker(voice: Voice, path: Path, *, fingerprint: str, seed: int, run: str | None, step: int | None) -> Speaker:
@@ -83,8 +83,8 @@ def at_steps(ws: Workspace, run: str, steps: list[int], *, seed: int) -> Iterato
             yield step, of_voice(Path(made.voice), seed=seed, run=run, step=step)
 
 
-def _fingerprint(path: Path) -> str:
-    """The same for the same networks, in a folder or in a zip."""
+def fingerprint_of(path: Path) -> str:
+    """The same for the same networks in a folder; a zip has one of its own."""
     if path.is_file():
         return hash_file(path)
     return hash_value([hash_file(path / name) if (path / name).exists() else "" for name in GRAPHS])

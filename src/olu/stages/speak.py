@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from olu.audio.io import fitting_rate
-from olu.audio.sink import Add, format_of, into_file, into_pipe
+from olu.audio.sink import Add, check_place, format_of, into_file, into_pipe
 from olu.errors import OluError, TextError, VoiceError
 from olu.files import Workspace, write_json, write_text
 from olu.speak.batch import each
@@ -91,6 +91,8 @@ def speak_to(
     beside = path.with_suffix(f".{times}") if times else None
     if beside == path:
         raise VoiceError(f"{path} would hold both the sound and the times: give the sound another ending")
+    for place in (path, beside) if beside else (path,):
+        check_place(place)
     manner = _manner(voice, kind, wishes)
     said, sentences = yield from _pour(
         voice, text, manner, into_file(path, kind=kind, rate=manner.rate or voice.rate), quick=False
