@@ -137,7 +137,7 @@ def compared(ws: Path, place: Path) -> dict[str, Any]:
     cheap = ("--only", "sanity", "--sentences", "2")
     for seed in ("1", "2"):
         fine("evaluate", ws, *cheap, "--seed", seed, "-o", place / f"e{seed}")
-    return fine("compare", place / "e1", place / "e2", "--json").json()
+    return fine("compare", place / "e1", place / "e2", "-o", place / "both", "--json").json()
 
 
 def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):

@@ -270,6 +270,8 @@ def test_transformers_takes_phones_of_a_voice_by_phones(phones: Workspace, made:
 def amharic(real: Path) -> Subject:
     subject = from_foreign(real, licence="", override="")
     assert any("but its phones" in note for note in subject.notes)
+    assert any("posterior_encoder and no discriminator: speaking needs none" in note for note in subject.notes)
+    assert not any("fresh" in note for note in subject.notes), "nothing is trained"
     return subject
 
 

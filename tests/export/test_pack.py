@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from olu.corpus.manifest import Corpus
+from olu.corpus.manifest import Corpus, fingerprint
 from olu.corpus.rights import of_workspace
 from olu.errors import WorkspaceError
 from olu.files import Workspace
 from olu.stages.export import export
+from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.pack import MANIFEST, PackSummary, pack
 from olu.stages.train import train
 from olu.stages.unpack import unpack
@@ -129,9 +130,11 @@ def test_what_travels(home: Workspace, tmp_path: Path) -> None:
 
 def test_opus_is_smaller_and_says_so(home: Workspace, tmp_path: Path) -> None:
     whole = packed(home, tmp_path / "a.tar")
+    home.stamp("import", inputs=fingerprint(home), options={}, summary={})
     small = packed(home, tmp_path / "b.tar", opus=True)
     assert small.audio_bytes < whole.audio_bytes / 2 and any("loses a little" in note for note in small.notes)
     finish(unpack(tmp_path / "b.tar", into=tmp_path / "far"))
+    assert IMPORT.state(Workspace.open(tmp_path / "far")) == "fresh", "there is nothing to import there"
     corpus, before = Corpus.open(Workspace.open(tmp_path / "far")), Corpus.open(home)
     for clip, old in zip(corpus, before, strict=True):
         assert clip.id == old.id and clip.audio == f"{old.audio}.opus"

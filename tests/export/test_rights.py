@@ -244,6 +244,9 @@ def test_a_run_that_went_on_from_one_that_is_gone_does_not_say_from_scratch(tmp_
     card = (tmp_path / "x.voice" / "README.md").read_text(encoding="utf-8")
     assert "from scratch" not in card and "started from vits-001 (a run that is not here)" in card
     assert any("the licence of the base vits-001" in note for note in made.notes)
+    with pytest.raises(ExportError, match="is not here, so what it allows is not known"):
+        export(ws.root, out=tmp_path / "y.voice", licence="MIT")
+    assert export(ws.root, out=tmp_path / "y.voice", licence="MIT", override="all ours").licence == "MIT"
 
 
 def test_the_folders_of_this_machine_do_not_travel(phones_voice: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from olu.errors import ExportError, OluError
 from olu.families import family
@@ -15,6 +16,7 @@ from olu.families.vits.base import read_base
 from olu.families.vits.foreign.voice import FILES
 from olu.families.vits.weights import fold
 from olu.files import Workspace, write_json
+from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.train.run import Run
 from olu.train.speaking import load_averaged
@@ -63,7 +65,7 @@ def test_a_voice_without_it_says_so(letters_voice: Path, tmp_path: Path) -> None
         read_base(letters_voice)
     with zipfile.ZipFile(tmp_path / "strange.zip", "w") as archive:
         archive.writestr("a.txt", "x")
-    with pytest.raises(OluError):
+    with pytest.raises(OluError, match="no voice package, or is damaged"):
         read_base(tmp_path / "strange.zip")
 
 
@@ -129,3 +131,11 @@ def test_a_card_gets_the_numbers_of_a_later_evaluation(phones: Workspace) -> Non
         assert export(phones.root).fresh
     finally:
         shutil.rmtree(phones.evaluations)
+
+
+def test_the_parameters_told_are_those_written(phones: Workspace, phones_voice: Path, tmp_path: Path) -> None:
+    spoken = Voice.open(phones_voice).facts["parameters"]
+    assert 0.7 * spoken < export(phones.root, to="onnx", out=tmp_path / "o").parameters <= spoken
+    told = export(phones.root, to="hf", out=tmp_path / "h").parameters
+    held = sum(value.numel() for value in load_file(tmp_path / "h" / "model.safetensors").values())
+    assert told == pytest.approx(held, rel=0.05) and told > spoken, "with the posterior encoder, without a judge"

@@ -155,6 +155,7 @@ MISTAKES: dict[str, list[object]] = {
     "times where the sound is": ["Kedu.", "-o", "a.json", "--format", "wav", "--times", "json"],
     "speed": ["Kedu.", "--speed", "9"],
     "threads": ["Kedu.", "--threads", "-2"],
+    "a name that is no text": ["Kedu.", "-o", "\udcff.wav"],
     "a device": ["Kedu.", "-o", "/dev/null", "--format", "wav"],
     "speaker": ["Kedu.", "--speaker", "eze"],
     "markup": ["<break Kedu."],

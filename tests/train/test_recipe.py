@@ -231,7 +231,7 @@ PLAN_CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-IN_THE_SET_UP = ("sentences", "freeze_old_rows")  # a text or a base is needed: see below
+IN_THE_SET_UP = ("sentences", "freeze_old_rows", "record")  # a text, a base, a GPU: see below and test_recorded.py
 
 
 @pytest.mark.parametrize("name", [name for name in PlanSettings.model_fields if name not in IN_THE_SET_UP])

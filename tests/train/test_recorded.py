@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from olu.errors import TrainError
 from olu.families import family
+from olu.stages.train_setup import Setup
 from olu.train.batches import Batches
 from olu.train.buckets import Buckets, _ends, make_buckets
 from olu.train.family import Clock, Example
 from olu.train.guards import Observation, Spike
+from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings
 from olu.train.resident import Resident
 
@@ -146,3 +150,14 @@ def test_a_spike_is_judged_by_the_line_the_device_drew() -> None:
 def test_recording_several_batches_a_step_is_refused() -> None:
     with pytest.raises(ValueError, match="record has no effect with accumulate"):
         PlanSettings(record=True, accumulate=2)
+
+
+def test_recording_without_a_gpu_is_refused_and_off_it_asks_for_nothing() -> None:
+    def asked(record: bool) -> object:
+        plan = PlanSettings(record=record)
+        setup = SimpleNamespace(recipe=SimpleNamespace(plan=plan), device="cpu", ranks=Ranks(), learner=object())
+        return Setup.buckets(setup)  # type: ignore[arg-type]
+
+    assert asked(False) is None
+    with pytest.raises(TrainError, match=r"plan\.record is for the family vits on one CUDA device"):
+        asked(True)

@@ -56,6 +56,8 @@ def into_file(path: Path, *, kind: str, rate: int) -> Iterator[Add]:
                 str(partial), "w", samplerate=rate, channels=1, format=form, subtype=subtype
             ) as out:
                 yield lambda samples: out.write(np.clip(samples, -1.0, 1.0))
+        except UnicodeEncodeError:
+            raise AudioError(f"{path} has a name that is no text: choose another") from None
         except (soundfile.SoundFileError, OSError) as bad:
             raise AudioError(f"{path} cannot be written ({reason(bad)}): check the folder and free space") from None
 

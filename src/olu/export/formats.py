@@ -22,13 +22,14 @@ class Format:
     write: Callable[[Subject, Path], list[str]]  # into a folder; returns what is lost
     also: tuple[str, ...] = ()  # other names it goes by
     hub: bool = False  # whether the hub has a use for it
+    trains: bool = False  # whether it holds what judges in training too
 
 
 VOICE = "voice"  # the one package that keeps everything; it is written by itself
 FORMATS = (
     Format("hf", "transformers", write_hf, hub=True),
-    Format("hf-train", "finetune-hf-vits", write_hf_train, also=("hf-training",), hub=True),
-    Format("mms", "the original VITS and MMS", write_mms, also=("vits",)),
+    Format("hf-train", "finetune-hf-vits", write_hf_train, also=("hf-training",), hub=True, trains=True),
+    Format("mms", "the original VITS and MMS", write_mms, also=("vits",), trains=True),
     Format("onnx", "ONNX Runtime, one graph", write_onnx),
     Format("piper", "piper-tts", write_piper),
     Format("sherpa", "sherpa-onnx", write_sherpa),

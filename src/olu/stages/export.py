@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -147,7 +148,8 @@ def _written(subject: Subject, wish: Wish, *, path: Path, given: bool) -> Export
     if wish.format is None:
         lost, parameters = _package(subject, path, with_training=wish.with_training)
     else:
-        lost, parameters = _folder(subject, wish.format, path, given=given), _size(subject)
+        lost = _folder(subject, wish.format, path, given=given)
+        parameters = _size(subject, wish.format, path)
     pushed = ""
     if wish.push:
         from olu.export.push import push  # a network library, and few exports need it
@@ -168,8 +170,18 @@ def _written(subject: Subject, wish: Wish, *, path: Path, given: bool) -> Export
     )
 
 
-def _size(subject: Subject) -> int:
-    return sum(parameter.numel() for parameter in subject.learner.parameters())
+def _size(subject: Subject, to: Format, folder: Path) -> int:
+    """Parameters of what was written, not of all that training had."""
+    if graphs := sorted(folder.glob("*.onnx")):
+        import onnx  # a large library
+
+        kinds = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
+        return sum(math.prod(one.dims) for one in onnx.load(str(graphs[0])).graph.initializer if one.data_type in kinds)
+    parts = subject.learner.parts()  # type: ignore[operator]
+    taken = parts if to.trains and "discriminator" not in subject.lacks else {"": parts[subject.family.learns]}
+    gone = tuple(f"{part}." for part in subject.lacks)
+    rows = [row for part in taken.values() for row in part.module.named_parameters()]
+    return sum(value.numel() for name, value in rows if not name.startswith(gone))
 
 
 def _folder(subject: Subject, to: Format, path: Path, *, given: bool) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from olu.config import check
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import of_sources
-from olu.errors import LanguageError
+from olu.errors import ExportError, LanguageError
 from olu.export.card import shown
 from olu.export.rights import claim
 from olu.export.subject import Subject
@@ -41,6 +41,8 @@ def from_run(ws: Workspace, run: Run, step: int, *, name: str, licence: str, ove
     corpus = Corpus.open(ws)
     wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
     base = base_of(ws, run)
+    if licence and not override:
+        _check_here(base)
     rights = claim(
         of_sources(ws, sorted(corpus.sources)),
         _licence(base) if base else None,
@@ -97,6 +99,15 @@ def base_of(ws: Workspace, run: Run) -> str:
             return f"{before} (a run that is not here)"  # what that one began with is not known
         run = Run(ws.runs / before)
     return ""
+
+
+def _check_here(base: str) -> None:
+    """What a base allows is asked of itself: where it is gone, no licence can be said to fit it."""
+    if base and not Path(base).exists() and not is_hub_id(base):
+        raise ExportError(
+            f"the base {shown(base)} is not here, so what it allows is not known: bring it back, or add"
+            " --override-licence 'the reason'"
+        )
 
 
 def _licence(base: str) -> Licence:
@@ -156,12 +167,14 @@ def from_foreign(source: Path, *, licence: str, override: str) -> Subject:
     base = family.read_base(place)
     name = source.stem if source.is_file() else Path(source.as_posix().partition("@")[0]).resolve().name
     rights = claim({}, licence_of(place, origin=source.as_posix()), base_name=name, licence=licence, override=override)
-    rights = replace(rights, **_told_by(place))
+    told = _told_by(place)
+    rights = replace(rights, consent=told["consent"], credits=told["credits"], source=told["source"])
     marks = (base.frontend or {}).get("marks", "vowel")
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
     config = check(family.config, base.settings, where=str(source))
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=base.num_speakers)
-    notes = base.load(learner)
+    notes = [note for note in base.load(learner) if not any(part in note for part in base.lacks)]  # of training
+    notes += [f"it holds no {' and no '.join(base.lacks)}: speaking needs none"] if base.lacks else []
     language, guessed = (load(str(base.frontend["language"])), []) if base.frontend else _language_of(place)
     frontend, said = _frontend_of(base, language, vocabulary)
     sentences = _own_sentences(language)
@@ -198,8 +211,8 @@ def _told_by(place: Path) -> dict[str, str]:
         rights = facts.get("rights") or {}
         told = {"consent": facts.get("consent"), "credits": facts.get("credits"), "source": rights.get("source")}
     except (ValueError, AttributeError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
-        return {}
-    return {name: value for name, value in told.items() if isinstance(value, str) and value}
+        told = dict.fromkeys(("consent", "credits", "source"))
+    return {name: value if isinstance(value, str) else "" for name, value in told.items()}
 
 
 def _frontend_of(base: Base, language: Language, vocabulary: SymbolVocabulary) -> tuple[AnyFrontend, list[str]]:

@@ -15,7 +15,8 @@ from typing import IO, Any, Literal
 from olu.audio import io
 from olu.corpus.manifest import Corpus
 from olu.errors import WorkspaceError
-from olu.files import Workspace, whole
+from olu.files import Workspace, hash_value, whole
+from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.kinds import voices
 from olu.stages.reading_settings import FILE as READING
 from olu.stages.reading_settings import lexicon_path, read_settings
@@ -165,7 +166,17 @@ def _made(corpus: Corpus, rates: dict[str, int] | None) -> list[_Item]:
         clips = [_small(clip, rates) for clip in corpus]
         lines = "".join(json.dumps(asdict(clip), ensure_ascii=False) + "\n" for clip in clips)
         made.append(_Item("corpus/clips.jsonl", data=lines.encode()))
+        made += _stamp(corpus.ws, lines.encode())
     return made
+
+
+def _stamp(ws: Workspace, clips: bytes) -> list[_Item]:
+    """The import is done for the clips as they are in the pack: nothing is to be imported there."""
+    held = ws.stamped(IMPORT.name)
+    if held is None or IMPORT.state(ws) != "fresh":
+        return []
+    inputs = hash_value(hashlib.sha256(clips).hexdigest())
+    return [_Item(ws.stamp_path(IMPORT.name).relative_to(ws.root).as_posix(), data=_json({**held, "inputs": inputs}))]
 
 
 def _small(clip: Clip, rates: dict[str, int]) -> Clip:

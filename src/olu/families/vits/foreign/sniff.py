@@ -23,6 +23,8 @@ def read_foreign(path: Path) -> Foreign:
         raise TrainError(f"{path} is no file of weights: give one that ends in {', '.join(ENDINGS)}, or its folder")
     if is_voice(path):
         return read_voice(path)
+    if path.suffix == ".zip":
+        raise TrainError(f"{path} is no voice package, or is damaged: export it again with --with-training")
     kind = _kind(path)
     if kind == "coqui":
         return read_coqui(path)

@@ -79,7 +79,8 @@ def write_transformers(learner: nn.Module, *, folder: Path, card: Card) -> list[
     assert isinstance(learner, VitsLearner)
     _write(folder, card=card, weights=spoken(learner, card), settings=_settings(learner.config, card=card))
     _write_preprocessor(folder, learner.config)
-    return [*of_reading(card), "the discriminator stays behind: '--to hf-train' takes it along"]
+    left = [] if "discriminator" in card.lacks else ["the discriminator stays behind: '--to hf-train' takes it along"]
+    return [*of_reading(card), *left]
 
 
 def write_training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
