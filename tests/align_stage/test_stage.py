@@ -233,7 +233,7 @@ def test_the_command_line(tmp_path: Path, ears: Ears):
     assert cut.exit_code == 0 and len(json.loads(cut.stdout)["cut"]) > 0
     undo = run(app, ["cut", str(ws.root), "--undo"])
     assert "are whole again" in undo.stdout
-    for wrong in (["--frames", "all"], ["--from", str(tmp_path), "--ctc-only"]):
+    for wrong in (["--frames", "all"], ["--hop", "200"], ["--rate", "24000"], ["--from", str(tmp_path), "--ctc-only"]):
         assert run(app, ["align", str(ws.root), *wrong]).exit_code != 0
     assert read_json(ws.stamp_path("align"))["summary"]["method"] == "textgrid"
 

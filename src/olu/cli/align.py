@@ -48,6 +48,8 @@ def register(app: typer.Typer) -> None:
 
         if frames not in ("floor", "centre"):
             raise ConfigError(f"--frames {frames!r}: choose floor or centre")
+        if durations is None and (hop, rate, frames) != (256, 16000, "floor"):
+            raise ConfigError("--hop, --rate and --frames are about --durations FILE: give it, or leave them out")
         if source is not None and (ctc_only or cross):
             raise ConfigError("--from takes the boundaries of another aligner: leave --ctc-only and --cross out")
         opened = Workspace.open(ws)
@@ -73,6 +75,8 @@ def register(app: typer.Typer) -> None:
             say(f"{rows} clips with their frames in {durations}")
             for problem in problems[:FEW]:
                 warn(f"no durations: {problem}")
+            if len(problems) > FEW:
+                warn(f"and {len(problems) - FEW} more; --json lists all")
         say(f"Next: olu audit {quoted(ws)}")
 
     @app.command()
