@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -29,6 +30,8 @@ def whole(path: Path) -> Iterator[Path]:
         yield partial
         for file in [partial] if partial.is_file() else sorted(p for p in partial.rglob("*") if p.is_file()):
             _flush(file)
+        if path.is_dir() and partial.is_file():  # a file in the place of somebody's folder would be the end of it
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.is_dir():  # a folder cannot be renamed over a full folder: the old one steps aside first
             aside = path.with_name(f".{path.name}.{os.getpid()}.old.partial")
             path.rename(aside)

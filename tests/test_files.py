@@ -1,0 +1,27 @@
+"""Writing whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from olu.files import whole, write_text
+
+
+def test_a_file_never_takes_the_place_of_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    (folder / "a.wav").write_bytes(b"irreplaceable")
+    with pytest.raises(IsADirectoryError):
+        write_text(folder, "a table")
+    assert (folder / "a.wav").read_bytes() == b"irreplaceable"
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_folder_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
+    for text in ("old", "new"):
+        with whole(tmp_path / "x.voice") as partial:
+            partial.mkdir()
+            (partial / "voice.json").write_text(text)
+    assert (tmp_path / "x.voice" / "voice.json").read_text() == "new"
