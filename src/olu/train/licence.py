@@ -12,7 +12,7 @@ READMES = ("README.md", "readme.md", "MODEL_CARD.md")
 TEXTS = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
 CONFIGS = ("config.json", "voice.json")
 NON_COMMERCIAL = re.compile(r"non[-\s]?commercial|(?<![a-z])nc(?![a-z])", re.I)
-KNOWN = {"facebook/mms-tts": "cc-by-nc-4.0"}  # what a config names as its origin -> the licence of that
+KNOWN = dict.fromkeys(("facebook/mms-tts", "ylacombe/mms-tts"), "cc-by-nc-4.0")  # what a config names as its origin -> the licence of that
 FIRST = 4000  # characters of a licence text that are looked at
 
 
@@ -51,7 +51,7 @@ def _in_zip(path: Path) -> Licence:
     try:
         with zipfile.ZipFile(path) as archive:
             told = json.loads(archive.read("voice.json")).get("licence")
-    except (KeyError, ValueError, AttributeError):
+    except (KeyError, ValueError, AttributeError, zipfile.BadZipFile):
         return Licence()
     return Licence(told, "voice.json") if isinstance(told, str) else Licence()
 
