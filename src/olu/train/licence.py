@@ -12,7 +12,8 @@ READMES = ("README.md", "readme.md", "MODEL_CARD.md")
 TEXTS = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
 CONFIGS = ("config.json", "voice.json")
 NON_COMMERCIAL = re.compile(r"non[-\s]?commercial|(?<![a-z])nc(?![a-z])", re.I)
-KNOWN = dict.fromkeys(("facebook/mms-tts", "ylacombe/mms-tts"), "cc-by-nc-4.0")  # what a config names as its origin -> the licence of that
+# what a config names as its origin -> the licence of that
+KNOWN = {"facebook/mms-tts": "cc-by-nc-4.0", "ylacombe/mms-tts": "cc-by-nc-4.0"}
 FIRST = 4000  # characters of a licence text that are looked at
 
 
