@@ -18,6 +18,7 @@ from typing import Any
 from olu.errors import WorkspaceError
 
 SCHEMA = 1
+VOICES = Path(__file__).parent / "voices"  # data of this package
 
 
 @contextmanager
@@ -109,6 +110,11 @@ def disk_bytes(path: Path) -> int:
     if path.is_file():
         return path.stat().st_size
     return sum(p.stat().st_size for p in path.rglob("*") if p.is_file() and not p.is_symlink())
+
+
+def embedded_voice() -> Path | None:
+    """The voice that comes with this package; none where it was built without one."""
+    return next(iter(sorted(VOICES.glob("*.voice"))), None)
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "runs": fine("runs", ws, "--json").json(),
         "export": fine("export", ws, "--json").json(),
         "speak": fine("speak", "Habari.", "--voice", ws, "-o", tmp_path / "a.wav", "--json").json(),
+        "serve": fine("serve", ws, "--port", "0", "--check", "--json").json(),
         "evaluate": fine("evaluate", ws, "--only", "sanity", "--sentences", "2", "--json").json(),
         "compare": compared(ws, tmp_path),
         "pack": fine("pack", ws, "-o", tmp_path / "a.tar", "--json").json(),

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 
 from olu.config import check
-from olu.errors import ConfigError
+from olu.errors import ConfigError, OluError
 from olu.files import Workspace
 from olu.stages.hf_vits_base import base_for, language_for, state_for
 from olu.stages.hf_vits_keys import KEYS, REQUIRED, UNREAD, read_config
@@ -28,6 +28,7 @@ from .conftest import Done, fine, olu
 pa = pytest.importorskip("pyarrow", reason="needs the extra hub")
 import pyarrow.parquet as pq  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 EXAMPLES = sorted((Path(__file__).parent / "hf_vits").glob("*.json"))
 LEAST = {"model_name_or_path": "base", "output_dir": "out"}
 
@@ -200,6 +201,7 @@ def test_defaults_that_act_are_named() -> None:
     last = sentences(LEAST, device="cpu")[-1]
     assert "learning_rate 5e-05" in last and "weight_mel 35.0" in last
     assert "warmup_ratio" not in last and "max_steps" not in last
+    assert "min_duration_in_seconds 0.0" in last, "0 is a value too, and another than Olu's own"
 
 
 @pytest.mark.parametrize(
@@ -242,6 +244,9 @@ def written(folder: Path, **values: Any) -> Path:
         ({"report_to": [1]}, "report_to must be a text in quotes or a list of them, not [1]"),
         ({"weight_mel": None}, "weight_mel must be a number, not null"),
         ({"model_name_or_path": None}, "'model_name_or_path' is required and not there"),
+        ({"per_device_train_batch_size": 0}, "per_device_train_batch_size must be 1 or more, not 0"),
+        ({"max_train_samples": 0}, "max_train_samples must be 1 or more, not 0"),
+        ({"warmup_steps": -3}, "warmup_steps must be 0 or more, not -3"),
     ],
 )
 def test_wrong_values_give_one_clear_error(values: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -249,6 +254,34 @@ def test_wrong_values_give_one_clear_error(values: dict[str, Any], said: str, tm
     assert done.code == 2 and done.out == ""
     assert done.err.count("\n") == 1 and said in done.err
     assert not (tmp_path / "ws").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"save_steps": 0}, "save_steps must be above 0, not 0"),
+        ({"save_steps": -1}, "save_steps must be above 0, not -1"),
+        ({"do_eval": True, "eval_steps": 0}, "eval_steps must be above 0, not 0"),
+        ({"num_train_epochs": 0}, "num_train_epochs must be above 0, not 0"),
+    ],
+)
+def test_a_number_that_means_nothing_is_not_rounded_up(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        recipe(**values)
+
+
+def test_numbers_that_do_not_count_may_be_anything() -> None:
+    assert recipe(num_train_epochs=0, max_steps=3).plan.steps == 3
+    assert recipe(eval_steps=0).plan.validate_every == 500
+
+
+def test_a_base_or_a_dataset_that_is_not_there(base: Path, tmp_path: Path) -> None:
+    done = olu("train", tmp_path / "ws", "--from-hf-vits", written(tmp_path, model_name_or_path="gone"))
+    assert done.code == 2 and "model_name_or_path: gone is neither here nor" in done.err.splitlines()[-1]
+    assert not (tmp_path / "ws").exists()
+    config = written(tmp_path, model_name_or_path=str(base), dataset_name="gone")
+    done = olu("train", tmp_path / "ws", "--from-hf-vits", config)
+    assert done.code == 2 and "dataset_name: gone is neither a folder here nor" in done.err.splitlines()[-1]
 
 
 def test_files_that_are_no_config(tmp_path: Path) -> None:
@@ -328,7 +361,6 @@ def newest(ws: Path) -> Run:
     return Run.all(ws / "runs")[-1]
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs(example: Path, base: Path, dataset: Path, tmp_path: Path) -> None:
     config = filled(example, tmp_path, base=base, dataset=dataset)
@@ -336,11 +368,13 @@ def test_an_example_runs(example: Path, base: Path, dataset: Path, tmp_path: Pat
     ws, values = tmp_path / "out", json.loads(config.read_text())
     run = newest(ws)
     assert run.result is not None and run.result["steps"] == 2
-    assert Workspace.open(ws).language == "swa"
+    assert Workspace.open(ws).language == "swa" and "its language is the base's, swa" in done.err
     for name in values:
         assert f"\n{name} = " in done.err
     assert "warmup_ratio = 0.01: no effect in finetune-hf-vits" in done.err
-    assert "push_to_hub: nothing was uploaded" in done.err and f"hf upload {values['hub_model_id']}" in done.err
+    assert (
+        "push_to_hub: nothing was uploaded" in done.err and f"--to hf-train --push {values['hub_model_id']}" in done.err
+    )
     kept = run.recipe
     assert kept.base == str(base) and kept.seed == 456 and kept.data.valid_clips == 25
     assert kept.plan.precision == "fp32" and kept.plan.validate_every == 50 and kept.plan.schedule == "exponential"
@@ -396,6 +430,19 @@ def test_preprocessing_only(base: Path, dataset: Path, tmp_path: Path) -> None:
     assert all(states[name] == "fresh" for name in ("import", "audit", "read", "prepare"))
 
 
+def test_the_other_processes_do_not_wait_for_a_training_that_never_comes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from olu.stages.hf_vits import train_hf_vits
+
+    monkeypatch.setenv("RANK", "1")
+    for stop in ({"preprocessing_only": True}, {"do_train": False}):
+        work = train_hf_vits(written(tmp_path, **stop), root=tmp_path / "ws")
+        with pytest.raises(StopIteration) as ended:
+            next(work)
+        assert not ended.value.value.leads and not ended.value.value.steps
+
+
 def test_one_speaker_without_a_column_and_a_workspace_of_ones_own(base: Path, dataset: Path, tmp_path: Path) -> None:
     ws = tmp_path / "mine"
     fine("new", ws, "--language", "sw")
@@ -423,7 +470,10 @@ def test_resume_latest_goes_on(base: Path, dataset: Path, tmp_path: Path) -> Non
         if isinstance(event, Report):
             break
     work.close()
-    done = train(config)
+    refused = olu("train", "--from-hf-vits", config, "--resume", "--set", "plan.steps=9")
+    assert refused.code == 2 and "goes on with a run as it is" in refused.err.splitlines()[-1]
+    done = train(config, "--set", "plan.steps=9")
+    assert "plan.steps=9 has no effect" in done.err
     assert "going on with" in done.err and len(Run.all(tmp_path / "out" / "runs")) == 1
     assert newest(tmp_path / "out").result is not None
 
@@ -459,6 +509,39 @@ def test_base_of_several_folders(base: Path, ws: Workspace, tmp_path: Path) -> N
     assert len(json.loads((made / "vocab.json").read_text())) > 2  # the base's own
     with pytest.raises(ConfigError, match=r"tokenizer_name: .*gone is neither a folder"):
         base_for(ws, {**values, "tokenizer_name": "gone"}, state=None)
+
+
+def test_another_choice_of_parts_is_another_base(base: Path, ws: Workspace, tmp_path: Path) -> None:
+    made = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tokenizer_config.json").write_text('{"add_blank": true}')
+        values = {**LEAST, "model_name_or_path": str(base), "tokenizer_name": str(tmp_path / name)}
+        made += [base_for(ws, values, state=None) for _ in range(2)]
+    assert made[0] == made[1] != made[2] == made[3], "else an earlier run would be taken for an equal one"
+
+
+def test_the_rate_of_another_feature_extractor(base: Path, ws: Workspace, tmp_path: Path) -> None:
+    """Its clips were resampled to that rate there; the model's own settings knew nothing of it."""
+    from olu.families.vits.foreign.sniff import read_foreign
+
+    other = tmp_path / "extractor"
+    other.mkdir()
+    held = {"sampling_rate": 22050, "feature_size": 64, "hop_length": 256, "n_fft": 1024}
+    (other / "preprocessor_config.json").write_text(json.dumps(held))
+    values = {**LEAST, "model_name_or_path": str(base), "feature_extractor_name": str(other)}
+    found = read_foreign(Path(base_for(ws, values, state=None))).config
+    assert (found.sampling_rate, found.mel_bins) == (22050, 64)
+    assert read_foreign(base).config.sampling_rate == 16000, "the base itself is as it was"
+
+
+def test_a_base_with_a_damaged_tokenizer(base: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    for text in ("{", "[]"):
+        (folder / "tokenizer_config.json").write_text(text)
+        with pytest.raises(OluError, match=r"tokenizer_config\.json is (damaged|not a table)"):
+            language_for({"model_name_or_path": str(folder)}, root=tmp_path, config=tmp_path / "c.json")
 
 
 def test_base_from_a_training_state(base: Path, ws: Workspace, tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ WRONG_WORDS = [
     (("speak", "Habari"), "--voice WS -o NEW.wav --speaker bob", "it has: default"),
     (("speak", ""), "--voice WS -o NEW.wav", "nothing in the text can be said"),
     (("speak", "ሰላም"), "--voice WS -o NEW.wav", "nothing in the text can be said"),
-    (("speak", "Habari"), "-o NEW.wav", "which voice?"),
+    (("speak",), "--batch WS/olu.toml", "name a folder for them with -o"),
     (("g2p",), "--language sw --lines nowhere.txt", "is not there"),
     (("g2p",), "--language sw --lines .", "is a folder"),
     (("g2p", "Habari"), "--language sw --lines WS/olu.toml", "either a text or --lines"),

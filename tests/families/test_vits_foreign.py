@@ -219,6 +219,16 @@ def test_a_training_state_of_finetune_hf_vits(little: transformers.VitsModel, tm
     same_sound(read_foreign(home / "model.safetensors"), little)
 
 
+def test_a_feature_extractor_must_agree_with_its_model(little: transformers.VitsModel, tmp_path: Path) -> None:
+    folder = made.saved(little, tmp_path / "a")
+    path = folder / "preprocessor_config.json"
+    path.write_text(json.dumps({"sampling_rate": 16000, "feature_size": 64, "hop_length": 256, "n_fft": 1024}))
+    assert read_foreign(folder).config.mel_bins == 64
+    path.write_text(json.dumps({"sampling_rate": 22050}))
+    with pytest.raises(OluError, match=r"sampling_rate is 22050, config\.json makes it 16000: they must agree"):
+        read_foreign(folder)
+
+
 class Bomb:
     def __init__(self, path: Path) -> None:
         self.path = path

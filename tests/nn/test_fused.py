@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from olu.nn.convs import grouped
-from olu.nn.fused import bias_add_leaky, bias_gate, bias_leaky, skip_add
+from olu.nn.convs import Conv1d, grouped
+from olu.nn.fused import bias_add_leaky, bias_gate, bias_leaky, bias_leaky_apart, skip_add
 from olu.nn.streams import side_by_side
 
 
@@ -44,6 +44,7 @@ def same(found: Tensor | tuple[Tensor, ...], wanted: Tensor | tuple[Tensor, ...]
 
 FUSED: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "bias_leaky": (lambda x, b: bias_leaky(x, b, 0.1), ("x", "bias")),
+    "bias_leaky_apart": (lambda x, b, o: bias_leaky_apart(x, b, o.detach(), 0.1), ("x", "bias", "other")),
     "bias_add_leaky": (lambda x, b, o: bias_add_leaky(x, b, o, 0.1), ("x", "bias", "other")),
     "bias_gate": (bias_gate, ("x", "bias")),
     "skip_add": (skip_add, ("both", "bias2", "x", "other", "mask")),
@@ -76,6 +77,28 @@ def test_a_fused_kernel_is_its_plain_twin(name: str) -> None:
     for one, other in zip(moved, plain, strict=True):
         if other.grad is not None:
             torch.testing.assert_close(one.grad.cpu(), other.grad, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available() or find_spec("triton") is None, reason="no CUDA device with Triton")
+@pytest.mark.parametrize(
+    ("inside", "outside", "groups", "taps", "stride", "padding"),
+    [(16, 64, 4, 41, 4, 20), (64, 64, 16, 41, 4, 20), (8, 16, 2, 9, 2, 4)],
+)
+def test_groups_in_one_kernel_are_a_grouped_convolution(
+    inside: int, outside: int, groups: int, taps: int, stride: int, padding: int
+) -> None:
+    torch.manual_seed(0)
+    conv = Conv1d(inside, outside, taps, stride=stride, groups=groups, padding=padding)
+    x = torch.randn(3, inside, 197, requires_grad=True)
+    wanted = conv(x)
+    towards = torch.randn_like(wanted)
+    slopes = torch.autograd.grad((wanted * towards).sum(), (x, *conv.parameters()))
+    conv, there = conv.cuda(), x.detach().cuda().requires_grad_()
+    found = conv(there)
+    again = torch.autograd.grad((found * towards.cuda()).sum(), (there, *conv.parameters()))
+    for one, other in zip((found, *again), (wanted, *slopes), strict=True):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-3)
 
 
 def test_side_by_side_keeps_the_order() -> None:

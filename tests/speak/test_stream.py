@@ -21,10 +21,10 @@ from olu.audio.loudness import CEILING, Leveller, Limiter, loudness
 from olu.errors import TextError, VoiceError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.flat import context_frames
-from olu.speak.chunk import Plan, decode
+from olu.speak.chunk import Part, Plan, parts
 from olu.speak.sentences import WINDOW, Line, lines
 from olu.speak.sound import FADE_SECONDS, Finish, fade
-from olu.speak.stream import Spoken
+from olu.speak.stream import Manner, Spoken
 from olu.speak.times import as_srt, word_spans
 from olu.speak.voice import Voice
 from olu.text.characters import CharacterFrontend
@@ -107,20 +107,48 @@ def test_the_context_is_what_the_decoder_sees() -> None:
         assert context - 3 <= seen <= context, settings
 
 
-def test_decode_asks_only_for_what_it_needs() -> None:
-    asked: list[int] = []
-
-    def network(part: Any) -> Any:
-        asked.append(part.shape[2])
-        return np.repeat(part[:, 0], 4, axis=1)
-
+def test_parts_hold_only_what_is_needed() -> None:
     latents = np.arange(100, dtype=np.float32).reshape(1, 1, 100)
-    stream = decode(latents, plan=Plan(5, 10, 30, 4), hop=4, network=network)
-    first, last = next(stream)
-    assert (len(first), last, asked) == (40, False, [15])
-    rest = list(stream)
-    assert [last for _, last in rest] == [False] * (len(rest) - 1) + [True]
-    np.testing.assert_array_equal(np.concatenate([first, *(wave for wave, _ in rest)]), np.repeat(latents[0, 0], 4))
+    some = list(parts(latents, plan=Plan(5, 10, 30, 4), hop=4, speaker=2))
+    assert (some[0].latents.shape[2], some[0].keep, some[0].ends, some[0].speaker) == (15, slice(0, 40), False, 2)
+    assert [part.ends for part in some] == [False] * (len(some) - 1) + [True]
+    waves = [np.repeat(part.latents[0, 0], 4)[part.keep] for part in some]
+    np.testing.assert_array_equal(np.concatenate(waves), np.repeat(latents[0, 0], 4))
+
+
+def test_parts_of_several_texts_go_through_the_decoder_together(voice: Voice) -> None:
+    """The sound of each is then the same, for every speaker, as alone."""
+    assert voice.batches
+    made = [voice.begin(LONG, manner=Manner(seed=seed, speaker=who)) for seed, who in enumerate(("ada", "obi", "ada"))]
+    some = [next(one) for one in made]
+    assert all(isinstance(part, Part) for part in some)
+    together = voice.decode([part for part in some if isinstance(part, Part)])
+    alone = [voice.decode([part])[0] for part in some if isinstance(part, Part)]
+    for one, other in zip(together, alone, strict=True):
+        assert decibels(other, one) > 90
+    assert decibels(alone[0], alone[2]) < 20, "other seeds sound otherwise"
+    pieces = [one.send(wave) for one, wave in zip(made, alone, strict=True)]
+    expected = next(voice.stream(LONG, seed=1, speaker="obi"))
+    assert isinstance(pieces[1], Spoken)
+    np.testing.assert_array_equal(pieces[1].audio.samples, expected.audio.samples)
+
+
+def test_a_voice_of_before_takes_one_part_at_a_time(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = next(voice.begin(LONG, manner=Manner()))
+    assert isinstance(part, Part)
+    (alone,) = voice.decode([part])
+    runs: list[int] = []
+    kept = voice._decoder.run
+
+    def run(feeds: dict[str, Any]) -> Any:
+        runs.append(len(feeds["latents"]))
+        return kept(feeds)
+
+    monkeypatch.setattr(voice._decoder, "run", run)
+    monkeypatch.setattr(voice, "batches", False)
+    for wave in voice.decode([part, part]):
+        np.testing.assert_array_equal(wave, alone)
+    assert runs == [1, 1]
 
 
 # ---------------------------------------------------------------- the stream

@@ -331,6 +331,7 @@ DATA_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "valid_clips": ({"valid_clips": 1}, ["good", "long"]),  # see the next test
     "hold_back": ({"hold_back": 0.47}, ["long"]),
     "everything": ({"everything": True}, ["good", "long"]),  # see test_everything_is_every_side
+    "resample": ({"resample": 0.8, "max_seconds": 3.5}, ["good"]),  # its 3 s become 3.75
 }
 
 
@@ -339,7 +340,11 @@ def test_every_data_setting_acts(name: str, workspace: Workspace) -> None:
     assert name in DATA_CASES, f"data.{name} has no case here: add one that shows what it does"
     change, expected = DATA_CASES[name]
     assert set_up(workspace, recipe_for({}), device="cpu").train == ["good", "long"]
-    assert set_up(workspace, recipe_for(change), device="cpu").train == expected
+    try:
+        finish(prepare(workspace, rate=16000, factor=change.get("resample", 1.0), jobs=1))
+        assert set_up(workspace, recipe_for(change), device="cpu").train == expected
+    finally:
+        finish(prepare(workspace, rate=16000, jobs=1))
 
 
 def test_valid_clips_limits_the_validation(workspace: Workspace) -> None:

@@ -16,7 +16,8 @@ from olu.types import Audio
 
 OPUS_RATES = (8000, 12000, 16000, 24000, 48000)  # the only ones the format has
 MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
-RATES = {"opus": OPUS_RATES, "mp3": MP3_RATES}
+AAC_RATES = (*MP3_RATES, 64000, 88200, 96000)
+RATES = {"opus": OPUS_RATES, "mp3": MP3_RATES, "aac": AAC_RATES}
 KINDS = {
     "wav": ("WAV", "PCM_16"),
     "flac": ("FLAC", "PCM_16"),
@@ -70,10 +71,11 @@ def read(path: Path, *, start: float = 0.0, seconds: float | None = None) -> Aud
     return Audio(np.ascontiguousarray(mono), int(rate))
 
 
-def resample(audio: Audio, rate: int) -> Audio:
-    if audio.rate == rate:
+def resample(audio: Audio, rate: int, *, factor: float = 1.0) -> Audio:
+    """At another rate. `factor`: as if played so many times faster, so that pitch, formants and tempo rise by it."""
+    if audio.rate == rate and factor == 1.0:
         return audio
-    samples = soxr.resample(audio.samples, audio.rate, rate, quality="HQ")
+    samples = soxr.resample(audio.samples, audio.rate * factor, rate, quality="HQ")
     return Audio(np.ascontiguousarray(samples, dtype=np.float32), rate)
 
 

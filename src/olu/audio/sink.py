@@ -78,7 +78,7 @@ def into_pipe(pipe: BinaryIO, *, kind: str, rate: int) -> Iterator[Add]:
 def _encoder(pipe: BinaryIO, *, kind: str, rate: int) -> Iterator[Add]:
     if kind in (PCM, "wav"):
         if kind == "wav":
-            pipe.write(_wav_header(rate))
+            pipe.write(wav_header(rate))
         yield lambda samples: _pour(pipe, _pcm(samples))
         return
     form, subtype = KINDS[kind]
@@ -106,7 +106,8 @@ def _pour(pipe: BinaryIO, data: bytes) -> None:
     pipe.flush()
 
 
-def _wav_header(rate: int) -> bytes:
+def wav_header(rate: int) -> bytes:
+    """Of a stream whose length nobody knows yet."""
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16)
     return struct.pack("<4sI4s", b"RIFF", UNKNOWN_SIZE, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN_SIZE)
 

@@ -35,6 +35,7 @@ VERBS = (
     "export",
     "pack",
     "speak",
+    "serve",
     "status",
     "doctor",
     "languages",

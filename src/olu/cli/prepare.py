@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
     def prepare(
         ws: Path = typer.Argument(..., metavar="WS"),
         jobs: int | None = typer.Option(None, "--jobs", help="Threads; default: one per core."),
-        recipe: Path | None = typer.Option(None, "--recipe", help="The recipe whose sampling rate is meant."),
+        recipe: Path | None = typer.Option(None, "--recipe", help="The recipe whose rate and data.resample are meant."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Make the features ahead of training (training makes them itself if they are missing)."""
@@ -22,10 +22,10 @@ def register(app: typer.Typer) -> None:
 
         from olu.files import Workspace
         from olu.stages.prepare import prepare as stage
-        from olu.stages.prepare import rate_of
+        from olu.stages.prepare import wanted_by
 
         opened = Workspace.open(ws)
-        summary, busy = followed(stage(opened, rate=rate_of(opened, recipe), jobs=jobs), label="preparing")
+        summary, busy = followed(stage(opened, **wanted_by(opened, recipe), jobs=jobs), label="preparing")
         for problem in summary.problems[:5]:
             warn(problem)
         if as_json:

@@ -13,8 +13,9 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def sample(
         folder: Path = typer.Argument(..., metavar="FOLDER", help="The folder to make."),
-        language: str = typer.Option(..., "--language", "-l", help="Language code: am, es, sw ..."),
+        language: str | None = typer.Option(None, "--language", "-l", help="Language code; else the own voice's."),
         clips: int = typer.Option(60, "--clips", metavar="N", help="How many clips, 1 to 60."),
+        pitch: float = typer.Option(1.2, "--pitch", help="Times the own voice's pitch, 0.7 to 1.4: another speaker."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Make a small corpus of machine speech, to try the other commands with."""
@@ -22,9 +23,10 @@ def register(app: typer.Typer) -> None:
 
         from olu.stages.sample import sample_corpus
 
-        made = follow(sample_corpus(folder, language=language, clips=clips), label="sample")
+        made = follow(sample_corpus(folder, language=language, clips=clips, pitch=pitch), label="sample")
         if as_json:
             print_json(asdict(made))
         else:
-            say(f"{made.folder}: {made.clips} clips of {made.language}, {made.seconds:.1f} s, spoken by espeak-ng.")
+            by = f"spoken by {made.spoken_by}"
+            say(f"{made.folder}: {made.clips} clips of {made.language}, {made.seconds:.1f} s, {by}.")
             say(f"Next: olu new WS --language {made.language}, then olu import WS {made.folder}")

@@ -23,7 +23,9 @@ def register(app: typer.Typer) -> None:
     def speak(
         text: str | None = typer.Argument(None, help="What to say; - reads it from what is piped in."),
         voice: Path | None = typer.Option(None, "--voice", help="A voice package, or a workspace with one."),
-        out: Path = typer.Option(..., "-o", "--output", help="A sound file; - for a pipe; with --batch a folder."),
+        to: Path | None = typer.Option(
+            None, "-o", "--output", help="A sound file; - for a pipe; with --batch a folder."
+        ),
         file: Path | None = typer.Option(None, "--file", help="A text file to say, UTF-8."),
         batch: Path | None = typer.Option(None, "--batch", help="A file of lines to say: 'text' or 'name|text'."),
         form: str | None = typer.Option(None, "--format", help="wav, flac, ogg, opus, mp3 or pcm; else by the ending."),
@@ -43,7 +45,7 @@ def register(app: typer.Typer) -> None:
         from dataclasses import asdict
 
         from olu.errors import AudioError, VoiceError
-        from olu.stages.speak import find_voice, given_text, speak_many, speak_through, speak_to
+        from olu.stages.speak import find_voice, free_name, given_text, speak_many, speak_through, speak_to
 
         wishes: dict[str, Any] = {
             "speed": speed,
@@ -55,7 +57,10 @@ def register(app: typer.Typer) -> None:
             "loudness": loudness,
             "rate": rate,
         }
+        out = to or free_name(Path("speech.wav" if form is None else f"speech.{form}"))
         if batch is not None:
+            if to is None:
+                raise VoiceError("--batch writes many files: name a folder for them with -o")
             if text is not None or file is not None or out == PIPE:
                 raise VoiceError(
                     "--batch has its texts in its file and needs a folder: leave TEXT, --file and -o - out"

@@ -28,8 +28,10 @@ class Source:
 class Corpus:
     """Clips in manifest order. Read-only: readers make new manifests, stages write beside."""
 
-    def __init__(self, ws: Workspace, clips: tuple[Clip, ...], sources: dict[str, Source]) -> None:
-        self.ws, self.clips, self.sources = ws, clips, sources
+    def __init__(
+        self, ws: Workspace, clips: tuple[Clip, ...], sources: dict[str, Source], *, factor: float = 1.0
+    ) -> None:
+        self.ws, self.clips, self.sources, self.factor = ws, clips, sources, factor
 
     @staticmethod
     def open(ws: Workspace) -> Corpus:
@@ -61,7 +63,12 @@ class Corpus:
         return iter(self.clips)
 
     def where(self, keep: Callable[[Clip], bool]) -> Corpus:
-        return Corpus(self.ws, tuple(clip for clip in self.clips if keep(clip)), self.sources)
+        kept = tuple(clip for clip in self.clips if keep(clip))
+        return Corpus(self.ws, kept, self.sources, factor=self.factor)
+
+    def resampled(self, factor: float) -> Corpus:
+        """The same corpus, heard as a voice with this data.resample was trained on it."""
+        return Corpus(self.ws, self.clips, self.sources, factor=factor)
 
     @property
     def seconds(self) -> float:
@@ -78,7 +85,8 @@ class Corpus:
         return self.ws.root / self.sources[name].root / inside
 
     def audio(self, clip: Clip) -> Audio:
-        return io.read(self.locate(clip), start=clip.start, seconds=clip.seconds)
+        audio = io.read(self.locate(clip), start=clip.start, seconds=clip.seconds)
+        return io.resample(audio, audio.rate, factor=self.factor)
 
     @cached_property
     def _marks(self) -> dict[str, tuple[Mark, ...]]:

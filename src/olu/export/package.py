@@ -97,13 +97,13 @@ def _fill(folder: Path, contents: Contents, facts: dict[str, Any]) -> None:
         "facts": contents.facts,
     }
     write_json(folder / "voice.json", voice)
-    _seal(folder, [])
+    seal(folder, [])
     rows, level = _hear(folder, contents)
     write_json(folder / "voice.json", {**voice, "loudness": level})
-    _seal(folder, rows)
+    seal(folder, rows)
 
 
-def _seal(folder: Path, rows: list[dict[str, Any]]) -> None:
+def seal(folder: Path, rows: list[dict[str, Any]]) -> None:
     """What opening the voice will prove: the bytes of every file, how some sentences are read and how long they are."""
     digests = {name: hash_file(file) for name, file in _files(folder).items() if name != "check.json"}
     write_json(folder / "check.json", {"sentences": rows, "files": digests})

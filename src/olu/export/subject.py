@@ -42,6 +42,7 @@ class Subject:
     facts: dict[str, Any] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    resample: float = 1.0  # what the recordings it learnt from were resampled by
 
     @property
     def via(self) -> str | None:

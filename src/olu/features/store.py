@@ -21,18 +21,20 @@ AHEAD = 16  # clips decoded ahead of the writer, per worker
 
 @dataclass(frozen=True)
 class Samples:
-    """The feature `wave`: mono int16 at one rate."""
+    """The feature `wave`: mono int16 at one rate, played `factor` times faster."""
 
     rate: int
+    factor: float = 1.0
 
     @property
     def key(self) -> str:
-        return f"wave-{self.rate}-{hash_value(['int16', 'soxr-hq', self.rate])[:8]}"
+        moved = [] if self.factor == 1.0 else [self.factor]
+        return f"wave-{self.rate}-{hash_value(['int16', 'soxr-hq', self.rate, *moved])[:8]}"
 
     def compute(self, audio: Audio) -> NDArray[np.int16]:
         if not np.isfinite(audio.samples).all():  # as int16 they would be some number
             raise AudioError("it holds samples that are not numbers: export or copy it again")
-        return to_int16(resample(audio, self.rate))
+        return to_int16(resample(audio, self.rate, factor=self.factor))
 
 
 class Store:

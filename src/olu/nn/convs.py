@@ -5,10 +5,11 @@ Shape letters: B clips, C channels, T steps, G groups, K taps. Elsewhere than on
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from olu.nn.fused import bias_leaky, can_fuse, normed_weight
+from olu.nn.fused import bias_leaky, bias_leaky_apart, can_fuse, half_of, made_once, normed_weight
 
 
 class Conv1d(nn.Conv1d):
@@ -21,9 +22,22 @@ class Conv1d(nn.Conv1d):
 
     def _on_gpu(self, x: Tensor, bias: Tensor | None) -> Tensor:
         if self.groups > 1:
-            return grouped(x, self.weight, bias, stride=self.stride[0], padding=_one(self.padding), groups=self.groups)
+            return self._grouped(x, bias)
         size = {"stride": (1, self.stride[0]), "padding": (0, _one(self.padding)), "dilation": (1, self.dilation[0])}
         return F.conv2d(x.unsqueeze(2), normed_weight(self).unsqueeze(2), bias, **size).squeeze(2)
+
+    def _grouped(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        stride, padding, groups = self.stride[0], _one(self.padding), self.groups
+        if not can_fuse(x) or padding % stride or groups == self.in_channels:
+            return grouped(x, self.weight, bias, stride=stride, padding=padding, groups=groups)
+        from olu.nn.groups_triton import by_rows, grouped_conv
+
+        def make() -> Tensor:
+            return by_rows(normed_weight(self).to(half_of(x)), groups=groups, stride=stride)
+
+        rows = made_once(self, "rows", make)
+        y = grouped_conv(x.to(rows.dtype), rows, taps=self.kernel_size[0], padding=padding)
+        return y if bias is None else y + bias.to(y.dtype)[:, None]
 
 
 class ConvTranspose1d(nn.ConvTranspose1d):
@@ -38,10 +52,22 @@ def conv_leaky(conv: nn.Module, x: Tensor, slope: float) -> Tensor:
     """A convolution, its bias and the bend after it."""
     if not can_fuse(x):
         return F.leaky_relu(conv(x), slope)
+    return bias_leaky(_bare(conv, x), conv.bias, slope)  # type: ignore[arg-type]
+
+
+def conv_leaky_apart(conv: nn.Module, x: Tensor, like: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+    """The same, and the sum of how far it lies from `like`."""
+    if not can_fuse(x):
+        y = F.leaky_relu(conv(x), slope)
+        return y, (y - like).abs().sum(dtype=torch.float32)
+    return bias_leaky_apart(_bare(conv, x), conv.bias, like, slope)  # type: ignore[arg-type]
+
+
+def _bare(conv: nn.Module, x: Tensor) -> Tensor:
     if isinstance(conv, Conv1d):
-        return bias_leaky(conv.bare(x), conv.bias, slope)  # type: ignore[arg-type]
+        return conv.bare(x)
     assert isinstance(conv, nn.Conv2d)
-    return bias_leaky(F.conv2d(x, normed_weight(conv), None, conv.stride, conv.padding), conv.bias, slope)  # type: ignore[arg-type]
+    return F.conv2d(x, normed_weight(conv), None, conv.stride, conv.padding)
 
 
 def channels_last(x: Tensor) -> Tensor:

@@ -5,6 +5,8 @@ Channels last: a tensor [B, C, ...] lies in memory as rows of C numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import torch
@@ -24,6 +26,17 @@ def bias_leaky(x: Tensor, bias: Tensor, slope: float) -> Tensor:
         out: Tensor = BiasLeaky.apply(x, bias, slope)
         return out
     return F.leaky_relu(x + _wide(bias, x), slope)
+
+
+def bias_leaky_apart(x: Tensor, bias: Tensor, like: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+    """y = leaky_relu(x + bias), and the sum of |y - like|."""
+    if can_fuse(x):
+        from olu.nn.fused_triton import BiasLeakyApart
+
+        both: tuple[Tensor, Tensor] = BiasLeakyApart.apply(x, bias, like, slope)
+        return both
+    bent = F.leaky_relu(x + _wide(bias, x), slope)
+    return bent, (bent - like).abs().sum(dtype=torch.float32)
 
 
 def bias_add_leaky(x: Tensor, bias: Tensor, other: Tensor, slope: float) -> tuple[Tensor, Tensor]:
@@ -60,6 +73,32 @@ def skip_add(both: Tensor, bias: Tensor, x: Tensor, out: Tensor, mask: Tensor) -
     return new, new.to(both.dtype), out + skipped
 
 
+_kept: dict[tuple[int, str], Tensor] | None = None
+
+
+@contextmanager
+def weights_made_once() -> Iterator[None]:
+    """Within it nothing moves: a weight that needs no gradient is made when it is first used, and kept."""
+    global _kept
+    _kept = {}
+    try:
+        yield
+    finally:
+        _kept = None
+
+
+def made_once(conv: nn.Module, kind: str, make: Callable[[], Tensor]) -> Tensor:
+    if _kept is None:
+        return make()
+    key = (id(conv), kind)
+    if key not in _kept:
+        weight = make()
+        if weight.requires_grad:
+            return weight
+        _kept[key] = weight
+    return _kept[key]
+
+
 def normed_weight(conv: nn.Module) -> Tensor:
     """The weight of a convolution, made in one go where it is weight-normed and on a GPU."""
     weight = getattr(getattr(conv, "parametrizations", None), "weight", None)
@@ -67,9 +106,14 @@ def normed_weight(conv: nn.Module) -> Tensor:
         return conv.weight  # type: ignore[return-value]
     from olu.nn.weights_triton import NormedWeight
 
-    half = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else torch.float32
-    made: Tensor = NormedWeight.apply(weight.original0, weight.original1, half)
-    return made
+    return made_once(conv, "normed", lambda: NormedWeight.apply(weight.original0, weight.original1, half_of()))
+
+
+def half_of(x: Tensor | None = None) -> torch.dtype:
+    """What products on a GPU are made in just now."""
+    if torch.is_autocast_enabled("cuda"):
+        return torch.get_autocast_dtype("cuda")
+    return torch.float32 if x is None else x.dtype
 
 
 def _wide(bias: Tensor, x: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-PROGRAMS = 264  # two for each multiprocessor of a large GPU
+PROGRAMS = 1056  # that sum something up: eight for each multiprocessor of a large GPU
 TILE = 4096  # numbers a program holds at once
 
 
@@ -24,13 +24,13 @@ def _back(rows: Tensor, like: Tensor, channels: int | None = None) -> Tensor:
     return rows.view(*size, channels or like.shape[1]).movedim(-1, 1)
 
 
-def _grid(rows: int, channels: int) -> tuple[int, int, int, int]:
-    """Programs, rows of a tile, channels of a tile, tiles per program."""
+def _grid(rows: int, channels: int, *, sums: bool = False) -> tuple[int, int, int, int]:
+    """Programs, rows of a tile, channels of a tile, tiles per program: one, unless the program sums something up."""
     wide = triton.next_power_of_2(channels)
     high = max(1, TILE // wide)
     tiles = triton.cdiv(rows, high)
-    programs = min(PROGRAMS, tiles)
-    return programs, high, wide, triton.cdiv(tiles, programs)
+    each = triton.cdiv(tiles, PROGRAMS) if sums else 1
+    return triton.cdiv(tiles, each), high, wide, each
 
 
 @triton.jit
@@ -63,6 +63,42 @@ def _bias_leaky_backward(grad, out, into, sums, N, C, P, slope, TILES, H: tl.con
         g = tl.where(y > 0, g, slope * g)
         tl.store(into + at, g.to(into.dtype.element_ty), mask=inside)
         total += tl.sum(g, 0)
+    tl.store(sums + c * P + tl.program_id(0), total, mask=c < C)
+
+
+@triton.jit
+def _apart_forward(x, bias, like, out, apart, N, C, slope, TILES, H: tl.constexpr, W: tl.constexpr):  # type: ignore[no-untyped-def]
+    c = tl.arange(0, W)
+    b = tl.load(bias + c, mask=c < C, other=0.0).to(tl.float32)
+    total = tl.zeros([W], dtype=tl.float32)
+    for tile in range(TILES):
+        r = (tl.program_id(0) * TILES + tile) * H + tl.arange(0, H)
+        at = r[:, None].to(tl.int64) * C + c[None, :]
+        inside = (r[:, None] < N) & (c[None, :] < C)
+        y = _leaky(tl.load(x + at, mask=inside, other=0.0).to(tl.float32) + b[None, :], slope)
+        y = y.to(out.dtype.element_ty)
+        tl.store(out + at, y, mask=inside)
+        other = tl.load(like + at, mask=inside, other=0.0).to(tl.float32)
+        total += tl.sum(tl.where(inside, tl.abs(y.to(tl.float32) - other), 0.0), 0)
+    tl.store(apart + tl.program_id(0), tl.sum(total, 0))
+
+
+@triton.jit
+def _apart_backward(grad, pull, out, like, into, sums, N, C, P, slope, TILES, H: tl.constexpr, W: tl.constexpr):  # type: ignore[no-untyped-def]
+    c = tl.arange(0, W)
+    p = tl.load(pull).to(tl.float32)
+    total = tl.zeros([W], dtype=tl.float32)
+    for tile in range(TILES):
+        r = (tl.program_id(0) * TILES + tile) * H + tl.arange(0, H)
+        at = r[:, None].to(tl.int64) * C + c[None, :]
+        inside = (r[:, None] < N) & (c[None, :] < C)
+        y = tl.load(out + at, mask=inside, other=0.0).to(tl.float32)
+        way = y - tl.load(like + at, mask=inside, other=0.0).to(tl.float32)
+        g = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
+        g += tl.where(way > 0, p, tl.where(way < 0, -p, 0.0))
+        g = tl.where(y > 0, g, slope * g)
+        tl.store(into + at, g.to(into.dtype.element_ty), mask=inside)
+        total += tl.sum(tl.where(inside, g, 0.0), 0)
     tl.store(sums + c * P + tl.program_id(0), total, mask=c < C)
 
 
@@ -159,13 +195,42 @@ class BiasLeaky(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         (out,) = ctx.saved_tensors
         number, channels = out.shape
-        programs, high, wide, tiles = _grid(number, channels)
+        programs, high, wide, tiles = _grid(number, channels, sums=True)
         into = torch.empty_like(out)
         sums = torch.empty(channels, programs, device=out.device)
         _bias_leaky_backward[(programs,)](
             _rows(grad), out, into, sums, number, channels, programs, ctx.slope, tiles, H=high, W=wide
         )
-        return _back(into, grad), sums.sum(1).to(ctx.bias), None
+        bias = sums.sum(1).to(ctx.bias) if ctx.needs_input_grad[1] else None
+        return _back(into, grad), bias, None
+
+
+class BiasLeakyApart(torch.autograd.Function):
+    """As BiasLeaky, and how far the result lies from another tensor: the sum of the distances, which has a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor, like: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+        rows, wanted = _rows(x), _rows(like)
+        number, channels = rows.shape
+        programs, high, wide, tiles = _grid(number, channels, sums=True)
+        out, apart = torch.empty_like(rows), torch.empty(programs, device=rows.device)
+        _apart_forward[(programs,)](rows, bias, wanted, out, apart, number, channels, slope, tiles, H=high, W=wide)
+        ctx.save_for_backward(out, wanted)
+        ctx.slope, ctx.bias = slope, bias.dtype
+        return _back(out, x), apart.sum()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, pull: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
+        out, wanted = ctx.saved_tensors
+        number, channels = out.shape
+        programs, high, wide, tiles = _grid(number, channels, sums=True)
+        into = torch.empty_like(out)
+        sums = torch.empty(channels, programs, device=out.device)
+        _apart_backward[(programs,)](
+            _rows(grad), pull, out, wanted, into, sums, number, channels, programs, ctx.slope, tiles, H=high, W=wide
+        )
+        bias = sums.sum(1).to(ctx.bias) if ctx.needs_input_grad[1] else None
+        return _back(into, grad), bias, None, None
 
 
 class BiasAddLeaky(torch.autograd.Function):
@@ -184,7 +249,7 @@ class BiasAddLeaky(torch.autograd.Function):
     def backward(ctx: Any, g_y: Tensor, g_a: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         (act,) = ctx.saved_tensors
         number, channels = act.shape
-        programs, high, wide, tiles = _grid(number, channels)
+        programs, high, wide, tiles = _grid(number, channels, sums=True)
         into = torch.empty_like(act)
         sums = torch.empty(channels, programs, device=act.device)
         _add_leaky_backward[(programs,)](
@@ -209,7 +274,7 @@ class BiasGate(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         rows, bias = ctx.saved_tensors
         number, channels = rows.shape[0], rows.shape[1] // 2
-        programs, high, wide, tiles = _grid(number, channels)
+        programs, high, wide, tiles = _grid(number, channels, sums=True)
         into = torch.empty_like(rows)
         sums = torch.empty(2 * channels, programs, device=rows.device)
         _gate_backward[(programs,)](
@@ -281,7 +346,7 @@ class SkipAdd(torch.autograd.Function):
         (line,) = ctx.saved_tensors
         new, half, out = _rows(g_x), _rows(g_half), _rows(g_out)
         number, channels = new.shape
-        programs, high, wide, tiles = _grid(number, channels)
+        programs, high, wide, tiles = _grid(number, channels, sums=True)
         g_both = new.new_empty(number, 2 * channels, dtype=ctx.types[0])
         g_old = torch.empty_like(new)
         sums = torch.empty(2 * channels, programs, device=new.device)

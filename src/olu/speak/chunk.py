@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,17 +40,21 @@ class Plan:
             start, size = end, min(size * GROWTH, self.most)
 
 
-def decode(
-    latents: NDArray[np.float32],
-    *,
-    plan: Plan,
-    hop: int,
-    network: Callable[[NDArray[np.float32]], NDArray[np.float32]],
-) -> Iterator[tuple[NDArray[np.float32], bool]]:
-    """The waves of [1, C, F] latents, chunk by chunk, and whether each is the last; all are decoded in context."""
+@dataclass(frozen=True)
+class Part:
+    """What the decoder is given for one chunk, and what of its sound to keep."""
+
+    latents: NDArray[np.float32]  # [1, C, F]: the chunk in its context
+    speaker: int
+    keep: slice  # samples
+    ends: bool  # the sentence
+
+
+def parts(latents: NDArray[np.float32], *, plan: Plan, hop: int, speaker: int = 0) -> Iterator[Part]:
+    """The chunks of [1, C, F] latents, each cut out when it is asked for."""
     frames = latents.shape[2]
     context = plan.context or 0
     for start, end in plan.spans(frames):
         left, right = max(0, start - context), min(frames, end + context)
-        wave = network(np.ascontiguousarray(latents[:, :, left:right]))[0]
-        yield wave[(start - left) * hop : (end - left) * hop], end == frames
+        keep = slice((start - left) * hop, (end - left) * hop)
+        yield Part(np.ascontiguousarray(latents[:, :, left:right]), speaker, keep, end == frames)

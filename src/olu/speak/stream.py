@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from olu.audio.loudness import Leveller
 from olu.errors import VoiceError
+from olu.speak.chunk import Part
 from olu.speak.sentences import LONGEST_PAUSE
 from olu.speak.sound import Finish, fade, silence
 from olu.types import Audio, Reading, Span
@@ -97,6 +98,7 @@ class Spoken:
     audio: Audio
     sentence: Sentence
     last: bool  # of its sentence
+    final: bool = False  # of the whole text
 
 
 @dataclass(frozen=True)
@@ -127,35 +129,42 @@ class Ahead(Generic[Item]):
         return found
 
 
-Waves = Iterator[tuple[NDArray[np.float32], bool]]  # a piece of a sentence, and whether it is its last
-Say = Callable[[ReadLine, int, float], tuple[Sentence, Waves]]
+Wave = NDArray[np.float32]
+Say = Callable[[ReadLine, int, float], tuple[Sentence, Iterator[Part]]]
+Making = Generator[Part | Spoken, Wave | None, None]  # after a part it is sent the part's sound
 
 
-def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual: float | None) -> Iterator[Spoken]:
-    """`say` gives a line's sentence and its waves. Everything is made only when the next piece is asked for.
+def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual: float | None) -> Making:
+    """`say` gives a line's sentence and its parts. Everything is made only when the next piece is asked for.
+
+    Whoever asks also runs the decoder, so that parts of several texts can go through it together.
 
     For a wished loudness each sentence is heard whole first, unless the voice's `usual` one is to be gone by.
     """
     out = manner.rate or rate
     finish = Finish(rate, out, limited=manner.loudness is not None)
-    level = None if manner.loudness is None else Leveller(manner.loudness, usual=usual)
+    level = None if manner.loudness is None else _Level(manner.loudness, rate, usual=usual)
     number, clock = 0, 0
     while (line := lines.take()) is not None and line.ids:
         before = silence((line.pause or 0.0) if number == 0 else 0.0, rate)
-        sentence, waves = say(line, number, (clock + len(before)) / rate)
+        sentence, parts = say(line, number, (clock + len(before)) / rate)
         sentence = _without(sentence, line.unsaid if number == 0 else {})
         begins = True
-        for wave, ends in _levelled(waves, level, rate, quick=usual is not None) if level else waves:
-            sound = fade(wave, rate, begins=begins, ends=ends)
-            following = lines.peek() if ends else None
-            sentence = _without(sentence, following.unsaid if following else {})
-            after = silence(_pause(following, manner), rate)
-            sound = np.concatenate([before, sound, after]) if begins else np.concatenate([sound, after])
-            clock += len(sound)
-            done = finish.push(sound, last=ends and (following is None or not following.ids))
-            if len(done) or ends:
-                yield Spoken(Audio(done, out), sentence, ends)
-            begins = False
+        for part in parts:
+            made = yield part
+            assert made is not None, "after a part, send its sound"
+            for wave, ends in level.push(made, ends=part.ends) if level else [(made, part.ends)]:
+                sound = fade(wave, rate, begins=begins, ends=ends)
+                following = lines.peek() if ends else None
+                sentence = _without(sentence, following.unsaid if following else {})
+                after = silence(_pause(following, manner), rate)
+                sound = np.concatenate([before, sound, after]) if begins else np.concatenate([sound, after])
+                clock += len(sound)
+                final = ends and (following is None or not following.ids)
+                done = finish.push(sound, last=final)
+                if len(done) or ends:
+                    yield Spoken(Audio(done, out), sentence, ends, final)
+                begins = False
         number += 1
 
 
@@ -170,16 +179,20 @@ def _pause(following: ReadLine | None, manner: Manner) -> float:
     return manner.pause if following.pause is None else following.pause
 
 
-def _levelled(waves: Waves, level: Leveller, rate: int, *, quick: bool) -> Waves:
-    """The waves at the gain that is due: by what was heard before, or also by the sentence itself."""
-    if quick:
-        heard, gain = list[NDArray[np.float32]](), np.float32(level.gain())
-        for wave, ends in waves:
-            heard.append(wave)
-            yield wave * gain, ends
-        level.hear(np.concatenate(heard), rate)
-        return
-    whole = list(waves)
-    level.hear(np.concatenate([wave for wave, _ in whole]), rate)
-    gain = np.float32(level.gain())
-    yield from ((wave * gain, ends) for wave, ends in whole)
+class _Level:
+    """Gives waves at the gain that is due: by what was heard before, or, held back, also by the sentence itself."""
+
+    def __init__(self, target: float, rate: int, *, usual: float | None) -> None:
+        self._level, self._rate, self._quick = Leveller(target, usual=usual), rate, usual is not None
+        self._heard: list[Wave] = []
+
+    def push(self, wave: Wave, *, ends: bool) -> list[tuple[Wave, bool]]:
+        gain = np.float32(self._level.gain())
+        self._heard.append(wave)
+        if ends:
+            heard, self._heard = self._heard, []
+            self._level.hear(np.concatenate(heard), self._rate)
+            if not self._quick:
+                gain = np.float32(self._level.gain())
+                return [(one * gain, number == len(heard)) for number, one in enumerate(heard, 1)]
+        return [(wave * gain, ends)] if self._quick else []

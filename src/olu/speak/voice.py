@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olu.errors import ConfigError, LanguageError, TextError, VoiceError
-from olu.speak.chunk import Plan, decode
+from olu.speak.chunk import Part, Plan, parts
 from olu.speak.graphs import DECODER, ENCODER, Graph
 from olu.speak.package import FILES, GRAPHS, SCHEMA, Package, read_package
 from olu.speak.sentences import lines
-from olu.speak.stream import Ahead, Manner, ReadLine, Sentence, Spoken, Waves, Wishes, pieces
+from olu.speak.stream import Ahead, Making, Manner, ReadLine, Sentence, Spoken, Wave, Wishes, pieces
 from olu.speak.times import word_spans
 from olu.text.frontend import AnyFrontend, from_state
 from olu.text.vocabulary import SymbolVocabulary
@@ -59,6 +59,7 @@ class Voice:
             timed = self._prepare(package)
             self._encoder, self._decoder = encoder.result(), decoder.result()
         where = package.where
+        self.batches = self._decoder.shapes["latents"][0] != 1  # older packages take one chunk at a time
         if self._decoder.shapes["latents"][1:2] != [self._channels] or not self.speakers:
             raise VoiceError(f"{where}: its networks do not fit each other: export the voice again")
         if timed and not _alike(self.check_durations(timed[0][0]), timed[0][1]):
@@ -74,6 +75,7 @@ class Voice:
             self.speakers: list[str] = [_word(name) for name in self.facts["speakers"]]
             self.sampling = {name: _scale(self.facts["sampling"][name]) for name in SAMPLING}
             self.usual_loudness: float | None = _level(self.facts.get("loudness"))
+            self.resample: float = _factor(self.facts.get("resample", 1.0))
             self._ends: list[str] = [_word(end) for end in self.facts["sentence_ends"]]
             self.vocabulary = SymbolVocabulary.from_state(package.vocabulary)
             self.frontend = from_state(package.frontend)
@@ -92,6 +94,10 @@ class Voice:
                 raise VoiceError(f"{where} reads {text[:60]!r} differently than at its export: export it again")
         return [(ids, durations) for _, ids, durations in checks if durations is not None]
 
+    @property
+    def frame_seconds(self) -> float:
+        return self._hop / self.rate
+
     @staticmethod
     def open(path: str | Path, *, threads: int = 0) -> Voice:
         """A package folder or zip. `threads` 0 lets onnxruntime choose."""
@@ -100,8 +106,8 @@ class Voice:
 
     def speak(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Audio:
         """The whole text as one sound. What can be wished for: the fields of Manner."""
-        parts = [spoken.audio for spoken in self._stream(text, Manner.of(manner, **wishes), quick=False)]
-        return Audio(np.concatenate([part.samples for part in parts]), parts[0].rate)
+        said = [spoken.audio for spoken in self.stream(text, manner=manner, quick=False, **wishes)]
+        return Audio(np.concatenate([audio.samples for audio in said]), said[0].rate)
 
     def stream(
         self, text: str, *, manner: Manner | None = None, quick: bool = True, **wishes: Unpack[Wishes]
@@ -111,11 +117,25 @@ class Voice:
         `quick` begins with a short piece, and goes by the voice's usual loudness for a wished one; without it pieces
         are long, for less work. Arguments and markup are checked before the first piece is asked for.
         """
-        return self._stream(text, Manner.of(manner, **wishes), quick=quick)
+        return self._decoded(self.begin(text, manner=Manner.of(manner, **wishes), quick=quick))
 
-    def _stream(self, text: str, manner: Manner, *, quick: bool) -> Iterator[Spoken]:
+    def _decoded(self, making: Making) -> Iterator[Spoken]:
+        wave: Wave | None = None
+        while True:
+            try:
+                made = making.send(wave)
+            except StopIteration:
+                return
+            if isinstance(made, Part):
+                (wave,) = self.decode([made])
+            else:
+                wave = None
+                yield made
+
+    def begin(self, text: str, *, manner: Manner, quick: bool = True) -> Making:
+        """As `stream`, but it also yields each part for the decoder, and is to be sent what `decode` makes of it."""
         who = self._speaker(manner.speaker)
-        plan = Plan.of(self._hop / self.rate, context=self._context, quick=quick)
+        plan = Plan.of(self.frame_seconds, context=self._context, quick=quick)
         unknown = Counter[str]()
         sayable = Ahead(self._sayable(text, unknown))
         first = sayable.peek()
@@ -123,7 +143,7 @@ class Voice:
             hint = f" (it has no {', '.join(map(repr, list(unknown)[:5]))})" if unknown else ""
             raise TextError(f"nothing in the text can be said by the voice {self.name}{hint}: check text and language")
 
-        def say(line: ReadLine, number: int, start: float) -> tuple[Sentence, Waves]:
+        def say(line: ReadLine, number: int, start: float) -> tuple[Sentence, Iterator[Part]]:
             return self._say(line, number, start, manner=manner, who=who, plan=plan)
 
         return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness if quick else None)
@@ -149,12 +169,12 @@ class Voice:
 
     def _say(
         self, line: ReadLine, number: int, start: float, *, manner: Manner, who: int, plan: Plan
-    ) -> tuple[Sentence, Waves]:
+    ) -> tuple[Sentence, Iterator[Part]]:
         assert line.reading is not None
         speaker = np.array([who], np.int64)
         latents, counts = self._encode(line.ids, np.random.PCG64([manner.seed, number]), manner=manner, speaker=speaker)
         durations = tuple(int(count) for count in counts[0])
-        frame = self._hop / self.rate
+        frame = self.frame_seconds
         sentence = Sentence(
             number=number,
             text=line.text,
@@ -165,13 +185,18 @@ class Voice:
             dropped=line.reading.dropped,
         )
 
-        def network(part: Any) -> Any:
-            (wave,) = self._decoder.run({"latents": part, "speaker": speaker})
-            if wave.shape != (1, part.shape[2] * self._hop) or not np.isfinite(wave).all():
-                raise VoiceError(f"the voice {self.name} makes numbers that are no sound: export the voice again")
-            return wave
+        return sentence, parts(latents, plan=plan, hop=self._hop, speaker=who)
 
-        return sentence, decode(latents, plan=plan, hop=self._hop, network=network)
+    def decode(self, some: Sequence[Part]) -> list[Wave]:
+        """The sound of parts of one size, made in one run where the network takes several."""
+        if len(some) > 1 and not self.batches:
+            return [wave for part in some for wave in self.decode([part])]
+        latents = some[0].latents if len(some) == 1 else np.concatenate([part.latents for part in some])
+        speaker = np.array([part.speaker for part in some], np.int64)
+        (waves,) = self._decoder.run({"latents": latents, "speaker": speaker})
+        if waves.shape != (len(some), latents.shape[2] * self._hop) or not np.isfinite(waves).all():
+            raise VoiceError(f"the voice {self.name} makes numbers that are no sound: export the voice again")
+        return [wave[part.keep] for wave, part in zip(waves, some, strict=True)]
 
     def _encode(self, ids: Any, bits: np.random.PCG64, *, manner: Manner, speaker: Any) -> tuple[Any, Any]:
         random = np.random.Generator(bits)
@@ -228,6 +253,12 @@ def _count(value: Any, most: int) -> int:
 def _scale(value: Any) -> float:
     if type(value) not in (int, float) or not (math.isfinite(value) and 0 <= value <= 100):
         raise ValueError(f"{value!r:.40} is no number from 0 to 100")
+    return float(value)
+
+
+def _factor(value: Any) -> float:
+    if type(value) not in (int, float) or not 0.5 <= value <= 2:
+        raise ValueError(f"{value!r:.40} is no factor from 0.5 to 2")
     return float(value)
 
 

@@ -98,7 +98,7 @@ def _why_not(corpus: Corpus, clip: Clip, recipe: Recipe, store: Store) -> str | 
     why = corpus.why_not(clip, errors=data.leave_out_errors)
     if clip.id not in store:
         return why or "it cannot be decoded"
-    seconds = corpus.taken(clip).seconds
+    seconds = corpus.taken(clip).seconds / data.resample  # as it is heard
     if why is None and not data.min_seconds <= seconds <= data.max_seconds:
         return f"{seconds:.1f} s, and data.min_seconds to max_seconds is {data.min_seconds:g} to {data.max_seconds:g}"
     return why

@@ -119,6 +119,8 @@ def _bench(place: Path, wish: Wish) -> Work[Bench]:
         speaker = of_workspace(ws, run=wish.run, step=wish.step, seed=wish.seed)
     else:
         speaker = of_voice(place, seed=wish.seed)
+    if corpus is not None and speaker is not None:
+        corpus = corpus.resampled(speaker.resample)
     return Bench(wish, groups, ws, corpus, speaker, files, reader_of(corpus, speaker))
 
 
@@ -156,7 +158,18 @@ def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Take], list[str]]]:
     wish = bench.wish
     lines = lines_for(bench.corpus, bench.speaker, sentences=wish.sentences, texts=wish.texts)
     takes, notes = yield from _spoken(bench, lines, bench.speaker, folder, what="speaking")
-    return takes, [*notes, *_since(bench)]
+    return takes, [*notes, *_moved(bench), *_since(bench)]
+
+
+def _moved(bench: Bench) -> list[str]:
+    """A voice that is nobody's is held against nobody's recordings."""
+    factor = bench.speaker.resample if bench.speaker else 1.0
+    if factor == 1.0:
+        return []
+    return [
+        f"The voice learnt from recordings resampled by {factor:g} (data.resample): it is held against recordings"
+        " resampled by it too, in their tempo. The recogniser hears both with it undone"
+    ]
 
 
 def _since(bench: Bench) -> list[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from olu.audio.io import resample
 from olu.corpus.manifest import Corpus
 from olu.errors import AlignError, AudioError, MissingExtra, OluError
 from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
-from olu.evaluate.takes import Known, spread_evenly
+from olu.evaluate.takes import Hears, Known, spread_evenly
 from olu.files import Workspace, read_json
 from olu.stages.machine import this_machine
 from olu.stages.recogniser import ready, recogniser_for
@@ -27,6 +28,7 @@ def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], 
     known = Known(language=corpus.ws.language)
     if {"cer", "collusion"} & set(groups):
         known = yield from _recogniser(corpus.ws, known, absent, device=device, groups=groups)
+    known = replace(known, hears=_undone(known.hears, corpus.factor), second=_undone(known.second, corpus.factor))
     if {"tones", "duration"} & set(groups):
         known = _aligner(corpus.ws, known, absent, device=device)
     train = [clip for clip in corpus if corpus.split(clip) == "train" and corpus.why_not(clip) is None]
@@ -45,6 +47,28 @@ def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], 
             voices |= {name: middle} if middle is not None else {}
     yield Tick(3, 3, "listening to the corpus")
     return replace(known, bounds=bounds, voices=voices, absent=absent)
+
+
+@dataclass(frozen=True)
+class _Undone:
+    """A recogniser for sound that was resampled: it learnt from recordings as they are."""
+
+    hears: Hears
+    factor: float
+
+    @property
+    def version(self) -> str:
+        return self.hears.version
+
+    def target(self, reading: Reading) -> list[str]:
+        return self.hears.target(reading)
+
+    def transcribe(self, audio: Audio) -> str:
+        return self.hears.transcribe(resample(audio, audio.rate, factor=1 / self.factor))
+
+
+def _undone(hears: Hears | None, factor: float) -> Hears | None:
+    return hears if hears is None or factor == 1.0 else _Undone(hears, factor)
 
 
 def _recogniser(

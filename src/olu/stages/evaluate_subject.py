@@ -31,6 +31,7 @@ class Speaker:
     say: Callable[[str, str], Audio]  # text, speaker's name
     speakers: tuple[str, ...]
     read: Callable[[str], Reading] | None = None  # its own reading of a text
+    resample: float = 1.0  # what the recordings it learnt from were resampled by
 
 
 def of_voice(path: Path, *, seed: int, run: str | None = None, step: int | None = None) -> Speaker:
@@ -53,9 +54,10 @@ def _speaker(voice: Voice, path: Path, *, fingerprint: str, seed: int, run: str 
     )
 
     def say(text: str, speaker: str) -> Audio:
-        return voice.speak(text, seed=seed, speaker=speaker if speaker in voice.speakers else None)
+        who = speaker if speaker in voice.speakers else None
+        return voice.speak(text, seed=seed, speaker=who, speed=voice.resample)  # the tempo of what it learnt from
 
-    return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read)
+    return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read, voice.resample)
 
 
 def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int) -> Speaker:

@@ -145,6 +145,9 @@ def _step(run: Run, step: int | None) -> int:
 def _written(subject: Subject, wish: Wish, *, path: Path, given: bool) -> ExportSummary:
     if wish.push:
         check_publishing(subject.rights)
+    kept: list[str] = []
+    if wish.format is not None and subject.resample != 1.0:
+        kept = _at_tempo(subject, wish.format)
     if wish.format is None:
         lost, parameters = _package(subject, path, with_training=wish.with_training)
     else:
@@ -163,11 +166,31 @@ def _written(subject: Subject, wish: Wish, *, path: Path, given: bool) -> Export
         parameters=parameters,
         language=subject.language.code,
         speakers=subject.speakers,
-        notes=[*subject.notes, *lost, *subject.rights.notes()],
+        notes=[*subject.notes, *kept, *lost, *subject.rights.notes()],
         to=wish.format.name if wish.format else VOICE,
         licence=subject.rights.licence,
         pushed=pushed,
     )
+
+
+def _at_tempo(subject: Subject, to: Format) -> list[str]:
+    """What is trained on keeps the tempo it learnt; what only speaks gets that of the recordings back."""
+    if not to.trains:
+        restore_tempo(subject)
+        return []
+    return [
+        f"it learnt from recordings resampled by {subject.resample:g}, and this format keeps their tempo: speak with it"
+        f" {subject.resample:g} times slower for that of the speaker"
+    ]
+
+
+def restore_tempo(subject: Subject) -> None:
+    """Resampled recordings are faster or slower: speed 1 of the voice is their tempo before that."""
+    config: Any = subject.learner.config
+    if not hasattr(config, "speaking_rate"):
+        raise ExportError(f"data.resample: the family {subject.family.name} has no tempo to restore")
+    slower = config.model_copy(update={"speaking_rate": config.speaking_rate / subject.resample})
+    subject.learner.config = slower
 
 
 def _size(subject: Subject, to: Format, folder: Path) -> int:
@@ -212,7 +235,10 @@ def _package(subject: Subject, path: Path, *, with_training: bool) -> tuple[list
             (folder / "training").mkdir()
             subject.family.writers["training"](subject.learner, folder=folder / "training", card=subject.card)
             write_json(folder / "training" / "frontend.json", subject.frontend.state())
-        return subject.family.export(subject.learner, folder=folder)
+        if subject.resample == 1.0:
+            return subject.family.export(subject.learner, folder=folder)
+        restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
+        return {**subject.family.export(subject.learner, folder=folder), "resample": subject.resample}
 
     voice = write_package(path, contents, graphs=graphs)
     return [], int(voice.facts["parameters"])

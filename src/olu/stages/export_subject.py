@@ -25,8 +25,9 @@ from olu.text.languages import Language, load
 from olu.text.phones import PhoneFrontend
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.family import Base
-from olu.train.hub import is_hub_id, located
+from olu.train.hub import is_embedded, is_here, is_hub_id, located
 from olu.train.licence import Licence, licence_of
+from olu.train.recipe import RESAMPLE
 from olu.train.run import Run
 from olu.train.speaking import load_averaged
 
@@ -80,9 +81,20 @@ def from_run(ws: Workspace, run: Run, step: int, *, name: str, licence: str, ove
             f" {len(held_out)} of them held out",
             *(["the corpus has changed since this run was trained: these are its numbers now"] if changed else []),
             f"started from {shown(base)}" if base else "trained from scratch",
+            *_moved(recipe.data.resample),
         ),
         facts={"run": run.name, "step": step, "recipe": settings, **facts},
+        resample=recipe.data.resample,
     )
+
+
+def _moved(factor: float) -> list[str]:
+    if factor == 1.0:
+        return []
+    return [
+        f"the recordings were resampled by {factor:g} before training: pitch and formants are {factor:g} times those of"
+        " the speaker, so that this is nobody's own voice; it speaks in the tempo of the recordings"
+    ]
 
 
 def base_of(ws: Workspace, run: Run) -> str:
@@ -103,7 +115,7 @@ def base_of(ws: Workspace, run: Run) -> str:
 
 def _check_here(base: str) -> None:
     """What a base allows is asked of itself: where it is gone, no licence can be said to fit it."""
-    if base and not Path(base).exists() and not is_hub_id(base):
+    if base and not is_here(base):
         raise ExportError(
             f"the base {shown(base)} is not here, so what it allows is not known: bring it back, or add"
             " --override-licence 'the reason'"
@@ -112,7 +124,7 @@ def _check_here(base: str) -> None:
 
 def _licence(base: str) -> Licence:
     """As far as it is known here; nothing is fetched for it."""
-    return licence_of(Path(base), origin=base)
+    return licence_of(located(base) if is_embedded(base) else Path(base), origin=base)
 
 
 def measures_of(ws: Workspace, run: Run, step: int, scores: dict[str, float]) -> tuple[str, ...]:
@@ -157,7 +169,7 @@ def _middle(one: dict[str, Any]) -> tuple[str, float | None]:
 def is_foreign(source: Path) -> bool:
     known = any((source / name).is_file() for name in ("config.json", "voice.json"))
     held = source.is_file() or (known and not (source / "olu.toml").exists())
-    return held or is_hub_id(source.as_posix())
+    return held or is_hub_id(source.as_posix()) or is_embedded(source.as_posix())
 
 
 def from_foreign(source: Path, *, licence: str, override: str) -> Subject:
@@ -167,8 +179,10 @@ def from_foreign(source: Path, *, licence: str, override: str) -> Subject:
     base = family.read_base(place)
     name = source.stem if source.is_file() else Path(source.as_posix().partition("@")[0]).resolve().name
     rights = claim({}, licence_of(place, origin=source.as_posix()), base_name=name, licence=licence, override=override)
-    told = _told_by(place)
+    held = _voice_json(place)
+    told = _told_by(held)
     rights = replace(rights, consent=told["consent"], credits=told["credits"], source=told["source"])
+    factor = _factor(held.get("resample"))
     marks = (base.frontend or {}).get("marks", "vowel")
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
     config = check(family.config, base.settings, where=str(source))
@@ -192,27 +206,39 @@ def from_foreign(source: Path, *, licence: str, override: str) -> Subject:
         rights=rights,
         texts=tuple(text for at, text in enumerate(sentences) if at % 5),
         held_out=sentences[::5],
-        data=("a checkpoint of another program: what it was trained on is not known here",),
+        data=("a checkpoint of another program: what it was trained on is not known here", *_moved(factor)),
         facts={"base": name},
         lacks=base.lacks,
         notes=(*notes, *guessed, *said),
+        resample=factor,
     )
 
 
-def _told_by(place: Path) -> dict[str, str]:
-    """Consent, credits and source that a voice package carries, for what is made from it."""
+def _voice_json(place: Path) -> dict[str, Any]:
+    """What a voice package says of itself; nothing for other checkpoints."""
     try:
         if place.is_dir():
             data = (place / "voice.json").read_bytes() if (place / "voice.json").is_file() else b"{}"
         else:
             with zipfile.ZipFile(place) as archive:
                 data = archive.read("voice.json")
-        facts = json.loads(data)
-        rights = facts.get("rights") or {}
-        told = {"consent": facts.get("consent"), "credits": facts.get("credits"), "source": rights.get("source")}
-    except (ValueError, AttributeError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
-        told = dict.fromkeys(("consent", "credits", "source"))
+        held = json.loads(data)
+    except (ValueError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+def _told_by(held: dict[str, Any]) -> dict[str, str]:
+    """Consent, credits and source that a voice package carries, for what is made from it."""
+    rights = held.get("rights")
+    source = rights.get("source") if isinstance(rights, dict) else None
+    told = {"consent": held.get("consent"), "credits": held.get("credits"), "source": source}
     return {name: value if isinstance(value, str) else "" for name, value in told.items()}
+
+
+def _factor(value: Any) -> float:
+    """Of a voice package; another number than those a recipe may hold is none."""
+    return float(value) if type(value) in (int, float) and RESAMPLE[0] <= value <= RESAMPLE[1] else 1.0
 
 
 def _frontend_of(base: Base, language: Language, vocabulary: SymbolVocabulary) -> tuple[AnyFrontend, list[str]]:

@@ -8,6 +8,7 @@ from olu.errors import MissingExtra
 
 TRAIN = ("torch", "numba", "safetensors", "tomli_w", "onnx")
 EVALUATE = ("torch", "numba")
+SERVE = ("fastapi", "uvicorn", "prometheus_client", "av")
 NETWORKS = ("silero_vad", "speechmos", "resemblyzer", "swift_f0")
 
 
@@ -15,6 +16,12 @@ def need_training(verb: str) -> None:
     for package in TRAIN:
         if find_spec(package) is None:
             raise MissingExtra(verb, extra="train", package=package)
+
+
+def need_serving(verb: str) -> None:
+    for package in SERVE:
+        if find_spec(package) is None:
+            raise MissingExtra(verb, extra="serve", package=package)
 
 
 def need_evaluation(verb: str) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+from olu.audio.io import resample
 from olu.errors import TrainError
 from olu.files import Workspace
 from olu.train.hearing import Ear
@@ -38,8 +39,11 @@ def listener_of(ws: Workspace, recipe: Recipe, *, run: Run | None) -> str | None
     return str(name) if name else None
 
 
-def ear_of(ws: Workspace, name: str, said: Mapping[str, Reading], *, device: str) -> Ear:
-    """Share of wrong letters in the samples whose text is known. The network is loaded when first asked."""
+def ear_of(ws: Workspace, name: str, said: Mapping[str, Reading], *, device: str, factor: float = 1.0) -> Ear:
+    """Share of wrong letters in the samples whose text is known. The network is loaded when first asked.
+
+    `factor`: what the recordings were resampled by. It is undone first: the recogniser learnt from them as they are.
+    """
 
     @cache
     def recogniser() -> Any:
@@ -57,7 +61,8 @@ def ear_of(ws: Workspace, name: str, said: Mapping[str, Reading], *, device: str
         rates = []
         for one in known:
             target = "".join(ears.target(said[one.name]))
-            rates.append(min(1.0, compare(target, spoken=ears.transcribe(one.audio)).letters.rate))
+            sound = resample(one.audio, one.audio.rate, factor=1 / factor)
+            rates.append(min(1.0, compare(target, spoken=ears.transcribe(sound)).letters.rate))
         return {"cer": mean(rates)}
 
     return hear

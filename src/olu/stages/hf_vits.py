@@ -12,7 +12,7 @@ from typing import Any
 
 from olu.config import check, with_overrides
 from olu.corpus.manifest import Corpus
-from olu.corpus.readers.huggingface import split_name
+from olu.corpus.readers.huggingface import HUB_ID, split_name
 from olu.corpus.split import fold
 from olu.errors import ConfigError
 from olu.files import Workspace, write_text
@@ -51,22 +51,33 @@ def train_hf_vits(
     check_device(device)
     values = read_config(config)
     if int(os.environ.get("RANK", "0")):  # the first of several processes does all of this
+        if _stops_early(values):
+            return TrainSummary(run=f"({_stops_early(values)})", steps=0, leads=False)
         return (yield from train(Workspace.open(root), device=device))
     said, (shown, more) = sentences(values, device=device), views(values)
     yield from map(Note, [f"{config}:", *said, *more])
     with _hub(values):
+        fresh = not (root / "olu.toml").exists()
         ws = _workspace(root, values, config)
-        overrides = [*shown, *(overrides or [])]
-        asked = values.get("resume_from_checkpoint")
-        if resume or (asked in (True, "latest") and _is_unfinished(ws)):
-            views_only = [change for change in overrides if change.startswith("view.")]
-            return (yield from train(ws, overrides=views_only, resume=True, device=device, profile=profile))
-        recipe = yield from _prepared(ws, values, overrides, device=device)
-        if isinstance(recipe, TrainSummary):
-            return recipe
-        new = new or bool(get(values, "overwrite_output_dir"))
-        own = [change for change in overrides if change.startswith("view.")]
-        summary = yield from train(ws, recipe=recipe, overrides=own, new=new, dry=dry, device=device, profile=profile)
+        if fresh:
+            yield Note(f"{root} is the new workspace; its language is the base's, {ws.language}")
+        own = [change for change in overrides or [] if not change.startswith("view.")]
+        seen = [*shown, *(change for change in overrides or [] if change.startswith("view."))]
+        latest = values.get("resume_from_checkpoint") in (True, "latest")
+        if resume or (latest and not new and not dry and _is_unfinished(ws)):
+            if own and not resume:
+                yield Note(
+                    f"the unfinished run goes on as it began: {', '.join(own)} has no effect (--new starts another)"
+                )
+                own = []
+            work = train(ws, overrides=[*own, *seen], resume=True, new=new, dry=dry, device=device, profile=profile)
+        else:
+            recipe = yield from _prepared(ws, values, own, device=device)
+            if isinstance(recipe, TrainSummary):
+                return recipe
+            new = new or bool(get(values, "overwrite_output_dir"))
+            work = train(ws, recipe=recipe, overrides=seen, new=new, dry=dry, device=device, profile=profile)
+        summary = yield from work
     if not dry:
         yield from map(Note, _pushing(ws, values))
     return summary
@@ -88,19 +99,25 @@ def _workspace(root: Path, values: Mapping[str, Any], config: Path) -> Workspace
     return new_workspace(root, language=language_for(values, root=root, config=config))
 
 
+def _stops_early(values: Mapping[str, Any]) -> str:
+    """Why the clips are prepared and nothing is trained, where the config says so."""
+    if get(values, "preprocessing_only"):
+        return "preprocessing_only"
+    return "do_train is false" if values.get("do_train") is False else ""
+
+
 def _is_unfinished(ws: Workspace) -> bool:
     newest = voices(ws)[-1:]
     return bool(newest) and newest[0].result is None
 
 
 def _prepared(
-    ws: Workspace, values: Mapping[str, Any], overrides: list[str], *, device: str
+    ws: Workspace, values: Mapping[str, Any], changes: list[str], *, device: str
 ) -> Generator[Tick | Note, None, Path | TrainSummary]:
     """Every stage before the training, and the recipe that was written for it."""
     from olu.stages.train_setup import rate_for, set_up
 
     base = base_for(ws, values, state=state_for(values))
-    changes = [change for change in overrides if not change.startswith("view.")]
 
     def recipe(updates: int) -> Recipe:
         flat = settings(values, device=device, updates=updates)
@@ -111,10 +128,11 @@ def _prepared(
     yield from _imported(ws, values)
     yield from audit(ws)
     yield from read_corpus(ws)
-    prepared = yield from prepare(ws, rate=rate, jobs=values.get("preprocessing_num_workers"))
+    prepared = yield from prepare(
+        ws, rate=rate, factor=first.data.resample, jobs=values.get("preprocessing_num_workers")
+    )
     again = f"olu train {shlex.quote(str(ws.root))} --recipe {shlex.quote(str(ws.root / RECIPE))}"
-    if get(values, "preprocessing_only") or values.get("do_train") is False:
-        why = "preprocessing_only" if get(values, "preprocessing_only") else "do_train is false"
+    if why := _stops_early(values):
         yield Note(f"{why}: {prepared.clips} clips are imported, audited, read and prepared in {ws.root}; no training")
         return TrainSummary(run=f"({why})", steps=0, dry={"prepared": prepared.clips, "sampling_rate": rate})
     batches = len(set_up(ws, first, device=device).batches().plan(0))
@@ -136,6 +154,8 @@ def _imported(ws: Workspace, values: Mapping[str, Any]) -> Generator[Tick | Note
     given["speaker"] = values.get("speaker_id_column_name")
     columns = ",".join(f"{kind}={column}" for kind, column in given.items() if column) or None
     source = Path(name) if Path(name).exists() else Path(f"hf:{name}")
+    if not Path(name).exists() and not HUB_ID.fullmatch(name):
+        raise ConfigError(f"dataset_name: {name} is neither a folder here nor an OWNER/NAME on the hub: check it")
     train_split, eval_split = get(values, "train_split_name"), get(values, "eval_split_name")
     apart = bool(get(values, "do_eval")) and eval_split != train_split
     for split in dict.fromkeys([*_parts(train_split), *(_parts(eval_split) if apart else [])]):
@@ -200,9 +220,9 @@ def _pushing(ws: Workspace, values: Mapping[str, Any]) -> list[str]:
     if not get(values, "push_to_hub"):
         return []
     where = values.get("hub_model_id") or Path(values["output_dir"]).name
-    root, folder = shlex.quote(str(ws.root)), shlex.quote(str(ws.root / "voices" / "hub"))
+    place = where if "/" in where else f"OWNER/{where}"
     return [
         "push_to_hub: nothing was uploaded. finetune-hf-vits would have pushed model, tokenizer and feature extractor"
-        f" to {where}. Listen first; then: olu export {root} --to hf-training -o {folder} &&"
-        f" hf upload {shlex.quote(where)} {folder}"
+        f" to {where}. Listen first; then: olu export {shlex.quote(str(ws.root))} --to hf-train"
+        f" --push {shlex.quote(place)}"
     ]

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from olu.errors import ConfigError, LanguageError
-from olu.files import Workspace, read_json, whole, write_json
+from olu.files import Workspace, hash_value, whole, write_json
 from olu.stages.hf_vits_map import get
 from olu.text.languages import resolve
 from olu.train.hub import is_hub_id, located, named
 
 FOLDER = "hf-base"
 TOKENIZER = "tokenizer_config.json"
+EXTRACTOR = "preprocessor_config.json"
 PARTS = {
     "config_name": ("config.json",),
     "tokenizer_name": ("vocab.json", TOKENIZER, "special_tokens_map.json", "added_tokens.json"),
-    "feature_extractor_name": ("preprocessor_config.json",),
+    "feature_extractor_name": (EXTRACTOR,),
 }
 MMS = re.compile(r"mms-tts-([a-z]{3})(?![a-z])")
 STATE = re.compile(r"checkpoint-(\d+)")
@@ -53,7 +54,9 @@ def _composed(ws: Workspace, base: Path, laid: Mapping[str, str], *, lower: bool
     """The base with files of others laid over its own; with `keep` its alphabet stays, and grows as it must."""
     if not base.is_dir():
         raise ConfigError(f"model_name_or_path: {base} is one file, so {next(iter(laid), 'do_lower_case')} cannot act")
-    with whole(ws.root / FOLDER) as made:
+    # another choice of parts is another base: an earlier run is not taken for the same
+    place = ws.root / f"{FOLDER}-{hash_value([str(base), dict(laid), lower, keep])[:8]}"
+    with whole(place) as made:
         made.mkdir()
         _take(base, made, [path.name for path in base.iterdir() if path.is_file()])
         for key, other in laid.items():
@@ -62,15 +65,34 @@ def _composed(ws: Workspace, base: Path, laid: Mapping[str, str], *, lower: bool
                 raise ConfigError(f"{key}: {other} is neither a folder nor a name on the hub: check it")
             _take(folder, made, [file for file in PARTS[key] if not (keep and file == "vocab.json")])
         if lower:
-            held = read_json(made / TOKENIZER) if (made / TOKENIZER).exists() else {}
-            (made / TOKENIZER).unlink(missing_ok=True)
-            write_json(made / TOKENIZER, {**held, "normalize": True})
-    return (ws.root / FOLDER).resolve()
+            _lay(made / TOKENIZER, {"normalize": True})
+        if "feature_extractor_name" in laid:
+            _lay(made / "config.json", _rate_in(made / EXTRACTOR))
+    return place.resolve()
+
+
+def _lay(path: Path, values: Mapping[str, Any]) -> None:
+    """Written anew: the file may be the base's own under a second name."""
+    held = _table(path)
+    path.unlink(missing_ok=True)
+    write_json(path, {**held, **values})
+
+
+def _rate_in(path: Path) -> dict[str, Any]:
+    """There the clips were resampled to the feature extractor's rate, so that is what the model learnt to speak at."""
+    held = _table(path)
+    return {"sampling_rate": held["sampling_rate"]} if "sampling_rate" in held else {}
 
 
 def _is_lower(folder: Path) -> bool:
-    path = folder / TOKENIZER
-    return bool(read_json(path).get("normalize", True)) if path.is_file() else True
+    return bool(_table(folder / TOKENIZER).get("normalize", True))
+
+
+def _table(path: Path) -> dict[str, Any]:
+    """A file of a base, which may lack it."""
+    from olu.families.vits.foreign.read import json_of  # torch comes with it
+
+    return json_of(path) if path.is_file() else {}
 
 
 def _take(source: Path, into: Path, files: Iterable[str]) -> None:
@@ -106,9 +128,11 @@ def language_for(values: Mapping[str, Any], *, root: Path, config: Path) -> str:
         if not values.get(key):
             continue
         name = _named(values, key)
+        if not is_hub_id(name) and not Path(name).exists():
+            raise ConfigError(f"{key}: {values[key]} is neither here nor an OWNER/NAME on the hub: check it")
         found = MMS.findall(Path(values[key]).name)
         path = (Path(name) if found or not is_hub_id(name) else located(name)) / TOKENIZER
-        said = read_json(path).get("language") if path.is_file() else None
+        said = _table(path).get("language")
         for code in filter(None, (said, *found)):
             with suppress(LanguageError):
                 return resolve(str(code))

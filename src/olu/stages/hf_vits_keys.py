@@ -42,7 +42,7 @@ MODEL = (
     Key("model_name_or_path", "text", REQUIRED, "`base`: a folder, or a model on the hub"),
     Key("config_name", "text", None, "its config.json is laid over the base's"),
     Key("tokenizer_name", "text", None, "its vocab.json and tokenizer_config.json are laid over the base's"),
-    Key("feature_extractor_name", "text", None, "its preprocessor_config.json is laid over the base's"),
+    Key("feature_extractor_name", "text", None, "its preprocessor_config.json is laid over the base's; its rate is the model's"),
     Key("cache_dir", "text", None, "where a base from the hub is kept"),
     Key("use_fast_tokenizer", "yes", True, "nothing to choose", there="VITS has no fast tokenizer", inert=True),
     Key("model_revision", "text", "main", "part of `base`: NAME@REVISION"),
@@ -140,8 +140,8 @@ TRAINING = (
     Key("seed", "whole", 42, "`seed`", to=("seed",)),
     Key("resume_from_checkpoint", "any", None, "\"latest\": go on with the unfinished run; a folder: start from it",
         there="went on from the first batch of the epoch"),
-    Key("push_to_hub", "yes", False, "nothing is uploaded: the commands that do it are shown"),
-    Key("hub_model_id", "text", None, "named in the commands for `push_to_hub`"),
+    Key("push_to_hub", "yes", False, "nothing is uploaded: the command that does it is shown"),
+    Key("hub_model_id", "text", None, "named in the command for `push_to_hub`"),
     Key("fp16", "yes", False, "`plan.precision` on a GPU; fp32 on a CPU", worked=("plan.precision",)),
     Key("bf16", "yes", False, "`plan.precision` on a GPU; fp32 on a CPU", worked=("plan.precision",),
         there="reached the loop only through Accelerate's environment"),
@@ -194,6 +194,11 @@ def _unread() -> Iterable[Key]:
 
 KEYS = {key.name: key for key in (*MODEL, *DATA, *OWN, *TRAINING, *_unread())}
 SECRET = ("token", "use_auth_token", "hub_token", "push_to_hub_token")
+LEAST = {
+    **dict.fromkeys(("per_device_train_batch_size", "gradient_accumulation_steps", "preprocessing_num_workers"), 1),
+    **dict.fromkeys(("max_train_samples", "max_eval_samples"), 1),  # here 0 would mean all
+    **dict.fromkeys(("warmup_steps", "warmup_ratio", "min_duration_in_seconds"), 0),
+}
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -225,5 +230,7 @@ def _check(key: Key, value: Any, path: Path) -> None:
     if wrong or not (whole or isinstance(value, types)):
         shown = "a value of another kind" if key.name in SECRET else json.dumps(value, ensure_ascii=False)
         raise ConfigError(f"{path}: {key.name} must be {said}, not {shown}")
+    if (least := LEAST.get(key.name)) is not None and value < least:
+        raise ConfigError(f"{path}: {key.name} must be {least} or more, not {json.dumps(value)}")
     if isinstance(value, list) and not all(isinstance(one, str) for one in value):
         raise ConfigError(f"{path}: {key.name} must be {said}, not {json.dumps(value, ensure_ascii=False)}")

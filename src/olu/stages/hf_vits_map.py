@@ -65,15 +65,24 @@ def _precision(values: Values, device: str) -> str:
 def _steps(values: Values, updates: int | None) -> int | None:
     if (most := int(get(values, "max_steps"))) > 0:
         return most
-    return None if updates is None else max(1, int(get(values, "num_train_epochs") * updates))
+    epochs = _above_0(values, "num_train_epochs")
+    return None if updates is None else max(1, int(epochs * updates))
 
 
 def _lengths(values: Values, updates: int | None) -> dict[str, Any]:
     steps = _steps(values, updates)
-    save = _share(get(values, "save_steps"), steps)
-    check = _share(get(values, "eval_steps"), steps) if values.get("eval_steps") and get(values, "do_eval") else save
+    save = _share(_above_0(values, "save_steps"), steps)
+    apart = get(values, "do_eval") and values.get("eval_steps") is not None
+    check = _share(_above_0(values, "eval_steps"), steps) if apart else save
     found = {"plan.steps": steps, "plan.save_every": save, "plan.validate_every": check}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _above_0(values: Values, name: str) -> float:
+    """Where it counts, nothing is rounded up in silence."""
+    if (found := get(values, name)) <= 0:
+        raise ConfigError(f"{name} must be above 0, not {json.dumps(found)}")
+    return float(found)
 
 
 def _share(every: float, steps: int | None) -> int | None:

@@ -16,7 +16,7 @@ YES_AND_NO = {
         "a new run beside the earlier ones: nothing is written over",
         "an equal run is not repeated",
     ),
-    "push_to_hub": ("nothing is uploaded: the commands that do it come at the end", "nothing is uploaded"),
+    "push_to_hub": ("nothing is uploaded: the command that does it comes at the end", "nothing is uploaded"),
     "preprocessing_only": ("import, audit, read and prepare, then stop", "it goes on to train"),
 }
 SAME_SPLIT = "4 % of the clips are held back to validate: figures on clips that train say nothing of others"
@@ -51,7 +51,9 @@ def sentences(values: Values, *, device: str) -> list[str]:
     flat = settings(values, device=device)
     said = [_sentence(values, KEYS[name], flat, device) for name in values]
     rest = [key for key in KEYS.values() if key.name not in values and (key.to or key.worked)]
-    acting = [key for key in rest if key.default not in (None, False, -1, REQUIRED) and not inert(values, key.name)]
+    off = (None, -1, REQUIRED)  # False is compared by kind: a default of 0 acts too
+    set_ = [key for key in rest if key.default not in off and key.default is not False]
+    acting = [key for key in set_ if not inert(values, key.name)]
     listed = ", ".join(f"{key.name} {key.default}" for key in acting if key.name != "full_generation_sample_text")
     return [*said, *([f"not in the config, so as finetune-hf-vits has it: {listed}"] if listed else [])]
 

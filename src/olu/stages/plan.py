@@ -20,7 +20,7 @@ from olu.stages.extras import need_training
 from olu.stages.machine import this_machine
 from olu.stages.stage import Stage
 from olu.train.family import Family
-from olu.train.hub import is_hub_id, located, named
+from olu.train.hub import is_here, located, named
 from olu.train.licence import licence_of
 from olu.train.plan import make_plan, recipe_of
 from olu.train.plan_facts import Case, Foundation, Machine, Material, Piece, Plan
@@ -157,7 +157,7 @@ def _changes(overrides: list[str] | None, base: Path | None) -> list[str]:
 
 def _licence(recipe: Recipe) -> list[str]:
     """What may be done with a voice from its base; nothing where the base is not here, as with weights of a run."""
-    if recipe.base is None or not (is_hub_id(recipe.base) or Path(recipe.base).exists()):
+    if recipe.base is None or not is_here(recipe.base):
         return []
     return [f"base {recipe.base}: {licence_of(located(recipe.base), origin=recipe.base).sentence()}"]
 
@@ -216,7 +216,7 @@ def _material(corpus: Corpus, asked: DataSettings, *, verdict: str) -> Material:
             or tokens > (asked.max_tokens or tokens)
         ):
             continue
-        pieces.append(Piece(seconds=round(corpus.taken(clip).seconds, 3), tokens=tokens))
+        pieces.append(Piece(seconds=round(corpus.taken(clip).seconds / asked.resample, 3), tokens=tokens))
         rates[clip.rate] += 1
         speakers.add(clip.speaker)
     return Material(

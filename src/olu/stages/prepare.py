@@ -37,16 +37,20 @@ class PrepareSummary:
     rate: int
     folder: str
     problems: list[str]
+    resample: float = 1.0
 
 
-def prepare(ws: Workspace, *, rate: int, jobs: int | None = None, listening: bool = False) -> Work[PrepareSummary]:
+def prepare(
+    ws: Workspace, *, rate: int, factor: float = 1.0, jobs: int | None = None, listening: bool = False
+) -> Work[PrepareSummary]:
     """Resample every clip to `rate` into one memory map. `jobs` threads; none: one per core.
 
+    `factor`: the recipe's data.resample.
     `listening`: for a recogniser, whose rate may be another than the voice's; each keeps its own.
     """
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: give 1 or more")
-    feature, options = Samples(rate), {"rate": rate}
+    feature, options = Samples(rate, factor), {"rate": rate, **({} if factor == 1.0 else {"resample": factor})}
     folder = ws.features / feature.key
     stage, other = (LISTENING, STAGE) if listening else (STAGE, LISTENING)
     for one in (stage, other):
@@ -66,7 +70,9 @@ def prepare(ws: Workspace, *, rate: int, jobs: int | None = None, listening: boo
     for old in ws.features.glob("wave-*"):
         if old.name not in kept:
             shutil.rmtree(old)  # one rate at a time: the cache can always be made again
-    summary = PrepareSummary(clips=len(taken) - len(problems), rate=rate, folder=feature.key, problems=problems)
+    summary = PrepareSummary(
+        clips=len(taken) - len(problems), rate=rate, folder=feature.key, problems=problems, resample=factor
+    )
     stage.stamp(ws, options, asdict(summary))
     return summary
 
@@ -78,9 +84,10 @@ def _whole(folder: Path) -> bool:
     return bool((folder / "samples.i16").stat().st_size == 2 * total)
 
 
-def rate_of(ws: Workspace, recipe: Path | None) -> int:
-    """The sampling rate a recipe's family needs; without a recipe, the newest voice's, or the default one's."""
+def wanted_by(ws: Workspace, recipe: Path | None) -> dict[str, Any]:
+    """The rate a recipe's family needs and its data.resample; without a recipe, the newest voice's, or the defaults."""
     runs = voices(ws)
     settings = runs[-1].recipe if recipe is None and runs else read_recipe(recipe, [])
     chosen = family_named(settings.family)
-    return chosen.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))
+    rate = chosen.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))
+    return {"rate": rate, "factor": settings.data.resample}

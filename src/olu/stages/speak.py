@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from olu.audio.io import fitting_rate
 from olu.audio.sink import Add, check_place, format_of, into_file, into_pipe
 from olu.errors import OluError, TextError, VoiceError
-from olu.files import Workspace, write_json, write_text
+from olu.files import Workspace, embedded_voice, write_json, write_text
 from olu.speak.batch import each
 from olu.speak.stream import Manner, Sentence
 from olu.speak.times import FORMATS, as_rows, as_srt
@@ -25,16 +25,24 @@ if TYPE_CHECKING:
     from olu.speak.stream import Wishes
 
 SAFE_NAME = re.compile(r"[\w][\w.-]{0,99}")
+EMBEDDED = "embedded"
 LONGEST_NAME = 200  # bytes: a file's name has room for 255, and more than the line's name stands in it
 NAMED_FAILURES = 3
 
 
 def find_voice(place: Path | None, *, threads: int = 0) -> Voice:
-    """A voice package, or the newest voice of a workspace; without a place, of the workspace stood in."""
+    """A voice package, or the newest voice of a workspace.
+
+    Without a place: of the workspace stood in, or else the voice inside this package; "embedded" names that one.
+    """
     if place is None:
-        if not Path("olu.toml").is_file():
-            raise VoiceError("which voice? Name a voice or a workspace with --voice")
-        place = Path()
+        place = Path() if Path("olu.toml").is_file() else Path(EMBEDDED)
+    if place == Path(EMBEDDED) and not place.exists():
+        if (own := embedded_voice()) is None:
+            raise VoiceError(
+                "which voice? This Olu was built without one of its own: name a voice or a workspace with --voice"
+            )
+        return Voice.open(own, threads=threads)
     if not (place / "olu.toml").is_file():
         return Voice.open(place, threads=threads)
     ws = Workspace.open(place)
@@ -42,6 +50,15 @@ def find_voice(place: Path | None, *, threads: int = 0) -> Voice:
     if not found:
         raise VoiceError(f"{place} has no voice yet: make one with 'olu export {place} --to voice'")
     return Voice.open(max(found, key=lambda path: path.stat().st_mtime).parent, threads=threads)
+
+
+def free_name(path: Path) -> Path:
+    """This name, or the first of name-2, name-3 ... that no file has."""
+    number, found = 1, path
+    while found.exists():
+        number += 1
+        found = path.with_stem(f"{path.stem}-{number}")
+    return found
 
 
 def given_text(argument: str | None, *, file: Path | None, stdin: BinaryIO) -> str:

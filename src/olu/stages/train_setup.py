@@ -160,13 +160,22 @@ def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Gen
     rate = rate_for(recipe, run=run)
     yield from audit(ws)
     yield from read_corpus(ws)
-    yield from prepare(ws, rate=rate, listening=not family_named(recipe.family).speaks)
+    yield from prepare(ws, rate=rate, factor=recipe.data.resample, listening=not family_named(recipe.family).speaks)
 
 
 def rate_for(recipe: Recipe, *, run: Run | None = None) -> int:
     """The sampling rate that a recipe needs; one that cannot work is refused."""
     chosen = family_named(recipe.family)
+    _check_resample(chosen, recipe)
     return chosen.rate(_config(chosen, recipe, read_base(chosen, recipe, run)))
+
+
+def _check_resample(family: Family, recipe: Recipe) -> None:
+    if recipe.data.resample != 1.0 and not family.speaks:
+        raise TrainError(
+            f"recipe: data.resample = {recipe.data.resample:g} is for voices: {family.name} listens to recordings as"
+            " they are: leave it out"
+        )
 
 
 def set_up(
@@ -180,6 +189,7 @@ def set_up(
 ) -> Setup:
     """`run` set: go on with it, so its own vocabulary holds; `start`: begin from that checkpoint of another run."""
     family = family_named(recipe.family)
+    _check_resample(family, recipe)
     base = read_base(family, recipe, run or (start[0] if start else None))
     config = _config(family, recipe, base)
     recipe = only_listening(recipe.model_copy(update={"model": config.model_dump(mode="json")}), family)
@@ -195,7 +205,7 @@ def set_up(
     before = start[0] if start and not writes else None
     vocabulary, frontend_state = alphabet(corpus, wanted, run=run, start=before, base=base)
     rate = family.rate(config)
-    store = Store(ws.features / Samples(rate).key)
+    store = Store(ws.features / Samples(rate, recipe.data.resample).key)
     frontend = from_state(frontend_state)
     readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in wanted}
     if writes:
@@ -269,7 +279,7 @@ def set_up(
         sentences=own_sentences(recipe, frontend, vocabulary, speakers=len(speakers), pace=pace),
         growth=growth if growth and growth.parents else None,
         held_rows=held,
-        ear=ear_of(ws, listener, said, device=device) if listener else None,
+        ear=ear_of(ws, listener, said, device=device, factor=recipe.data.resample) if listener else None,
     )
 
 
@@ -340,5 +350,6 @@ def _facts(corpus: Corpus, recipe: Recipe, device: str) -> dict[str, Any]:
         "corpus": corpus.fingerprint,
         "base": hash_base(recipe.base) if recipe.base else None,
         "recipe": hash_value(recipe.model_dump(mode="json")),
+        "resample": recipe.data.resample,
         "started": int(time.time()),
     }

@@ -1,4 +1,4 @@
-"""Bases by name: a path here, or an id on the Hugging Face hub, fetched once and kept in its cache."""
+"""Bases by name: a path here, the voice inside this package, or an id on the Hugging Face hub, kept in its cache."""
 
 from __future__ import annotations
 
@@ -8,34 +8,51 @@ from pathlib import Path
 from typing import Any
 
 from olu.errors import MissingExtra, TrainError
-from olu.files import hash_file
+from olu.files import embedded_voice, hash_file
 
 # owner/name, a folder inside it, and a version
 ID = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)((?:/[\w.-]+)*)(?:@([\w./-]+))?", re.ASCII)
 SMALL = ("*.json", "*.txt", "*.md", "LICENSE*")
 SAFE = "*.safetensors"
 PICKLED = ("*.bin", "*.pth", "*.ckpt")
+EMBEDDED = "embedded"  # the voice inside this package
 
 
 def is_hub_id(text: str) -> bool:
     return bool(ID.fullmatch(text)) and not Path(text).exists()
 
 
+def is_embedded(text: str) -> bool:
+    return text == EMBEDDED and not Path(text).exists()
+
+
 def named(text: str, *, beside: Path | None = None) -> str:
-    """A base as a recipe keeps it: an id as it is, a path in full, from `beside` if it is relative."""
+    """A base as a recipe keeps it: a name as it is, a path in full, from `beside` if it is relative."""
     path = (beside or Path()) / text
-    return text if not path.exists() and is_hub_id(text) else str(path.resolve())
+    return text if not path.exists() and (is_hub_id(text) or is_embedded(text)) else str(path.resolve())
 
 
 def located(text: str) -> Path:
     """Where a base lies on this machine; an id on the hub is fetched if it is not there yet."""
+    if is_embedded(text):
+        if (voice := embedded_voice()) is None:
+            raise TrainError("this Olu was built without a voice of its own: name a base by its folder or hub id")
+        return voice
     return fetched(text) if is_hub_id(text) else Path(text)
+
+
+def is_here(text: str) -> bool:
+    """Whether a base can be asked what it allows."""
+    return is_hub_id(text) or is_embedded(text) or Path(text).exists()
 
 
 def hash_base(text: str) -> str | None:
     """A name for the weights of a base: of the file, or of the first file of weights in its folder."""
     path = located(text)
-    files = [path] if path.is_file() else sorted(p for end in (SAFE, *PICKLED) for p in path.glob(end))
+    folders = (path, path / "training")  # of a voice package
+    files = (
+        [path] if path.is_file() else sorted(p for end in (SAFE, *PICKLED) for one in folders for p in one.glob(end))
+    )
     return hash_file(files[0]) if files else None
 
 

@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 from olu.config import Strict, check, read_toml, with_overrides
 from olu.train.hub import named
 
+RESAMPLE = (0.8, 1.25)  # beyond them speech does not stay clean
+
 
 class DataSettings(Strict):
     min_seconds: float = Field(0.6, ge=0)  # shorter clips are left out, by name
@@ -23,6 +25,7 @@ class DataSettings(Strict):
         0.0, ge=0, le=0.5
     )  # share of the training side, by hash, validated with; 0: the valid side
     everything: bool = False  # learn from every side, also from those kept for validation and for testing
+    resample: float = Field(1.0, ge=RESAMPLE[0], le=RESAMPLE[1])  # pitch and formants times this: nobody's own
 
     @model_validator(mode="after")
     def _ordered(self) -> DataSettings:

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
-from olu.nn.convs import Conv1d, conv_leaky
+from olu.nn.convs import Conv1d, conv_leaky, conv_leaky_apart
+from olu.nn.fused import weights_made_once
 from olu.nn.streams import side_by_side
 
 SLOPE = 0.1
@@ -33,8 +34,47 @@ class Discriminator(nn.Module):
         wave = wave_BS.unsqueeze(1)
         return side_by_side([partial(judge, wave) for judge in self.discriminators], device=wave.device)
 
+    def compare(self, real_BS: Tensor, fake_BS: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Each judge's verdict on the fake, and the mean distance of its feature maps from the real ones, summed up.
 
-class ScaleDiscriminator(nn.Module):
+        The real side only sets the target: no graph, no backward.
+        """
+        real, fake = real_BS.unsqueeze(1), fake_BS.unsqueeze(1)
+        works = [partial(judge.compare, real, fake) for judge in self.discriminators]  # type: ignore[union-attr]
+        with weights_made_once():
+            return side_by_side(works, device=real.device)
+
+
+class Judge(nn.Module):
+    """Convolutions with a bend after each, and one that gives the verdict."""
+
+    convs: nn.ModuleList
+    final_conv: nn.Module
+
+    def folded(self, x: Tensor) -> Tensor:
+        return x
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        x = self.folded(x)
+        maps = []
+        for conv in self.convs:
+            x = conv_leaky(conv, x, SLOPE)
+            maps.append(x)
+        return [*maps, self.final_conv(x).flatten(1)]
+
+    def compare(self, real: Tensor, fake: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.no_grad():
+            *wanted, last = self(real)
+        x = self.folded(fake)
+        distance = torch.zeros((), device=x.device)
+        for conv, like in zip(self.convs, wanted, strict=True):
+            x, apart = conv_leaky_apart(conv, x, like, SLOPE)
+            distance = distance + apart / like[0].numel()
+        verdict = self.final_conv(x).flatten(1)
+        return verdict, distance + (verdict - last).abs().sum(dtype=torch.float32) / last[0].numel()
+
+
+class ScaleDiscriminator(Judge):
     def __init__(self, config: VitsConfig) -> None:
         super().__init__()
         first, *rest = config.discriminator_scale_channels
@@ -48,15 +88,8 @@ class ScaleDiscriminator(nn.Module):
         self.convs = nn.ModuleList(weight_norm(conv) for conv in convs)
         self.final_conv = weight_norm(Conv1d(before, 1, 3, padding=1))
 
-    def forward(self, x: Tensor) -> list[Tensor]:
-        maps = []
-        for conv in self.convs:
-            x = conv_leaky(conv, x, SLOPE)
-            maps.append(x)
-        return [*maps, self.final_conv(x).flatten(1)]
 
-
-class PeriodDiscriminator(nn.Module):
+class PeriodDiscriminator(Judge):
     def __init__(self, config: VitsConfig, period: int) -> None:
         super().__init__()
         self.period = period
@@ -69,13 +102,7 @@ class PeriodDiscriminator(nn.Module):
         self.convs = nn.ModuleList(weight_norm(conv) for conv in convs)
         self.final_conv = weight_norm(nn.Conv2d(before, 1, (3, 1), padding=(1, 0)))
 
-    def forward(self, x: Tensor) -> list[Tensor]:
+    def folded(self, x: Tensor) -> Tensor:
         x = F.pad(x, (0, -x.shape[-1] % self.period), mode="reflect")
         x = torch.unflatten(x, -1, (-1, self.period))  # [B, 1, S / P, P]
-        maps = []
-        for conv in self.convs:
-            x = conv_leaky(conv, x, SLOPE)
-            if x.is_cuda and not maps:
-                x = x.contiguous(memory_format=torch.channels_last)  # from here on no kernel needs a transpose
-            maps.append(x)
-        return [*maps, self.final_conv(x).flatten(1)]
+        return x.contiguous(memory_format=torch.channels_last) if x.is_cuda else x

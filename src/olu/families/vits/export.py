@@ -2,7 +2,7 @@
 
 encoder.onnx: ids [1, T], noise [1, C, N], duration_noise [1, 2, T], noise_scale, duration_noise_scale, length_scale
               (and speaker [1]) -> latents [1, C, F], durations [1, T]; noise shorter than F repeats
-decoder.onnx: latents [1, C, F] (and speaker [1]) -> wave [1, S]; latents may come in chunks with
+decoder.onnx: latents [B, C, F] (and speaker [B]) -> wave [B, S]; latents may come in chunks with
               `context` frames more on either side
 """
 
@@ -88,7 +88,7 @@ def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
         folder / "decoder.onnx",
         inputs=["latents", *names],
         outputs=["wave"],
-        axes={"latents": {2: "F"}, "wave": {1: "S"}},
+        axes={"latents": {0: "B", 2: "F"}, "wave": {0: "B", 1: "S"}, **{name: {0: "B"} for name in names}},
     )
     return {
         "rate": config.sampling_rate,

@@ -166,13 +166,13 @@ class VitsLearner(nn.Module):
             "duration": Loss(heard.duration, "tokens", c.weight_duration),
         }
         if judged:
-            with torch.no_grad():  # the real side only sets the target: no graph, no backward
-                real = self.disc(heard.real_BS)
+            nothing = torch.zeros((), device=heard.fake_BS.device)
             moving = [parameter for parameter in self.disc.parameters() if parameter.requires_grad]
             _may_move(moving, False)  # only what it hears needs a gradient here
-            fake = self.disc(heard.fake_BS)
+            heard_as = self.disc.compare(heard.real_BS, heard.fake_BS)
             _may_move(moving, True)
-            adversarial, features = _fool_loss(real, fake)
+            adversarial = sum((_item_means((1 - verdict.float()).square()) for verdict, _ in heard_as), start=nothing)
+            features = sum((2 * apart for _, apart in heard_as), start=nothing)
             losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial * knobs["heed"])
             losses["features"] = Loss(features, "items", c.weight_features * knobs["heed"])
         yield Update("gen", losses)
@@ -357,12 +357,3 @@ def _judge_loss(verdicts: list[list[Tensor]]) -> Tensor:
         real, fake = maps[-1].chunk(2)
         total = total + _item_means((1 - real.float()).square()) + _item_means(fake.float().square())
     return total
-
-
-def _fool_loss(real: list[list[Tensor]], fake: list[list[Tensor]]) -> tuple[Tensor, Tensor]:
-    adversarial = features = fake[0][-1].new_zeros((), dtype=torch.float32)
-    for real_maps, fake_maps in zip(real, fake, strict=True):
-        adversarial = adversarial + _item_means((1 - fake_maps[-1].float()).square())
-        for wanted, got in zip(real_maps, fake_maps, strict=True):
-            features = features + 2 * _item_means((wanted - got).abs())
-    return adversarial, features

@@ -24,6 +24,7 @@ FIXED = {"depth_separable_channels": 2, "model_type": "vits"}
 SECOND = "model_1.safetensors"  # the discriminator in a state that Accelerate saved
 PHONES = "phones.json"  # written by Olu: symbol -> the one character that stands for it in vocab.json
 NAMES = ("model.safetensors", "pytorch_model.bin")
+EXTRACTOR = "preprocessor_config.json"  # of finetune-hf-vits: what training heard; transformers itself has none
 
 
 def read_transformers(folder: Path, *, file: Path | None = None) -> Foreign:
@@ -36,7 +37,7 @@ def read_transformers(folder: Path, *, file: Path | None = None) -> Foreign:
     tokenizer = json_of(home / "tokenizer_config.json") if (home / "tokenizer_config.json").exists() else {}
     ways = {"uroman": tokenizer.get("is_uroman"), "espeak": tokenizer.get("phonemize")}
     return Foreign(
-        config=_config(raw, where=f"{home}/config.json", num_speakers=num_speakers),
+        config=_heard(home, _config(raw, where=f"{home}/config.json", num_speakers=num_speakers)),
         symbols=symbols,
         interleave=bool(tokenizer.get("add_blank", True)),
         lower=bool(tokenizer.get("normalize", True)),
@@ -61,6 +62,21 @@ def _config(raw: dict[str, Any], *, where: str, num_speakers: int) -> VitsConfig
             channels = list(known[key] or ())
             known[key] = channels[1:] if channels[:1] == [1] else channels
     return settings_of(known, where=where)
+
+
+def _heard(home: Path, config: VitsConfig) -> VitsConfig:
+    """With the mel bands of the feature extractor beside it; all else of that must agree with the model."""
+    path = home / EXTRACTOR
+    if not path.is_file():
+        return config
+    held = json_of(path)
+    own = {"sampling_rate": config.sampling_rate, "hop_length": config.hop_length, "n_fft": config.fft_size}
+    for key, value in own.items():
+        if key in held and held[key] != value:
+            raise TrainError(f"{path}: {key} is {held[key]!r}, config.json makes it {value}: they must agree")
+    if "feature_size" not in held:
+        return config
+    return settings_of({**config.model_dump(mode="json"), "mel_bins": held["feature_size"]}, where=str(path))
 
 
 def _weights(folder: Path, file: Path | None) -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -15,6 +16,7 @@ from torch import nn
 from olu.errors import TrainError
 from olu.families.vits.foreign.names import JUDGE
 from olu.families.vits.foreign.read import Foreign, json_of, settings_of, tensors_of
+from olu.families.vits.foreign.shared import GRAPHS, take_shared
 from olu.families.vits.foreign.to_transformers import spoken
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
@@ -22,7 +24,8 @@ from olu.files import hash_file, write_json
 from olu.train.family import Card
 
 PART = "training"
-FILES = ("settings.json", "weights.safetensors", "frontend.json")
+SETTINGS, SHARED = "settings.json", "shared"  # weights that stand in the graphs only: see shared.py
+FILES = (SETTINGS, "weights.safetensors", "frontend.json")
 CHECK = "check.json"
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 PACKED, PACKED_FROM = 200, 2**20  # nothing of a voice shrinks more than so many times; smaller files may
@@ -66,19 +69,22 @@ def is_voice(path: Path) -> bool:
 def read_voice(path: Path) -> Foreign:
     """A package folder or zip. Only the three files of its training part are looked at, and their digests."""
     if path.is_dir():
-        return _read(path / PART, check=path / CHECK, where=str(path))
+        return _read(path / PART, package=path, where=str(path))
     with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
         try:
-            _take_out(path, Path(place))
+            _take_out(path, folder, (CHECK, *(f"{PART}/{name}" for name in FILES)))
+            if (folder / SETTINGS).is_file() and json_of(folder / SETTINGS).get(SHARED):
+                _take_out(path, folder, GRAPHS)
         except ZIP_ERRORS:
             raise TrainError(f"{path} is damaged: export it again with --with-training") from None
-        return _read(Path(place), check=Path(place) / CHECK, where=str(path))
+        return _read(folder, package=folder, where=str(path))
 
 
-def _take_out(path: Path, place: Path) -> None:
+def _take_out(path: Path, place: Path, names: Sequence[str]) -> None:
     with zipfile.ZipFile(path) as archive:
         held = {info.filename: info for info in archive.infolist()}
-        for name in (CHECK, *(f"{PART}/{name}" for name in FILES)):
+        for name in names:
             if (info := held.get(name)) is None:
                 continue
             if info.file_size > PACKED_FROM and info.file_size > PACKED * max(1, info.compress_size):
@@ -87,24 +93,27 @@ def _take_out(path: Path, place: Path) -> None:
                 shutil.copyfileobj(packed, out)
 
 
-def _prove(folder: Path, check: Path, *, where: str) -> None:
+def _prove(files: Mapping[str, Path], check: Path, *, where: str) -> None:
     """Byte for byte what was exported; packages of the first schema have no digests."""
     digests = json_of(check).get("files") if check.is_file() else None
     if not isinstance(digests, dict):
         return
-    for name in FILES:
-        if digests.get(f"{PART}/{name}") != hash_file(folder / name):
-            raise TrainError(f"{where}: {PART}/{name} is damaged: export it again with --with-training")
+    for name, file in files.items():
+        if not file.is_file() or digests.get(name) != hash_file(file):
+            raise TrainError(f"{where}: {name} is damaged: export it again with --with-training")
 
 
-def _read(folder: Path, *, check: Path, where: str) -> Foreign:
+def _read(folder: Path, *, package: Path, where: str) -> Foreign:
     if any(not (folder / name).is_file() for name in FILES):
         raise TrainError(f"{where} was exported without what training needs: export it again with --with-training")
-    _prove(folder, check, where=where)
-    held = json_of(folder / "settings.json")
+    _prove({f"{PART}/{name}": folder / name for name in FILES}, package / CHECK, where=where)
+    held = json_of(folder / SETTINGS)
     if held.get("family") != "vits":
         raise TrainError(f"{where} is a voice of the family {held.get('family')!r}, not of 'vits'")
     weights = {name: value.float() for name, value in tensors_of(folder / "weights.safetensors").items()}
+    if shared := held.get(SHARED):
+        _prove({name: package / name for name in GRAPHS}, package / CHECK, where=where)
+        weights |= take_shared(package, shared, where=where)
     try:
         speakers = tuple(map(str, held["speakers"]))
         return Foreign(

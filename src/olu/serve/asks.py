@@ -1,0 +1,107 @@
+"""What is asked of the voices, what comes back, and what whoever answers must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from olu.speak.stream import Manner
+
+Words = tuple[
+    tuple[str, float, float], ...
+]  # a word, when it begins, when it ends: seconds from the start of the sound
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request, already checked."""
+
+    voice: str  # a name on the shelf, never a path
+    text: str
+    manner: Manner
+    seconds: float  # the most sound there may be; past it comes TooLong
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some sound of one sentence; times are in seconds from the start of the whole sound."""
+
+    samples: bytes  # int16, little endian, mono; the last piece of a sentence may have none
+    rate: int
+    sentence: int
+    text: str
+    begins: float  # the sentence
+    ends: float
+    words: Words  # of the sentence, with its first piece
+    last: bool  # of the sentence
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A voice on the shelf, or one that cannot be used and why."""
+
+    name: str
+    language: str
+    rate: int
+    speakers: tuple[str, ...]
+    size: int  # bytes of the package
+    loaded: bool  # in the memory of a worker
+    fault: str = ""
+
+
+class Busy(Exception):
+    """As many requests as may wait are waiting, or the server is about to end."""
+
+    def __init__(self, retry_after: float, *, ending: bool = False) -> None:
+        super().__init__("the server is ending" if ending else "too many requests are waiting")
+        self.retry_after = retry_after  # seconds
+        self.ending = ending
+
+
+class Gone(Exception):
+    """The worker that held the request is no more; another one is on its way."""
+
+
+class TooLong(Exception):
+    """The text makes more sound than the request may have; what was given is sound."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the text makes more than {seconds:g} seconds of sound")
+        self.seconds = seconds
+
+
+class Sound(Protocol):
+    """The pieces of one request, as they are made. An async generator is one."""
+
+    def __aiter__(self) -> AsyncIterator[Piece]: ...
+
+    async def __anext__(self) -> Piece: ...
+
+    async def aclose(self) -> None:
+        """End the work within one chunk; call it whenever the sound may not have been taken to its end."""
+        ...
+
+
+class Speaking(Protocol):
+    """What HTTP needs of the pool."""
+
+    async def start(self) -> None: ...
+
+    async def stop(self, *, grace: float) -> None:
+        """Finish within `grace` seconds what was begun; new asks are refused (Busy, ending)."""
+        ...
+
+    async def look(self) -> None:
+        """See whether voices came or went, at most once a second; call it before `shown` where a person asks."""
+        ...
+
+    def shown(self) -> Sequence[Shown]: ...
+
+    def speak(self, ask: Ask) -> Sound:
+        """Busy comes at once; VoiceError or TextError with the first piece; Gone and TooLong at any time."""
+        ...
+
+    def state(self) -> dict[str, float]:
+        """Counts for /health and /metrics, by names of [a-z_]+."""
+        ...

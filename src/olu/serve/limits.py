@@ -1,0 +1,120 @@
+"""How often a client may ask, and how much and how slowly it may send."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.types import Message, Receive
+
+from olu.serve.errors import Refusal
+
+MOST_CLIENTS = 10_000  # remembered at a time; who was not seen for longest is forgotten
+LINGER_SECONDS = 2.0  # a body that is too large is still read for so long, so that the answer can be read
+LINGER_BYTES = 64 * 1024 * 1024
+TOO_LARGE = 413
+CLOSE = {"Connection": "close"}
+
+
+@dataclass
+class Bucket:
+    left: float
+    seen: float
+
+
+class RateLimit:
+    """So many requests a minute for every client; unused ones add up to one minute's."""
+
+    def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = per_minute, clock
+        self._clients: OrderedDict[str, Bucket] = OrderedDict()
+
+    def take(self, client: str) -> float:
+        """Seconds to wait, 0 where none."""
+        if not self._most:
+            return 0.0
+        now, key = self._clock(), network(client)
+        bucket = self._clients.pop(key, None) or Bucket(self._most, now)
+        bucket.left = min(self._most, bucket.left + (now - bucket.seen) * self._most / 60)
+        bucket.seen = now
+        self._clients[key] = bucket
+        if len(self._clients) > MOST_CLIENTS:
+            self._clients.popitem(last=False)
+        if bucket.left < 1:
+            return (1 - bucket.left) * 60 / self._most
+        bucket.left -= 1
+        return 0.0
+
+
+def network(client: str) -> str:
+    """One customer has a whole /64 of IPv6 addresses."""
+    try:
+        address = ipaddress.ip_address(client)
+    except ValueError:
+        return client
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return client
+
+
+class Body:
+    """A request's body, read whole before anything else happens, within a size and a time."""
+
+    def __init__(self, receive: Receive, *, most: int, seconds: float) -> None:
+        self._receive, self._most, self._seconds = receive, most, seconds
+        self._held, self._given = b"", False
+
+    async def read(self, *, announced: int | None) -> None:
+        if announced is not None and announced > self._most:
+            raise self._too_large()
+        parts, size = list[bytes](), 0
+        try:
+            async with asyncio.timeout(self._seconds):
+                while True:
+                    message = await self._receive()
+                    if message["type"] == "http.disconnect":
+                        raise Left
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self._most:
+                        raise self._too_large()
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError:
+            slow = f"the body did not come within {self._seconds:g} s"
+            raise Refusal(408, slow, "body_too_slow", headers=CLOSE) from None
+        self._held = b"".join(parts)
+
+    async def receive(self) -> Message:
+        """The body as one message, then whatever comes: only that the client left."""
+        if not self._given:
+            self._given = True
+            return {"type": "http.request", "body": self._held, "more_body": False}
+        return await self._receive()
+
+    async def linger(self) -> None:
+        """Read on and forget, for a while: a client that still sends would not see the answer."""
+        size = 0
+        try:
+            async with asyncio.timeout(LINGER_SECONDS):
+                while size < LINGER_BYTES:
+                    message = await self._receive()
+                    size += len(message.get("body", b""))
+                    if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                        return
+        except TimeoutError:
+            return
+
+    def _too_large(self) -> Refusal:
+        message = f"the body is larger than {self._most} bytes: send the text in parts"
+        return Refusal(TOO_LARGE, message, "body_too_large", headers=CLOSE)
+
+
+class Left(Exception):
+    """The client went away before it had asked."""

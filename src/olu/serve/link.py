@@ -1,0 +1,67 @@
+"""A worker process as the front sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+
+from olu.serve.wire import Message, pack, receive
+
+COMMAND = ("-P", "-m", "olu.serve.process")
+READ_AHEAD = 2**20  # bytes
+LAST_SECONDS = 5.0  # for a worker to end by itself
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class Link:
+    """One process; when it is gone, its messages end, and another link has to be made."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._process, self._reader, self._writer = process, reader, writer
+        self.born = time.monotonic()
+        self.ready = False
+        self.opening = ""  # the key of the voice it is opening now
+        self.loaded: set[str] = set()
+        self.load = 0  # characters of the requests it has
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @staticmethod
+    async def start(*, batch: int, loaded: int) -> Link:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, *COMMAND, str(batch), str(loaded)]
+        env = {**os.environ, **ONE_THREAD}
+        try:
+            with theirs:
+                process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=env)
+        except BaseException:
+            ours.close()
+            raise
+        reader, writer = await asyncio.open_connection(sock=ours, limit=READ_AHEAD)
+        return Link(process, reader, writer)
+
+    def send(self, message: Message) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(pack(message))
+
+    async def messages(self) -> AsyncIterator[tuple[Message, bytes]]:
+        while (found := await receive(self._reader)) is not None:
+            yield found
+
+    async def end(self) -> None:
+        """Close the line, on which the process ends; kill it where it does not."""
+        self._writer.close()
+        try:
+            await asyncio.to_thread(self._process.wait, LAST_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            await asyncio.to_thread(self._process.wait)

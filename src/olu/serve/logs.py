@@ -1,0 +1,103 @@
+"""One JSON object a line: what was asked and how it went, never the text itself unless that is wished for."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+import traceback
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TextIO
+from uuid import uuid4
+
+NAME = "olu.serve"
+CLIENT_LEFT = 499  # nobody is there to see it: for the log and the numbers
+OWN_WORDS = "ASGI callable returned without completing response."  # uvicorn's, of a sound that we broke off
+
+
+@dataclass
+class Trace:
+    """One request on its way."""
+
+    client: str
+    method: str
+    path: str
+    request: str = field(default_factory=lambda: uuid4().hex)
+    started: float = field(default_factory=time.perf_counter)
+    status: int = 0
+    bytes: int = 0
+    code: str = ""  # of the error, where there was one
+    voice: str = ""
+    format: str = ""
+    characters: int = 0
+    text: str = ""  # shown only where wished for
+    first: float | None = None  # seconds to the first byte of sound
+    spoken: float = 0.0  # seconds of sound
+    left: bool = False  # the client went away
+    broken: bool = False  # the sound ended too early
+
+    def row(self, *, texts: bool) -> dict[str, Any]:
+        row: dict[str, Any] = {
+            "request": self.request,
+            "client": self.client,
+            "method": self.method[:20],
+            "path": self.path[:200],
+            "status": CLIENT_LEFT if self.left else self.status,
+            "seconds": round(self.seconds, 4),
+            "bytes": self.bytes,
+        }
+        if self.characters:
+            row |= {"voice": self.voice, "format": self.format, "characters": self.characters}
+            row |= {"first_byte": None if self.first is None else round(self.first, 4), "spoken": round(self.spoken, 3)}
+        row |= {"code": self.code} if self.code else {}
+        row |= {"broken": True} if self.broken else {}
+        return row | ({"text": self.text} if texts and self.text else {})
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+
+class Log:
+    """Events with their facts. A failure of ours is told by its place: its words may hold a text."""
+
+    def __init__(self, *, texts: bool) -> None:
+        self.texts = texts
+        self._logger = logging.getLogger(NAME)
+
+    def event(self, event: str, *, level: int = logging.INFO, **facts: Any) -> None:
+        self._logger.log(level, event, extra={"facts": facts})
+
+    def done(self, trace: Trace) -> None:
+        bad = trace.status >= 500 or trace.broken
+        self.event("request", level=logging.ERROR if bad else logging.INFO, **trace.row(texts=self.texts))
+
+    def failed(self, wrong: BaseException, *, request: str) -> None:
+        words = {"message": str(wrong)} if self.texts else {}
+        frames = traceback.extract_tb(wrong.__traceback__)
+        where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames[-8:]]
+        kind = type(wrong).__name__
+        self.event("failure", level=logging.ERROR, request=request, kind=kind, where=where, **words)
+
+
+class Lines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        facts: dict[str, Any] = getattr(record, "facts", {})
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        row = {"time": at, "level": record.levelname.lower(), "event": record.getMessage(), **facts}
+        if record.exc_info and record.exc_info[1] is not None:
+            row["kind"] = type(record.exc_info[1]).__name__
+        return json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace").decode()
+
+
+def to_stream(stream: TextIO | None = None) -> None:
+    """Everything the server has to say, its own and uvicorn's warnings, as lines on stderr."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(Lines())
+    handler.addFilter(lambda record: record.getMessage() != OWN_WORDS)
+    for name, level in ((NAME, logging.INFO), ("uvicorn.error", logging.WARNING), ("asyncio", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)

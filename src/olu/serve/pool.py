@@ -1,0 +1,291 @@
+"""The front of the workers: takes requests up to a limit, shares them out, and starts anew a worker that is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+from weakref import WeakValueDictionary
+
+from olu.errors import OluError, TextError, VoiceError
+from olu.serve.asks import Ask, Busy, Gone, Piece, Shown, TooLong
+from olu.serve.link import Link
+from olu.serve.saying import Answer, Saying
+from olu.serve.shelf import Entry, Shelf
+from olu.serve.wire import Message
+
+log = logging.getLogger("olu.serve")
+WATCH_SECONDS = 2.0  # between looks at the shelf when nobody asks
+OPENING = 300  # opening a voice costs about as much as saying this many characters
+START_SECONDS = 120.0
+START_DEATHS = 3
+LONGEST_DELAY = 5.0  # before a worker that dies again and again is started again
+STEADY_SECONDS = 10.0  # a worker that lived for this long is started again at once
+NAMED = 20
+
+
+class Pool:
+    def __init__(self, shelf: Shelf, *, workers: int = 0, queue: int, batch: int, loaded: int) -> None:
+        """`queue`: the most requests at a time; without a number of workers there is one a core."""
+        self._shelf, self._workers = shelf, workers or cores()
+        self._queue, self._batch, self._loaded = queue, batch, loaded
+        self._numbers = itertools.count(1)
+        self._sayings: WeakValueDictionary[int, Saying] = WeakValueDictionary()  # one that is forgotten has left
+        self._changed = asyncio.Condition()  # which workers are ready
+        self._links: list[Link] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._counts: Counter[str] = Counter()
+        self._seconds, self._usual = 0.0, 1.0  # spoken; that a request takes
+        self._ending = False
+        self._reported: set[str] = set()
+
+    async def start(self) -> None:
+        """Returns when every worker is ready."""
+        self._report()
+        self._tasks = [asyncio.create_task(self._keep()) for _ in range(self._workers)]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS), self._changed:
+                await self._changed.wait_for(self._started)
+        if not any(link.ready for link in self._links):
+            await self.stop(grace=0)
+            raise RuntimeError("no worker could be started: what they wrote to stderr says why")
+        self._tasks.append(asyncio.create_task(self._watch()))
+
+    def _started(self) -> bool:
+        ready = sum(link.ready for link in self._links)
+        return ready == self._workers or self._counts["restarts"] >= START_DEATHS
+
+    async def stop(self, *, grace: float) -> None:
+        """Finish what was begun, within `grace` seconds, and end the workers."""
+        self._ending = True
+        until = time.monotonic() + grace
+        while self._sayings and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        for saying in list(self._sayings.values()):
+            self._answer(saying, Gone("the server has ended"))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
+    async def look(self) -> None:
+        await asyncio.to_thread(self._shelf.look)
+        self._report()
+
+    def _report(self) -> None:
+        """Say what cannot be used, once; let workers go of what is gone."""
+        entries = self._shelf.entries
+        for entry in entries:
+            if entry.fault and entry.fault not in self._reported:
+                _event("voice cannot be used", level=logging.WARNING, voice=entry.name, fault=entry.fault)
+        self._reported = {entry.fault for entry in entries if entry.fault}
+        usable = {entry.key for entry in entries if not entry.fault}
+        for link in self._links:
+            for key in link.loaded - usable:
+                link.send({"do": "drop", "key": key})
+
+    def shown(self) -> list[Shown]:
+        loaded = {key for link in self._links for key in link.loaded}
+        return [
+            Shown(
+                name=entry.name,
+                language=entry.language,
+                rate=entry.rate,
+                speakers=entry.speakers,
+                size=entry.size,
+                loaded=entry.key in loaded,
+                fault=entry.fault,
+            )
+            for entry in self._shelf.entries
+        ]
+
+    def speak(self, ask: Ask) -> Saying:
+        if self._ending or len(self._sayings) >= self._queue:
+            self._counts["refused"] += 1
+            raise Busy(max(1.0, self._usual), ending=self._ending)
+        saying = Saying(self, ask, next(self._numbers))
+        self._sayings[saying.number] = saying
+        self._counts["asks"] += 1
+        return saying
+
+    def state(self) -> dict[str, float]:
+        heard = sum(saying.heard for saying in self._sayings.values())
+        return {
+            "waiting": len(self._sayings) - heard,
+            "open": heard,
+            "room": self._queue - len(self._sayings),
+            "workers": sum(link.ready for link in self._links),
+            "workers_wanted": self._workers,
+            "voices_loaded": sum(len(link.loaded) for link in self._links),
+            "spoken_seconds": self._seconds,
+            "ending": float(self._ending),
+            **{name: self._counts[name] for name in ("asks", "refused", "restarts", "pieces", "runs", "parts")},
+        }
+
+    # ---- of a saying
+
+    async def hand_over(self, saying: Saying) -> None:
+        entry = await self._entry(saying.ask.voice)
+        link = await self._link(entry)
+        saying.link = link
+        link.load += len(saying.ask.text)
+        message = {"number": saying.number, "key": entry.key, "path": str(entry.path), "ask": asdict(saying.ask)}
+        link.send({"do": "say", **message})
+
+    def leave(self, saying: Saying) -> None:
+        """Whoever asked has all of it, or wants no more."""
+        if saying.over:
+            return
+        saying.over = True
+        self._sayings.pop(saying.number, None)
+        self._usual += 0.1 * (time.monotonic() - saying.came - self._usual)
+        if saying.link is not None:
+            saying.link.load -= len(saying.ask.text)
+            if not saying.made:
+                saying.link.send({"do": "leave", "number": saying.number})
+
+    async def _entry(self, name: str) -> Entry:
+        found = self._shelf.find(name)
+        if found is None:
+            await self.look()
+            found = self._shelf.find(name)
+        if found is None:
+            there = [entry.name for entry in self._shelf.entries if not entry.fault]
+            raise VoiceError(f"no voice {name!r:.80}; there is: {', '.join(there[:NAMED]) or 'none'}")
+        if found.fault:
+            raise VoiceError(found.fault)
+        return found
+
+    async def _link(self, entry: Entry) -> Link:
+        """The worker with the least to do; one that has the voice already is preferred."""
+
+        def ready() -> list[Link]:
+            return [link for link in self._links if link.ready]
+
+        try:
+            async with asyncio.timeout(START_SECONDS), self._changed:
+                await self._changed.wait_for(ready)
+        except TimeoutError:
+            raise Gone("no worker could be started") from None
+        return min(ready(), key=lambda link: link.load + (0 if entry.key in link.loaded else OPENING))
+
+    # ---- of a worker
+
+    async def _keep(self) -> None:
+        """One worker after the other."""
+        delay = 0.0
+        while True:
+            born = time.monotonic()
+            try:
+                await self._live(await Link.start(batch=self._batch, loaded=self._loaded))
+            except OSError as bad:
+                _event("worker cannot be started", level=logging.ERROR, reason=bad.strerror)
+            self._counts["restarts"] += 1
+            async with self._changed:
+                self._changed.notify_all()
+            steady = time.monotonic() - born >= STEADY_SECONDS
+            delay = 0.0 if steady else min(LONGEST_DELAY, 2 * delay + 0.1)
+            await asyncio.sleep(delay)
+
+    async def _live(self, link: Link) -> None:
+        self._links.append(link)
+        try:
+            self._prepare(link)
+            async for message, sound in link.messages():
+                await self._hear(link, message, sound)
+            self._died(link)
+        finally:
+            self._links.remove(link)
+            await link.end()
+
+    def _prepare(self, link: Link) -> None:
+        usable = [entry for entry in self._shelf.entries if not entry.fault]
+        for entry in usable[: self._loaded]:
+            link.send({"do": "load", "key": entry.key, "path": str(entry.path)})
+        link.send({"do": "report"})
+
+    def _died(self, link: Link) -> None:
+        _event("worker is gone", level=logging.ERROR, pid=link.pid)
+        link.ready = False
+        if link.opening:
+            self._shelf.spoil(link.opening, "a worker was lost when it opened this voice: export it again")
+            self._report()
+        for saying in [one for one in self._sayings.values() if one.link is link]:
+            self._answer(saying, Gone("the worker that spoke is gone: ask again"))
+
+    async def _hear(self, link: Link, message: Message, sound: bytes) -> None:
+        match message["is"]:
+            case "piece" | "end" | "error":
+                saying = self._sayings.get(message["number"])
+                if saying is not None:
+                    self._answer(saying, self._understood(saying, message, sound))
+            case "ran":
+                self._counts.update(runs=1, parts=message["parts"])
+            case "opening":
+                link.opening = message["key"]
+            case "opened":
+                link.opening = ""
+                link.loaded.add(message["key"])
+            case "closed":
+                link.loaded.discard(message["key"])
+            case "damaged":
+                link.opening = ""
+                self._shelf.spoil(message["key"], message["why"])
+                self._report()
+            case "ready":
+                link.ready = True
+                async with self._changed:
+                    self._changed.notify_all()
+
+    def _understood(self, saying: Saying, message: Message, sound: bytes) -> Answer:
+        if message["is"] == "end":
+            return None
+        if message["is"] == "error":
+            return _failure(message, saying.ask)
+        self._counts["pieces"] += 1
+        self._seconds += len(sound) / 2 / message["rate"]
+        return Piece(
+            samples=sound,
+            rate=message["rate"],
+            sentence=message["sentence"],
+            text=message["text"],
+            begins=message["begins"],
+            ends=message["ends"],
+            words=tuple((word, start, end) for word, start, end in message["words"]),
+            last=message["last"],
+        )
+
+    def _answer(self, saying: Saying, answer: Answer) -> None:
+        saying.heard = True
+        saying.made = saying.made or not isinstance(answer, Piece)
+        saying.answers.put_nowait(answer)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            await self.look()
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _failure(message: Message, ask: Ask) -> Exception:
+    kind, why = message["kind"], message["why"]
+    if kind == TooLong.__name__:
+        return TooLong(ask.seconds)
+    if not kind:
+        _event("failure in a worker", level=logging.ERROR, kind=why, where=message["where"])
+        return RuntimeError(f"{why} in a worker")
+    return {"TextError": TextError, "VoiceError": VoiceError}.get(kind, OluError)(why)
+
+
+def _event(event: str, *, level: int, **facts: Any) -> None:
+    log.log(level, event, extra={"facts": facts})

@@ -1,0 +1,44 @@
+"""A worker process: its standard input is a socket to the front, with which it ends."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+from typing import BinaryIO
+
+from olu.serve.wire import Message, pack, read
+from olu.serve.worker import Worker
+
+
+def main(batch: int, loaded: int) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):  # the front decides when it is over, after it has finished
+        signal.signal(number, signal.SIG_IGN)
+    front = socket.socket(fileno=0)
+    inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(front.makefile("rb"), inbox), daemon=True).start()
+
+    def send(message: Message, sound: bytes = b"", /) -> None:
+        try:
+            front.sendall(pack(message, sound))
+        except OSError:
+            os._exit(0)
+
+    worker = Worker(send, batch=batch, loaded=loaded)
+    while True:
+        while not worker.busy or not inbox.empty():
+            worker.hear(inbox.get())
+        worker.step()
+
+
+def _listen(pipe: BinaryIO, inbox: queue.SimpleQueue[Message]) -> None:
+    while (message := read(pipe)) is not None:
+        inbox.put(message)
+    os._exit(0)  # in the middle of whatever it does: nobody is there to hear it
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

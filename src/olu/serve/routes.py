@@ -1,0 +1,135 @@
+"""The addresses of the server and what each answers."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from olu import __version__
+from olu.errors import LanguageError
+from olu.serve import errors, metrics, openai, shapes
+from olu.serve.asks import Ask, Shown, Speaking
+from olu.serve.guard import SPEECH, TRACE, Guard
+from olu.serve.logs import Log, Trace
+from olu.serve.openai import SpeechRequest
+from olu.serve.settings import Settings
+from olu.serve.speaking import ENCODING_THREADS, Answer, Way
+from olu.text.languages import load
+
+
+@dataclass
+class Desk:
+    """What the routes work with."""
+
+    pool: Speaking
+    settings: Settings
+    log: Log
+    metrics: metrics.Metrics
+    guard: Guard | None = None  # who knows the keys
+    threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(ENCODING_THREADS, thread_name_prefix="encode")
+    )
+
+    async def find(self, name: str) -> Shown:
+        """The voice of this name: only names on the shelf are ever compared."""
+        for again in (False, True):
+            if again:
+                await self.pool.look()
+            for shown in self.pool.shown():
+                if shown.name == name:
+                    if shown.fault:
+                        raise errors.bad_voice(name)
+                    return shown
+        raise errors.no_voice(name, [shown.name for shown in self.pool.shown() if not shown.fault])
+
+
+def routes(desk: Desk) -> APIRouter:
+    router = APIRouter()
+    _speech(router, desk)
+    _lists(router, desk)
+    _watching(router, desk)
+    return router
+
+
+def _speech(router: APIRouter, desk: Desk) -> None:
+    @router.post(SPEECH, response_class=Response, responses=shapes.SPEECH, tags=["speech"])
+    async def speech(request: Request, wish: SpeechRequest) -> Response:
+        """Say a text; the sound comes as it is made."""
+        openai.check(wish, desk.settings)
+        shown = await desk.find(wish.voice_name)
+        trace: Trace = request.scope[TRACE]
+        trace.voice, trace.format = shown.name, wish.response_format
+        trace.characters, trace.text = len(wish.input), wish.input
+        manner = openai.manner(wish, shown)
+        ask = Ask(voice=shown.name, text=wish.input, manner=manner, seconds=desk.settings.most_seconds)
+        way = Way(wish.response_format, wish.stream_format == "sse", wish.timings)
+        return Answer(ask, way=way, pool=desk.pool, trace=trace, log=desk.log, threads=desk.threads)
+
+
+def _lists(router: APIRouter, desk: Desk) -> None:
+    @router.get("/v1/models", responses=shapes.answers("Models"), tags=["lists"])
+    async def models() -> Response:
+        """There is one model; what differs is the voice."""
+        return errors.json_response({"object": "list", "data": [openai.model_row()]})
+
+    @router.get("/v1/models/{model}", responses=shapes.answers("Model", 404), tags=["lists"])
+    async def model(model: str) -> Response:
+        """One model."""
+        openai.known_model(model)
+        return errors.json_response(openai.model_row() | {"id": model})
+
+    @router.get("/v1/audio/voices", responses=shapes.answers("Voices"), tags=["lists"])
+    async def voices() -> Response:
+        """The voices there are now, and the limits of a request."""
+        await desk.pool.look()
+        limits = {"characters": desk.settings.most_characters, "seconds": desk.settings.most_seconds}
+        return errors.json_response(
+            {"object": "list", "data": [voice_row(one) for one in desk.pool.shown()], "limits": limits}
+        )
+
+
+def _watching(router: APIRouter, desk: Desk) -> None:
+    @router.get("/health", responses=shapes.answers("Health", 503), tags=["watching"])
+    async def health(request: Request) -> Response:
+        """Whether it can speak. The voices are named to whoever may use them."""
+        await desk.pool.look()
+        shown, state = desk.pool.shown(), desk.pool.state()
+        ready = state.get("workers", 0) > 0 and not state.get("ending", 0)
+        row: dict[str, Any] = {
+            "status": "ok" if ready else "not ready",
+            "ready": ready,
+            "version": __version__,
+            "workers": int(state.get("workers", 0)),
+            "voices": sum(not one.fault for one in shown),
+            "damaged": sum(bool(one.fault) for one in shown),
+            "pool": state,
+        }
+        if desk.guard is None or desk.guard.welcomes(request.headers):
+            row["shelf"] = [{"id": one.name, "loaded": one.loaded, "usable": not one.fault} for one in shown]
+        return errors.json_response(row, status=200 if ready else 503)
+
+    @router.get("/metrics", responses=shapes.METRICS, tags=["watching"])
+    async def numbers() -> Response:
+        """Numbers for Prometheus."""
+        return Response(desk.metrics.page(), media_type=metrics.MEDIA_TYPE)
+
+
+def voice_row(shown: Shown) -> dict[str, Any]:
+    """Why a voice is damaged is in the log: it may name places on this machine."""
+    row = asdict(shown) | {"fault": "damaged" if shown.fault else "", "speakers": list(shown.speakers)}
+    return {"id": shown.name, "object": "voice", **row, "language_name": language_name(shown.language)}
+
+
+@lru_cache(maxsize=1000)
+def language_name(code: str) -> str:
+    if "/" in code or "\\" in code:
+        return code
+    try:
+        return load(code).name
+    except LanguageError:
+        return code

@@ -1,0 +1,68 @@
+"""One request, from the side of whoever asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Protocol
+
+from olu.serve.asks import Ask, Piece
+from olu.serve.link import Link
+
+Answer = Piece | Exception | None  # sound, a failure, or the end
+
+
+class Desk(Protocol):
+    async def hand_over(self, saying: Saying) -> None: ...
+
+    def leave(self, saying: Saying) -> None: ...
+
+
+class Saying:
+    """An async iterator of pieces."""
+
+    def __init__(self, desk: Desk, ask: Ask, number: int) -> None:
+        self.ask, self.number = ask, number
+        self.answers: asyncio.Queue[Answer] = asyncio.Queue()
+        self.link: Link | None = None
+        self.came = time.monotonic()
+        self.heard = False  # its first sound is there
+        self.made = False  # all of it
+        self.over = False
+        self._desk = desk
+        self._asked = False
+        self._taken = 0.0
+
+    def __aiter__(self) -> Saying:
+        return self
+
+    async def __anext__(self) -> Piece:
+        if self.over:
+            raise StopAsyncIteration
+        try:
+            await self._ask_for_more()
+            answer = await self.answers.get()
+        except BaseException:  # also when the task that waits is cancelled
+            self._desk.leave(self)
+            raise
+        if isinstance(answer, Piece):
+            self._taken = len(answer.samples) / 2 / answer.rate
+            return answer
+        self._desk.leave(self)
+        raise StopAsyncIteration if answer is None else answer
+
+    async def _ask_for_more(self) -> None:
+        if not self._asked:
+            self._asked = True
+            await self._desk.hand_over(self)
+        elif self._taken and self.link is not None and not self.made:
+            self.link.send({"do": "took", "number": self.number, "seconds": self._taken})
+
+    async def aclose(self) -> None:
+        self._desk.leave(self)
+
+    def __del__(self) -> None:
+        if not self.over:  # somebody forgot it
+            with suppress(RuntimeError):  # the loop may be gone
+                self._desk.leave(self)

@@ -1,0 +1,172 @@
+"""uvicorn with our patience: who sends its head slowly, reads nothing, or comes in crowds is shown out."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from olu.errors import ConfigError
+from olu.serve.app import Site
+from olu.serve.errors import Refusal
+from olu.serve.guard import SECURITY
+from olu.serve.settings import Settings
+
+BACKLOG = 1024
+HEAD_BYTES = 16 * 1024  # request line and headers
+KEEP_ALIVE_SECONDS = 15
+LAST_SECONDS = 2.0  # for the pool, once all answers are out
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A socket of our own, so that a port that is taken is said before any voice is loaded."""
+    where = f"{settings.host}:{settings.port}"
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        held = socket.socket(family, kind, protocol)
+    except (OSError, UnicodeError):
+        raise ConfigError(f"{settings.host!r} is no address of this machine: check --host") from None
+    try:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(address)
+    except OSError as bad:
+        held.close()
+        raise ConfigError(f"{where} cannot be had ({bad.strerror}): choose another --port or --host") from None
+    return held
+
+
+def address(held: socket.socket) -> str:
+    host, port = held.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def server(site: Site, settings: Settings) -> Server:
+    config = uvicorn.Config(
+        site.app,
+        loop="asyncio",
+        http=_protocol(settings),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(settings.trust_proxy),
+        forwarded_allow_ips=list(settings.trust_proxy) or None,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=cast(int, settings.grace),  # any number of seconds will do
+        h11_max_incomplete_event_size=HEAD_BYTES,
+    )
+    return Server(config, site)
+
+
+class Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+        super().__init__(config)
+        self._site = site
+
+    async def run_with_pool(self, held: socket.socket) -> None:
+        """Until a signal comes; then what was begun is finished, within the grace."""
+        pool, log = self._site.desk.pool, self._site.desk.log
+        try:
+            await pool.start()
+            log.event("listening", address=address(held), voices=sorted(one.name for one in pool.shown()))
+            await self.serve(sockets=[held])
+        finally:
+            await pool.stop(grace=LAST_SECONDS)
+            self._site.desk.threads.shutdown(wait=False)
+            held.close()
+            log.event("ended", requests=self._site.desk.metrics.requests)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn does, but a server that was asked to end and did so has not been killed."""
+        with super().capture_signals():
+            yield
+            self._captured_signals.clear()
+
+
+def _protocol(settings: Settings) -> type[asyncio.Protocol]:
+    class Patient(H11Protocol):
+        """Adds what uvicorn leaves to a proxy."""
+
+        _head: asyncio.TimerHandle | None = None
+        _stalled: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            if len(self.connections) > settings.most_connections:
+                transport.close()
+            self._await_head()
+
+        def data_received(self, data: bytes) -> None:
+            if self.transport.is_closing():
+                return
+            super().data_received(data)
+            self._await_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            for timer in (self._head, self._stalled):
+                if timer is not None:
+                    timer.cancel()
+            super().connection_lost(exc)
+
+        def _await_head(self) -> None:
+            """A clock runs from the first byte of a request, or from the start, until its head is whole."""
+            waits = self.cycle is None or (self.cycle.response_complete and bool(self.conn.trailing_data[0]))
+            if not waits and self._head is not None:
+                self._head.cancel()
+                self._head = None
+            elif waits and self._head is None:
+                self._head = self.loop.call_later(settings.patience, self._too_slow)
+
+        def _too_slow(self) -> None:
+            if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
+                self._answer(Refusal(408, f"the head did not come within {settings.patience:g} s", "head_too_slow"))
+            self.transport.close()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._stalled = self.loop.call_later(settings.stall, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            if self._stalled is not None:
+                self._stalled.cancel()
+                self._stalled = None
+            super().resume_writing()
+
+        def send_400_response(self, msg: str) -> None:
+            status = getattr(sys.exception(), "error_status_hint", 400)
+            if self.cycle is not None and not self.cycle.response_complete:
+                self.cycle.disconnected = True  # its own answer would come after the connection's end
+                self.cycle.message_event.set()
+            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                self._answer(Refusal(status, "this is no HTTP request that can be read", "malformed"))
+            self.transport.close()
+
+        def _answer(self, refusal: Refusal) -> None:
+            body = bytes(refusal.response().body)
+            given = {
+                **SECURITY,
+                "Content-Type": "application/json",
+                "Content-Length": str(len(body)),
+                "Connection": "close",
+            }
+            headers = [(name.encode(), value.encode()) for name, value in given.items()]
+            events: list[Any] = [
+                h11.Response(status_code=refusal.status, headers=headers),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ]
+            for event in events:
+                self.transport.write(self.conn.send(event) or b"")
+
+    return Patient

@@ -1,0 +1,81 @@
+"""What a server may be told: every field is an option of `olu serve` and acts."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from olu.config import Strict
+from olu.errors import ConfigError
+
+KEY_VARIABLE = "OLU_API_KEY"
+SHORTEST_KEY = 8
+BYTES_PER_CHARACTER = 12  # a letter outside the basic plane as two \uXXXX of JSON
+ROOM_FOR_THE_REST = 16_384  # bytes of a body that are not the text
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
+
+
+class Settings(Strict):
+    host: str = Field("127.0.0.1", min_length=1, max_length=255)
+    port: int = Field(8080, ge=0, le=65_535)
+    workers: int = Field(0, ge=0, le=256)  # 0: one per core
+    queue: int = Field(64, ge=1, le=10_000)  # requests that wait or are being spoken
+    batch: int = Field(8, ge=1, le=256)  # chunks of different requests in one run of the network
+    loaded: int = Field(4, ge=1, le=1000)  # voices in the memory of each worker
+    most_characters: int = Field(4096, ge=1, le=10_000_000)
+    most_seconds: float = Field(600.0, gt=0, le=86_400)
+    most_body: int = Field(0, ge=0, le=1_000_000_000)  # bytes; 0: as the characters need
+    most_connections: int = Field(512, ge=1, le=1_000_000)
+    rate_limit: int = Field(0, ge=0, le=1_000_000)  # requests a minute and client; 0: as many as come
+    cors: tuple[str, ...] = ()
+    trust_proxy: tuple[str, ...] = ()
+    log_texts: bool = False
+    patience: float = Field(10.0, gt=0, le=3600)  # seconds for the head and for the body of a request
+    stall: float = Field(60.0, gt=0, le=3600)  # seconds a reader may take nothing
+    grace: float = Field(30.0, ge=0, le=3600)  # seconds to finish what was begun
+
+    @field_validator("cors")
+    @classmethod
+    def _origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in origins:
+            if origin != "*" and not ORIGIN.fullmatch(origin):
+                raise ValueError("an origin is like https://example.org, without a path; * is any")
+        return origins
+
+    @field_validator("trust_proxy")
+    @classmethod
+    def _addresses(cls, addresses: tuple[str, ...]) -> tuple[str, ...]:
+        for address in addresses:
+            try:
+                ipaddress.ip_network(address)
+            except ValueError:
+                raise ValueError("a proxy is named by its address, such as 10.0.0.2 or 10.0.0.0/24") from None
+        return addresses
+
+    @property
+    def body_bytes(self) -> int:
+        return self.most_body or BYTES_PER_CHARACTER * self.most_characters + ROOM_FOR_THE_REST
+
+
+def read_keys(file: Path | None) -> tuple[bytes, ...]:
+    """The keys that open the server: lines of a file, else the environment's; none leaves it open."""
+    if file is None:
+        given = os.environ.get(KEY_VARIABLE, "").encode()
+        where = KEY_VARIABLE
+    else:
+        where = str(file)
+        try:
+            given = file.read_bytes()
+        except OSError as bad:
+            raise ConfigError(f"{file} cannot be read ({bad.strerror}): check --api-key-file") from None
+    keys = tuple(line.strip() for line in given.splitlines() if line.strip())
+    if file is not None and not keys:
+        raise ConfigError(f"{where} holds no key: write one into it, one a line")
+    for key in keys:
+        if len(key) < SHORTEST_KEY or not key.isascii() or b" " in key:
+            raise ConfigError(f"{where}: a key has {SHORTEST_KEY} or more letters, digits and signs, without spaces")
+    return keys

@@ -1,0 +1,149 @@
+"""The voices there are to speak with: found in places a person named, looked at again while the server runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from olu.errors import OluError, VoiceError
+from olu.speak.package import Package, read_package
+
+LOOK_SECONDS = 1.0  # between two looks
+ENDINGS = (".voice", ".zip")
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A voice, or what lies there instead of one."""
+
+    name: str
+    path: Path
+    key: str  # another one when any of its files changes
+    language: str = ""
+    rate: int = 0
+    speakers: tuple[str, ...] = ()
+    size: int = 0
+    fault: str = ""
+
+
+class Shelf:
+    """Several threads may use it. Each package is proved once, and again when its files change."""
+
+    def __init__(self, places: Sequence[Path], *, every: float = LOOK_SECONDS) -> None:
+        """A place is a voice, or a folder of voices to which others may come later."""
+        self._places, self._every = tuple(places), every
+        self._lock = threading.Lock()
+        self._looked = -every
+        self._known: dict[str, Entry] = {}  # by key, with faults of their own only
+        self._owners: dict[str, Path] = {}  # who has a name
+        self.entries: tuple[Entry, ...] = ()
+        absent = next((place for place in self._places if not place.exists()), None)
+        if absent is not None or not self._places:
+            raise VoiceError(f"{absent or 'no voice'} is not there: name voices, or folders that hold some")
+        self._look(at_start=True)
+        self._check_start()
+
+    def _check_start(self) -> None:
+        bad = [entry for entry in self.entries if entry.fault]
+        if len(bad) == len(self.entries) and all(_is_voice(place) for place in self._places):
+            raise VoiceError(f"there is no voice that can speak: {'; '.join(entry.fault for entry in bad)}")
+
+    def find(self, name: str) -> Entry | None:
+        """The voice of that name that can be used, else the one that cannot."""
+        named = [entry for entry in self.entries if entry.name == name]
+        return min(named, key=lambda entry: entry.fault != "", default=None)
+
+    def look(self) -> None:
+        """See what came, went or changed, unless that was done just now."""
+        with self._lock:
+            if time.monotonic() - self._looked >= self._every:
+                self._look(at_start=False)
+
+    def spoil(self, key: str, why: str) -> None:
+        """What is damaged in a way that shows only when it is opened."""
+        with self._lock:
+            if (entry := self._known.get(key)) is not None:
+                self._known[key] = replace(entry, fault=why)
+                self._arrange()
+
+    def _look(self, *, at_start: bool) -> None:
+        found: dict[str, Entry] = {}
+        for path in self._paths():
+            key, size = _stamp(path)
+            found[key] = self._known.get(key) or _entry(path, key, size)
+        self._known = found
+        self._arrange(at_start=at_start)
+        self._looked = time.monotonic()
+
+    def _arrange(self, *, at_start: bool = False) -> None:
+        """A name belongs to who had it before, else to who is found first."""
+        owners: dict[str, Entry] = {}
+        entries = []
+        for entry in sorted(self._known.values(), key=lambda one: self._owners.get(one.name) != one.path):
+            owner = owners.setdefault(entry.name, entry) if not entry.fault else entry
+            if owner is not entry and at_start:
+                raise VoiceError(f"{owner.path} and {entry.path} are both named {entry.name!r}: leave one of them out")
+            taken = f"{entry.path.name}: the name {entry.name!r} is taken by {owner.path.name}: leave one of them out"
+            entries.append(entry if owner is entry else replace(entry, fault=taken))
+        self._owners = {name: entry.path for name, entry in owners.items()}
+        self.entries = tuple(sorted(entries, key=lambda entry: entry.name))
+
+    def _paths(self) -> Iterator[Path]:
+        for place in self._places:
+            if _is_voice(place):
+                yield place
+                continue
+            inside = place / "voices" if (place / "olu.toml").is_file() else place
+            try:
+                items = sorted(inside.iterdir())
+            except OSError:  # gone, or not ours to read, for the moment
+                continue
+            yield from (item for item in items if not item.name.startswith(".") and _is_voice(item))
+
+
+def _is_voice(path: Path) -> bool:
+    """By its outside: what is in it may still be damaged."""
+    return (path / "voice.json").is_file() or path.name.endswith(ENDINGS)
+
+
+def _stamp(path: Path) -> tuple[str, int]:
+    """A key for the state of the files, and their bytes."""
+    files = [path]
+    try:
+        if path.is_dir():
+            files = [file for folder in (path, path / "language") for file in folder.iterdir() if file.is_file()]
+        facts = [(str(file), info.st_size, info.st_mtime_ns) for file in sorted(files) for info in [file.stat()]]
+    except OSError:  # being copied or taken away
+        return hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest(), 0
+    key = json.dumps([str(path), facts]).encode("ascii")
+    return hashlib.sha256(key).hexdigest(), sum(size for _, size, _ in facts)
+
+
+def _entry(path: Path, key: str, size: int) -> Entry:
+    try:
+        return _described(path, key, size, read_package(path))
+    except (OluError, OSError) as bad:
+        return Entry(path.name, path, key, size=size, fault=_said(str(bad), path))
+
+
+def _described(path: Path, key: str, size: int, package: Package) -> Entry:
+    """From the facts that the opened voice goes by too."""
+    facts = package.facts
+    name, language, rate, speakers = (facts.get(field) for field in ("name", "language", "rate", "speakers"))
+    words = [name, language, *(speakers if isinstance(speakers, list) else [None])]
+    if not all(isinstance(word, str) for word in words) or type(rate) is not int or not rate > 0:
+        raise VoiceError(f"{path}: voice.json is damaged: export the voice again")
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise VoiceError(f"{path} has no name that can be asked for: export it again with another name")
+    return Entry(name, path, key, str(language), rate, tuple(map(str, speakers or ())), size)
+
+
+def _said(why: str, path: Path) -> str:
+    """Without the path of this machine: it may be shown to those who ask."""
+    return why.replace(str(path), path.name)

@@ -1,0 +1,154 @@
+"""One answer of sound: begun when the first piece is there, given on as it comes, left off when nobody listens."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from olu.errors import TextError
+from olu.serve import errors
+from olu.serve.asks import Ask, Busy, Gone, Piece, Sound, Speaking, TooLong
+from olu.serve.encode import KINDS, Encoder, Packed, encoder
+from olu.serve.logs import Log, Trace
+
+EXPECTED = (errors.Refusal, Busy, Gone, TooLong, TextError)
+EVENTS = "text/event-stream"
+NO_BUFFER = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not wait for the end
+ENCODING_THREADS = 2
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the sound is to be given."""
+
+    kind: str
+    events: bool
+    timings: bool
+
+    @property
+    def media(self) -> str:
+        return EVENTS if self.events else KINDS[self.kind].media
+
+
+class Answer(Response):
+    def __init__(
+        self, ask: Ask, *, way: Way, pool: Speaking, trace: Trace, log: Log, threads: ThreadPoolExecutor
+    ) -> None:
+        super().__init__(media_type=way.media, headers=NO_BUFFER)
+        del self.headers["content-length"]
+        self._ask, self._way, self._pool = ask, way, pool
+        self._trace, self._log, self._threads = trace, log, threads
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        work = asyncio.create_task(self._speak(scope, receive, send))
+        leaving = asyncio.create_task(_left(receive))
+        try:
+            await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            self._trace.left = not work.done()
+        finally:
+            for task in (work, leaving):
+                task.cancel()
+            await asyncio.gather(work, leaving, return_exceptions=True)
+        if not work.cancelled() and (wrong := work.exception()) is not None:
+            raise wrong
+
+    async def _speak(self, scope: Scope, receive: Receive, send: Send) -> None:
+        pieces: Sound | None = None
+        try:
+            try:
+                pieces = self._pool.speak(self._ask)
+                first = await anext(pieces)
+            except Exception as wrong:
+                await self._refusal(wrong).response()(scope, receive, send)
+                return
+            await self._give(first, pieces, send)
+        finally:
+            if pieces is not None:
+                await pieces.aclose()
+
+    async def _give(self, first: Piece, pieces: Sound, send: Send) -> None:
+        async def body(data: bytes) -> None:
+            if data:
+                if self._trace.first is None:
+                    self._trace.first = self._trace.seconds
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        coder = encoder(self._way.kind, first.rate)
+        try:
+            sentence = -1
+            async for piece in _with(first, pieces):
+                if self._way.timings and piece.sentence != sentence:
+                    await body(_words(piece))
+                sentence = piece.sentence
+                self._trace.spoken += len(piece.samples) / 2 / piece.rate
+                await body(self._framed(await self._coded(coder, piece.samples)))
+            await body(self._framed(await self._coded(coder, None)))
+        except Exception as wrong:
+            refusal = self._refusal(wrong)
+            self._trace.broken = True
+            if not self._way.events:
+                return  # without its end: the client sees that the sound broke off
+            await body(_event(refusal.body()))
+        else:
+            await body(self._done())
+        finally:
+            coder.close()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _refusal(self, wrong: Exception) -> errors.Refusal:
+        if isinstance(wrong, StopAsyncIteration):
+            wrong = TextError("nothing in the text can be said: check text and language")
+        if not isinstance(wrong, EXPECTED):
+            self._log.failed(wrong, request=self._trace.request)
+        refusal = errors.of(wrong, voice=self._ask.voice)
+        self._trace.code = refusal.code
+        return refusal
+
+    async def _coded(self, coder: Encoder, samples: bytes | None) -> bytes:
+        """Codecs work beside the loop, which has others to serve."""
+        step: Callable[[], bytes] = coder.close if samples is None else (lambda: coder.push(samples))
+        if not isinstance(coder, Packed):
+            return step()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, step)
+
+    def _framed(self, data: bytes) -> bytes:
+        if not (self._way.events and data):
+            return data
+        return _event({"type": "speech.audio.delta", "audio": base64.b64encode(data).decode()})
+
+    def _done(self) -> bytes:
+        if not self._way.events:
+            return b""
+        count = self._trace.characters  # voices know no tokens: characters are counted
+        usage = {"input_tokens": count, "output_tokens": 0, "total_tokens": count}
+        return _event({"type": "speech.audio.done", "usage": usage, "seconds": round(self._trace.spoken, 3)})
+
+
+async def _with(first: Piece, others: Sound) -> AsyncIterator[Piece]:
+    yield first
+    async for piece in others:
+        yield piece
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _words(piece: Piece) -> bytes:
+    words = [[word, round(begins, 4), round(ends, 4)] for word, begins, ends in piece.words]
+    times = {"start": round(piece.begins, 4), "end": round(piece.ends, 4)}
+    row = {"type": "speech.audio.words", "sentence": piece.sentence, "text": piece.text, **times, "words": words}
+    return _event(row)
+
+
+def _event(row: dict[str, Any]) -> bytes:
+    return b"data: " + errors.dumps(row) + b"\n\n"

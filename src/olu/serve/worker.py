@@ -1,0 +1,216 @@
+"""What one process does that speaks: many requests are open, and a turn makes one chunk of one or some of them."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from olu.audio.io import to_int16
+from olu.errors import OluError
+from olu.serve.asks import Ask, TooLong
+from olu.serve.turns import Turn, first, together
+from olu.serve.wire import Message
+from olu.speak.chunk import MOST_SECONDS, Part
+from olu.speak.stream import Making, Manner, Spoken, Wave
+from olu.speak.voice import Voice
+from olu.types import Audio
+
+PLACES = 8  # of a failure, the innermost
+
+
+class Send(Protocol):
+    def __call__(self, message: Message, sound: bytes = b"", /) -> None: ...
+
+
+@dataclass(eq=False, kw_only=True)
+class Job(Turn):
+    number: int
+    key: str  # of its voice: another one when the voice's files change
+    path: str
+    ask: Ask
+    making: Making | None = None
+    part: Part | None = None  # waits for the decoder
+    sentence: int = -1  # the last one that was begun
+
+
+class Worker:
+    def __init__(self, send: Send, *, batch: int, loaded: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """`batch`: the most parts in one run of a decoder; `loaded`: the most voices kept that nobody is using."""
+        self._send, self._batch, self._loaded, self._clock = send, batch, loaded, clock
+        self._jobs: dict[int, Job] = {}
+        self._voices: dict[str, Voice] = {}  # the one used last stands last
+        self._dropped: set[str] = set()
+
+    @property
+    def busy(self) -> bool:
+        return first(self._jobs.values()) is not None
+
+    def hear(self, message: Message) -> None:
+        match message["do"]:
+            case "say":
+                job = _job(message, came=self._clock())
+                self._jobs[job.number] = job
+            case "took" if message["number"] in self._jobs:
+                self._jobs[message["number"]].taken += message["seconds"]
+            case "leave" if message["number"] in self._jobs:
+                self._end(self._jobs[message["number"]])
+            case "load":
+                self._load(message)
+            case "drop":
+                self._dropped.add(message["key"])
+                self._tidy()
+            case "report":
+                self._send({"is": "ready"})
+
+    def step(self) -> None:
+        """One turn."""
+        lead = first(self._jobs.values())
+        if lead is None:
+            return
+        with self._answering(lead):
+            self._advance(lead)
+        if lead.part is None:  # nothing of it is left to be said, or it failed
+            return
+        voice = self._voices[lead.key]
+        fitting = int(MOST_SECONDS / (lead.part.latents.shape[2] * voice.frame_seconds))  # no longer wait than for one
+        some = together(lead, self._jobs.values(), most=min(self._batch, fitting))
+        if len(some) > 1 and self._try(voice, some):
+            return
+        for job in some:  # one by one also where together failed: only the one at fault then ends
+            with self._answering(job):
+                self._run(voice, [job])
+
+    def _try(self, voice: Voice, jobs: list[Job]) -> bool:
+        try:
+            self._run(voice, jobs)
+        except OluError:
+            return False
+        return True
+
+    def _run(self, voice: Voice, jobs: list[Job]) -> None:
+        waves = voice.decode([job.part for job in jobs if job.part is not None])
+        self._send({"is": "ran", "parts": len(jobs)})
+        for job, wave in zip(jobs, waves, strict=True):
+            with self._answering(job):
+                self._give(job, wave)
+
+    def _advance(self, job: Job) -> None:
+        """To its next part for the decoder: a voice may have to be opened for it, and a sentence read."""
+        if job.part is not None:
+            return
+        if job.making is None:
+            voice = self._open(job.key, job.path)
+            job.making = voice.begin(job.ask.text, manner=job.ask.manner)
+        self._take(job, next(job.making, None))
+
+    def _give(self, job: Job, wave: Wave) -> None:
+        assert job.making is not None
+        job.part = job.like = None
+        self._take(job, job.making.send(wave))
+
+    def _take(self, job: Job, made: Part | Spoken | None) -> None:
+        """Hand out sound that is ready. The next sentence is read only when it is this one's turn again."""
+        assert job.making is not None
+        while isinstance(made, Spoken):
+            self._hand_out(job, made)
+            if made.final:
+                made = None
+            elif made.last:
+                return
+            else:
+                made = next(job.making, None)
+        if made is None:
+            self._send({"is": "end", "number": job.number})
+            self._end(job)
+        else:
+            job.part, job.like = made, (job.key, made.latents.shape[2])
+
+    def _hand_out(self, job: Job, made: Spoken) -> None:
+        rate, sentence = made.audio.rate, made.sentence
+        room = max(0, round(job.ask.seconds * rate) - round(job.given * rate))
+        samples = made.audio.samples[:room]
+        begins, job.sentence = sentence.number != job.sentence, sentence.number
+        words = [(word.label, word.start, word.end) for word in sentence.words] if begins else []
+        piece = {
+            "is": "piece",
+            "number": job.number,
+            "rate": rate,
+            "sentence": sentence.number,
+            "text": sentence.text,
+            "begins": sentence.start,
+            "ends": sentence.end,
+            "words": words,
+            "last": made.last,
+        }
+        self._send(piece, to_int16(Audio(samples, rate)).astype("<i2").tobytes())
+        job.begun = self._clock() if job.begun is None else job.begun
+        job.given += len(samples) / rate
+        if len(samples) < len(made.audio.samples):
+            raise TooLong(job.ask.seconds)
+
+    @contextmanager
+    def _answering(self, job: Job) -> Iterator[None]:
+        """What goes wrong with a request is its answer; the others go on."""
+        try:
+            yield
+        except (OluError, TooLong) as bad:
+            self._fail(job, type(bad).__name__, _said(bad, job.path))
+        except Exception as bad:  # a mistake of ours: where it is, but not the text that met it
+            frames = traceback.extract_tb(bad.__traceback__)[-PLACES:]
+            where = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
+            self._fail(job, "", type(bad).__name__, where=where)
+
+    def _fail(self, job: Job, kind: str, why: str, *, where: Sequence[str] = ()) -> None:
+        self._send({"is": "error", "number": job.number, "kind": kind, "why": why, "where": where})
+        self._end(job)
+
+    def _end(self, job: Job) -> None:
+        if job.making is not None:
+            job.making.close()
+        job.making = job.part = job.like = None
+        self._jobs.pop(job.number, None)
+        self._tidy()
+
+    def _load(self, message: Message) -> None:
+        with suppress(OluError):  # it has been reported
+            self._open(message["key"], message["path"])
+
+    def _open(self, key: str, path: str) -> Voice:
+        voice = self._voices.pop(key, None)
+        if voice is None:
+            self._send({"is": "opening", "key": key})
+            try:
+                voice = Voice.open(Path(path), threads=1)
+            except OluError as bad:
+                self._send({"is": "damaged", "key": key, "why": _said(bad, path)})
+                raise
+            self._send({"is": "opened", "key": key})
+        self._dropped.discard(key)
+        self._voices[key] = voice
+        self._tidy(keep=key)
+        return voice
+
+    def _tidy(self, *, keep: str = "") -> None:
+        """Let go of voices that are gone from the shelf, and of those that were not used for longest."""
+        used = {job.key for job in self._jobs.values() if job.making is not None} | {keep}
+        for key in [key for key in self._voices if key not in used]:
+            if key in self._dropped or len(self._voices) > self._loaded:
+                del self._voices[key]
+                self._send({"is": "closed", "key": key})
+        self._dropped &= self._voices.keys()
+
+
+def _job(message: Message, *, came: float) -> Job:
+    asked: dict[str, Any] = message["ask"]
+    ask = Ask(asked["voice"], asked["text"], Manner(**asked["manner"]), asked["seconds"])
+    return Job(came=came, number=message["number"], key=message["key"], path=message["path"], ask=ask)
+
+
+def _said(bad: Exception, path: str) -> str:
+    """Without the path of this machine: it may be shown to those who ask."""
+    return str(bad).replace(path, Path(path).name)

@@ -1,0 +1,65 @@
+"""Serve voices over HTTP until somebody ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from olu.config import check
+from olu.stages.extras import need_serving
+from olu.types import Tick, Work
+
+
+@dataclass(frozen=True)
+class Served:
+    address: str
+    voices: list[str]
+    damaged: dict[str, str]  # and why
+    requests: int
+    seconds: float  # of sound
+
+
+def serve(
+    places: Sequence[Path],
+    *,
+    key_file: Path | None = None,
+    only_check: bool = False,
+    logs: TextIO | None = None,
+    **settings: Any,
+) -> Work[Served]:
+    """Ticks once when the port is ours and the voices are found. `only_check` ends there."""
+    need_serving("olu serve")
+    from olu.serve.app import build
+    from olu.serve.logs import to_stream
+    from olu.serve.pool import Pool
+    from olu.serve.server import address, listen, server
+    from olu.serve.settings import Settings, read_keys
+    from olu.serve.shelf import Shelf
+
+    chosen = check(Settings, settings, where="olu serve")
+    keys = read_keys(key_file)
+    with listen(chosen) as held:
+        where = address(held)
+        shelf = Shelf(list(places))
+        pool = Pool(shelf, workers=chosen.workers, queue=chosen.queue, batch=chosen.batch, loaded=chosen.loaded)
+        site = build(pool, settings=chosen, keys=keys)
+        yield Tick(0, 1, where)
+        if not only_check:
+            to_stream(logs)
+            if not keys and not _stays_here(held.getsockname()[0]):
+                site.desk.log.event("open to the network without a key", level=logging.WARNING, address=where)
+            asyncio.run(server(site, chosen).run_with_pool(held))
+    numbers = site.desk.metrics
+    yield Tick(1, 1, where)
+    voices = [one.name for one in pool.shown() if not one.fault]
+    damaged = {one.name: one.fault for one in pool.shown() if one.fault}
+    return Served(where, voices, damaged, numbers.requests, round(numbers.seconds, 3))
+
+
+def _stays_here(host: str) -> bool:
+    return ipaddress.ip_address(host.partition("%")[0]).is_loopback

@@ -1,0 +1,154 @@
+"""The voice inside the package: small, spoken with where none is named, and a base to train on from."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from olu import files
+from olu.errors import ExportError, TrainError, VoiceError
+from olu.families.vits.base import read_base
+from olu.families.vits.foreign.voice import read_voice
+from olu.files import disk_bytes
+from olu.speak.voice import Voice
+from olu.stages import embed as embedding
+from olu.stages.embed import embed
+from olu.stages.export import export
+from olu.stages.speak import find_voice, free_name
+from olu.train.hub import hash_base, located, named
+from olu.train.run import Run
+
+from ..families.workspaces import trained, workspace
+from ..speak.made import edit, seal, zipped
+
+
+@pytest.fixture(scope="module")
+def voices(phones_voice: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like src/olu/voices, with a small Swahili voice in it."""
+    folder = tmp_path_factory.mktemp("package") / "voices"
+    embed(phones_voice, folder / "swa.voice")
+    return folder
+
+
+@pytest.fixture
+def inside(voices: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """As if it were in this package."""
+    monkeypatch.setattr(files, "VOICES", voices)
+    monkeypatch.chdir(tmp_path)
+    return voices / "swa.voice"
+
+
+def test_nothing_is_kept_twice_and_nothing_is_lost(phones_voice: Path, voices: Path) -> None:
+    own = voices / "swa.voice"
+    before, after = (load_file(path / "training" / "weights.safetensors") for path in (phones_voice, own))
+    assert set(after) < set(before) and disk_bytes(own) < disk_bytes(phones_voice)
+    assert not [name for name in after if name.startswith("decoder.") and after[name].numel() >= 256]
+    first, second = read_voice(phones_voice), read_voice(own)
+    assert set(first.weights) == set(second.weights) and first.symbols == second.symbols
+    for name, value in first.weights.items():
+        torch.testing.assert_close(second.weights[name], value, atol=2e-3 * float(value.abs().max()), rtol=0)
+    assert read_base(own).judged and read_base(own).lacks == ()
+    sounds = [Voice.open(path).speak("Habari za asubuhi.").samples for path in (phones_voice, own)]
+    assert (sounds[0] == sounds[1]).all()
+
+
+def test_it_reads_from_a_zip_too(voices: Path, tmp_path: Path) -> None:
+    base = read_voice(zipped(voices / "swa.voice", tmp_path / "x.zip"))
+    assert set(base.weights) == set(read_voice(voices / "swa.voice").weights)
+
+
+def test_without_its_judge_it_is_smaller(phones_voice: Path, voices: Path, tmp_path: Path) -> None:
+    made = embed(phones_voice, tmp_path / "x.voice", judge=False)
+    assert made.training_bytes < disk_bytes(voices / "swa.voice" / "training") and made.shared > 0
+    assert not read_base(tmp_path / "x.voice").judged
+
+
+def test_a_graph_that_was_changed_is_no_base(voices: Path, tmp_path: Path) -> None:
+    bad = Path(shutil.copytree(voices / "swa.voice", tmp_path / "bad.voice"))
+    with (bad / "decoder.onnx").open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(TrainError, match=r"decoder\.onnx is damaged"):
+        read_voice(bad)
+    worse = Path(shutil.copytree(voices / "swa.voice", tmp_path / "worse.voice"))
+    lost = {"graph": "decoder.onnx", "tensor": "nobody", "axes": [0], "shape": [1]}
+    edit(worse / "training" / "settings.json", lambda held: {**held, "shared": {"decoder.x": lost}})
+    seal(worse)
+    with pytest.raises(TrainError, match=r"no decoder\.x in its graphs"):
+        read_voice(worse)
+
+
+def test_what_cannot_be_embedded(
+    phones_voice: Path, letters_voice: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ExportError, match="--with-training"):
+        embed(letters_voice, tmp_path / "x.voice")
+    (tmp_path / "mine.voice").mkdir()
+    with pytest.raises(ExportError, match="is no voice"):
+        embed(phones_voice, tmp_path / "mine.voice")
+    monkeypatch.setattr(embedding, "MOST_BYTES", 1000)
+    with pytest.raises(ExportError, match="14 are the most"):
+        embed(phones_voice, tmp_path / "x.voice")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.voice"]
+
+
+def test_it_speaks_where_no_voice_is_named(inside: Path) -> None:
+    assert find_voice(None).name == find_voice(Path("embedded")).name == Voice.open(inside).name
+
+
+def test_an_install_without_one_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "VOICES", tmp_path / "voices")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(VoiceError, match="built without one of its own: name a voice"):
+        find_voice(None)
+    with pytest.raises(TrainError, match="built without a voice of its own"):
+        located("embedded")
+
+
+NO_TORCH = """
+import sys
+sys.modules["torch"] = None
+from pathlib import Path
+from olu import files
+files.VOICES = Path(sys.argv.pop(1))
+from olu.cli.main import main
+main()
+"""
+
+
+def test_the_command_needs_no_voice_no_file_name_and_no_torch(inside: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", NO_TORCH, str(inside.parent), "speak", "Habari za asubuhi."]
+    for name in ("speech.wav", "speech-2.wav"):
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert name in ended.stdout and (tmp_path / name).stat().st_size > 1000
+    ended = subprocess.run([*command[:-1], "漢字"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and "nothing in the text can be said" in ended.stderr
+
+
+def test_a_free_name(tmp_path: Path) -> None:
+    assert free_name(tmp_path / "a.wav") == tmp_path / "a.wav"
+    (tmp_path / "a.wav").touch()
+    (tmp_path / "a-2.wav").touch()
+    assert free_name(tmp_path / "a.wav") == tmp_path / "a-3.wav"
+
+
+def test_a_run_starts_from_it(inside: Path, tmp_path: Path) -> None:
+    assert named("embedded") == "embedded" and located("embedded") == inside
+    rows = [("n1", "Maji ya mto", "z", "train"), ("n2", "Jua kali", "z", "train"), ("n3", "Jua", "z", "valid")]
+    ws = workspace(tmp_path / "new", rows, language="swa")
+    summary, said = trained(ws, base=Path("embedded"))
+    run = Run(ws.runs / summary.run)
+    assert run.recipe.base == "embedded" and run.document("facts.json")["base"] == hash_base("embedded")
+    assert any("CC-BY-SA-4.0" in sentence for sentence in said), "its terms are said"
+    assert not any("started fresh" in sentence for sentence in said)
+    made = export(ws.root, out=tmp_path / "y.voice")
+    assert "CC-BY-SA-4.0" in made.licence
+    assert "started from embedded" in (tmp_path / "y.voice" / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "embedded").mkdir()
+    assert named("embedded") == str((tmp_path / "embedded").resolve()), "a folder of that name is meant first"

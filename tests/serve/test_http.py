@@ -1,0 +1,275 @@
+"""What the server answers, what it says of itself, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from olu.serve import logs
+from olu.serve.asks import Shown
+
+from . import running
+from .running import Running, until
+
+WISH = {"input": "One. Two.", "voice": "ada", "response_format": "wav"}
+SECRET = "a sentence nobody else may read"
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Running]:
+    with running.running() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def http(here: Running) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=here.base, timeout=20) as made:
+        yield made
+
+
+def test_voices_are_listed_with_what_a_page_needs(http: httpx2.Client):
+    got = http.get("/v1/audio/voices").json()
+    ada, broken = got["data"]
+    assert (ada["id"], ada["language"], ada["language_name"]) == ("ada", "ibo", "Igbo")
+    assert (ada["speakers"], ada["rate"], ada["fault"]) == (["ada", "obi"], 22_050, "")
+    assert broken["fault"]
+
+
+def test_a_voice_that_comes_later_is_found_by_its_name(here: Running, http: httpx2.Client):
+    here.pool.on_look.append(Shown("late-comer", "swa", 16_000, ("one",), 5, False))
+    assert http.post("/v1/audio/speech", json={**WISH, "voice": "late-comer"}).status_code == 200
+
+
+def test_health_says_whether_it_can_speak(http: httpx2.Client):
+    got = http.get("/health").json()
+    assert (got["status"], got["ready"], got["workers"]) == ("ok", True, 2)
+    assert (got["voices"] >= 1, got["damaged"]) == (True, 1)
+    assert {"id": "broken", "loaded": False, "usable": False} in got["shelf"]
+
+
+def test_health_is_a_503_when_nobody_works():
+    pool = running.Tones()
+    pool.state = lambda: {"workers": 0}  # type: ignore[method-assign]
+    with running.running(pool) as here:
+        answer = httpx2.get(f"{here.base}/health")
+    assert (answer.status_code, answer.json()["ready"]) == (503, False)
+
+
+def test_metrics_count_what_happened(here: Running):
+    with running.running() as fresh, httpx2.Client(base_url=fresh.base) as http:
+        http.post("/v1/audio/speech", json=WISH)
+        http.post("/v1/audio/speech", json={**WISH, "voice": "nobody"})
+        http.get("/no/such/place")
+        http.request("BREW", "/health")
+        page = http.get("/metrics").text
+    assert 'olu_requests_total{method="POST",path="/v1/audio/speech",status="200"} 1.0' in page
+    assert 'olu_requests_total{method="POST",path="/v1/audio/speech",status="404"} 1.0' in page
+    assert 'olu_requests_total{method="GET",path="other",status="404"} 1.0' in page
+    assert 'method="other"' in page and "BREW" not in page and "/no/such" not in page
+    assert 'olu_spoken_seconds_total{format="wav"} 2.0' in page
+    assert 'olu_errors_total{code="voice_not_found"} 1.0' in page
+    assert "olu_characters_total 9.0" in page
+    assert "olu_first_byte_seconds_count 1.0" in page
+    assert "olu_pool_workers 2.0" in page
+    assert "process_resident_memory_bytes" in page
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/docs.css", "/openapi.json", "/health", "/v1/models", "/nowhere"])
+def test_every_answer_has_its_security_headers(http: httpx2.Client, path: str):
+    headers = http.get(path).headers
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert re.fullmatch(r"[0-9a-f]{32}", headers["x-request-id"])
+    assert "server" not in headers
+    assert "access-control-allow-origin" not in headers
+
+
+def test_the_reference_loads_nothing_from_elsewhere(http: httpx2.Client):
+    page = http.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "response_format" in page.text and "/v1/audio/voices" in page.text
+    links = re.findall(r"(?:src|href)='([^']+)'", page.text)
+    assert set(links) == {"docs.css", "openapi.json", "./"}
+    assert "<script" not in page.text and " style=" not in page.text
+    document = http.get("/openapi.json").json()
+    assert set(document["paths"]) == {
+        "/v1/audio/speech",
+        "/v1/models",
+        "/v1/models/{model}",
+        "/v1/audio/voices",
+        "/health",
+        "/metrics",
+    }
+    assert "HTTPValidationError" not in json.dumps(document)
+
+
+def test_the_page_and_its_files_are_served(http: httpx2.Client):
+    page = http.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    files = re.findall(r'(?:src|href)="(page/[^"]+)"', page.text)
+    assert files
+    for name in files:
+        got = http.get(f"/{name}")
+        assert got.status_code == 200
+        again = http.get(f"/{name}", headers={"If-None-Match": got.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+    assert http.get("/page/script.js").headers["content-type"].startswith("application/json")  # an error
+
+
+def test_errors_have_one_shape_wherever_they_come_from(http: httpx2.Client):
+    for method, path, status in [
+        ("GET", "/nowhere", 404),
+        ("GET", "/v1/audio/speech", 405),
+        ("DELETE", "/v1/models", 405),
+        ("GET", "/v1/audio/speech/", 404),
+    ]:
+        answer = http.request(method, path)
+        assert answer.status_code == status
+        assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
+    assert http.request("DELETE", "/v1/models").headers["allow"] == "GET"
+
+
+def test_a_request_id_of_a_proxy_is_kept_if_it_is_harmless(http: httpx2.Client):
+    assert http.get("/health", headers={"X-Request-Id": "abc-123"}).headers["x-request-id"] == "abc-123"
+    assert http.get("/health", headers={"X-Request-Id": "a b<c>"}).headers["x-request-id"] != "a b<c>"
+
+
+def preflight(http: httpx2.Client, origin: str) -> httpx2.Response:
+    wants = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+    return http.options("/v1/audio/speech", headers={"Origin": origin, **wants})
+
+
+def test_other_origins_are_let_in_only_when_named(http: httpx2.Client):
+    assert "access-control-allow-origin" not in preflight(http, "https://a.org").headers
+    with (
+        running.running(cors=("https://a.org",), keys=(b"some-long-key",)) as open_,
+        httpx2.Client(base_url=open_.base) as other,
+    ):
+        fine = preflight(other, "https://a.org")
+        assert (fine.status_code, fine.headers["access-control-allow-origin"]) == (200, "https://a.org")
+        assert "access-control-allow-origin" not in preflight(other, "https://b.org").headers
+        refused = other.get("/v1/models", headers={"Origin": "https://a.org"})
+        assert refused.status_code == 401  # and the page may read why
+        assert refused.headers["access-control-allow-origin"] == "https://a.org"
+
+
+def test_with_a_key_only_the_page_the_reference_and_health_are_open():
+    with running.running(keys=(b"some-long-key",)) as here, httpx2.Client(base_url=here.base) as http:
+        for path in ("/", "/page/page.js", "/docs", "/openapi.json", "/health"):
+            assert http.get(path).status_code == 200, path
+        for path in ("/v1/models", "/v1/audio/voices", "/metrics", "/nowhere", "//v1/models", "/v1/models/"):
+            refused = http.get(path)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (401, "missing_api_key"), path
+            assert refused.headers["www-authenticate"] == "Bearer"
+        assert "shelf" not in http.get("/health").json()
+        known = {"Authorization": "Bearer some-long-key"}
+        assert "shelf" in http.get("/health", headers=known).json()
+        assert http.get("/metrics", headers=known).status_code == 200
+        assert http.get("/metrics", headers={"Authorization": "bearer  some-long-key "}).status_code == 200
+        for wrong in ("Basic some-long-key", "Bearer", "some-long-key", "Bearer some-long-kex", "Bearer \xff\xfe"):
+            assert http.get("/metrics", headers={"Authorization": wrong.encode("latin-1")}).status_code == 401
+
+
+def logged(**settings: Any) -> list[dict[str, Any]]:
+    stream = io.StringIO()
+    before = {name: list(logging.getLogger(name).handlers) for name in (logs.NAME, "uvicorn.error", "asyncio")}
+    logs.to_stream(stream)
+    try:
+        with running.running(**settings) as here, httpx2.Client(base_url=here.base) as http:
+            http.post("/v1/audio/speech", json={**WISH, "input": SECRET})
+            http.post("/v1/audio/speech", json={**WISH, "input": "bug"})
+            http.post("/v1/audio/speech", json={**WISH, "input": SECRET, "speed": 99})
+            http.get(f"/v1/models?{SECRET}")
+    finally:
+        for name, handlers in before.items():
+            logging.getLogger(name).handlers = handlers
+            logging.getLogger(name).propagate = True
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_logs_are_json_and_hold_no_texts():
+    rows = logged()
+    assert SECRET not in json.dumps(rows) and "nobody may see" not in json.dumps(rows)
+    assert rows[0]["event"] == "listening" and rows[-1]["event"] == "ended"
+    said, failure, failed, wrong, _ = rows[1:-1]
+    assert (said["event"], said["status"], said["voice"], said["format"]) == ("request", 200, "ada", "wav")
+    assert (said["characters"], said["spoken"], said["client"]) == (len(SECRET), 1.0, "127.0.0.1")
+    assert 0 < said["first_byte"] <= said["seconds"]
+    assert (failure["event"], failure["kind"], failure["level"]) == ("failure", "KeyError", "error")
+    assert any("running.py" in place for place in failure["where"])
+    assert (failed["status"], failed["code"], failed["request"]) == (500, "internal", failure["request"])
+    assert (wrong["status"], wrong["code"]) == (400, "invalid_request")
+
+
+def test_logs_hold_the_texts_where_that_is_wished_for():
+    assert SECRET in [row.get("text") for row in logged(log_texts=True)]
+
+
+@pytest.mark.parametrize("events", ["audio", "sse"])
+def test_a_client_that_goes_away_ends_the_work(events: str):
+    with running.running(running.Tones(slow=0.03)) as here:
+        wish = {**WISH, "input": "One. " * 200, "stream_format": events}
+        with httpx2.stream("POST", f"{here.base}/v1/audio/speech", json=wish) as answer:
+            next(answer.iter_raw())
+        until(lambda: here.pool.open == 0, seconds=5)
+        assert here.pool.closed_early == 1
+        page = httpx2.get(f"{here.base}/metrics").text
+        assert "olu_clients_left_total 1.0" in page
+        assert 'status="499"' in page
+
+
+def test_a_client_that_goes_away_before_the_first_sound_ends_the_work_too():
+    with running.running(running.Tones(slow=30)) as here:
+        body = json.dumps(WISH).encode()
+        with here.connect() as line:
+            head = b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            line.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            until(lambda: here.pool.open == 1)
+        until(lambda: here.pool.open == 0, seconds=5)
+        assert here.pool.closed_early == 1
+
+
+def test_it_finishes_what_it_began_before_it_ends():
+    with running.running(running.Tones(slow=0.05)) as here:
+        got = list[httpx2.Response]()
+        asking = threading.Thread(
+            target=lambda: got.append(httpx2.post(f"{here.base}/v1/audio/speech", json={**WISH, "input": "One. " * 4}))
+        )
+        asking.start()
+        until(lambda: here.pool.open == 1)
+        here.server.should_exit = True
+        time.sleep(0.3)
+        with pytest.raises(httpx2.ConnectError):
+            httpx2.get(f"{here.base}/health")
+        asking.join(10)
+        assert got[0].status_code == 200
+        assert len(got[0].content) == 44 + 2 * 4 * 22_050
+        until(lambda: here.pool.stopped)
+        assert here.pool.closed_early == 0
+
+
+def test_what_takes_longer_than_the_grace_is_broken_off():
+    with running.running(running.Tones(slow=0.2), grace=0.3) as here:
+        with httpx2.stream("POST", f"{here.base}/v1/audio/speech", json={**WISH, "input": "One. " * 50}) as answer:
+            coming = answer.iter_raw()
+            next(coming)
+            began = time.monotonic()
+            here.server.should_exit = True
+            with pytest.raises(httpx2.RemoteProtocolError):
+                for _ in coming:
+                    pass
+        here.thread.join(10)
+        assert time.monotonic() - began < 5
+        assert here.pool.open == 0

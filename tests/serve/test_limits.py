@@ -1,0 +1,189 @@
+"""Characters, seconds, rates, queues, bodies and keys: what is over the line is refused, and said."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from olu.config import check
+from olu.errors import ConfigError
+from olu.serve.errors import Refusal
+from olu.serve.limits import MOST_CLIENTS, Body, Left, RateLimit, network
+from olu.serve.server import listen
+from olu.serve.settings import Settings, read_keys
+
+from . import running
+
+WISH = {"input": "One.", "voice": "ada", "response_format": "pcm"}
+
+
+def test_a_client_may_ask_so_often_a_minute_and_no_more():
+    now = [0.0]
+    limit = RateLimit(3, clock=lambda: now[0])
+    assert [limit.take("a") for _ in range(3)] == [0.0] * 3
+    assert limit.take("a") == pytest.approx(20.0)
+    assert limit.take("b") == 0.0
+    now[0] += 20.0
+    assert limit.take("a") == 0.0
+    assert limit.take("a") > 0
+    now[0] += 3600.0
+    assert sum(limit.take("a") == 0.0 for _ in range(10)) == 3  # what was not used does not pile up
+
+
+def test_no_limit_is_no_limit():
+    limit = RateLimit(0)
+    assert not any(limit.take("a") for _ in range(1000))
+
+
+def test_a_crowd_of_addresses_does_not_fill_the_memory():
+    limit = RateLimit(1)
+    for number in range(MOST_CLIENTS + 500):
+        limit.take(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
+    assert len(limit._clients) == MOST_CLIENTS
+
+
+def test_neighbours_in_one_network_of_ipv6_are_one_client():
+    assert network("2001:db8::1") == network("2001:db8::ffff:1") != network("2001:db8:0:1::1")
+    assert network("::ffff:10.0.0.1") == network("10.0.0.1") != network("10.0.0.2")
+    assert network("") == ""
+
+
+def read(messages: list[dict[str, Any]], *, most: int = 10, seconds: float = 0.2, announced: int | None = None) -> Body:
+    coming = iter(messages)
+
+    async def receive() -> Any:
+        message = next(coming, None)
+        if message is None:
+            await asyncio.sleep(60)
+        return message
+
+    body = Body(receive, most=most, seconds=seconds)
+    asyncio.run(body.read(announced=announced))
+    return body
+
+
+def part(data: bytes, *, more: bool) -> dict[str, Any]:
+    return {"type": "http.request", "body": data, "more_body": more}
+
+
+def test_a_body_is_given_on_whole():
+    body = read([part(b"abc", more=True), part(b"def", more=False)])
+    assert asyncio.run(body.receive()) == part(b"abcdef", more=False)
+
+
+@pytest.mark.parametrize(
+    ("messages", "announced", "status"),
+    [
+        ([], 11, 413),
+        ([part(b"x" * 11, more=False)], None, 413),
+        ([part(b"x" * 6, more=True), part(b"x" * 6, more=True)], None, 413),
+        ([part(b"x", more=True)], None, 408),
+    ],
+)
+def test_a_body_too_large_or_too_slow_is_refused(messages: Any, announced: Any, status: int):
+    with pytest.raises(Refusal) as caught:
+        read(messages, announced=announced)
+    assert caught.value.status == status
+
+
+def test_a_client_that_leaves_while_it_sends():
+    with pytest.raises(Left):
+        read([part(b"x", more=True), {"type": "http.disconnect"}])
+
+
+def ask(here: running.Running, **wish: Any) -> httpx2.Response:
+    return httpx2.post(f"{here.base}/v1/audio/speech", json={**WISH, **wish}, timeout=20)
+
+
+def test_the_rate_holds_over_http_and_only_for_speech():
+    with running.running(rate_limit=2) as here:
+        answers = [ask(here) for _ in range(4)]
+        assert [one.status_code for one in answers] == [200, 200, 429, 429]
+        assert answers[-1].json()["error"]["code"] == "rate_limit_exceeded"
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 30
+        assert httpx2.get(f"{here.base}/health").status_code == 200
+
+
+def test_wrong_keys_are_counted_too():
+    with running.running(rate_limit=2, keys=(b"the-real-key",)) as here:
+        headers = {"Authorization": "Bearer guess-0001"}
+        found = [httpx2.get(f"{here.base}/v1/models", headers=headers).status_code for _ in range(4)]
+    assert found == [401, 401, 429, 429]
+
+
+@pytest.mark.parametrize(("trusted", "statuses"), [((), [200, 429]), (("127.0.0.1",), [200, 200])])
+def test_a_forwarded_address_counts_only_from_a_trusted_proxy(trusted: tuple[str, ...], statuses: list[int]):
+    with running.running(rate_limit=1, trust_proxy=trusted) as here:
+        address = f"{here.base}/v1/audio/speech"
+        found = [
+            httpx2.post(address, json=WISH, headers={"X-Forwarded-For": f"10.0.0.{one}"}).status_code for one in (1, 2)
+        ]
+    assert found == statuses
+
+
+def test_limits_of_a_request_are_the_ones_that_were_set():
+    with running.running(most_characters=5, most_seconds=0.5) as here:
+        assert ask(here, input="x" * 6).json()["error"]["code"] == "string_above_max_length"
+        shown = httpx2.get(f"{here.base}/v1/audio/voices").json()["limits"]
+        assert shown == {"characters": 5, "seconds": 0.5}
+        document = httpx2.get(f"{here.base}/openapi.json").json()
+        assert document["components"]["schemas"]["SpeechRequest"]["properties"]["input"]["maxLength"] == 5
+        with pytest.raises(httpx2.RemoteProtocolError):
+            ask(here, input="One.")
+
+
+def test_the_longest_text_in_the_widest_letters_fits_into_a_body():
+    with running.running(most_characters=300) as here:
+        assert ask(here, input="\U0001f600" * 300).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"port": 70_000}, "port"),
+        ({"queue": 0}, "queue"),
+        ({"cors": ("example.org",)}, "origin"),
+        ({"cors": ("https://a.org/path",)}, "origin"),
+        ({"trust_proxy": ("my-proxy",)}, "address"),
+        ({"most_seconds": float("nan")}, "most_seconds"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(given: dict[str, Any], word: str):
+    with pytest.raises(ConfigError, match=word):
+        check(Settings, given, where="olu serve")
+
+
+def test_keys_come_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("OLU_API_KEY", raising=False)
+    assert read_keys(None) == ()
+    monkeypatch.setenv("OLU_API_KEY", "from-the-environment")
+    assert read_keys(None) == (b"from-the-environment",)
+    file = tmp_path / "keys"
+    file.write_text("one-long-key\n\n  another-key \n", encoding="utf-8")
+    assert read_keys(file) == (b"one-long-key", b"another-key")
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "short", "with a space inside", "ключключ"])
+def test_a_key_file_that_protects_nothing_is_an_error(tmp_path: Path, content: str):
+    file = tmp_path / "keys"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError, match="key"):
+        read_keys(file)
+    with pytest.raises(ConfigError, match="--api-key-file"):
+        read_keys(tmp_path / "absent")
+
+
+def test_a_port_that_is_taken_is_said():
+    with (
+        listen(Settings(port=0)) as first,
+        pytest.raises(ConfigError, match="--port"),
+    ):
+        first.listen()
+        listen(Settings(port=first.getsockname()[1]))
+    with pytest.raises(ConfigError, match="--host"):
+        listen(Settings(host="no.such.host.invalid", port=0))

@@ -1,0 +1,279 @@
+"""The page in a real Chromium: a text is typed, the button pressed, and what reaches the loudspeakers is measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+import wave
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from numpy.typing import NDArray
+
+from olu.serve.asks import Ask, Piece, Shown
+
+from .browser import BROWSER, Screen, Tab, chromium
+from .running import Running, Tones, running, until
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(os.environ.get("OLU_SOAK") != "1", reason="the browser is started by make soak: OLU_SOAK=1"),
+    pytest.mark.skipif(BROWSER is None, reason="no chromium here"),
+]
+
+DESK, PHONE = Screen(1100, 900), Screen(390, 844, phone=True)
+SCREENS = {
+    "desk": DESK,
+    "phone": PHONE,
+    "phone-dark": replace(PHONE, dark=True),
+    "small-phone": replace(PHONE, width=320),
+}
+RATE = 24_000
+TEXT = "Ututu oma enyi m. Kedu ka i mere taa. Nke a bu ahiriokwu nke ato"
+FINISHED = "document.querySelector('#status').textContent === 'Finished.'"
+TROUBLE = "document.querySelector('#trouble').hidden ? '' : document.querySelector('#trouble').textContent"
+
+
+@dataclass
+class Timed(Tones):
+    """Tones whose words follow each other."""
+
+    async def _pieces(self, ask: Ask) -> AsyncIterator[Piece]:
+        async for piece in super()._pieces(ask):
+            said = piece.text.strip(" ؟።").split()
+            step = (piece.ends - piece.begins) / len(said)
+            words = tuple((w, piece.begins + i * step, piece.begins + (i + 1) * step) for i, w in enumerate(said))
+            yield replace(piece, words=words if piece.words else ())
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with chromium(tmp_path_factory.mktemp("browser") / "profile") as opened:
+        yield opened
+
+
+def _open(tab: Tab, here: Running, screen: Screen = DESK) -> None:
+    tab.asked.clear()
+    tab.show(here.base + "/", screen)
+    tab.until("document.querySelector('#voice').value || !document.querySelector('#trouble').hidden")
+
+
+def _asked(here: Running, **wish: Any) -> bytes:
+    body = {"voice": "ada", "input": TEXT, "response_format": "pcm", **wish}
+    request = urllib.request.Request(here.base + "/v1/audio/speech", json.dumps(body).encode())
+    request.add_header("Content-Type", "application/json")
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return bytes(answer.read())
+
+
+def _sounding(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Without zeros: the sound may have waited for more of it."""
+    return samples[np.abs(samples) > 1e-6]
+
+
+@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
+def test_what_is_typed_is_heard_sample_for_sample(tab: Tab, screen: Screen) -> None:
+    with running(Timed(slow=0.1)) as here:
+        _open(tab, here, screen)
+        tab.write("#text", TEXT)
+        tab.press("#speak")
+        tab.until("!!document.querySelector('#said .now')")
+        assert tab.eval("document.querySelector('#clock').textContent").endswith("…"), "it plays before all is made"
+        seen = [""]
+        while not tab.eval(FINISHED):
+            now = tab.eval("document.querySelector('#said .now')?.textContent ?? ''")
+            seen += [now] if now not in ("", seen[-1]) else []
+        heard, rate = tab.heard()
+        expected = np.frombuffer(_asked(here), "<i2").astype(np.float32) / 32768
+        assert rate == RATE and len(expected) == 3 * RATE
+        assert np.array_equal(_sounding(heard), _sounding(expected)), "every sample, in order, none twice"
+        assert len(heard) / rate < 3.0 + 2.0, "it did not wait for long"
+        level = 20 * np.log10(np.sqrt(np.mean(_sounding(heard) ** 2)))
+        assert abs(level - 20 * np.log10(8000 / 32768 / np.sqrt(2))) < 0.5
+        spectrum = np.abs(np.fft.rfft(heard[:RATE] * np.hanning(RATE)))
+        assert abs(int(spectrum.argmax()) - 440) <= 1
+        said = TEXT.replace(".", "").split()
+        assert seen[1:] == [word for word in said if word in seen], "words light up in their order"
+        assert len(seen) > len(said) / 2
+        listed = tab.eval(
+            "[...document.querySelectorAll('#rows tr')].map((row) => [...row.cells].map((c) => c.textContent))"
+        )
+        assert [row[0] for row in listed] == said and listed[0][1:] == ["0.00", "0.25"]
+        assert tab.eval("failures") == [] and not tab.eval(TROUBLE)
+        assert tab.eval("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+        assert {address.startswith(here.base + "/") for address in tab.asked} == {True}
+
+
+def test_buttons_are_large_enough_for_fingers(tab: Tab) -> None:
+    with running() as here:
+        _open(tab, here, PHONE)
+        sizes = tab.eval(
+            "[...document.querySelectorAll('form button, form select, form input, form textarea')].map((one) =>"
+            " [one.id, one.getBoundingClientRect().height, parseFloat(getComputedStyle(one).fontSize)])"
+        )
+        shown = [(name, high, letters) for name, high, letters in sizes if high]
+        assert len(shown) >= 8 and all(high >= 44 and letters >= 16 for _, high, letters in shown), shown
+
+
+def test_speed_and_speaker_are_asked_for_and_a_damaged_voice_cannot_be_chosen(tab: Tab) -> None:
+    with running(Timed()) as here:
+        _open(tab, here)
+        assert tab.eval("[...document.querySelectorAll('#voice option')].map((one) => [one.value, one.disabled])") == [
+            ["ada", False],
+            ["broken", True],
+        ]
+        assert tab.eval("[...document.querySelectorAll('#voice optgroup')].map((one) => one.label)")[0] == "Igbo (ibo)"
+        tab.write("#text", "ututu oma")
+        change = "(id, value) => { const one = document.getElementById(id); one.value = value;"
+        change += " for (const kind of ['input', 'change']) one.dispatchEvent(new Event(kind)); }"
+        tab.eval(f"({change})('speed', '2'), ({change})('speaker', 'obi')")
+        tab.press("#speak")
+        tab.until(FINISHED)
+        heard, rate = tab.heard()
+        assert here.pool.asked[-1].manner.speed == 2.0 and here.pool.asked[-1].manner.speaker == "obi"
+        assert abs(len(heard) / rate - 0.5) < 0.05
+        tab.eval(f"({change})('speed', '1')")
+
+
+def test_stop_ends_the_sound_and_the_work(tab: Tab) -> None:
+    with running(Timed(slow=0.2)) as here:
+        _open(tab, here, PHONE)
+        tab.write("#text", ". ".join(["ututu oma enyi m"] * 20))
+        tab.press("#speak")
+        tab.until("!!document.querySelector('#said .now')")
+        tab.press("#stop")
+        until(lambda: here.pool.closed_early == 1 and here.pool.open == 0)
+        assert tab.eval("document.querySelector('#status').textContent") == "Stopped."
+        heard, rate = tab.heard()
+        assert 0.05 < len(heard) / rate < 10 and tab.eval("failures") == []
+
+
+def test_pause_holds_the_sound_and_a_word_plays_from_there(tab: Tab) -> None:
+    with running(Timed()) as here:
+        _open(tab, here)
+        tab.write("#text", TEXT)
+        tab.press("#speak")
+        tab.until("!!document.querySelector('#said .now')")
+        tab.press("#pause")
+        tab.until("document.querySelector('#status').textContent === 'Paused.' && context.state === 'suspended'")
+        tab.press("#pause")
+        tab.until(FINISHED)
+        assert abs(len(_sounding(tab.heard()[0])) / RATE - 3) < 0.05
+        tab.press("#said p:last-child span:last-child")
+        tab.until(FINISHED)
+        assert abs(len(tab.heard()[0]) / RATE - 1 / 6) < 0.02, "the last word of six in a second"
+        assert len(here.pool.asked) == 1 and tab.eval("failures") == []
+
+
+@pytest.mark.parametrize("kind", ["wav", "mp3", "opus"])
+def test_a_file_is_saved(tab: Tab, tmp_path: Path, kind: str) -> None:
+    with running(Timed()) as here:
+        _open(tab, here)
+        tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+        tab.write("#text", TEXT)
+        tab.eval(f"document.querySelector('#format').value = '{kind}'")
+        tab.press("#download")
+        tab.until("document.querySelector('#status').textContent === 'The file is saved.'")
+        until(lambda: [path for path in tmp_path.iterdir() if path.suffix in (".wav", ".mp3", ".ogg")])
+        (saved,) = tmp_path.iterdir()
+        assert saved.stem == "ututu-oma-enyi-m-kedu-ka"
+        samples, rate = soundfile.read(saved)
+        assert abs(len(samples) / rate - 3) < 0.1 and np.sqrt(np.mean(samples**2)) > 0.1
+        if kind == "wav":  # strict readers go by the length in the header
+            with wave.open(str(saved)) as strict:
+                assert strict.getnframes() == 3 * rate == (saved.stat().st_size - 44) // 2
+
+
+def test_trouble_is_told_in_plain_words(tab: Tab) -> None:
+    with running(Timed()) as here:
+        _open(tab, here)
+        for text, said in {
+            " ": "Please write a text first.",
+            "busy": "The server has too much to do. Please try again in 7 seconds.",
+            "gone": "The process that spoke this has ended; another one is starting: try again.",
+            "unsayable": "Nothing in the text can be said by the voice ada: check text and language.",
+            "bug": "The server met an error of its own; it was written to its log.",
+            "a" * 5000: "The text has 5000 characters; this server takes 4096 at once.",
+        }.items():
+            tab.write("#text", text)
+            tab.press("#speak")
+            tab.until(f"({TROUBLE}) === {said!r}", seconds=20)
+        tab.write("#text", "late gone na-abia")
+        tab.press("#speak")
+        tab.until("document.querySelector('#status').textContent === 'Ended early.'")
+        assert tab.eval(TROUBLE).startswith("The process that spoke this has ended")
+        assert abs(len(_sounding(tab.heard()[0])) / RATE - 0.5) < 0.02, "what came before is heard"
+    tab.write("#text", TEXT)
+    tab.press("#speak")
+    tab.until(f"({TROUBLE}).startsWith('The server does not answer.')")
+    assert tab.eval("failures") == []
+
+
+def test_a_key_is_asked_for_only_where_there_is_one(tab: Tab) -> None:
+    hidden = "document.querySelector('#key-field').hidden"
+    enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+    with running(Timed()) as here:
+        _open(tab, here)
+        assert tab.eval(hidden) is True
+    with running(Timed(), keys=(b"a-key-for-tests",)) as here:
+        _open(tab, here)
+        assert tab.eval(hidden) is False and tab.eval("document.activeElement.id") == "key"
+        for key, shown in (("wrong-key-12345", "does not take this key"), ("a-key-for-tests", "")):
+            tab.write("#key", key)
+            tab.call("Input.dispatchKeyEvent", type="keyDown", **enter)
+            tab.call("Input.dispatchKeyEvent", type="keyUp", **enter)
+            tab.until(f"({TROUBLE}).includes({shown!r}) && (({TROUBLE}) === '') === {json.dumps(not shown)}")
+        tab.until("document.querySelector('#voice').value === 'ada'")
+        tab.write("#text", "ututu oma")
+        tab.press("#speak")
+        tab.until(FINISHED)
+        assert abs(len(tab.heard()[0]) / RATE - 1) < 0.05
+        assert tab.eval("Object.values(localStorage).includes('a-key-for-tests')") is False
+
+
+def test_keys_speak_and_stop(tab: Tab) -> None:
+    with running(Timed()) as here:
+        _open(tab, here)
+        tab.write("#text", TEXT)
+        press = {"type": "rawKeyDown", "windowsVirtualKeyCode": 13, "key": "Enter", "code": "Enter", "modifiers": 2}
+        tab.call("Input.dispatchKeyEvent", **press)
+        tab.until("!!document.querySelector('#said .now')")
+        tab.call("Input.dispatchKeyEvent", type="rawKeyDown", key="Escape", code="Escape", windowsVirtualKeyCode=27)
+        tab.until("document.querySelector('#status').textContent === 'Stopped.'")
+        assert here.pool.asked[-1].text == TEXT
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "direction"),
+    [("ara", "صباح الخير يا صديقي. كيف حالك اليوم", "rtl"), ("amh", "ሰላም ለዓለም. ዛሬ ሰዎች መጡ።", "ltr")],
+)
+def test_other_scripts_are_typed_shown_and_asked_for_as_they_are(
+    tab: Tab, language: str, text: str, direction: str
+) -> None:
+    voices = [Shown("other", language, 16_000, ("one",), 1000, True)]
+    with running(Timed(voices=voices)) as here:
+        _open(tab, here, PHONE)
+        tab.write("#text", text)
+        assert tab.eval("getComputedStyle(document.querySelector('#text')).direction") == direction
+        tab.press("#speak")
+        tab.until(FINISHED)
+        assert here.pool.asked[-1].text == text
+        assert tab.eval("getComputedStyle(document.querySelector('#said p')).direction") == direction
+        assert tab.eval("[...document.querySelectorAll('#said span')].length") == len(text.split())
+        said = tab.eval("document.querySelector('#said').innerText")
+        assert "".join(said.split()) == "".join(text.replace(".", " ").split())
+
+
+def test_a_voice_that_comes_later_appears(tab: Tab) -> None:
+    with running(Timed()) as here:
+        _open(tab, here)
+        here.pool.on_look.append(Shown("<b>late</b>", "swa", 16_000, ("one",), 1000, False))
+        tab.eval("document.dispatchEvent(new Event('visibilitychange'))")
+        tab.until("[...document.querySelectorAll('#voice option')].some((one) => one.textContent === '<b>late</b>')")
+        assert tab.eval("document.querySelector('#voice').value") == "ada", "the choice stays"

@@ -1,0 +1,157 @@
+"""Which voices there are: found in folders, coming and going, damaged ones beside good ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from olu.errors import VoiceError
+from olu.serve.shelf import Shelf
+
+from ..speak import made
+from . import voices
+
+
+@pytest.fixture
+def folder(package: Path, tmp_path: Path) -> Path:
+    voices.copy(package, tmp_path / "in" / "ada.voice", name="ada")
+    return tmp_path / "in"
+
+
+def names(shelf: Shelf) -> list[str]:
+    return [entry.name for entry in shelf.entries if not entry.fault]
+
+
+def faults(shelf: Shelf) -> list[str]:
+    return [entry.fault for entry in shelf.entries if entry.fault]
+
+
+def test_a_voice_is_known_by_its_own_name(package: Path, tmp_path: Path) -> None:
+    elsewhere = shutil.copytree(package, tmp_path / "another name.voice")
+    (entry,) = Shelf([Path(elsewhere)]).entries
+    assert (entry.name, entry.language, entry.rate, entry.speakers) == ("test", "ibo", 16000, ("ada", "obi"))
+    assert entry.size == sum(file.stat().st_size for file in Path(elsewhere).rglob("*") if file.is_file())
+
+
+def test_folders_zips_and_workspaces_hold_voices(package: Path, folder: Path, tmp_path: Path) -> None:
+    obi = voices.copy(package, tmp_path / "obi.voice", name="obi")
+    made.zipped(obi, folder / "obi.zip")
+    (folder / "notes.txt").write_text("no voice")
+    (folder / "pictures").mkdir()
+    shutil.copytree(package, folder / ".copying.partial.voice")
+    workspace = tmp_path / "ws"
+    voices.copy(package, workspace / "voices" / "ngozi.voice", name="ngozi")
+    (workspace / "olu.toml").write_text("")
+    shelf = Shelf([folder, package, workspace])
+    assert names(shelf) == ["ada", "ngozi", "obi", "test"]
+    assert not faults(shelf)
+
+
+def test_names_are_the_only_way_to_a_voice(folder: Path) -> None:
+    shelf = Shelf([folder])
+    for trick in ("ada.voice", "./ada", "../in/ada", str(folder / "ada.voice"), "ADA", "ada\0", "", "."):
+        assert shelf.find(trick) is None, trick
+
+
+def test_a_place_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(VoiceError, match="nothing is not there"):
+        Shelf([tmp_path / "nothing"])
+    with pytest.raises(VoiceError, match="name voices"):
+        Shelf([])
+    assert not Shelf([tmp_path]).entries, "a folder may be filled later"
+
+
+def test_two_of_one_name_are_an_error_at_the_start(folder: Path, package: Path) -> None:
+    voices.copy(package, folder / "other.voice", name="ada")
+    with pytest.raises(VoiceError, match=r"ada.voice and .*other.voice are both named 'ada'"):
+        Shelf([folder])
+    assert names(Shelf([folder / "ada.voice", folder / "ada.voice"])) == ["ada"], "the same place twice is no clash"
+
+
+def test_who_comes_later_with_a_taken_name_waits(folder: Path, package: Path) -> None:
+    shelf = Shelf([folder], every=0)
+    voices.copy(package, folder / "aaa.voice", name="ada")
+    shelf.look()
+    assert names(shelf) == ["ada"]
+    assert faults(shelf) == ["aaa.voice: the name 'ada' is taken by ada.voice: leave one of them out"]
+    found = shelf.find("ada")
+    assert found is not None and found.path == folder / "ada.voice" and not found.fault
+    shutil.rmtree(folder / "ada.voice")
+    shelf.look()
+    found = shelf.find("ada")
+    assert found is not None and found.path == folder / "aaa.voice" and not found.fault
+
+
+def test_voices_come_go_and_change(folder: Path, package: Path) -> None:
+    shelf = Shelf([folder], every=0)
+    first = shelf.find("ada")
+    voices.copy(package, folder / "obi.voice", name="obi")
+    shelf.look()
+    assert names(shelf) == ["ada", "obi"]
+    assert shelf.find("ada") is first, "what did not change is not read again"
+    made.edit(folder / "ada.voice" / "voice.json", lambda facts: {**facts, "speakers": ["ada", "ngozi"]})
+    made.seal(folder / "ada.voice")
+    shelf.look()
+    changed = shelf.find("ada")
+    assert first is not None and changed is not None
+    assert changed.key != first.key and changed.speakers == ("ada", "ngozi")
+    shutil.rmtree(folder / "obi.voice")
+    shelf.look()
+    assert names(shelf) == ["ada"]
+    shutil.rmtree(folder)
+    shelf.look()
+    assert not shelf.entries
+
+
+def test_the_disk_is_left_alone_in_between(folder: Path, package: Path) -> None:
+    shelf = Shelf([folder], every=1000)
+    voices.copy(package, folder / "obi.voice", name="obi")
+    shelf.look()
+    assert names(shelf) == ["ada"]
+
+
+def test_a_damaged_voice_harms_no_other(folder: Path, package: Path) -> None:
+    bad = voices.copy(package, folder / "bad.voice", name="bad")
+    voices.spoil(bad)
+    (folder / "half.voice").mkdir()
+    (folder / "junk.zip").write_bytes(b"PK\x03\x04junk")
+    shelf = Shelf([folder], every=0)
+    assert names(shelf) == ["ada"]
+    assert len(faults(shelf)) == 3
+    assert "bad.voice: decoder.onnx is damaged: export the voice again" in faults(shelf)
+    assert not any(str(folder) in fault for fault in faults(shelf)), "faults are shown to strangers"
+    voices.spoil(bad)  # the same bits back
+    shelf.look()
+    assert names(shelf) == ["ada", "bad"]
+
+
+def test_what_shows_only_when_it_is_opened_is_kept_in_mind(folder: Path, package: Path) -> None:
+    voices.copy(package, folder / "obi.voice", name="obi")
+    shelf = Shelf([folder], every=0)
+    entry = shelf.find("obi")
+    assert entry is not None
+    shelf.spoil(entry.key, "its network is none")
+    shelf.spoil("nobody's", "gone in the meantime")
+    shelf.look()
+    assert names(shelf) == ["ada"] and faults(shelf) == ["its network is none"]
+    (folder / "obi.voice" / "voice.json").touch()
+    shelf.look()
+    assert names(shelf) == ["ada", "obi"], "changed files deserve another try"
+
+
+def test_only_damaged_voices_are_an_error_at_the_start(folder: Path) -> None:
+    voices.spoil(folder / "ada.voice")
+    with pytest.raises(VoiceError, match=r"no voice that can speak: ada\.voice: decoder\.onnx is damaged"):
+        Shelf([folder / "ada.voice"])
+    assert len(faults(Shelf([folder]))) == 1, "in a folder others may come"
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 201, 7, None])
+def test_a_name_must_be_one(folder: Path, name: object) -> None:
+    made.edit(folder / "ada.voice" / "voice.json", lambda facts: {**facts, "name": name})
+    made.seal(folder / "ada.voice")
+    shelf = Shelf([folder])
+    assert not names(shelf)
+    assert shelf.entries[0].name == "ada.voice"
