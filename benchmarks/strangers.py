@@ -114,7 +114,7 @@ def report(rows: list[Heard], own: str, *, strangers: list[Heard]) -> str:
         "",
         " ".join((__doc__ or "").split("\n\n")[1].split()),
         "",
-        f"Above {mark:.3f} a recording is taken for the speaker: there as many strangers are as own recordings are not.",
+        f"Above {mark:.3f} sound is taken for the speaker: as many strangers are there as own recordings are not.",
         "",
         "| sound | n | likeness, mean | 5 to 95 % | taken for the speaker | pitch, Hz |",
         "|---|---|---|---|---|---|",

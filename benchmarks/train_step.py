@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from olu.families import family
+from olu.nn.levers import LEVERS
 from olu.train.batches import Batches
 from olu.train.buckets import make_buckets
 from olu.train.checkpoint import Checkpoints
@@ -28,12 +29,34 @@ from olu.train.watchmen import watchmen
 RATE = 16000
 TOKENS_PER_SECOND = 25  # phones with blanks between them
 BASELINE = {(16, 4.0): 47.9, (64, 4.0): 202.2}  # samples/s of finetune-hf-vits, fp16, on an H200
-LADDER: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("fp32, plain", {"precision": "fp32"}),
-    ("bf16, plain", {"precision": "bf16"}),
-    ("bf16, recorded", {"precision": "bf16", "record": True}),
-    ("bf16, recorded, tuned", {"precision": "bf16", "record": True, "tune": True}),
-)
+NOTHING: dict[str, Any] = {
+    "precision": "fp32",
+    "record": False,
+    "channels_last": False,
+    "kernels": False,
+    "streams": False,
+    "tune": False,
+}
+LEVER_NAMES = {
+    "bf16": {"precision": "bf16"},
+    "record": {"record": True},
+    "channels_last": {"channels_last": True},
+    "streams": {"streams": True},
+    "kernels": {"kernels": True},
+    "tune": {"tune": True},
+}
+
+
+def rungs() -> dict[str, dict[str, Any]]:
+    """One lever after the other, then all but one."""
+    found, now = {"plain": dict(NOTHING)}, dict(NOTHING)
+    for name, change in LEVER_NAMES.items():
+        now = {**now, **change}
+        found[f"+ {name}"] = now
+    found["all"] = now
+    for name, change in LEVER_NAMES.items():
+        found[f"all but {name}"] = {**now, **{key: NOTHING[key] for key in change}}
+    return found
 
 
 def made(clips: int, seconds: float, *, spread: float = 0.0) -> dict[str, Example]:
@@ -53,14 +76,16 @@ def engine_for(
     size: str, examples: dict[str, Example], folder: Path, *, batch: int, steps: int, plan: dict[str, Any], device: str
 ) -> Engine:
     vits = family("vits")
-    tune = plan.pop("tune", False)
+    tune = plan.pop("tune", True)
+    for lever in ("channels_last", "kernels", "streams"):
+        setattr(LEVERS, lever, plan.pop(lever, True))
     torch.manual_seed(0)
     learner = vits.learner(vits.config(size=size, **plan.pop("model", {})), vocab_size=40, num_speakers=1)
     big = {"steps": steps, "batch_clips": batch, "batch_seconds": 1e6, "validate_every": 10**6, "save_every": 10**6}
     recipe = Recipe.model_validate({"plan": {**big, **plan}})
     length = {clip: len(example.samples) for clip, example in examples.items()}
     tokens = {clip: len(example.ids) for clip, example in examples.items()}
-    recorded = recipe.plan.record and device == "cuda"
+    recorded = recipe.plan.record is True and device == "cuda"
     buckets = make_buckets(length, tokens, rate=RATE, batch_clips=batch, batch_seconds=1e6, most=8)
     batches = Batches(
         list(examples),
@@ -73,11 +98,11 @@ def engine_for(
         buckets=buckets if recorded else None,
     )
     learner.to(device)
-    torch.backends.cudnn.benchmark = tune
+    torch.backends.cudnn.benchmark = tune and not recorded
     resident = None
     if recorded:
         resident = Resident(learner, list(examples), example=examples.__getitem__, buckets=buckets, device=device)
-    return Engine(
+    engine = Engine(
         learner,
         batches,
         validation=list,
@@ -90,6 +115,9 @@ def engine_for(
         device=device,
         resident=resident,
     )
+    if engine.fast:
+        engine.fast.tune = tune
+    return engine
 
 
 def measure(engine: Engine, *, warm: int, steps: int) -> dict[str, Any]:
@@ -134,14 +162,23 @@ def main() -> None:
     ask.add_argument("--batch", type=int, default=16)
     ask.add_argument("--seconds", type=float, default=4.0)
     ask.add_argument("--steps", type=int, default=40)
-    ask.add_argument("--only", default="", help="a rung of the ladder")
+    ask.add_argument("--only", action="append", default=[], help="rungs of the ladder; without it all of them")
+    ask.add_argument("--precision", default="", help="instead of bf16")
+    ask.add_argument("--cap", type=float, default=0.0, help="GiB of memory that may be used, as on a smaller card")
+    ask.add_argument("--json", type=Path, help="where to write what was measured")
     ask.add_argument("--profile", type=int, default=0, help="rows of the kernel table")
     ask.add_argument("--device", default="cuda")
     given = ask.parse_args()
+    if given.cap:
+        whole = torch.cuda.get_device_properties(0).total_memory / 2**30
+        torch.cuda.set_per_process_memory_fraction(given.cap / whole)
     examples = made(4 * given.batch, given.seconds)
-    for name, plan in LADDER:
-        if given.only and given.only != name:
+    kept = []
+    for name, plan in rungs().items():
+        if given.only and name not in given.only:
             continue
+        if given.precision and plan["precision"] != "fp32":
+            plan = {**plan, "precision": given.precision}
         with tempfile.TemporaryDirectory() as folder:
             torch.cuda.reset_peak_memory_stats()
             engine = engine_for(
@@ -154,6 +191,9 @@ def main() -> None:
         times = found["samples_per_s"] / BASELINE.get((given.batch, given.seconds), float("nan"))
         print(f"{given.size} {given.batch} x {given.seconds:g} s  {name}: {found['ms']:.1f} ms,", end=" ")
         print(f"{found['samples_per_s']:.0f} samples/s, {times:.2f} x baseline,", json.dumps(found))
+        kept.append({"size": given.size, "batch": given.batch, "seconds": given.seconds, "rung": name, **found})
+        if given.json:
+            given.json.write_text(json.dumps({"machine": machine(), "rows": kept}, indent=1))
         sys.stdout.flush()
         del engine
         torch.cuda.empty_cache()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from olu import files
 from olu.corpus import sample
 from olu.errors import ConfigError, CorpusError, LanguageError, MissingExtra
 from olu.stages.sample import SampleSummary, sample_corpus
@@ -17,6 +18,12 @@ from olu.text.languages import load
 from olu.types import Tick, finish
 
 espeakng_loader = pytest.importorskip("espeakng_loader", reason="espeakng-loader is not installed (olu[sample])")
+
+
+@pytest.fixture(autouse=True)
+def no_voice_inside(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here espeak-ng speaks; the voice inside this package has tests/speak/test_sample_voice.py."""
+    monkeypatch.setattr(files, "VOICES", tmp_path_factory.getbasetemp() / "no-voices")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -35,7 +42,9 @@ def test_sound_and_text(tmp_path: Path, code: str) -> None:
     made = finish(sample_corpus(tmp_path / "new" / "corpus", language=code, clips=2))
     folder = tmp_path / "new" / "corpus"
     ids = [f"{language.code}_0001", f"{language.code}_0002"]
-    assert made == SampleSummary(folder=str(folder), language=language.code, clips=2, seconds=made.seconds)
+    assert made == SampleSummary(
+        folder=str(folder), language=language.code, clips=2, seconds=made.seconds, spoken_by="espeak-ng"
+    )
     assert sorted(contents(folder)) == ["metadata.csv", f"wavs/{ids[0]}.wav", f"wavs/{ids[1]}.wav"]
     lines = (folder / "metadata.csv").read_text(encoding="utf-8").splitlines()
     assert lines == [f"{id}|{text}" for id, text in zip(ids, language.sentences(), strict=False)]

@@ -37,10 +37,8 @@ def test_trains_and_speaks(name: str, precision: str, tmp_path: Path) -> None:
     assert engine.step == 20 and noted == []
     assert all(torch.isfinite(p).all() for p in engine.module.parameters())
     assert len(reports[-1].exhibits) == (engine.plan.demo_clips if family(name).speaks else 0)
-    score = family(name).score
-    first, last = (
-        next(seen.losses[score] for seen in r.seen if score in seen.losses) for r in (reports[0], reports[-1])
-    )
+    loss = family(name).learning
+    first, last = (next(seen.losses[loss] for seen in r.seen if loss in seen.losses) for r in (reports[0], reports[-1]))
     assert last < first
 
 

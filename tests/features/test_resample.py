@@ -19,6 +19,7 @@ from olu.files import Workspace
 from olu.speak.voice import Voice
 from olu.stages.evaluate import Wish, evaluate
 from olu.stages.evaluate_known import _undone
+from olu.stages.evaluate_subject import of_voice
 from olu.stages.export import _at_tempo, export
 from olu.stages.export_subject import from_run
 from olu.stages.prepare import prepare
@@ -140,6 +141,19 @@ def test_a_voice_is_judged_beside_recordings_resampled_alike(moved: Workspace) -
     assert item.seconds == pytest.approx(voice.speak(item.text, speed=FACTOR).seconds, abs=1e-3)
     assert item.seconds != pytest.approx(voice.speak(item.text).seconds, abs=1e-3)
     assert any("resampled by 1.1" in note for note in made.evaluation.facts["notes"])
+
+
+def test_a_package_is_held_against_the_recordings_it_learnt_from_and_no_others(
+    moved: Workspace, tmp_path: Path
+) -> None:
+    export(moved.root, out=tmp_path / "moved.voice")
+    fingerprint = Corpus.open(moved).fingerprint
+    assert of_voice(tmp_path / "moved.voice", seed=0, corpus=fingerprint).resample == FACTOR
+    for corpus in ("another", None):
+        speaker = of_voice(tmp_path / "moved.voice", seed=0, corpus=corpus)
+        assert speaker.resample == 1.0
+        plain = Voice.open(tmp_path / "moved.voice").speak("maji").seconds
+        assert speaker.say("maji", "").seconds == plain
 
 
 def test_the_recogniser_hears_what_it_learnt_from(moved: Workspace) -> None:

@@ -24,7 +24,7 @@ HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Type: application/
 
 @pytest.fixture(scope="module")
 def here() -> Iterator[Running]:
-    with running.running(patience=1.0, stall=1.0, most_connections=60) as made:
+    with running.running(patience=0.5, stall=0.5, most_connections=60) as made:
         yield made
 
 
@@ -56,7 +56,6 @@ BODIES: dict[str, bytes] = {
     "null": b"null",
     "a number": b"5",
     "not UTF-8": b'{"input": "\xff\xfe", "voice": "ada"}',
-    "UTF-16": json.dumps(WISH).encode("utf-16"),
     "nested deep": b"[" * 20_000,
     "nested deep inside": b'{"input": ' + b'{"a":' * 9000 + b"1" + b"}" * 9000 + b"}",
     "a huge number": b'{"input": "a", "voice": "ada", "seed": ' + b"9" * 5000 + b"}",
@@ -150,7 +149,10 @@ def test_only_json_is_taken(here: Running, kind: bytes):
 def test_a_huge_body_is_refused_by_its_length_alone(here: Running):
     with here.connect() as line:
         line.sendall(HEAD + b"Content-Length: 100000000000\r\n\r\n")
-        assert status(line.recv(4096)) == 413
+        answer = b""
+        while b"}}" not in answer:
+            answer += line.recv(4096)
+        assert status(answer) == 413
 
 
 def test_a_huge_body_is_refused_while_it_comes_and_the_answer_can_be_read(here: Running):
@@ -172,7 +174,7 @@ def test_a_slow_body_is_not_waited_for(here: Running):
     with here.connect() as line:
         line.sendall(HEAD + b"Content-Length: 100\r\n\r\n{")
         assert status(drained(line)) == 408
-    assert 0.9 < time.monotonic() - began < 5
+    assert 0.4 < time.monotonic() - began < 5
 
 
 def test_a_body_in_drips_is_not_waited_for(here: Running):
@@ -189,14 +191,17 @@ def test_a_body_in_drips_is_not_waited_for(here: Running):
 def test_a_slow_head_is_not_waited_for(here: Running, sent: bytes):
     began = time.monotonic()
     answer = exchange(here, sent)
-    assert 0.9 < time.monotonic() - began < 5
+    assert 0.4 < time.monotonic() - began < 5
     assert answer == b"" if not sent else status(answer) == 408
 
 
 def test_a_slow_head_after_a_good_request_is_not_waited_for(here: Running):
     with here.connect() as line:
         line.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
-        assert status(line.recv(65_536)) == 200
+        first = b""
+        while not first.endswith(b"}"):
+            first += line.recv(65_536)
+        assert status(first) == 200
         began = time.monotonic()
         line.sendall(b"GET /health HT")
         assert status(drained(line)) == 408
@@ -219,7 +224,7 @@ HEADS: dict[str, tuple[bytes, tuple[int, ...]]] = {
     "a length of words": (HEAD + b"Content-Length: ten\r\n\r\n", (400,)),
     "a length of many digits": (HEAD + b"Content-Length: " + b"9" * 30 + b"\r\n\r\n", (400, 413)),
     "chunks that are none": (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", (400,)),
-    "an endless chunk size": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1" * 50, (400,)),
+    "an endless chunk size": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1" * 50 + b"\r\n", (400,)),
     "an unknown coding": (HEAD + b"Transfer-Encoding: gzip\r\n\r\n", (400, 501)),
     "a split header": (b"GET / HTTP/1.1\r\nHost: a\r\nX-A: b\nX-B: c\r\n\x00: d\r\n\r\n", (400,)),
     "an unknown method": (b"BREW /v1/audio/speech HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", (405,)),
@@ -283,7 +288,7 @@ def test_a_reader_that_takes_nothing_is_let_go(here: Running):
 
 
 def test_garbage_in_the_middle_of_an_answer_is_a_clean_close(here: Running):
-    body = json.dumps({**WISH, "input": "slow one. " + "One. " * 100}).encode()
+    body = json.dumps({**WISH, "input": "slow one. " + "One. " * 10}).encode()
     with here.connect() as line:
         line.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         assert line.recv(100).startswith(b"HTTP/1.1 200")

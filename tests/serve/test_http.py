@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import re
+import resource
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -20,6 +23,8 @@ from olu.serve.asks import Shown
 from . import running
 from .running import Running, until
 
+SOAK = os.environ.get("OLU_SOAK") == "1"
+FORMATS = ("mp3", "opus", "aac", "flac", "wav", "pcm")
 WISH = {"input": "One. Two.", "voice": "ada", "response_format": "wav"}
 SECRET = "a sentence nobody else may read"
 
@@ -41,7 +46,7 @@ def test_voices_are_listed_with_what_a_page_needs(http: httpx2.Client):
     ada, broken = got["data"]
     assert (ada["id"], ada["language"], ada["language_name"]) == ("ada", "ibo", "Igbo")
     assert (ada["speakers"], ada["rate"], ada["fault"]) == (["ada", "obi"], 22_050, "")
-    assert broken["fault"]
+    assert broken["fault"] == "it is damaged"
 
 
 def test_a_voice_that_comes_later_is_found_by_its_name(here: Running, http: httpx2.Client):
@@ -53,7 +58,7 @@ def test_health_says_whether_it_can_speak(http: httpx2.Client):
     got = http.get("/health").json()
     assert (got["status"], got["ready"], got["workers"]) == ("ok", True, 2)
     assert (got["voices"] >= 1, got["damaged"]) == (True, 1)
-    assert {"id": "broken", "loaded": False, "usable": False} in got["shelf"]
+    assert {one["id"]: one["fault"] for one in got["shelf"]}.items() >= {"ada": "", "broken": "it is damaged"}.items()
 
 
 def test_health_is_a_503_when_nobody_works():
@@ -75,7 +80,7 @@ def test_metrics_count_what_happened(here: Running):
     assert 'olu_requests_total{method="POST",path="/v1/audio/speech",status="404"} 1.0' in page
     assert 'olu_requests_total{method="GET",path="other",status="404"} 1.0' in page
     assert 'method="other"' in page and "BREW" not in page and "/no/such" not in page
-    assert 'olu_spoken_seconds_total{format="wav"} 2.0' in page
+    assert float(page.split('olu_spoken_seconds_total{format="wav"} ')[1].split()[0]) == pytest.approx(2.0, abs=0.01)
     assert 'olu_errors_total{code="voice_not_found"} 1.0' in page
     assert "olu_characters_total 9.0" in page
     assert "olu_first_byte_seconds_count 1.0" in page
@@ -141,6 +146,14 @@ def test_errors_have_one_shape_wherever_they_come_from(http: httpx2.Client):
     assert http.request("DELETE", "/v1/models").headers["allow"] == "GET"
 
 
+def test_head_is_get_without_a_body(http: httpx2.Client):
+    for path in ("/", "/health", "/v1/models"):
+        answer = http.head(path)
+        assert (answer.status_code, answer.content) == (200, b"")
+        assert int(answer.headers["content-length"]) > 0
+    assert http.head("/v1/audio/speech").status_code == 405
+
+
 def test_a_request_id_of_a_proxy_is_kept_if_it_is_harmless(http: httpx2.Client):
     assert http.get("/health", headers={"X-Request-Id": "abc-123"}).headers["x-request-id"] == "abc-123"
     assert http.get("/health", headers={"X-Request-Id": "a b<c>"}).headers["x-request-id"] != "a b<c>"
@@ -177,7 +190,7 @@ def test_with_a_key_only_the_page_the_reference_and_health_are_open():
         known = {"Authorization": "Bearer some-long-key"}
         assert "shelf" in http.get("/health", headers=known).json()
         assert http.get("/metrics", headers=known).status_code == 200
-        assert http.get("/metrics", headers={"Authorization": "bearer  some-long-key "}).status_code == 200
+        assert http.get("/metrics", headers={"Authorization": "bearer  some-long-key"}).status_code == 200
         for wrong in ("Basic some-long-key", "Bearer", "some-long-key", "Bearer some-long-kex", "Bearer \xff\xfe"):
             assert http.get("/metrics", headers={"Authorization": wrong.encode("latin-1")}).status_code == 401
 
@@ -196,6 +209,7 @@ def logged(**settings: Any) -> list[dict[str, Any]]:
         for name, handlers in before.items():
             logging.getLogger(name).handlers = handlers
             logging.getLogger(name).propagate = True
+        logging.getLogger(logs.NAME).setLevel(logging.CRITICAL)
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
@@ -203,7 +217,8 @@ def test_logs_are_json_and_hold_no_texts():
     rows = logged()
     assert SECRET not in json.dumps(rows) and "nobody may see" not in json.dumps(rows)
     assert rows[0]["event"] == "listening" and rows[-1]["event"] == "ended"
-    said, failure, failed, wrong, _ = rows[1:-1]
+    (failure,) = (row for row in rows if row["event"] == "failure")
+    said, failed, wrong = (next(row for row in rows if row.get("status") == status) for status in (200, 500, 400))
     assert (said["event"], said["status"], said["voice"], said["format"]) == ("request", 200, "ada", "wav")
     assert (said["characters"], said["spoken"], said["client"]) == (len(SECRET), 1.0, "127.0.0.1")
     assert 0 < said["first_byte"] <= said["seconds"]
@@ -255,7 +270,7 @@ def test_it_finishes_what_it_began_before_it_ends():
             httpx2.get(f"{here.base}/health")
         asking.join(10)
         assert got[0].status_code == 200
-        assert len(got[0].content) == 44 + 2 * 4 * 22_050
+        assert (len(got[0].content) - 44) / 2 / 22_050 == pytest.approx(4.0, abs=0.01)
         until(lambda: here.pool.stopped)
         assert here.pool.closed_early == 0
 
@@ -273,3 +288,27 @@ def test_what_takes_longer_than_the_grace_is_broken_off():
         here.thread.join(10)
         assert time.monotonic() - began < 5
         assert here.pool.open == 0
+
+
+def test_many_requests_leave_nothing_behind(here: Running, http: httpx2.Client):
+    """Of every format, a quarter of them left early; the memory is the client's and the server's together."""
+
+    def some(count: int) -> None:
+        for number in range(count):
+            wish = {**WISH, "input": "One.", "response_format": FORMATS[number % 6]}
+            with http.stream("POST", "/v1/audio/speech", json=wish) as answer:
+                assert answer.status_code == 200
+                for _ in answer.iter_raw():
+                    if number % 4 == 0:
+                        break
+
+    some(120)
+    before, threads = resident(), threading.active_count()
+    some(10_000 if SOAK else 240)
+    until(lambda: here.pool.open == 0)
+    assert resident() - before < 12_000_000
+    assert threading.active_count() <= threads
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()

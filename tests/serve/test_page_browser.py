@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import urllib.request
 import wave
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 from olu.serve.asks import Ask, Piece, Shown
 
+from . import voices
 from .browser import BROWSER, Screen, Tab, chromium
 from .running import Running, Tones, running, until
 
@@ -72,6 +75,14 @@ def _asked(here: Running, **wish: Any) -> bytes:
         return bytes(answer.read())
 
 
+def _healthy(here: Running) -> bool:
+    try:
+        with urllib.request.urlopen(here.base + "/health", timeout=20) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
 def _sounding(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     """Without zeros: the sound may have waited for more of it."""
     return samples[np.abs(samples) > 1e-6]
@@ -110,6 +121,32 @@ def test_what_is_typed_is_heard_sample_for_sample(tab: Tab, screen: Screen) -> N
         assert {address.startswith(here.base + "/") for address in tab.asked} == {True}
 
 
+@pytest.mark.parametrize("screen", [DESK, PHONE], ids=["desk", "phone"])
+def test_a_real_voice_is_heard(tab: Tab, package: Path, screen: Screen) -> None:
+    words = [sys.executable, "-m", "olu", "serve", str(package), "--port", "0", "--workers", "1"]
+    quiet = {"stderr": subprocess.DEVNULL, "env": {**os.environ, "OMP_NUM_THREADS": "1"}}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **quiet) as server:
+        try:
+            assert server.stdout is not None
+            here = Running(None, None, server.stdout.readline().split()[0], None, None)  # type: ignore[arg-type]
+            until(lambda: _healthy(here), seconds=60)
+            _open(tab, here, screen)
+            tab.write("#text", voices.LONG)
+            tab.press("#speak")
+            tab.until(FINISHED, seconds=300)
+            heard, rate = tab.heard()
+            expected = np.frombuffer(_asked(here, voice="test", input=voices.LONG), "<i2").astype(np.float32) / 32768
+        finally:
+            server.terminate()
+            server.communicate(timeout=60)
+    assert rate == RATE and len(expected) > 5 * RATE
+    assert len(_sounding(heard)) == len(_sounding(expected))
+    assert np.abs(_sounding(heard) - _sounding(expected)).max() < 1e-3
+    assert np.sqrt(np.mean(heard**2)) > 1e-3 and tab.eval("failures") == []
+    spoken = tab.eval("[...document.querySelectorAll('#rows tr')].map((row) => row.cells[0].textContent).join(' ')")
+    assert spoken.split()[:3] == ["ọ", "dị", "mma"] and server.returncode == 0
+
+
 def test_buttons_are_large_enough_for_fingers(tab: Tab) -> None:
     with running() as here:
         _open(tab, here, PHONE)
@@ -146,12 +183,12 @@ def test_stop_ends_the_sound_and_the_work(tab: Tab) -> None:
         _open(tab, here, PHONE)
         tab.write("#text", ". ".join(["ututu oma enyi m"] * 20))
         tab.press("#speak")
-        tab.until("!!document.querySelector('#said .now')")
+        tab.until("document.querySelector('#clock').textContent.startsWith('0:01')")
         tab.press("#stop")
         until(lambda: here.pool.closed_early == 1 and here.pool.open == 0)
         assert tab.eval("document.querySelector('#status').textContent") == "Stopped."
         heard, rate = tab.heard()
-        assert 0.05 < len(heard) / rate < 10 and tab.eval("failures") == []
+        assert 1 <= len(heard) / rate < 10 and tab.eval("failures") == []
 
 
 def test_pause_holds_the_sound_and_a_word_plays_from_there(tab: Tab) -> None:
@@ -187,7 +224,7 @@ def test_a_file_is_saved(tab: Tab, tmp_path: Path, kind: str) -> None:
         assert abs(len(samples) / rate - 3) < 0.1 and np.sqrt(np.mean(samples**2)) > 0.1
         if kind == "wav":  # strict readers go by the length in the header
             with wave.open(str(saved)) as strict:
-                assert strict.getnframes() == 3 * rate == (saved.stat().st_size - 44) // 2
+                assert strict.getnframes() == len(samples) == (saved.stat().st_size - 44) // 2
 
 
 def test_trouble_is_told_in_plain_words(tab: Tab) -> None:

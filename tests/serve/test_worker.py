@@ -17,7 +17,7 @@ from olu.errors import VoiceError
 from olu.serve.asks import Ask
 from olu.serve.turns import AHEAD_SECONDS
 from olu.serve.wire import Message
-from olu.serve.worker import Worker
+from olu.serve.worker import CROWD, Worker
 from olu.speak.stream import Manner
 from olu.speak.voice import Voice
 from olu.types import Audio
@@ -154,6 +154,22 @@ def test_long_chunks_go_alone(package: Path) -> None:
         patch.setattr(Voice, "decode", decode)
         bench.take_all()
     assert max(frames) * 256 / 16_000 < 4.0 + 1.0
+
+
+def test_a_crowd_is_served_in_long_chunks(package: Path, voice: Voice) -> None:
+    few, crowd = Bench(package), Bench(package)
+    for number in range(CROWD):
+        few.say(number, TEXT, seed=number)
+    for number in range(CROWD + 1):
+        crowd.say(number, TEXT, seed=number)
+    few.worker.step()
+    crowd.worker.step()
+    assert not few.of("piece")[0]["last"]
+    assert crowd.of("piece")[0]["last"], "its first sentence in one go"
+    crowd.take_all()
+    for number in range(CROWD + 1):
+        apart = crowd.sound(number).astype(int) - streamed(voice, TEXT, seed=number)
+        assert np.abs(apart).max() <= 1, "the sound is the same but for a rounding"
 
 
 def test_who_leaves_is_served_no_more(bench: Bench) -> None:

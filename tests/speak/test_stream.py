@@ -107,6 +107,19 @@ def test_the_context_is_what_the_decoder_sees() -> None:
         assert context - 3 <= seen <= context, settings
 
 
+def test_a_later_sentence_begins_with_a_longer_chunk(voice: Voice) -> None:
+    """Sound enough is there to be heard in the meantime; a first sentence that is short brings less of it."""
+    two = list(voice.stream(f"{LONG.strip()}. {LONG}", speed=0.5))
+    firsts = {spoken.sentence.number: len(spoken.audio.samples) for spoken in reversed(two)}
+    assert firsts[0] == round(0.25 * 16000 / 256) * 256
+    assert firsts[1] == round(4.0 * 16000 / 256) * 256
+    short = list(voice.stream(f"Ee. {LONG}", speed=0.5))
+    firsts = {spoken.sentence.number: len(spoken.audio.samples) for spoken in reversed(short)}
+    assert round(0.25 * 16000) < firsts[1] < round(4.0 * 16000)
+    paused = next(voice.stream(f'<break time="5s"/> {LONG}', speed=0.5))
+    assert len(paused.audio.samples) < round(5.5 * 16000), "a pause alone is nothing to be heard"
+
+
 def test_parts_hold_only_what_is_needed() -> None:
     latents = np.arange(100, dtype=np.float32).reshape(1, 1, 100)
     some = list(parts(latents, plan=Plan(5, 10, 30, 4), hop=4, speaker=2))

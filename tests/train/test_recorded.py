@@ -17,7 +17,7 @@ from olu.train.buckets import Buckets, _ends, make_buckets
 from olu.train.family import Clock, Example
 from olu.train.guards import Observation, Spike
 from olu.train.ranks import Ranks
-from olu.train.recipe import PlanSettings
+from olu.train.recipe import PlanSettings, Recipe
 from olu.train.resident import Resident
 
 RATE = 16000
@@ -152,12 +152,38 @@ def test_recording_several_batches_a_step_is_refused() -> None:
         PlanSettings(record=True, accumulate=2)
 
 
-def test_recording_without_a_gpu_is_refused_and_off_it_asks_for_nothing() -> None:
-    def asked(record: bool) -> object:
-        plan = PlanSettings(record=record)
-        setup = SimpleNamespace(recipe=SimpleNamespace(plan=plan), device="cpu", ranks=Ranks(), learner=object())
-        return Setup.buckets(setup)  # type: ignore[arg-type]
+def a_setup(record: bool | str, **changed: object) -> Setup:
+    recipe = Recipe(plan=PlanSettings(record=record, accumulate=changed.pop("accumulate", 1)))  # type: ignore[arg-type]
+    facts = {
+        "recipe": recipe,
+        "device": "cpu",
+        "ranks": Ranks(),
+        "learner": object(),
+        "train": [],
+        "start": None,
+        **changed,
+    }
+    setup = Setup.__new__(Setup)
+    vars(setup).update(facts, family=SimpleNamespace(name="vits"), store=SimpleNamespace(length=len))
+    return setup
 
-    assert asked(False) is None
-    with pytest.raises(TrainError, match=r"plan\.record is for the family vits on one CUDA device"):
-        asked(True)
+
+def test_recording_without_a_gpu_is_refused() -> None:
+    with pytest.raises(TrainError, match=r"plan\.record cannot be: it is for a CUDA device"):
+        a_setup(True).decide_on_recording()
+
+
+def test_recording_is_left_out_where_it_cannot_be() -> None:
+    for setup in (a_setup("auto"), a_setup(False), a_setup("auto", accumulate=2)):
+        setup.decide_on_recording()
+        assert setup.recipe.plan.record is False and setup.buckets() is None
+
+
+def test_a_recorded_run_keeps_its_batches_where_nothing_can_be_recorded() -> None:
+    lengths = {"a": 4000, "b": 9000, "c": 9500}
+    held = {"train": list(lengths), "ids": dict.fromkeys(lengths, (1, 2)), "rate": 16000}
+    setup = a_setup(True, **held)
+    setup.store = SimpleNamespace(length=lengths.__getitem__)  # type: ignore[assignment]
+    buckets = setup.buckets()
+    assert buckets is not None and {buckets.shape_of([clip]).samples for clip in lengths} <= {4000, 9000, 9500}
+    assert setup.not_recorded()

@@ -10,25 +10,34 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from olu.nn.fused import bias_leaky, bias_leaky_apart, can_fuse, half_of, made_once, normed_weight
+from olu.nn.levers import LEVERS
+
+THIN_TAPS = 512  # of a convolution to or from one channel that our own kernel takes: it unrolls them
 
 
 class Conv1d(nn.Conv1d):
     def forward(self, x: Tensor) -> Tensor:
-        return self._on_gpu(x, self.bias) if x.is_cuda else super().forward(x)
+        return self._on_gpu(x, self.bias) if x.is_cuda and LEVERS.channels_last else super().forward(x)
 
     def bare(self, x: Tensor) -> Tensor:
         """Without the bias, for a kernel that adds it on the way."""
         return self._on_gpu(x, None)
 
     def _on_gpu(self, x: Tensor, bias: Tensor | None) -> Tensor:
-        if self.groups > 1:
+        if self.groups > 1 or self._thin():
             return self._grouped(x, bias)
         size = {"stride": (1, self.stride[0]), "padding": (0, _one(self.padding)), "dilation": (1, self.dilation[0])}
         return F.conv2d(x.unsqueeze(2), normed_weight(self).unsqueeze(2), bias, **size).squeeze(2)
 
+    def _thin(self) -> bool:
+        """To or from one channel: cuDNN's choices for these are slow."""
+        thin = min(self.in_channels, self.out_channels) == 1
+        plain = self.dilation[0] == 1 and _one(self.padding) % self.stride[0] == 0
+        return thin and plain and self.in_channels * self.kernel_size[0] <= THIN_TAPS
+
     def _grouped(self, x: Tensor, bias: Tensor | None) -> Tensor:
         stride, padding, groups = self.stride[0], _one(self.padding), self.groups
-        if not can_fuse(x) or padding % stride or groups == self.in_channels:
+        if not can_fuse(x) or padding % stride or groups == self.in_channels > 1:
             return grouped(x, self.weight, bias, stride=stride, padding=padding, groups=groups)
         from olu.nn.groups_triton import by_rows, grouped_conv
 
@@ -42,7 +51,7 @@ class Conv1d(nn.Conv1d):
 
 class ConvTranspose1d(nn.ConvTranspose1d):
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
-        if not x.is_cuda:
+        if not x.is_cuda or not LEVERS.channels_last:
             return super().forward(x)
         size = {"stride": (1, self.stride[0]), "padding": (0, _one(self.padding))}
         return F.conv_transpose2d(x.unsqueeze(2), normed_weight(self).unsqueeze(2), self.bias, **size).squeeze(2)
@@ -72,7 +81,7 @@ def _bare(conv: nn.Module, x: Tensor) -> Tensor:
 
 def channels_last(x: Tensor) -> Tensor:
     """The same numbers with the channels of a step beside each other; what follows keeps this order."""
-    if not x.is_cuda:
+    if not x.is_cuda or not LEVERS.channels_last:
         return x
     return x.transpose(1, 2).contiguous().transpose(1, 2)
 

@@ -13,9 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from olu.nn.levers import LEVERS
+
 
 def can_fuse(x: Tensor) -> bool:
-    return x.is_cuda and find_spec("triton") is not None
+    return LEVERS.kernels and x.is_cuda and find_spec("triton") is not None
 
 
 def bias_leaky(x: Tensor, bias: Tensor, slope: float) -> Tensor:

@@ -24,8 +24,8 @@ def _forward(  # type: ignore[no-untyped-def]
     x, w, y, M, T, U, C, CO, Q, S: tl.constexpr, IN: tl.constexpr, OUT: tl.constexpr, KK: tl.constexpr,
     BM: tl.constexpr, BK: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    m = tl.program_id(0) * BM + tl.arange(0, BM)
-    g = tl.program_id(1)
+    g = tl.program_id(0)  # neighbours work on the same steps: what lies beside each other is read once
+    m = tl.program_id(1) * BM + tl.arange(0, BM)
     n = tl.arange(0, BN)
     base = x + (m // U).to(tl.int64)[:, None] * T * C + g * IN
     total = tl.zeros([BM, BN], dtype=tl.float32)
@@ -47,8 +47,8 @@ def _to_input(  # type: ignore[no-untyped-def]
     dy, w, dx, M, T, U, V, C, CO, Q, S: tl.constexpr, IN: tl.constexpr, OUT: tl.constexpr, KK: tl.constexpr,
     KB: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    m = tl.program_id(0) * BM + tl.arange(0, BM)  # rows of S steps of the input, V of each clip
-    g = tl.program_id(1)
+    g = tl.program_id(0)
+    m = tl.program_id(1) * BM + tl.arange(0, BM)  # rows of S steps of the input, V of each clip
     n = tl.arange(0, BN)  # a step of the row and a channel
     clip = (m // V).to(tl.int64)[:, None]
     total = tl.zeros([BM, BN], dtype=tl.float32)
@@ -98,7 +98,7 @@ class GroupedConv(torch.autograd.Function):
         groups, taps, stride, inside, outside = w.shape
         y = x.new_empty(batch, steps, groups * outside)
         size = {"S": stride, "IN": inside, "OUT": outside, "KK": taps * stride * inside}
-        grid = (triton.cdiv(batch * steps, BLOCK_M), groups)
+        grid = (groups, triton.cdiv(batch * steps, BLOCK_M))
         _forward[grid](
             x, w, y, batch * steps, length, steps, channels, y.shape[2], before, **size,
             BM=BLOCK_M, BK=BLOCK_K, BN=_wide(outside),
@@ -121,7 +121,7 @@ def _input_gradient(x: Tensor, w: Tensor, dy: Tensor, before: int, size: dict[st
     groups, taps, stride, inside, outside = w.shape
     dx = torch.empty_like(x)
     rows = triton.cdiv(length, stride)
-    grid = (triton.cdiv(batch * rows, BLOCK_M), groups)
+    grid = (groups, triton.cdiv(batch * rows, BLOCK_M))
     _to_input[grid](
         dy, w, dx, batch * rows, length, dy.shape[1], rows, channels, dy.shape[2], before, **size,
         KB=taps * outside, BM=BLOCK_M, BK=BLOCK_K, BN=_wide(stride * inside),

@@ -8,12 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from olu.nn.levers import LEVERS
+
 _streams: dict[torch.device, list[torch.cuda.Stream]] = {}
 
 
 def side_by_side(works: Sequence[Callable[[], Any]], *, device: torch.device) -> list[Any]:
     """What each returns. The last works on the stream that called; gradients go back the way the values came."""
-    if device.type != "cuda":
+    if device.type != "cuda" or not LEVERS.streams:
         return [work() for work in works]
     streams = _streams.setdefault(device, [])
     while len(streams) < len(works) - 1:

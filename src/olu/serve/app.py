@@ -61,12 +61,13 @@ def build(pool: Speaking, *, settings: Settings, keys: Sequence[bytes] = ()) -> 
     desk.guard = guard = Guard(inner, settings=settings, keys=keys)
     app: ASGIApp = guard
     if settings.cors:
-        ways = {
-            "allow_methods": ["GET", "POST"],
-            "allow_headers": ["*"],
-            "expose_headers": ["X-Request-Id", "Retry-After"],
-        }
-        app = CORSMiddleware(app, allow_origins=list(settings.cors), **ways)
+        app = CORSMiddleware(
+            app,
+            allow_origins=settings.cors,
+            allow_methods=("GET", "POST"),
+            allow_headers=("*",),
+            expose_headers=("X-Request-Id", "Retry-After"),
+        )
     return Site(Watch(app, metrics=metrics, log=log), desk, inner.openapi)
 
 

@@ -22,6 +22,7 @@ SPEECH = "/v1/audio/speech"
 OPEN = ("/", "/health", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/page/"
 TRACE = "olu.trace"
+LONGEST_ADDRESS = 64
 REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 POLICY = (
     "default-src 'self'; media-src 'self' blob:; img-src 'self' data:; object-src 'none'; "
@@ -49,7 +50,10 @@ class Watch:
             await self._other(scope, receive, send)
             return
         client = (scope.get("client") or ("", 0))[0]
-        trace = scope[TRACE] = Trace(client, scope["method"], scope["path"])
+        trace = Trace(client[:LONGEST_ADDRESS], scope["method"], scope["path"])
+        scope = {**scope, TRACE: trace}
+        if trace.method == "HEAD":  # as GET; the server leaves the body out
+            scope["method"] = "GET"
         given = Headers(scope=scope).get("x-request-id", "")
         if REQUEST_ID.fullmatch(given):
             trace.request = given

@@ -110,7 +110,7 @@ def _watching(router: APIRouter, desk: Desk) -> None:
             "pool": state,
         }
         if desk.guard is None or desk.guard.welcomes(request.headers):
-            row["shelf"] = [{"id": one.name, "loaded": one.loaded, "usable": not one.fault} for one in shown]
+            row["shelf"] = [{"id": one.name, "loaded": one.loaded, "fault": one.fault} for one in shown]
         return errors.json_response(row, status=200 if ready else 503)
 
     @router.get("/metrics", responses=shapes.METRICS, tags=["watching"])
@@ -120,9 +120,8 @@ def _watching(router: APIRouter, desk: Desk) -> None:
 
 
 def voice_row(shown: Shown) -> dict[str, Any]:
-    """Why a voice is damaged is in the log: it may name places on this machine."""
-    row = asdict(shown) | {"fault": "damaged" if shown.fault else "", "speakers": list(shown.speakers)}
-    return {"id": shown.name, "object": "voice", **row, "language_name": language_name(shown.language)}
+    row = asdict(shown) | {"language_name": language_name(shown.language)}
+    return {"id": shown.name, "object": "voice", **row}
 
 
 @lru_cache(maxsize=1000)

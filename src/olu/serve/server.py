@@ -22,6 +22,7 @@ from olu.serve.settings import Settings
 BACKLOG = 1024
 HEAD_BYTES = 16 * 1024  # request line and headers
 KEEP_ALIVE_SECONDS = 15
+LINGER_SECONDS = 1.0
 LAST_SECONDS = 2.0  # for the pool, once all answers are out
 
 
@@ -100,6 +101,7 @@ def _protocol(settings: Settings) -> type[asyncio.Protocol]:
 
         _head: asyncio.TimerHandle | None = None
         _stalled: asyncio.TimerHandle | None = None
+        _over = False  # the last answer is out; what still comes is not looked at
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -108,9 +110,11 @@ def _protocol(settings: Settings) -> type[asyncio.Protocol]:
             self._await_head()
 
         def data_received(self, data: bytes) -> None:
-            if self.transport.is_closing():
-                return
-            super().data_received(data)
+            """In parts: h11 looks at the size of a head only while it is not whole."""
+            for start in range(0, len(data), HEAD_BYTES):
+                if self._over or self.transport.is_closing():
+                    return
+                super().data_received(data[start : start + HEAD_BYTES])
             self._await_head()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -130,8 +134,9 @@ def _protocol(settings: Settings) -> type[asyncio.Protocol]:
 
         def _too_slow(self) -> None:
             if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
-                self._answer(Refusal(408, f"the head did not come within {settings.patience:g} s", "head_too_slow"))
-            self.transport.close()
+                self._last(Refusal(408, f"the head did not come within {settings.patience:g} s", "head_too_slow"))
+            else:
+                self.transport.close()
 
         def pause_writing(self) -> None:
             super().pause_writing()
@@ -149,10 +154,13 @@ def _protocol(settings: Settings) -> type[asyncio.Protocol]:
                 self.cycle.disconnected = True  # its own answer would come after the connection's end
                 self.cycle.message_event.set()
             if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                self._answer(Refusal(status, "this is no HTTP request that can be read", "malformed"))
-            self.transport.close()
+                self._last(Refusal(status, "this is no HTTP request that can be read", "malformed"))
+            else:
+                self.transport.close()
 
-        def _answer(self, refusal: Refusal) -> None:
+        def _last(self, refusal: Refusal) -> None:
+            """An answer, and the end a moment later: closing at once would take the answer from who still sends."""
+            self._over = True
             body = bytes(refusal.response().body)
             given = {
                 **SECURITY,
@@ -168,5 +176,7 @@ def _protocol(settings: Settings) -> type[asyncio.Protocol]:
             ]
             for event in events:
                 self.transport.write(self.conn.send(event) or b"")
+            self.transport.write_eof()
+            self._head = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     return Patient

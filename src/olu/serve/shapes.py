@@ -69,11 +69,12 @@ def answers(schema: str, *refused: int) -> Responses:
     return shown
 
 
+_EVENT = _object(data={"type": "string", "contentMediaType": "application/json"})  # each of them
 _SOUND: Schema = {"schema": {"type": "string", "format": "binary"}}
 SPEECH: Responses = {
     200: {
         "description": "The sound as it is made, or events with it",
-        "content": {kind.media: _SOUND for kind in KINDS.values()} | {"text/event-stream": {"schema": TEXT}},
+        "content": {kind.media: _SOUND for kind in KINDS.values()} | {"text/event-stream": {"schema": _EVENT}},
     },
     **{status: _says(status) for status in (*EVERYWHERE, 404, 503)},
 }

@@ -20,6 +20,7 @@ from olu.speak.stream import Making, Manner, Spoken, Wave
 from olu.speak.voice import Voice
 from olu.types import Audio
 
+CROWD = 8  # open requests; more are served in long chunks, which are less work: then all of them end earlier
 PLACES = 8  # of a failure, the innermost
 
 
@@ -105,8 +106,11 @@ class Worker:
             return
         if job.making is None:
             voice = self._open(job.key, job.path)
-            job.making = voice.begin(job.ask.text, manner=job.ask.manner)
+            job.making = voice.begin(job.ask.text, manner=job.ask.manner, hurry=self._hurry)
         self._take(job, next(job.making, None))
+
+    def _hurry(self) -> bool:
+        return len(self._jobs) <= CROWD
 
     def _give(self, job: Job, wave: Wave) -> None:
         assert job.making is not None

@@ -24,9 +24,9 @@ class Plan:
     least: int
 
     @staticmethod
-    def of(frame_seconds: float, *, context: int | None, quick: bool) -> Plan:
-        """`quick` for the earliest sound; otherwise the least work."""
-        first = FIRST_SECONDS if quick else MOST_SECONDS
+    def of(frame_seconds: float, *, context: int | None, quick: bool, heard: float = 0.0) -> Plan:
+        """`quick` for the earliest sound, or for the next in time after the seconds `heard`; else the least work."""
+        first = min(MOST_SECONDS, max(FIRST_SECONDS, (GROWTH - 1) * heard)) if quick else MOST_SECONDS
         frames = (max(1, round(seconds / frame_seconds)) for seconds in (first, MOST_SECONDS, LEAST_SECONDS))
         return Plan(context, *frames)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,10 +132,14 @@ class Voice:
                 wave = None
                 yield made
 
-    def begin(self, text: str, *, manner: Manner, quick: bool = True) -> Making:
-        """As `stream`, but it also yields each part for the decoder, and is to be sent what `decode` makes of it."""
+    def begin(
+        self, text: str, *, manner: Manner, quick: bool = True, hurry: Callable[[], bool] = lambda: True
+    ) -> Making:
+        """As `stream`, but it also yields each part for the decoder, and is to be sent what `decode` makes of it.
+
+        `hurry` is asked at each sentence: without it chunks are long after all.
+        """
         who = self._speaker(manner.speaker)
-        plan = Plan.of(self.frame_seconds, context=self._context, quick=quick)
         unknown = Counter[str]()
         sayable = Ahead(self._sayable(text, unknown))
         first = sayable.peek()
@@ -144,6 +148,8 @@ class Voice:
             raise TextError(f"nothing in the text can be said by the voice {self.name}{hint}: check text and language")
 
         def say(line: ReadLine, number: int, start: float) -> tuple[Sentence, Iterator[Part]]:
+            heard = start if number else 0.0
+            plan = Plan.of(self.frame_seconds, context=self._context, quick=quick and hurry(), heard=heard)
             return self._say(line, number, start, manner=manner, who=who, plan=plan)
 
         return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness if quick else None)

@@ -118,7 +118,7 @@ def _bench(place: Path, wish: Wish) -> Work[Bench]:
         assert ws
         speaker = of_workspace(ws, run=wish.run, step=wish.step, seed=wish.seed)
     else:
-        speaker = of_voice(place, seed=wish.seed)
+        speaker = of_voice(place, seed=wish.seed, corpus=corpus.fingerprint if corpus else None)
     if corpus is not None and speaker is not None:
         corpus = corpus.resampled(speaker.resample)
     return Bench(wish, groups, ws, corpus, speaker, files, reader_of(corpus, speaker))

@@ -31,23 +31,29 @@ class Speaker:
     say: Callable[[str, str], Audio]  # text, speaker's name
     speakers: tuple[str, ...]
     read: Callable[[str], Reading] | None = None  # its own reading of a text
-    resample: float = 1.0  # what the recordings it learnt from were resampled by
+    resample: float = 1.0  # what the recordings it is held against are resampled by, as those it learnt from were
 
 
-def of_voice(path: Path, *, seed: int, run: str | None = None, step: int | None = None) -> Speaker:
+def of_voice(
+    path: Path, *, seed: int, run: str | None = None, step: int | None = None, corpus: str | None = None
+) -> Speaker:
+    """`corpus`: the fingerprint of the recordings it is held against; a run is held against those it learnt from."""
     voice = Voice.open(path)
-    return _speaker(voice, path, fingerprint=fingerprint_of(path), seed=seed, run=run, step=step)
-
-
-def _speaker(voice: Voice, path: Path, *, fingerprint: str, seed: int, run: str | None, step: int | None) -> Speaker:
     facts: dict[str, Any] = voice.facts.get("facts") or {}
+    factor = voice.resample if run is not None or (corpus is not None and corpus == facts.get("corpus")) else 1.0
+    return _speaker(voice, path, facts=facts, seed=seed, run=run, step=step, factor=factor)
+
+
+def _speaker(
+    voice: Voice, path: Path, *, facts: dict[str, Any], seed: int, run: str | None, step: int | None, factor: float
+) -> Speaker:
     run = run or facts.get("run")
     step = step if step is not None else facts.get("step")
     subject = Subject(
         name=voice.name,
         kind="voice",
         path=str(path),
-        fingerprint=fingerprint,
+        fingerprint=fingerprint_of(path),
         language=voice.language,
         run=run if isinstance(run, str) else None,
         step=step if isinstance(step, int) else None,
@@ -55,9 +61,9 @@ def _speaker(voice: Voice, path: Path, *, fingerprint: str, seed: int, run: str 
 
     def say(text: str, speaker: str) -> Audio:
         who = speaker if speaker in voice.speakers else None
-        return voice.speak(text, seed=seed, speaker=who, speed=voice.resample)  # the tempo of what it learnt from
+        return voice.speak(text, seed=seed, speaker=who, speed=factor)  # the tempo of what it learnt from
 
-    return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read, voice.resample)
+    return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read, factor)
 
 
 def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int) -> Speaker:

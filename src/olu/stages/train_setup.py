@@ -99,18 +99,38 @@ class Setup:
         )
 
     def buckets(self) -> Buckets | None:
-        """Where steps are recorded, batches come in a few shapes only."""
+        """Where steps are recorded, batches come in a few shapes only; they stay so if the run goes on elsewhere."""
         plan = self.recipe.plan
-        if not plan.record:
+        if plan.record is not True:
             return None
-        if self.device != "cuda" or self.ranks.size > 1 or not hasattr(self.learner, "unpack"):
-            raise TrainError("plan.record is for the family vits on one CUDA device: leave it out")
         samples = {clip: self.store.length(clip) for clip in self.train}
-        if not Resident.fits(sum(samples.values()), self.device):
-            raise TrainError("plan.record keeps all sound on the GPU, and there is too much of it: leave it out")
         tokens = {clip: len(self.ids[clip]) for clip in self.train}
         limits = {"batch_clips": plan.batch_clips, "batch_seconds": plan.batch_seconds}
         return make_buckets(samples, tokens, rate=self.rate, most=BUCKETS, **limits)  # type: ignore[arg-type]
+
+    def decide_on_recording(self) -> None:
+        """A new run keeps what is decided here; one that was recorded can go on without."""
+        plan = self.recipe.plan
+        reasons = self.not_recorded()
+        if plan.record is True and reasons and not self.start:  # else the setting is the old run's
+            raise TrainError(f"plan.record cannot be: {reasons[0]}: leave it out")
+        plan = plan.model_copy(update={"record": plan.record is not False and not reasons})
+        self.recipe = self.recipe.model_copy(update={"plan": plan})
+
+    def not_recorded(self) -> list[str]:
+        """Why steps cannot be recorded here."""
+        reasons = []
+        if self.device != "cuda":
+            reasons.append("it is for a CUDA device")
+        if not hasattr(self.learner, "unpack"):
+            reasons.append(f"the family {self.family.name} has no fixed shapes")
+        if self.ranks.size > 1:
+            reasons.append("it is for one GPU")
+        if self.recipe.plan.accumulate > 1:
+            reasons.append("a step of several batches (plan.accumulate) is not recorded")
+        if not reasons and not Resident.fits(sum(map(self.store.length, self.train)), self.device):
+            reasons.append("there is too much sound to keep it on the GPU")
+        return reasons
 
     def validation(self) -> list[Any]:
         size = self.recipe.plan.batch_clips
@@ -120,7 +140,7 @@ class Setup:
     def engine(self, run: Run) -> Engine:
         batches = self.batches()
         resident = None
-        if batches.buckets:
+        if batches.buckets and not self.not_recorded():
             resident = Resident(
                 self.learner, self.train, example=self.example, buckets=batches.buckets, device=self.device
             )
@@ -244,7 +264,7 @@ def set_up(
     said = {**readings, **own_readings(recipe, frontend)}
     seconds = {clip.id: store.length(clip.id) / rate for clip in train_clips + valid_clips}
     pace = sum(seconds[clip.id] for clip in train_clips) / sum(len(ids[clip.id]) for clip in train_clips)
-    return Setup(
+    setup = Setup(
         recipe=recipe,
         family=family,
         config=config,
@@ -281,6 +301,9 @@ def set_up(
         held_rows=held,
         ear=ear_of(ws, listener, said, device=device, factor=recipe.data.resample) if listener else None,
     )
+    if run is None:
+        setup.decide_on_recording()
+    return setup
 
 
 def parse_start(ws: Workspace, text: str) -> tuple[Run, int]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,7 @@ class FastSteps:
         self.off = ""  # why nothing is recorded any more
         self.pool: Any = None
         self.played = 0
+        self.tune = True  # cuDNN tries its kernels for a shape before that is recorded
         self._read = time.monotonic()
 
     def ready(self) -> bool:
@@ -91,6 +93,16 @@ class FastSteps:
         if self.pending:
             return self._land()
         return self._plain()
+
+    @contextmanager
+    def _tuned(self) -> Iterator[None]:
+        """Not while samples are spoken: each has a length of its own."""
+        before = torch.backends.cudnn.benchmark
+        torch.backends.cudnn.benchmark = self.tune
+        try:
+            yield
+        finally:
+            torch.backends.cudnn.benchmark = before
 
     def _next(self) -> int:
         return self.engine.step + len(self.pending)
@@ -122,7 +134,8 @@ class FastSteps:
             if self.off or self.pending or self.seen.get(key, 0) < WARM or len(self.graphs) >= MOST_GRAPHS:
                 return False
             try:
-                self.graphs[key] = self._record(shape, flat, counts)
+                with self._tuned():
+                    self.graphs[key] = self._record(shape, flat, counts)
             except RuntimeError as bad:  # memory too: torch.OutOfMemoryError is one
                 self.off = str(bad).strip().splitlines()[0][:160] or type(bad).__name__
                 self._after_failure()
@@ -306,7 +319,8 @@ class FastSteps:
         self.waiting = []
         key = self._key(self.resident.buckets.shape_of(clips))
         self.seen[key] = self.seen.get(key, 0) + 1
-        seen, events, waited = self.engine._step([clips])
+        with self._tuned():
+            seen, events, waited = self.engine._step([clips])
         if self.off and not self.off.startswith("said: "):
             message = f"steps are not recorded ({self.off}): training goes on in the plain way, with the same results"
             events.append(Event(self.engine.step, "record", Verdict.NOTE, message))

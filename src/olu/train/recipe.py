@@ -53,7 +53,7 @@ class PlanSettings(Strict):
     late: dict[str, int] = Field(default_factory=dict)  # part.prefix of weights -> the step from which they move
     max_hours: float = Field(0.0, ge=0)  # of training; then the run is saved and stops; 0: no limit
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
-    record: bool = False  # steps as CUDA graphs that are played back; for one GPU and without accumulation
+    record: bool | Literal["auto"] = "auto"  # steps as CUDA graphs that are played back; auto: wherever that can be
     validate_every: int = Field(200, ge=1)
     save_every: int = Field(200, ge=1)
     keep: int = Field(3, ge=1)  # newest checkpoints kept, beside the best
@@ -82,7 +82,7 @@ class PlanSettings(Strict):
                 raise ValueError(f"{name} has no effect with the {self.schedule} schedule")
         if self.schedule == "milestones" and not self.milestones:
             raise ValueError("the milestones schedule needs milestones = [step, ...]")
-        if self.record and self.accumulate > 1:
+        if self.record is True and self.accumulate > 1:
             raise ValueError("record has no effect with accumulate > 1: a step of several batches is not recorded")
         if self.choose == "heard" and not self.demo_clips and not self.sentences:
             raise ValueError("choose = 'heard' has no effect without samples: set demo_clips or sentences")

@@ -16,6 +16,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
 from olu.nn.convs import Conv1d, conv_leaky, conv_leaky_apart
 from olu.nn.fused import weights_made_once
+from olu.nn.levers import LEVERS
 from olu.nn.streams import side_by_side
 
 SLOPE = 0.1
@@ -105,4 +106,4 @@ class PeriodDiscriminator(Judge):
     def folded(self, x: Tensor) -> Tensor:
         x = F.pad(x, (0, -x.shape[-1] % self.period), mode="reflect")
         x = torch.unflatten(x, -1, (-1, self.period))  # [B, 1, S / P, P]
-        return x.contiguous(memory_format=torch.channels_last) if x.is_cuda else x
+        return x.contiguous(memory_format=torch.channels_last) if x.is_cuda and LEVERS.channels_last else x

@@ -2,7 +2,8 @@
 
 const AHEAD = 8; // seconds handed to the browser in advance
 const LEAD = 0.06; // seconds before the first sample, so that its start is not cut
-const FIRST = 0.15; // seconds of sound to begin with
+const SAFE = 0.03; // seconds: what is given later than this before its turn would be played over what follows
+const FIRST = 0.4; // seconds of sound to begin with: the first piece alone may end before the second is there
 const REFILL = 0.4; // seconds of sound to wait for once it ran dry
 const TAIL = 0.1; // seconds after the last sample before the sound counts as ended, so that its end is not cut
 const LOOK = 100; // milliseconds between looks at the clock
@@ -109,7 +110,7 @@ export class Player {
     if (!this.going || this.paused) return;
     const now = this.context.currentTime;
     while (this.parts.length > 2 && this.parts[1].when + this.parts[1].seconds < now - 1) this.parts.shift();
-    if (this.next.chunk < this.chunks.length && this.until < now) {
+    if (this.next.chunk < this.chunks.length && this.until < now + SAFE) {
       if (this.until > 0) this.waits = REFILL; // it ran dry
       const { chunk, skip } = this.next;
       const there = (this.frames - this.chunks[chunk].at - skip) / this.rate;

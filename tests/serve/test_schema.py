@@ -1,0 +1,75 @@
+"""Requests made up from the OpenAPI document itself: nothing is a 5xx, and every answer is one that it promises."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from olu.serve.app import build
+from olu.serve.settings import Settings
+
+from . import running
+
+SOAK = os.environ.get("OLU_SOAK") == "1"
+document = build(running.Tones(), settings=Settings()).schema()
+
+
+def pointed() -> dict[str, Any]:
+    """With a voice and a model that are there, else made-up names would never be spoken with."""
+    made = copy.deepcopy(document)
+    fields = made["components"]["schemas"]["SpeechRequest"]["properties"]
+    fields["voice"] = {"enum": ["ada"]}
+    fields["model"] = {"enum": ["olu", "tts-1"]}
+    fields["speaker"] = {"enum": ["obi", None]}
+    return made
+
+
+schema = schemathesis.openapi.from_dict(document)
+fitting = schemathesis.openapi.from_dict(pointed()).include(path="/v1/audio/speech")
+made_up = settings(
+    max_examples=2000 if SOAK else 15, deadline=None, suppress_health_check=list(HealthCheck), database=None
+)
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[running.Running]:
+    with running.running() as made:
+        yield made
+
+
+@schema.parametrize()
+@made_up
+def test_the_document_holds(case: schemathesis.Case, here: running.Running):
+    """A request may fit the document and still name a voice that is not there, so that check is left out."""
+    case.call_and_validate(base_url=here.base, excluded_checks=[positive_data_acceptance])
+
+
+@fitting.parametrize()
+@made_up
+def test_what_fits_is_spoken(case: schemathesis.Case, here: running.Running):
+    """Left out too: `timings` without events fits the document and is refused."""
+    case.call_and_validate(base_url=here.base, excluded_checks=[positive_data_acceptance])
+
+
+def test_some_of_it_was_spoken_and_nothing_was_a_fault(here: running.Running):
+    page = httpx2.get(f"{here.base}/metrics").text
+    rows = [row for row in page.splitlines() if row.startswith("olu_requests_total{")]
+    assert any('path="/v1/audio/speech",status="200"' in row for row in rows)
+    assert not any('status="5' in row for row in rows)
+
+
+def test_the_document_says_what_may_happen():
+    speech = document["paths"]["/v1/audio/speech"]["post"]
+    assert {"200", "400", "401", "404", "408", "413", "429", "503"} == set(speech["responses"])
+    assert "audio/mpeg" in speech["responses"]["200"]["content"]
+    for ways in document["paths"].values():
+        for way in ways.values():
+            assert way["description"]
