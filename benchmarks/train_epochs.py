@@ -30,7 +30,7 @@ def main() -> None:
     ask.add_argument("--epochs", type=int, default=4)
     ask.add_argument("--json", type=Path)
     given = ask.parse_args()
-    ws = Workspace(given.ws)
+    ws = Workspace.open(given.ws)
     run = Run.named(ws.runs, given.run)
     found = {"machine": machine(), "run": of_the_run(run), "made": made(ws, run, epochs=given.epochs)}
     found["share"] = found["run"]["samples_per_s_of_steps"] / found["made"]["samples_per_s"]

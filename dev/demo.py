@@ -50,7 +50,6 @@ def main() -> None:
     olu("import", ws, sample)
     olu("audit", ws, "--fix")
     olu("read", ws)
-    olu("align", ws, "--force")
     olu("train", ws, "--recipe", str(ROOT / "recipes" / "speaker.toml"))
     olu("evaluate", ws, "--only", "sanity,duration,f0,speaker", "--sentences", str(TRIED))
     olu("export", ws, "--to", "voice")
@@ -74,6 +73,8 @@ Done in {minutes:.1f} minutes. Open:
       what the audit found, and how the new voice was judged
 Try next:
   {command} speak "ሰላም ለሁላችሁ።" --voice {ws} -o out.wav --speed 0.8
+  {command} align {ws} --force
+      where each sound is; not needed here, and it takes some minutes
   {command} train {ws} --from-run vits-001 --set plan.steps=2000
       goes on from here; best on a GPU, with --device cuda
   {command} make my-voice FOLDER --language CODE

@@ -1,7 +1,8 @@
 """Put a voice into the package, for `olu speak` without --voice: python dev/embed.py X.voice NAME [--no-judge]
 
 X.voice is a folder from `olu export WS --to voice --with-training -o X.voice`. It becomes src/olu/voices/NAME.voice,
-the only one there. Its card (README.md) and its rights go with it: give those with 'olu rights' before the export.
+the only one there. Its card (README.md) and its rights go with it: write those into [rights] of olu.toml before the
+export.
 """
 
 from __future__ import annotations

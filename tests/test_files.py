@@ -25,3 +25,15 @@ def test_a_folder_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
             partial.mkdir()
             (partial / "voice.json").write_text(text)
     assert (tmp_path / "x.voice" / "voice.json").read_text() == "new"
+
+
+def test_speaking_asks_no_other_machine_for_anything() -> None:
+    """onnxruntime reads this when it is imported, which is after olu."""
+    import os
+    import subprocess
+    import sys
+
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    code = "import olu, os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "1"

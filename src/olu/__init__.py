@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from olu.files import Workspace
     from olu.speak.voice import Voice
     from olu.types import Audio, Clip, Mark, Reading, Word
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read by onnxruntime when it is imported: else it phones home
 
 __version__ = "0.1.0"
 __all__ = ["Audio", "Clip", "Corpus", "Mark", "OluError", "Reading", "Voice", "Word", "Workspace"]

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from ..evaluate.made import speech
+
 TINY = ("--set", "model.size=tiny", "--set", "plan.steps=2", "--set", "plan.batch_clips=2")
 
 
@@ -92,9 +94,17 @@ def begin_training(ws: Path, *, steps: int = 3) -> None:
 
 @pytest.fixture(scope="session")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten clips of Swahili. Read only: tests copy what they change."""
+    """Ten clips of something like Swahili, laid out as `olu sample` does. Read only: tests copy what they change."""
+    from olu.audio import io as sound
+    from olu.text.languages import load
+
     folder = tmp_path_factory.mktemp("recordings") / "swahili"
-    fine("sample", folder, "--language", "sw", "--clips", "10")
+    lines = {f"swa_{number:04}": text for number, text in enumerate(load("sw").sentences()[:10], 1)}
+    for number, (id, text) in enumerate(lines.items()):
+        sound.write(
+            folder / "wavs" / f"{id}.wav", sound.resample(speech(len(text) // 3, seed=number, edges=0.1), 22050)
+        )
+    (folder / "metadata.csv").write_text("".join(f"{id}|{text}\n" for id, text in lines.items()), encoding="utf-8")
     return folder
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from safetensors.torch import load_file
 
 from olu import files
 from olu.errors import ExportError, TrainError, VoiceError
-from olu.families.vits.base import read_base
+from olu.families.vits.base import base_of, read_base
 from olu.families.vits.foreign.voice import read_voice
 from olu.files import disk_bytes
 from olu.speak.voice import Voice
@@ -56,6 +57,13 @@ def test_nothing_is_kept_twice_and_nothing_is_lost(phones_voice: Path, voices: P
     assert read_base(own).judged and read_base(own).lacks == ()
     sounds = [Voice.open(path).speak("Habari za asubuhi.").samples for path in (phones_voice, own)]
     assert (sounds[0] == sounds[1]).all()
+
+
+def test_what_only_new_weights_need_is_not_handed_on(phones_voice: Path) -> None:
+    held = read_voice(phones_voice)
+    begun = {"discriminator_start": 3000, "discriminator_warmup": 100, "alignment_guide": 600}
+    settings = base_of(replace(held, config=held.config.model_copy(update=begun)), where="x").settings
+    assert [settings[name] for name in begun] == [0, 0, 0], "its judge is trained: it judges from the first step"
 
 
 def test_it_reads_from_a_zip_too(voices: Path, tmp_path: Path) -> None:

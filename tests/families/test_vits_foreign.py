@@ -181,6 +181,9 @@ def test_piper_and_coqui_keep_names_and_explain(tmp_path: Path) -> None:
     assert found.speakers == ("y", "z", "x")
     assert found.symbols[:4] == ("<BLNK>", "_", "!", "?")
     assert any("blank had id 11" in note for note in found.notes)
+    assert not any("phonemizer" in note for note in found.notes)
+    _edit(folder / "config.json", {"use_phonemes": True, "phonemizer": "gruut"})
+    assert any("phonemizer 'gruut' does not run here" in note for note in read_foreign(folder).notes)
 
 
 def test_lighter_blocks_of_piper_load(tmp_path: Path, little: transformers.VitsModel) -> None:

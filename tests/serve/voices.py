@@ -9,7 +9,8 @@ from ..speak import made
 
 TEXT = made.TEXT
 LONG = "ọ dị mma, ka ọ dị mma " * 8
-PARAGRAPH = f"{LONG.strip()}. " * 12  # more sound than a worker makes ahead
+SENTENCE = ("ọ dị mma, ka ọ dị mma " * 3).strip() + "."
+PARAGRAPH = f"{SENTENCE} " * 6  # more sound than a worker makes ahead
 
 
 def pack(path: Path) -> Path:

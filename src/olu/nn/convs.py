@@ -5,7 +5,6 @@ Shape letters: B clips, C channels, T steps, G groups, K taps. Elsewhere than on
 
 from __future__ import annotations
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -68,7 +67,7 @@ def conv_leaky_apart(conv: nn.Module, x: Tensor, like: Tensor, slope: float) -> 
     """The same, and the sum of how far it lies from `like`."""
     if not can_fuse(x):
         y = F.leaky_relu(conv(x), slope)
-        return y, (y - like).abs().sum(dtype=torch.float32)
+        return y, (y.float() - like.float()).abs().sum()
     return bias_leaky_apart(_bare(conv, x), conv.bias, like, slope)  # type: ignore[arg-type]
 
 

@@ -38,7 +38,7 @@ def bias_leaky_apart(x: Tensor, bias: Tensor, like: Tensor, slope: float) -> tup
         both: tuple[Tensor, Tensor] = BiasLeakyApart.apply(x, bias, like, slope)
         return both
     bent = F.leaky_relu(x + _wide(bias, x), slope)
-    return bent, (bent - like).abs().sum(dtype=torch.float32)
+    return bent, (bent.float() - like.float()).abs().sum()
 
 
 def bias_add_leaky(x: Tensor, bias: Tensor, other: Tensor, slope: float) -> tuple[Tensor, Tensor]:

@@ -102,8 +102,8 @@ def of_fields(errors: Sequence[Any], known: Iterable[str]) -> Refusal:
     reason = str(first["msg"]).removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         reason = f"nothing of this name is known{did_you_mean(where, known)}"
-    if first["type"] == "json_invalid":
-        where, reason = "", "the body is no JSON"
+    if not where or first["type"] == "json_invalid":
+        where, reason = "", "the body must be one JSON object, sent as application/json"
     return Refusal(400, f"{where}: {reason}" if where else reason, "invalid_request", param=where or None)
 
 

@@ -115,7 +115,8 @@ def _protocol(settings: Settings) -> type[asyncio.Protocol]:
                 if self._over or self.transport.is_closing():
                     return
                 super().data_received(data[start : start + HEAD_BYTES])
-            self._await_head()
+            if not self._over:
+                self._await_head()
 
         def connection_lost(self, exc: Exception | None) -> None:
             for timer in (self._head, self._stalled):
@@ -177,6 +178,8 @@ def _protocol(settings: Settings) -> type[asyncio.Protocol]:
             for event in events:
                 self.transport.write(self.conn.send(event) or b"")
             self.transport.write_eof()
+            if self._head is not None:
+                self._head.cancel()
             self._head = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     return Patient

@@ -44,6 +44,7 @@ def embed(package: Path, target: Path, *, judge: bool = True) -> EmbedSummary:
         settings = read_json(part / "settings.json")
         shared = {**settings.get("shared", {}), **find_shared(partial, weights)}
         save_file({n: v for n, v in weights.items() if n not in shared}, part / "weights.safetensors")
+        (part / "weights.safetensors").chmod(0o644)  # it was written for its owner alone
         write_json(part / "settings.json", {**settings, "shared": shared})
         seal(partial, read_json(partial / "check.json")["sentences"])
         training, total = disk_bytes(part), disk_bytes(partial)

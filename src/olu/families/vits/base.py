@@ -20,6 +20,14 @@ from olu.train.family import Base
 from olu.train.grow import Growth, enlarged
 
 WARMUP = 500  # steps: a fresh discriminator has nothing to say to a trained generator at first
+# Settings for the first steps of new weights: a voice that has learnt is past them.
+BEGINNING = (
+    "discriminator_start",
+    "discriminator_warmup",
+    "alignment_noise",
+    "alignment_noise_decay",
+    "alignment_guide",
+)
 OPTIONAL = ("posterior_encoder", "discriminator")  # parts that speaking does not need
 EMBEDDING = "text_encoder.embed_tokens.weight"
 CONDITIONS = (".cond.", ".cond_layer.")  # layers through which a speaker is heard
@@ -38,7 +46,8 @@ def base_of(foreign: Foreign, *, where: str) -> Base:
         return [*foreign.notes, *_load(learner, foreign, growth, speakers, where=where)]
 
     judged = any(name.startswith(JUDGE) for name in foreign.weights)
-    settings = foreign.config.model_dump(mode="json")
+    fresh = {name: VitsConfig.model_fields[name].default for name in BEGINNING}
+    settings = foreign.config.model_dump(mode="json") | fresh
     return Base(
         settings=settings if judged else {**settings, "discriminator_warmup": WARMUP},
         symbols=foreign.symbols,

@@ -72,7 +72,7 @@ class Judge(nn.Module):
             x, apart = conv_leaky_apart(conv, x, like, SLOPE)
             distance = distance + apart / like[0].numel()
         verdict = self.final_conv(x).flatten(1)
-        return verdict, distance + (verdict - last).abs().sum(dtype=torch.float32) / last[0].numel()
+        return verdict, distance + (verdict.float() - last.float()).abs().sum() / last[0].numel()
 
 
 class ScaleDiscriminator(Judge):

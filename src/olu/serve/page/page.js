@@ -13,6 +13,7 @@ const words = new Words({ said: by("said"), rows: by("rows"), many: by("many"), 
 let player = null; // made by the first press of a button
 let work = null; // what can be stopped: an AbortController
 let limits = {};
+let unheard = false; // the voices could not be asked for, or not without a key
 
 function wish() {
   const asked = { model: "olu", voice: shelf.voice?.id, input: text.value, speed: Number(speed.value) };
@@ -33,6 +34,7 @@ function fail(problem) {
   if (!(problem instanceof Trouble)) console.error(problem);
   complain(problem instanceof Trouble ? problem.message : "Something went wrong in this page. Please load it again.");
   if (problem.status === 401 || problem.status === 403) {
+    unheard = true;
     by("key-field").hidden = false;
     keyField.focus();
   }
@@ -80,12 +82,14 @@ async function speak() {
     }
     if (work === mine) work = null;
     player.finish();
+    show();
     if (player.made === 0) settle("There was nothing to say.");
   } catch (problem) {
     if (mine.signal.aborted) return;
     work = null;
     player.onend = () => settle("Ended early.");
     player.finish(); // what has come is still played
+    show();
     if (player.made === 0) settle("");
     fail(problem);
   }
@@ -204,9 +208,11 @@ async function look() {
     shelf.fill(there.data);
     text.lang = shelf.voice?.lang ?? "";
     remember(memory.key, keyField.value, { tab: true });
-    complain("");
+    if (unheard) complain("");
+    unheard = false;
     counted();
   } catch (problem) {
+    unheard = true;
     fail(problem);
   }
 }

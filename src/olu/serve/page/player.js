@@ -1,8 +1,8 @@
 // Plays samples as they come in. Buffer sources and no worklet: browsers keep worklets to https, and a phone at home has http.
 
 const AHEAD = 8; // seconds handed to the browser in advance
-const LEAD = 0.06; // seconds before the first sample, so that its start is not cut
-const SAFE = 0.03; // seconds: what is given later than this before its turn would be played over what follows
+const LEAD = 0.12; // seconds before the first sample: what a busy browser may need to begin in time
+const SAFE = 0.06; // seconds: what is given later than this before its turn would be played over what follows
 const FIRST = 0.4; // seconds of sound to begin with: the first piece alone may end before the second is there
 const REFILL = 0.4; // seconds of sound to wait for once it ran dry
 const TAIL = 0.1; // seconds after the last sample before the sound counts as ended, so that its end is not cut

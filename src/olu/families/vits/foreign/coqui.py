@@ -97,7 +97,7 @@ def read_coqui(path: Path) -> Foreign:
         num_speakers=speakers,
         weights={name: value.float() for name, value in weights.items()},
         speakers=_names(folder, count=speakers),
-        notes=(*said, *unread_note([renamed[name][0] for name in unread])),
+        notes=(*said, *_phonemizer(raw), *unread_note([renamed[name][0] for name in unread])),
     )
 
 
@@ -137,6 +137,13 @@ def _config(args: dict[str, Any], audio: dict[str, Any], *, speakers: int, where
     must_be(audio, sizes, where=where)
     segment = int(args.get("spec_segment_size", 32)) * config.hop_length
     return config.model_copy(update={"segment_size": segment})
+
+
+def _phonemizer(raw: dict[str, Any]) -> list[str]:
+    name = raw.get("phonemizer") or "espeak"
+    if not raw.get("use_phonemes") or name == "espeak":
+        return []
+    return [f"its phonemizer {name!r} does not run here: espeak-ng makes the phones, which may be others"]
 
 
 def _symbols(raw: dict[str, Any], *, size: int, where: str) -> tuple[tuple[str, ...], list[int], list[str]]:
