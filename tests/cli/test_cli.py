@@ -326,7 +326,7 @@ def test_from_run_says_what_changed(voiced: Path):
     assert facts["from"] == "vits-001@2"
 
 
-@pytest.mark.parametrize("extra", [("--set", "plan.steps=9"), ("--new",), ("--from-run", "vits-001")])
+@pytest.mark.parametrize("extra", [("--set", "plan.steps=9"), ("--new",), ("--dry-run",), ("--from-run", "vits-001")])
 def test_resume_takes_no_other_settings(ws: Path, extra: tuple[str, ...]):
     begin_training(ws)
     before = times(ws)

@@ -302,9 +302,9 @@ def test_many_requests_leave_nothing_behind(here: Running, http: httpx2.Client):
                     if number % 4 == 0:
                         break
 
-    some(120)
+    some(60)
     before, threads = resident(), threading.active_count()
-    some(10_000 if SOAK else 240)
+    some(10_000 if SOAK else 120)
     until(lambda: here.pool.open == 0)
     assert resident() - before < 12_000_000
     assert threading.active_count() <= threads

@@ -35,7 +35,7 @@ def pointed() -> dict[str, Any]:
 schema = schemathesis.openapi.from_dict(document)
 fitting = schemathesis.openapi.from_dict(pointed()).include(path="/v1/audio/speech")
 made_up = settings(
-    max_examples=2000 if SOAK else 15, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    max_examples=2000 if SOAK else 8, deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
 
 

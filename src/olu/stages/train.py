@@ -142,10 +142,8 @@ def _lead(
 
     view, changes = watching(ws, list(overrides or []), profile=profile)
     if resume:
-        if recipe or changes or base or from_run or new:
+        if recipe or changes or base or from_run or new or dry:
             raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
-        if dry:
-            raise TrainError("--dry-run tries a new run: a run that --resume goes on with has shown that it can")
         run = Run.named(ws.runs, resumed) if resumed else _unfinished(ws)
         if run is None:
             raise TrainError(f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'")
