@@ -79,13 +79,18 @@ class Server(uvicorn.Server):
         pool, log = self._site.desk.pool, self._site.desk.log
         try:
             await pool.start()
-            log.event("listening", address=address(held), voices=sorted(one.name for one in pool.shown()))
             await self.serve(sockets=[held])
         finally:
             await pool.stop(grace=LAST_SECONDS)
             self._site.desk.threads.shutdown(wait=False)
             held.close()
             log.event("ended", requests=self._site.desk.metrics.requests)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        voices = sorted(one.name for one in self._site.desk.pool.shown() if not one.fault)
+        for held in sockets or []:
+            self._site.desk.log.event("listening", address=address(held), voices=voices)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
