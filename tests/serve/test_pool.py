@@ -160,7 +160,9 @@ async def _leaving(pool: Pool) -> None:
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
+    assert [link.load for link in pool._links] == [len(PARAGRAPH)], "it counts until the worker has heard of it"
     await whole(pool.speak(ask()))  # answered after the leaving was
+    assert [link.load for link in pool._links] == [0]
     before = pool.state()["runs"]
     await asyncio.sleep(0.3)
     assert pool.state()["runs"] == before

@@ -16,7 +16,7 @@ from olu.corpus.manifest import Corpus, Source
 from olu.errors import ConfigError, TrainError
 from olu.families import family
 from olu.files import Workspace, write_jsonl
-from olu.stages.prepare import prepare
+from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train_setup import Setup, prepare_run, set_up
 from olu.train.family import Clock, Judge, Loss, Update
@@ -332,6 +332,8 @@ DATA_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "hold_back": ({"hold_back": 0.47}, ["long"]),
     "everything": ({"everything": True}, ["good", "long"]),  # see test_everything_is_every_side
     "resample": ({"resample": 0.8, "max_seconds": 3.5}, ["good"]),  # its 3 s become 3.75
+    "edges": ({"edges": 0.1}, ["good", "long"]),  # these two: tests/features/test_sound.py
+    "loudness": ({"loudness": -20.0}, ["good", "long"]),
 }
 
 
@@ -341,7 +343,7 @@ def test_every_data_setting_acts(name: str, workspace: Workspace) -> None:
     change, expected = DATA_CASES[name]
     assert set_up(workspace, recipe_for({}), device="cpu").train == ["good", "long"]
     try:
-        finish(prepare(workspace, rate=16000, factor=change.get("resample", 1.0), jobs=1))
+        finish(prepare(workspace, rate=16000, **sound_of(recipe_for(change)), jobs=1))
         assert set_up(workspace, recipe_for(change), device="cpu").train == expected
     finally:
         finish(prepare(workspace, rate=16000, jobs=1))

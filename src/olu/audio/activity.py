@@ -57,6 +57,15 @@ def sounds(levels: Levels) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return starts[np.append(True, parted)], ends[np.append(parted, True)]
 
 
+def bounds(audio: Audio) -> tuple[float, float]:
+    """Seconds at which the first sound begins and the last one ends; all of it where nothing stands out."""
+    starts, ends = sounds(frame_dbfs(audio))
+    if len(starts) == 0:
+        return 0.0, audio.seconds
+    rate = frame_rate(audio.rate)
+    return float(starts[0]) / rate, min(float(ends[-1]) / rate, audio.seconds)
+
+
 def runs(mask: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Where the stretches of True start, and where they end."""
     edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))

@@ -11,7 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from olu.audio import activity
 from olu.audio.io import resample, to_int16
+from olu.audio.loudness import CEILING
+from olu.audio.loudness import loudness as measured
 from olu.errors import AudioError
 from olu.files import hash_value, read_json, whole, write_json
 from olu.types import Audio, Clip, Feature, Tick, Work
@@ -21,20 +24,45 @@ AHEAD = 16  # clips decoded ahead of the writer, per worker
 
 @dataclass(frozen=True)
 class Samples:
-    """The feature `wave`: mono int16 at one rate, played `factor` times faster."""
+    """The feature `wave`: mono int16 at one rate, played `factor` times faster.
+
+    `edges`: seconds of silence kept at either end; `loudness`: LUFS that every clip is brought to. 0 leaves both alone.
+    """
 
     rate: int
     factor: float = 1.0
+    edges: float = 0.0
+    loudness: float = 0.0
 
     @property
     def key(self) -> str:
+        changed = {"edges": self.edges, "loudness": self.loudness}
         moved = [] if self.factor == 1.0 else [self.factor]
+        moved += [f"{name}={value:g}" for name, value in changed.items() if value]
         return f"wave-{self.rate}-{hash_value(['int16', 'soxr-hq', self.rate, *moved])[:8]}"
 
     def compute(self, audio: Audio) -> NDArray[np.int16]:
         if not np.isfinite(audio.samples).all():  # as int16 they would be some number
             raise AudioError("it holds samples that are not numbers: export or copy it again")
+        audio = levelled(between(audio, self.edges), self.loudness)
         return to_int16(resample(audio, self.rate, factor=self.factor))
+
+
+def between(audio: Audio, edges: float) -> Audio:
+    """The speech and at most so much silence before and after it."""
+    first, last = activity.bounds(audio) if edges else (0.0, audio.seconds)
+    start, end = (round(max(0.0, at) * audio.rate) for at in (first - edges, last + edges))
+    return audio if not edges else Audio(audio.samples[start:end], audio.rate)
+
+
+def levelled(audio: Audio, loudness: float) -> Audio:
+    """As loud as asked, or as loud as it can be without clipping."""
+    now = measured(audio.samples, audio.rate) if loudness else None
+    if now is None:
+        return audio
+    peak = float(np.abs(audio.samples).max())
+    gain = min(10 ** ((loudness - now) / 20), CEILING / peak)
+    return Audio(audio.samples * np.float32(gain), audio.rate)
 
 
 class Store:

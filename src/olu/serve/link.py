@@ -29,11 +29,15 @@ class Link:
         self.ready = False
         self.opening = ""  # the key of the voice it is opening now
         self.loaded: set[str] = set()
-        self.load = 0  # characters of the requests it has
+        self.holds: dict[int, int] = {}  # characters of each request it has not let go of yet
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def load(self) -> int:
+        return sum(self.holds.values())
 
     @staticmethod
     async def start(*, batch: int, loaded: int) -> Link:

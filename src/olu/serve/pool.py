@@ -134,7 +134,7 @@ class Pool:
         entry = await self._entry(saying.ask.voice)
         link = await self._link(entry)
         saying.link = link
-        link.load += len(saying.ask.text)
+        link.holds[saying.number] = len(saying.ask.text)
         message = {"number": saying.number, "key": entry.key, "path": str(entry.path), "ask": asdict(saying.ask)}
         link.send({"do": "say", **message})
 
@@ -145,10 +145,8 @@ class Pool:
         saying.over = True
         self._sayings.pop(saying.number, None)
         self._usual += 0.1 * (time.monotonic() - saying.came - self._usual)
-        if saying.link is not None:
-            saying.link.load -= len(saying.ask.text)
-            if not saying.made:
-                saying.link.send({"do": "leave", "number": saying.number})
+        if saying.link is not None and not saying.made:
+            saying.link.send({"do": "leave", "number": saying.number})
 
     async def _entry(self, name: str) -> Entry:
         found = self._shelf.find(name)
@@ -222,9 +220,12 @@ class Pool:
     async def _hear(self, link: Link, message: Message, sound: bytes) -> None:
         match message["is"]:
             case "piece" | "end" | "error":
-                saying = self._sayings.get(message["number"])
-                if saying is not None:
+                if message["is"] != "piece":
+                    link.holds.pop(message["number"], None)
+                if (saying := self._sayings.get(message["number"])) is not None:
                     self._answer(saying, self._understood(saying, message, sound))
+            case "left":
+                link.holds.pop(message["number"], None)
             case "ran":
                 self._counts.update(runs=1, parts=message["parts"])
             case "opening":

@@ -58,8 +58,10 @@ class Worker:
                 self._jobs[job.number] = job
             case "took" if message["number"] in self._jobs:
                 self._jobs[message["number"]].taken += message["seconds"]
-            case "leave" if message["number"] in self._jobs:
-                self._end(self._jobs[message["number"]])
+            case "leave":
+                if (left := self._jobs.get(message["number"])) is not None:
+                    self._end(left)
+                self._send({"is": "left", "number": message["number"]})
             case "load":
                 self._load(message)
             case "drop":

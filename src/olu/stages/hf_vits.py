@@ -25,7 +25,7 @@ from olu.stages.hf_vits_say import sentences
 from olu.stages.import_ import import_source
 from olu.stages.kinds import voices
 from olu.stages.new import new_workspace
-from olu.stages.prepare import prepare
+from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train import Note, Training, TrainSummary, check_device, train
 from olu.train.recipe import Recipe, recipe_toml
@@ -128,9 +128,7 @@ def _prepared(
     yield from _imported(ws, values)
     yield from audit(ws)
     yield from read_corpus(ws)
-    prepared = yield from prepare(
-        ws, rate=rate, factor=first.data.resample, jobs=values.get("preprocessing_num_workers")
-    )
+    prepared = yield from prepare(ws, rate=rate, **sound_of(first), jobs=values.get("preprocessing_num_workers"))
     again = f"olu train {shlex.quote(str(ws.root))} --recipe {shlex.quote(str(ws.root / RECIPE))}"
     if why := _stops_early(values):
         yield Note(f"{why}: {prepared.clips} clips are imported, audited, read and prepared in {ws.root}; no training")

@@ -17,7 +17,7 @@ from olu.features.store import Samples, build
 from olu.files import Workspace, hash_value, read_json
 from olu.stages.kinds import voices
 from olu.stages.stage import Stage
-from olu.train.recipe import read_recipe
+from olu.train.recipe import Recipe, read_recipe
 from olu.types import Work
 
 PREPARE_VERSION = 1
@@ -41,16 +41,25 @@ class PrepareSummary:
 
 
 def prepare(
-    ws: Workspace, *, rate: int, factor: float = 1.0, jobs: int | None = None, listening: bool = False
+    ws: Workspace,
+    *,
+    rate: int,
+    factor: float = 1.0,
+    edges: float = 0.0,
+    loudness: float = 0.0,
+    jobs: int | None = None,
+    listening: bool = False,
 ) -> Work[PrepareSummary]:
     """Resample every clip to `rate` into one memory map. `jobs` threads; none: one per core.
 
-    `factor`: the recipe's data.resample.
+    `factor`, `edges` and `loudness`: the recipe's data.resample, data.edges and data.loudness.
     `listening`: for a recogniser, whose rate may be another than the voice's; each keeps its own.
     """
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: give 1 or more")
-    feature, options = Samples(rate, factor), {"rate": rate, **({} if factor == 1.0 else {"resample": factor})}
+    feature = Samples(rate, factor, edges, loudness)
+    changed = {"resample": factor - 1.0 and factor, "edges": edges, "loudness": loudness}
+    options = {"rate": rate, **{name: value for name, value in changed.items() if value}}
     folder = ws.features / feature.key
     stage, other = (LISTENING, STAGE) if listening else (STAGE, LISTENING)
     for one in (stage, other):
@@ -85,9 +94,15 @@ def _whole(folder: Path) -> bool:
 
 
 def wanted_by(ws: Workspace, recipe: Path | None) -> dict[str, Any]:
-    """The rate a recipe's family needs and its data.resample; without a recipe, the newest voice's, or the defaults."""
+    """The rate a recipe's family needs and how its [data] changes sound; without a recipe, of the newest voice."""
     runs = voices(ws)
     settings = runs[-1].recipe if recipe is None and runs else read_recipe(recipe, [])
     chosen = family_named(settings.family)
     rate = chosen.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))
-    return {"rate": rate, "factor": settings.data.resample}
+    return {"rate": rate, **sound_of(settings)}
+
+
+def sound_of(recipe: Recipe) -> dict[str, float]:
+    """What a recipe does to the sound of every clip."""
+    data = recipe.data
+    return {"factor": data.resample, "edges": data.edges, "loudness": data.loudness}

@@ -23,7 +23,7 @@ from olu.stages.alphabet import alphabet, growth_from, held_by, held_rows, own_r
 from olu.stages.audit import audit
 from olu.stages.clip_choice import check_speakers, is_asked_for, select, sides, strangers
 from olu.stages.hearing import HEARD_BY, ear_of, listener_of
-from olu.stages.prepare import prepare
+from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_clip, read_corpus
 from olu.stages.written import only_listening, written
 from olu.text.frontend import from_state
@@ -37,7 +37,7 @@ from olu.train.grow import Growth, enlarged_checkpoint
 from olu.train.hearing import Ear
 from olu.train.hub import hash_base, located
 from olu.train.ranks import Ranks
-from olu.train.recipe import Recipe
+from olu.train.recipe import DataSettings, Recipe
 from olu.train.resident import Resident
 from olu.train.run import Run
 from olu.train.watchmen import watchmen
@@ -180,22 +180,25 @@ def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Gen
     rate = rate_for(recipe, run=run)
     yield from audit(ws)
     yield from read_corpus(ws)
-    yield from prepare(ws, rate=rate, factor=recipe.data.resample, listening=not family_named(recipe.family).speaks)
+    yield from prepare(ws, rate=rate, **sound_of(recipe), listening=not family_named(recipe.family).speaks)
 
 
 def rate_for(recipe: Recipe, *, run: Run | None = None) -> int:
     """The sampling rate that a recipe needs; one that cannot work is refused."""
     chosen = family_named(recipe.family)
-    _check_resample(chosen, recipe)
+    _check_sound(chosen, recipe)
     return chosen.rate(_config(chosen, recipe, read_base(chosen, recipe, run)))
 
 
-def _check_resample(family: Family, recipe: Recipe) -> None:
-    if recipe.data.resample != 1.0 and not family.speaks:
-        raise TrainError(
-            f"recipe: data.resample = {recipe.data.resample:g} is for voices: {family.name} listens to recordings as"
-            " they are: leave it out"
-        )
+def _check_sound(family: Family, recipe: Recipe) -> None:
+    usual = DataSettings()
+    for name in ("resample", "edges", "loudness"):
+        value = getattr(recipe.data, name)
+        if value != getattr(usual, name) and not family.speaks:
+            raise TrainError(
+                f"recipe: data.{name} = {value:g} is for voices: {family.name} listens to recordings as they are:"
+                " leave it out"
+            )
 
 
 def set_up(
@@ -209,7 +212,7 @@ def set_up(
 ) -> Setup:
     """`run` set: go on with it, so its own vocabulary holds; `start`: begin from that checkpoint of another run."""
     family = family_named(recipe.family)
-    _check_resample(family, recipe)
+    _check_sound(family, recipe)
     base = read_base(family, recipe, run or (start[0] if start else None))
     config = _config(family, recipe, base)
     recipe = only_listening(recipe.model_copy(update={"model": config.model_dump(mode="json")}), family)
@@ -225,7 +228,7 @@ def set_up(
     before = start[0] if start and not writes else None
     vocabulary, frontend_state = alphabet(corpus, wanted, run=run, start=before, base=base)
     rate = family.rate(config)
-    store = Store(ws.features / Samples(rate, recipe.data.resample).key)
+    store = Store(ws.features / Samples(rate, **sound_of(recipe)).key)
     frontend = from_state(frontend_state)
     readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in wanted}
     if writes:
