@@ -35,6 +35,7 @@ NOTHING: dict[str, Any] = {
     "channels_last": False,
     "kernels": False,
     "streams": False,
+    "separable": False,
     "tune": False,
 }
 LEVER_NAMES = {
@@ -43,6 +44,7 @@ LEVER_NAMES = {
     "channels_last": {"channels_last": True},
     "streams": {"streams": True},
     "kernels": {"kernels": True},
+    "separable": {"separable": True},
     "tune": {"tune": True},
 }
 
@@ -77,7 +79,7 @@ def engine_for(
 ) -> Engine:
     vits = family("vits")
     tune = plan.pop("tune", True)
-    for lever in ("channels_last", "kernels", "streams"):
+    for lever in ("channels_last", "kernels", "streams", "separable"):
         setattr(LEVERS, lever, plan.pop(lever, True))
     torch.manual_seed(0)
     learner = vits.learner(vits.config(size=size, **plan.pop("model", {})), vocab_size=40, num_speakers=1)

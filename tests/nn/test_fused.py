@@ -10,8 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from olu.families.vits.config import VitsConfig
+from olu.families.vits.durations import SeparableConvs
 from olu.nn.convs import Conv1d, grouped
 from olu.nn.fused import bias_add_leaky, bias_gate, bias_leaky, bias_leaky_apart, skip_add
+from olu.nn.levers import LEVERS
 from olu.nn.streams import side_by_side
 
 
@@ -97,6 +100,26 @@ def test_groups_in_one_kernel_are_a_grouped_convolution(
     conv, there = conv.cuda(), x.detach().cuda().requires_grad_()
     found = conv(there)
     again = torch.autograd.grad((found * towards.cuda()).sum(), (there, *conv.parameters()))
+    for one, other in zip((found, *again), (wanted, *slopes), strict=True):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available() or find_spec("triton") is None, reason="no CUDA device with Triton")
+def test_separable_convolutions_are_their_plain_twins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LEVERS, "separable", True)
+    torch.manual_seed(0)
+    net = SeparableConvs(VitsConfig(size="tiny"), dropout=0.0)
+    for parameter in net.parameters():
+        torch.nn.init.normal_(parameter)
+    x = torch.randn(3, 16, 37, requires_grad=True)
+    mask = (torch.arange(37)[None] < torch.tensor([37, 20, 5])[:, None]).float().unsqueeze(1)
+    wanted = net(x, mask, None)
+    towards = torch.randn_like(wanted)
+    slopes = torch.autograd.grad((wanted * towards).sum(), (x, *net.parameters()))
+    net, there = net.cuda(), x.detach().cuda().requires_grad_()
+    found = net(there, mask.cuda(), None)
+    again = torch.autograd.grad((found * towards.cuda()).sum(), (there, *net.parameters()))
     for one, other in zip((found, *again), (wanted, *slopes), strict=True):
         torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-3)
 

@@ -259,6 +259,41 @@ def test_a_voice_that_takes_its_worker_down_is_opened_no_more(
     run(work())
 
 
+def test_a_worker_that_is_not_understood_is_replaced(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, wrong = Pool._hear, [True]
+
+    async def hear(self: Pool, link: Link, message: Message, sound: bytes) -> None:
+        if message["is"] == "piece" and wrong:
+            wrong.clear()
+            message = {"what": "is this"}
+        await kept(self, link, message, sound)
+
+    monkeypatch.setattr(Pool, "_hear", hear)
+
+    async def work() -> None:
+        async with running(package) as pool:
+            with pytest.raises(Gone):
+                await whole(pool.speak(ask()))
+            assert len(await whole(pool.speak(ask()))) > 1
+            assert pool.state()["restarts"] == 1
+
+    run(work())
+
+
+def test_who_waits_for_a_worker_is_told_of_the_end(package: Path) -> None:
+    async def work() -> None:
+        async with running(package) as pool:
+            for link in pool._links:
+                link.ready = False  # as while a new one starts
+            waiting = asyncio.create_task(whole(pool.speak(ask())))
+            await asyncio.sleep(0.05)
+            await pool.stop(grace=0)
+            with pytest.raises(Gone, match="ended"):
+                await waiting
+
+    run(work())
+
+
 def test_it_ends_with_what_was_begun_done(package: Path) -> None:
     async def work() -> None:
         async with running(package) as pool:

@@ -73,6 +73,8 @@ class Pool:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        async with self._changed:
+            self._changed.notify_all()
 
     async def look(self) -> None:
         await asyncio.to_thread(self._shelf.look)
@@ -168,9 +170,11 @@ class Pool:
 
         try:
             async with asyncio.timeout(START_SECONDS), self._changed:
-                await self._changed.wait_for(ready)
+                await self._changed.wait_for(lambda: ready() or not self._tasks)
         except TimeoutError:
             raise Gone("no worker could be started") from None
+        if not ready():
+            raise Gone("the server has ended")
         return min(ready(), key=lambda link: link.load + (0 if entry.key in link.loaded else OPENING))
 
     # ---- of a worker
@@ -197,6 +201,9 @@ class Pool:
             self._prepare(link)
             async for message, sound in link.messages():
                 await self._hear(link, message, sound)
+            self._died(link)
+        except Exception as bad:  # what it wrote is no message: it is not to be trusted any more
+            _event("worker is not understood", level=logging.ERROR, kind=type(bad).__name__)
             self._died(link)
         finally:
             self._links.remove(link)

@@ -38,6 +38,7 @@ def listen(settings: Settings) -> socket.socket:
     try:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind(address)
+        held.listen(BACKLOG)  # only this makes it ours: two that have not yet begun to listen can both hold a port
     except OSError as bad:
         held.close()
         raise ConfigError(f"{where} cannot be had ({bad.strerror}): choose another --port or --host") from None
