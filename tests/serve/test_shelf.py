@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -61,6 +62,9 @@ def test_a_place_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(VoiceError, match="name voices"):
         Shelf([])
     assert not Shelf([tmp_path]).entries, "a folder may be filled later"
+    (tmp_path / "decoder.onnx").write_bytes(b"part of a voice")
+    with pytest.raises(VoiceError, match=r"decoder\.onnx is neither a voice nor a folder"):
+        Shelf([tmp_path, tmp_path / "decoder.onnx"])
 
 
 def test_two_of_one_name_are_an_error_at_the_start(folder: Path, package: Path) -> None:
@@ -125,6 +129,36 @@ def test_a_damaged_voice_harms_no_other(folder: Path, package: Path) -> None:
     voices.spoil(bad)  # the same bits back
     shelf.look()
     assert names(shelf) == ["ada", "bad"]
+
+
+def test_a_voice_that_becomes_damaged_keeps_its_name(folder: Path) -> None:
+    shelf = Shelf([folder], every=0)
+    voices.spoil(folder / "ada.voice")
+    for _ in range(2):
+        shelf.look()
+        found = shelf.find("ada")
+        assert found is not None and "decoder.onnx is damaged" in found.fault
+        (folder / "ada.voice" / "voice.json").touch()
+
+
+def test_what_cannot_be_read_is_not_waited_for_and_harms_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(folder / "pipe.zip")
+    (folder / "dead.voice").symlink_to(folder / "nothing")
+    (folder / "closed").mkdir()
+    (folder / "closed.voice").mkdir()
+    stat = os.stat
+
+    def guarded(path: object, **more: bool) -> os.stat_result:
+        if "closed" in Path(str(path)).parent.name:  # as for anybody but root
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **more)  # type: ignore[call-overload,no-any-return]
+
+    monkeypatch.setattr(os, "stat", guarded)
+    shelf = Shelf([folder], every=0)
+    shelf.look()
+    assert names(shelf) == ["ada"]
+    assert sorted(entry.name for entry in shelf.entries if entry.fault) == ["closed.voice", "dead.voice"]
+    assert not any(str(folder) in fault for fault in faults(shelf))
 
 
 def test_what_shows_only_when_it_is_opened_is_kept_in_mind(folder: Path, package: Path) -> None:

@@ -37,7 +37,7 @@ class Samples:
     @property
     def key(self) -> str:
         changed = {"edges": self.edges, "loudness": self.loudness}
-        moved = [] if self.factor == 1.0 else [self.factor]
+        moved: list[float | str] = [] if self.factor == 1.0 else [self.factor]
         moved += [f"{name}={value:g}" for name, value in changed.items() if value]
         return f"wave-{self.rate}-{hash_value(['int16', 'soxr-hq', self.rate, *moved])[:8]}"
 

@@ -43,11 +43,17 @@ class Shelf:
         self._known: dict[str, Entry] = {}  # by key, with faults of their own only
         self._owners: dict[str, Path] = {}  # who has a name
         self.entries: tuple[Entry, ...] = ()
+        self._check_places()
+        self._look(at_start=True)
+        self._check_start()
+
+    def _check_places(self) -> None:
         absent = next((place for place in self._places if not place.exists()), None)
         if absent is not None or not self._places:
             raise VoiceError(f"{absent or 'no voice'} is not there: name voices, or folders that hold some")
-        self._look(at_start=True)
-        self._check_start()
+        other = next((place for place in self._places if not place.is_dir() and not _is_voice(place)), None)
+        if other is not None:
+            raise VoiceError(f"{other} is neither a voice nor a folder: name voices, or folders that hold some")
 
     def _check_start(self) -> None:
         bad = [entry for entry in self.entries if entry.fault]
@@ -74,9 +80,10 @@ class Shelf:
 
     def _look(self, *, at_start: bool) -> None:
         found: dict[str, Entry] = {}
+        names = {entry.path: entry.name for entry in self._known.values()}
         for path in self._paths():
             key, size = _stamp(path)
-            found[key] = self._known.get(key) or _entry(path, key, size)
+            found[key] = self._known.get(key) or _entry(path, key, size, name=names.get(path, path.name))
         self._known = found
         self._arrange(at_start=at_start)
         self._looked = time.monotonic()
@@ -99,8 +106,8 @@ class Shelf:
             if _is_voice(place):
                 yield place
                 continue
-            inside = place / "voices" if (place / "olu.toml").is_file() else place
             try:
+                inside = place / "voices" if (place / "olu.toml").is_file() else place
                 items = sorted(inside.iterdir())
             except OSError:  # gone, or not ours to read, for the moment
                 continue
@@ -109,7 +116,13 @@ class Shelf:
 
 def _is_voice(path: Path) -> bool:
     """By its outside: what is in it may still be damaged."""
-    return (path / "voice.json").is_file() or path.name.endswith(ENDINGS)
+    named = path.name.endswith(ENDINGS)
+    try:
+        if named and path.exists() and not path.is_file() and not path.is_dir():
+            return False  # a pipe, which would be waited for
+        return named or (path / "voice.json").is_file()
+    except OSError:  # not ours to read: a voice only if it says so
+        return named
 
 
 def _stamp(path: Path) -> tuple[str, int]:
@@ -125,11 +138,12 @@ def _stamp(path: Path) -> tuple[str, int]:
     return hashlib.sha256(key).hexdigest(), sum(size for _, size, _ in facts)
 
 
-def _entry(path: Path, key: str, size: int) -> Entry:
+def _entry(path: Path, key: str, size: int, *, name: str) -> Entry:
+    """`name`: what to call it where it cannot say so itself; the one it had, if it was whole before."""
     try:
         return _described(path, key, size, read_package(path))
     except (OluError, OSError) as bad:
-        return Entry(path.name, path, key, size=size, fault=_said(str(bad), path))
+        return Entry(name, path, key, size=size, fault=_said(str(bad), path))
 
 
 def _described(path: Path, key: str, size: int, package: Package) -> Entry:

@@ -6,7 +6,7 @@ import os
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from olu.config import check
 from olu.corpus.decisions import hash_stretches
@@ -102,7 +102,14 @@ def wanted_by(ws: Workspace, recipe: Path | None) -> dict[str, Any]:
     return {"rate": rate, **sound_of(settings)}
 
 
-def sound_of(recipe: Recipe) -> dict[str, float]:
+class Sound(TypedDict):
     """What a recipe does to the sound of every clip."""
+
+    factor: float
+    edges: float
+    loudness: float
+
+
+def sound_of(recipe: Recipe) -> Sound:
     data = recipe.data
     return {"factor": data.resample, "edges": data.edges, "loudness": data.loudness}
