@@ -78,6 +78,7 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(asdict(served))
         elif check:
-            say(f"{len(served.voices)} voices: {', '.join(served.voices) or 'none yet'}")
+            many = "1 voice" if len(served.voices) == 1 else f"{len(served.voices)} voices"
+            say(f"{many}: {', '.join(served.voices) or 'none yet'}")
         else:
             say(f"{served.requests} requests, {served.seconds:.1f} s of sound")

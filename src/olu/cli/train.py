@@ -109,7 +109,7 @@ def _evaluated(summary: TrainSummary, ws: Path, *, device: str) -> EvaluateSumma
 
 def _tell(summary: TrainSummary, ws: Path) -> None:
     if "prepared" in summary.dry:
-        tell_prepared(summary, ws)
+        tell_prepared(summary)
         return
     if summary.dry:
         tell_dry(summary.dry)

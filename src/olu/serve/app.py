@@ -29,6 +29,7 @@ from olu.serve.settings import Settings
 PAGE_FILES = (".html", ".css", ".js", ".svg", ".png", ".ico", ".webmanifest")
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 WAYS = {
+    400: ("the body must be one JSON object, sent as application/json", "invalid_request"),
     404: ("there is nothing at this address: see /docs", "not_found"),
     405: ("this address takes another method: see /docs", "method_not_allowed"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from olu.errors import OluError, TextError
 from olu.serve.asks import Busy, Gone, TooLong
 
 INVALID = "invalid_request_error"
+CLOSE = {"Connection": "close"}
 SHOWN = 60  # characters of a name that are said back
 
 
@@ -67,8 +69,22 @@ def no_key(given: bool) -> Refusal:
     return Refusal(401, message, code, "authentication_error", headers={"WWW-Authenticate": "Bearer"})
 
 
+def no_host(name: str) -> Refusal:
+    """A page of another machine can give its own name this machine's address, and then ask as if it were ours."""
+    message = (
+        f"this server speaks to its own machine only, and not under the name {name[:SHOWN]!r}: "
+        "set a key, or name the proxy with --trust-proxy"
+    )
+    return Refusal(403, message, "host_not_allowed", "permission_error")
+
+
+def two_lengths() -> Refusal:
+    message = "the body has a length and comes in chunks: send one of the two headers"
+    return Refusal(400, message, "malformed", headers=CLOSE)
+
+
 def too_often(seconds: float) -> Refusal:
-    message = f"too many requests from your address: try again in {seconds:.0f} s"
+    message = f"too many requests from your address: try again in {_whole(seconds)} s"
     return Refusal(429, message, "rate_limit_exceeded", "rate_limit_error", headers=_after(seconds))
 
 
@@ -80,7 +96,7 @@ def of(wrong: Exception, *, voice: str) -> Refusal:
         case Busy(ending=True):
             return Refusal(503, "the server is ending: try again soon", "ending", "server_error", headers=_after(1))
         case Busy():
-            message = f"too many requests are waiting: try again in {wrong.retry_after:.0f} s"
+            message = f"too many requests are waiting: try again in {_whole(wrong.retry_after)} s"
             return Refusal(429, message, "server_busy", "rate_limit_error", headers=_after(wrong.retry_after))
         case Gone():
             message = "the process that spoke this has ended; another one is starting: try again"
@@ -107,8 +123,13 @@ def of_fields(errors: Sequence[Any], known: Iterable[str]) -> Refusal:
     return Refusal(400, f"{where}: {reason}" if where else reason, "invalid_request", param=where or None)
 
 
-VARIANTS = ("str", "VoiceId")  # how pydantic names the two forms of a voice
+VARIANTS = ("str", "constrained-str", "VoiceId")  # how pydantic names the two forms of a voice
 
 
 def _after(seconds: float) -> dict[str, str]:
-    return {"Retry-After": str(max(1, round(seconds)))}
+    return {"Retry-After": str(_whole(seconds))}
+
+
+def _whole(seconds: float) -> int:
+    """Who waits for so long has waited long enough."""
+    return max(1, math.ceil(seconds))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
+import ipaddress
 import re
 from collections.abc import Sequence
 
@@ -71,6 +73,9 @@ class Watch:
 
         try:
             await self._app(scope, receive, told)
+        except asyncio.CancelledError:  # the server ends and waits no longer
+            trace.broken = trace.status != 0
+            raise
         except Exception as wrong:
             self._log.failed(wrong, request=trace.request)
             trace.broken = trace.status != 0
@@ -97,6 +102,7 @@ class Guard:
         self._app, self._settings = app, settings
         self._keys = tuple(hashlib.sha256(key).digest() for key in keys)
         self._rate = RateLimit(settings.rate_limit)
+        self._private = not keys and not settings.trust_proxy and is_local(settings.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -135,11 +141,30 @@ class Guard:
         return found
 
     def _refusal(self, path: str, headers: Headers, client: str) -> Refusal | None:
+        if self._private and not is_local(host := named(headers.get("host", "")), or_bare=True):
+            return errors.no_host(host)
+        if "content-length" in headers and "transfer-encoding" in headers:
+            return errors.two_lengths()
         closed = bool(self._keys) and path not in OPEN and not path.startswith(OPEN_FOLDER)
         known = self.knows(headers) if closed else True
         if (path == SPEECH or not known) and (wait := self._rate.take(client)):
             return errors.too_often(wait)
         return None if known else errors.no_key(given=known is False)
+
+
+def named(host: str) -> str:
+    """Without the port."""
+    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+def is_local(host: str, *, or_bare: bool = False) -> bool:
+    """Whether only this machine is meant. `or_bare`: any address or undotted name will do, for it is nobody's domain."""
+    if host.lower().rstrip(".").endswith("localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback or or_bare
+    except ValueError:
+        return or_bare and "." not in host
 
 
 async def _refuse(no: Refusal, send: Send, body: Body) -> None:

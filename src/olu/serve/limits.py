@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from starlette.types import Message, Receive
 
-from olu.serve.errors import Refusal
+from olu.serve.errors import CLOSE, Refusal
 
 MOST_CLIENTS = 10_000  # remembered at a time; who was not seen for longest is forgotten
 LINGER_SECONDS = 2.0  # a body that is too large is still read for so long, so that the answer can be read
 LINGER_BYTES = 64 * 1024 * 1024
 TOO_LARGE = 413
-CLOSE = {"Connection": "close"}
 
 
 @dataclass

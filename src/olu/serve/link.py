@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
+from olu.serve.settings import KEY_VARIABLE
 from olu.serve.wire import Message, pack, receive
 
 COMMAND = ("-P", "-m", "olu.serve.process")
@@ -43,7 +44,7 @@ class Link:
     async def start(*, batch: int, loaded: int) -> Link:
         ours, theirs = socket.socketpair()
         command = [sys.executable, *COMMAND, str(batch), str(loaded)]
-        env = {**os.environ, **ONE_THREAD}
+        env = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE} | ONE_THREAD
         try:
             with theirs:
                 process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=env)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
@@ -92,11 +93,17 @@ class Lines(logging.Formatter):
         return json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace").decode()
 
 
+def _worth_saying(record: logging.LogRecord) -> bool:
+    """Not what uvicorn says of sounds that we broke off: their own lines tell it."""
+    cancelled = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return record.getMessage() != OWN_WORDS and not cancelled
+
+
 def to_stream(stream: TextIO | None = None) -> None:
     """Everything the server has to say, its own and uvicorn's warnings, as lines on stderr."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(Lines())
-    handler.addFilter(lambda record: record.getMessage() != OWN_WORDS)
+    handler.addFilter(_worth_saying)
     for name, level in ((NAME, logging.INFO), ("uvicorn.error", logging.WARNING), ("asyncio", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

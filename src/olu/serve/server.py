@@ -82,7 +82,7 @@ class Server(uvicorn.Server):
             await pool.start()
             await self.serve(sockets=[held])
         finally:
-            await pool.stop(grace=LAST_SECONDS)
+            await pool.stop(grace=0 if self.force_exit else LAST_SECONDS)
             self._site.desk.threads.shutdown(wait=False)
             held.close()
             log.event("ended", requests=self._site.desk.metrics.requests)
@@ -144,6 +144,9 @@ def _protocol(settings: Settings) -> type[asyncio.Protocol]:
                 self._last(Refusal(408, f"the head did not come within {settings.patience:g} s", "head_too_slow"))
             else:
                 self.transport.close()
+
+        def _unsupported_upgrade_warning(self) -> None:
+            """Nothing: it is answered as if nobody had asked for an upgrade."""
 
         def pause_writing(self) -> None:
             super().pause_writing()

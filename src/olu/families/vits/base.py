@@ -31,6 +31,7 @@ BEGINNING = (
 OPTIONAL = ("posterior_encoder", "discriminator")  # parts that speaking does not need
 EMBEDDING = "text_encoder.embed_tokens.weight"
 CONDITIONS = (".cond.", ".cond_layer.")  # layers through which a speaker is heard
+NAMED = 8  # tensors that a sentence lists
 
 
 def read_base(folder: Path) -> Base:
@@ -147,7 +148,8 @@ def _sentences(report: LoadReport, *, new_rows: int, fresh_judge: int | None) ->
         parts = sorted({name.split(".")[0] for name in report.missing})
         said.append(f"the base lacks {', '.join(parts)} ({len(report.missing)} tensors): started fresh")
     if report.leftover:
-        said.append(f"not used from the base: {', '.join(report.leftover)}")
+        more = f" and {len(report.leftover) - NAMED} more" if len(report.leftover) > NAMED else ""
+        said.append(f"not used from the base: {', '.join(report.leftover[:NAMED])}{more}")
     if new_rows:
         said.append(f"{new_rows} new symbols were added to the base's alphabet")
     return said
