@@ -45,12 +45,13 @@ class Tones:
     closed_early: int = 0
     looks: int = 0
     stopped: bool = False
+    grace: float = -1.0  # at the end
     on_look: list[Shown] = field(default_factory=list)  # appear at the next look
 
     async def start(self) -> None: ...
 
     async def stop(self, *, grace: float) -> None:
-        self.stopped = True
+        self.stopped, self.grace = True, grace
 
     async def look(self) -> None:
         self.looks += 1

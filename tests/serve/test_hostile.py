@@ -89,6 +89,13 @@ BODIES: dict[str, bytes] = {
 }
 
 
+def test_what_is_wrong_is_named_as_the_client_knows_it(here: Running):
+    for name, param in (("half a letter in a voice", "voice"), ("nested deep", None)):
+        told = json.loads(exchange(here, post(BODIES[name])).partition(b"\r\n\r\n")[2])["error"]
+        assert told["param"] == param, name
+        assert (param or "JSON object") in told["message"]
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_a_body_that_makes_no_sense_is_a_400(here: Running, name: str):
     assert status(exchange(here, post(BODIES[name]))) == 400
@@ -237,7 +244,10 @@ HEADS: dict[str, tuple[bytes, tuple[int, ...]]] = {
     "an unknown coding": (HEAD + b"Transfer-Encoding: gzip\r\n\r\n", (400, 501)),
     "a split header": (b"GET / HTTP/1.1\r\nHost: a\r\nX-A: b\nX-B: c\r\n\x00: d\r\n\r\n", (400,)),
     "an unknown method": (b"BREW /v1/audio/speech HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", (405,)),
-    "a proxy's request": (b"CONNECT evil.org:443 HTTP/1.1\r\nHost: evil.org\r\nConnection: close\r\n\r\n", (404, 405)),
+    "a proxy's request": (
+        b"CONNECT evil.org:443 HTTP/1.1\r\nHost: evil.org\r\nConnection: close\r\n\r\n",
+        (403, 404, 405),
+    ),
     "a websocket": (
         b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\n"
         b"Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n",
@@ -250,6 +260,13 @@ HEADS: dict[str, tuple[bytes, tuple[int, ...]]] = {
 def test_a_head_that_makes_no_sense_is_answered_and_closed(here: Running, name: str):
     data, wanted = HEADS[name]
     assert status(exchange(here, data)) in wanted
+
+
+def test_nothing_is_smuggled_behind_two_lengths(here: Running):
+    hidden = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+    answer = exchange(here, HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden)
+    assert status(answer) == 400
+    assert answer.count(b"HTTP/1.1 ") == 1
 
 
 def test_who_goes_on_after_the_last_word_is_shut_out(here: Running):

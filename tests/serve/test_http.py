@@ -10,7 +10,7 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,15 @@ def test_voices_are_listed_with_what_a_page_needs(http: httpx2.Client):
 def test_a_voice_that_comes_later_is_found_by_its_name(here: Running, http: httpx2.Client):
     here.pool.on_look.append(Shown("late-comer", "swa", 16_000, ("one",), 5, False))
     assert http.post("/v1/audio/speech", json={**WISH, "voice": "late-comer"}).status_code == 200
+
+
+def test_a_voice_that_was_mended_is_found_at_once_also_beside_a_damaged_one_of_its_name():
+    with running.running() as here, httpx2.Client(base_url=here.base) as http:
+        wish = {**WISH, "voice": "broken"}
+        refused = http.post("/v1/audio/speech", json=wish)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (404, "voice_unusable")
+        here.pool.on_look.append(Shown("broken", "swa", 22_050, ("one",), 1000, False))
+        assert http.post("/v1/audio/speech", json=wish).status_code == 200
 
 
 def test_health_says_whether_it_can_speak(http: httpx2.Client):
@@ -178,6 +187,28 @@ def test_other_origins_are_let_in_only_when_named(http: httpx2.Client):
         assert refused.headers["access-control-allow-origin"] == "https://a.org"
 
 
+NAMES = {"evil.org": 403, "evil.org:80": 403, "127.0.0.1.evil.org": 403, "evil.localhost.org": 403, "localhost": 200}
+NAMES |= {"LOCALHOST:1": 200, "a.localhost.": 200, "[::1]:80": 200, "192.168.0.7": 200, "desk": 200}
+
+
+def test_a_page_that_gives_itself_our_address_is_refused(here: Running, http: httpx2.Client):
+    for name, status in NAMES.items():
+        for path in ("/health", "/", "/v1/audio/voices"):
+            assert http.get(path, headers={"Host": name}).status_code == status, name
+    asked = len(here.pool.asked)
+    refused = http.post("/v1/audio/speech", json=WISH, headers={"Host": "evil.org"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "host_not_allowed")
+    assert len(here.pool.asked) == asked
+
+
+@pytest.mark.parametrize("more", [{"keys": (b"some-long-key",)}, {"trust_proxy": ("127.0.0.1",)}, {"host": "0.0.0.0"}])
+def test_who_is_protected_otherwise_may_have_any_name(more: dict[str, Any]):
+    with running.running(**more) as here:
+        port = here.place[1]
+        answer = httpx2.get(f"http://127.0.0.1:{port}/health", headers={"Host": "speech.example.org"})
+        assert answer.status_code == 200
+
+
 def test_with_a_key_only_the_page_the_reference_and_health_are_open():
     with running.running(keys=(b"some-long-key",)) as here, httpx2.Client(base_url=here.base) as http:
         for path in ("/", "/page/page.js", "/docs", "/openapi.json", "/health"):
@@ -195,16 +226,21 @@ def test_with_a_key_only_the_page_the_reference_and_health_are_open():
             assert http.get("/metrics", headers={"Authorization": wrong.encode("latin-1")}).status_code == 401
 
 
-def logged(**settings: Any) -> list[dict[str, Any]]:
+def all_sorts(_: Running, http: httpx2.Client) -> None:
+    http.post("/v1/audio/speech", json={**WISH, "input": SECRET})
+    http.post("/v1/audio/speech", json={**WISH, "input": "bug"})
+    http.post("/v1/audio/speech", json={**WISH, "input": SECRET, "speed": 99})
+    http.get(f"/v1/models?{SECRET}")
+    http.get("/health", headers={"Connection": "Upgrade", "Upgrade": "websocket"})
+
+
+def logged(asking: Callable[[Running, httpx2.Client], None] = all_sorts, **settings: Any) -> list[dict[str, Any]]:
     stream = io.StringIO()
     before = {name: list(logging.getLogger(name).handlers) for name in (logs.NAME, "uvicorn.error", "asyncio")}
     logs.to_stream(stream)
     try:
         with running.running(**settings) as here, httpx2.Client(base_url=here.base) as http:
-            http.post("/v1/audio/speech", json={**WISH, "input": SECRET})
-            http.post("/v1/audio/speech", json={**WISH, "input": "bug"})
-            http.post("/v1/audio/speech", json={**WISH, "input": SECRET, "speed": 99})
-            http.get(f"/v1/models?{SECRET}")
+            asking(here, http)
     finally:
         for name, handlers in before.items():
             logging.getLogger(name).handlers = handlers
@@ -216,6 +252,9 @@ def logged(**settings: Any) -> list[dict[str, Any]]:
 def test_logs_are_json_and_hold_no_texts():
     rows = logged()
     assert SECRET not in json.dumps(rows) and "nobody may see" not in json.dumps(rows)
+    assert {row["event"] for row in rows} == {"listening", "request", "failure", "ended"}, (
+        "and not what uvicorn advises"
+    )
     assert rows[0]["event"] == "listening" and rows[-1]["event"] == "ended"
     (failure,) = (row for row in rows if row["event"] == "failure")
     said, failed, wrong = (next(row for row in rows if row.get("status") == status) for status in (200, 500, 400))
@@ -226,6 +265,20 @@ def test_logs_are_json_and_hold_no_texts():
     assert any("running.py" in place for place in failure["where"])
     assert (failed["status"], failed["code"], failed["request"]) == (500, "internal", failure["request"])
     assert (wrong["status"], wrong["code"]) == (400, "invalid_request")
+
+
+def test_a_sound_that_the_end_broke_off_is_told_once():
+    def broken_off(here: Running, _: httpx2.Client) -> None:
+        with httpx2.stream("POST", f"{here.base}/v1/audio/speech", json={**WISH, "input": "One. " * 50}) as answer:
+            coming = answer.iter_raw()
+            next(coming)
+            here.server.should_exit = True
+            here.thread.join(10)
+
+    rows = logged(broken_off, pool=running.Tones(slow=0.2), grace=0.2)
+    (said,) = (row for row in rows if row["event"] == "request")
+    assert (said["broken"], said["level"]) == (True, "error")
+    assert "CancelledError" not in json.dumps(rows)
 
 
 def test_logs_hold_the_texts_where_that_is_wished_for():
@@ -288,6 +341,18 @@ def test_what_takes_longer_than_the_grace_is_broken_off():
         here.thread.join(10)
         assert time.monotonic() - began < 5
         assert here.pool.open == 0
+
+
+def test_who_is_in_a_hurry_is_not_kept_waiting():
+    with (
+        running.running(running.Tones(slow=0.2), grace=30) as here,
+        httpx2.stream("POST", f"{here.base}/v1/audio/speech", json={**WISH, "input": "One. " * 50}) as answer,
+    ):
+        coming = answer.iter_raw()
+        next(coming)
+        here.server.should_exit = here.server.force_exit = True  # as Ctrl-C twice
+        until(lambda: here.pool.stopped)
+    assert here.pool.grace == 0
 
 
 def test_many_requests_leave_nothing_behind(here: Running, http: httpx2.Client):

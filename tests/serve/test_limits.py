@@ -11,6 +11,7 @@ import pytest
 
 from olu.config import check
 from olu.errors import ConfigError
+from olu.serve import errors
 from olu.serve.errors import Refusal
 from olu.serve.limits import MOST_CLIENTS, Body, Left, RateLimit, network
 from olu.serve.server import listen
@@ -108,6 +109,13 @@ def test_the_rate_holds_over_http_and_only_for_speech():
         assert httpx2.get(f"{here.base}/health").status_code == 200
 
 
+def test_who_waits_as_long_as_told_has_waited_long_enough():
+    for seconds, told in ((0.2, "1"), (1.0, "1"), (1.2, "2"), (29.4, "30")):
+        refusal = errors.too_often(seconds)
+        assert refusal.headers["Retry-After"] == told
+        assert refusal.message.endswith(f"in {told} s")
+
+
 def test_wrong_keys_are_counted_too():
     with running.running(rate_limit=2, keys=(b"the-real-key",)) as here:
         headers = {"Authorization": "Bearer guess-0001"}
@@ -183,7 +191,6 @@ def test_a_port_that_is_taken_is_said():
         listen(Settings(port=0)) as first,
         pytest.raises(ConfigError, match="--port"),
     ):
-        first.listen()
         listen(Settings(port=first.getsockname()[1]))
     with pytest.raises(ConfigError, match="--host"):
         listen(Settings(host="no.such.host.invalid", port=0))

@@ -141,7 +141,9 @@ def test_a_voice_that_becomes_damaged_keeps_its_name(folder: Path) -> None:
         (folder / "ada.voice" / "voice.json").touch()
 
 
-def test_what_cannot_be_read_is_not_waited_for_and_harms_no_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_is_not_waited_for_and_harms_no_other(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(folder / "pipe.zip")
     (folder / "dead.voice").symlink_to(folder / "nothing")
     (folder / "closed").mkdir()
@@ -159,6 +161,7 @@ def test_what_cannot_be_read_is_not_waited_for_and_harms_no_other(folder: Path, 
     assert names(shelf) == ["ada"]
     assert sorted(entry.name for entry in shelf.entries if entry.fault) == ["closed.voice", "dead.voice"]
     assert not any(str(folder) in fault for fault in faults(shelf))
+    assert "closed.voice cannot be read (Permission denied): check the disk and who may read it" in faults(shelf)
 
 
 def test_what_shows_only_when_it_is_opened_is_kept_in_mind(folder: Path, package: Path) -> None:

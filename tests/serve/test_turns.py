@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.serve.turns import AHEAD_SECONDS, HEAD_START, Turn, first, together
+from olu.serve.turns import AHEAD_SECONDS, CROWD, CROWD_START, HEAD_START, Turn, first, together
 
 
 def test_who_has_heard_nothing_comes_first_in_the_order_of_coming() -> None:
@@ -25,6 +25,15 @@ def test_a_listener_without_sound_for_long_is_not_passed_over_for_ever() -> None
     starved = Turn(came=0.0, begun=0.0, given=1.0)
     assert first([starved, Turn(came=1.0 + HEAD_START / 2)]) is not starved
     assert first([starved, Turn(came=1.5 + HEAD_START)]) is starved
+
+
+def test_in_a_crowd_who_has_begun_is_not_left_in_silence_for_newcomers() -> None:
+    silent = Turn(came=0.0, begun=0.0, given=1.0)
+    late = [Turn(came=1.5 + CROWD_START + n) for n in range(CROWD)]
+    assert first([silent, *late[1:]]) is late[1], "few: the newcomer"
+    assert first([silent, *late]) is silent
+    early = Turn(came=0.5 + CROWD_START)
+    assert first([silent, early, *late]) is early
 
 
 def test_nothing_is_made_for_who_does_not_take_it() -> None:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from olu.audio.io import to_int16
 from olu.errors import VoiceError
 from olu.serve.asks import Ask
-from olu.serve.turns import AHEAD_SECONDS
+from olu.serve.turns import AHEAD_SECONDS, CROWD
 from olu.serve.wire import Message
-from olu.serve.worker import CROWD, Worker
+from olu.serve.worker import Worker
 from olu.speak.stream import Manner
 from olu.speak.voice import Voice
 from olu.types import Audio

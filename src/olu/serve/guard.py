@@ -158,8 +158,8 @@ def named(host: str) -> str:
 
 
 def is_local(host: str, *, or_bare: bool = False) -> bool:
-    """Whether only this machine is meant. `or_bare`: any address or undotted name will do, for it is nobody's domain."""
-    if host.lower().rstrip(".").endswith("localhost"):
+    """Whether only this machine is meant. `or_bare`: any address or name without dots will do, as nobody's domain."""
+    if f".{host.lower()}".rstrip(".").endswith(".localhost"):
         return True
     try:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback or or_bare

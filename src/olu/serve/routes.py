@@ -41,10 +41,10 @@ class Desk:
             if again:
                 await self.pool.look()
             for shown in self.pool.shown():
-                if shown.name == name:
-                    if shown.fault:
-                        raise errors.bad_voice(name)
+                if shown.name == name and not shown.fault:
                     return shown
+        if any(shown.name == name for shown in self.pool.shown()):
+            raise errors.bad_voice(name)
         raise errors.no_voice(name, [shown.name for shown in self.pool.shown() if not shown.fault])
 
 

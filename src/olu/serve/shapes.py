@@ -14,6 +14,7 @@ FLAG: Schema = {"type": "boolean"}
 SAYS = {
     400: "The request is wrong; the message says where",
     401: "The key is missing or wrong",
+    403: "This name of the server is not one of this machine",
     404: "There is nothing of this name",
     405: "This address takes another method",
     408: "The body came too slowly",
@@ -21,7 +22,7 @@ SAYS = {
     429: "Too many requests; Retry-After says when to come again",
     503: "Not ready, or the process that spoke has ended; come again",
 }
-EVERYWHERE = (400, 401, 408, 413, 429)
+EVERYWHERE = (400, 401, 403, 408, 413, 429)
 
 
 def _object(**fields: Schema) -> Schema:

@@ -142,8 +142,11 @@ def _entry(path: Path, key: str, size: int, *, name: str) -> Entry:
     """`name`: what to call it where it cannot say so itself; the one it had, if it was whole before."""
     try:
         return _described(path, key, size, read_package(path))
-    except (OluError, OSError) as bad:
-        return Entry(name, path, key, size=size, fault=_said(str(bad), path))
+    except OluError as bad:
+        fault = _said(str(bad), path)
+    except OSError as bad:
+        fault = f"{path.name} cannot be read ({bad.strerror}): check the disk and who may read it"
+    return Entry(name, path, key, size=size, fault=fault)
 
 
 def _described(path: Path, key: str, size: int, package: Package) -> Entry:

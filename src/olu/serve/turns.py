@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
 AHEAD_SECONDS = 16.0  # of sound that nobody has taken yet: more would only fill memory
+CROWD = 8  # open requests; what is more waits longer for its first sound, so that others are not left in silence
 HEAD_START = 60.0  # who has heard nothing waits only for those who have been without sound for longer than this
+CROWD_START = 2.0  # the same in a crowd, where there is always somebody new
 
 
 @dataclass(eq=False, kw_only=True)
@@ -20,10 +22,9 @@ class Turn:
     taken: float = 0.0  # of them, by the listener
     like: tuple[str, int] | None = None  # the voice and the size of the part that is ready, if one is
 
-    @property
-    def due(self) -> float:
+    def due(self, head_start: float = HEAD_START) -> float:
         """When the listener runs out of sound."""
-        return self.came - HEAD_START if self.begun is None else self.begun + self.given
+        return self.came - head_start if self.begun is None else self.begun + self.given
 
     @property
     def ahead(self) -> bool:
@@ -33,9 +34,11 @@ class Turn:
 Any = TypeVar("Any", bound=Turn)
 
 
-def first(turns: Iterable[Any]) -> Any | None:
+def first(turns: Collection[Any]) -> Any | None:
     """The one whose listener runs out first; those who came first where it is equal."""
-    return min((turn for turn in turns if not turn.ahead), key=lambda turn: (turn.due, turn.came), default=None)
+    head_start = CROWD_START if len(turns) > CROWD else HEAD_START
+    waiting = (turn for turn in turns if not turn.ahead)
+    return min(waiting, key=lambda turn: (turn.due(head_start), turn.came), default=None)
 
 
 def together(lead: Any, turns: Iterable[Any], *, most: int) -> list[Any]:
@@ -43,4 +46,4 @@ def together(lead: Any, turns: Iterable[Any], *, most: int) -> list[Any]:
     if most < 2:
         return [lead]
     others = [turn for turn in turns if turn is not lead and turn.like == lead.like and not turn.ahead]
-    return [lead, *sorted(others, key=lambda turn: (turn.due, turn.came))[: most - 1]]
+    return [lead, *sorted(others, key=lambda turn: (turn.due(), turn.came))[: most - 1]]

@@ -13,14 +13,13 @@ from typing import Any, Protocol
 from olu.audio.io import to_int16
 from olu.errors import OluError
 from olu.serve.asks import Ask, TooLong
-from olu.serve.turns import Turn, first, together
+from olu.serve.turns import CROWD, Turn, first, together
 from olu.serve.wire import Message
 from olu.speak.chunk import MOST_SECONDS, Part
 from olu.speak.stream import Making, Manner, Spoken, Wave
 from olu.speak.voice import Voice
 from olu.types import Audio
 
-CROWD = 8  # open requests; more are served in long chunks, which are less work: then all of them end earlier
 PLACES = 8  # of a failure, the innermost
 
 
@@ -112,6 +111,7 @@ class Worker:
         self._take(job, next(job.making, None))
 
     def _hurry(self) -> bool:
+        """A crowd is served in long chunks, which are less work: then all of them end earlier."""
         return len(self._jobs) <= CROWD
 
     def _give(self, job: Job, wave: Wave) -> None:

@@ -2,6 +2,7 @@
 
 export const RATE = 24000; // of pcm
 const WAV_HEAD = 44; // bytes
+const BAD_KEY = "The server does not take this key. Please check it.";
 
 // A sentence for people, and what the page may do about it.
 export class Trouble extends Error {
@@ -45,6 +46,7 @@ export async function* speech(wish, { key, signal }) {
 }
 
 async function ask(address, { key, signal, wish }) {
+  if (/[^\x20-\x7e]/.test(key ?? "")) throw new Trouble(BAD_KEY, { status: 401 }); // no header can hold it
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   const options = { headers, signal, cache: "no-store" };
   if (wish) {
@@ -66,7 +68,7 @@ async function reason(answer, keyed) {
   const told = await answer.json().catch(() => null);
   const message = told?.error?.message;
   if (answer.status === 401 || answer.status === 403)
-    return keyed ? "The server does not take this key. Please check it." : "This server wants a key. Please enter it above.";
+    return keyed ? BAD_KEY : "This server wants a key. Please enter it above.";
   if (answer.status === 429) {
     const wait = Math.ceil(Number(answer.headers.get("Retry-After")) || 0);
     return `The server has too much to do. Please try again in ${wait > 1 ? `${wait} seconds` : "a moment"}.`;
