@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
         port: int = typer.Option(8080, "--port", help="0: any that is free."),
         workers: int = typer.Option(0, "--workers", help="Processes that speak; 0: one per core."),
         queue: int = typer.Option(64, "--queue", help="Requests that wait or are being spoken; more are sent away."),
-        batch: int = typer.Option(8, "--batch", help="Requests whose sound is made in one go, at most."),
+        batch: int = typer.Option(1, "--batch", help="Requests whose sound is made in one go, at most."),
         loaded: int = typer.Option(4, "--loaded", help="Voices in memory per worker, at most."),
         most_characters: int = typer.Option(4096, "--most-characters", help="Of one text."),
         most_seconds: float = typer.Option(600.0, "--most-seconds", help="Of one sound."),

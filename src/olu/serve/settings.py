@@ -24,7 +24,7 @@ class Settings(Strict):
     port: int = Field(8080, ge=0, le=65_535)
     workers: int = Field(0, ge=0, le=256)  # 0: one per core
     queue: int = Field(64, ge=1, le=10_000)  # requests that wait or are being spoken
-    batch: int = Field(8, ge=1, le=256)  # chunks of different requests in one run of the network
+    batch: int = Field(1, ge=1, le=256)  # chunks of different requests in one run of the network; on a CPU 1 is fastest
     loaded: int = Field(4, ge=1, le=1000)  # voices in the memory of each worker
     most_characters: int = Field(4096, ge=1, le=10_000_000)
     most_seconds: float = Field(600.0, gt=0, le=86_400)
