@@ -40,7 +40,7 @@ class SpeechRequest(Exact):
     speed: float = Field(1.0, ge=SLOWEST, le=FASTEST, description="2 is twice as fast.")
     stream_format: Literal["audio", "sse"] = Field("audio", description="sse: events with the sound in base64.")
     instructions: str = Field("", description="Taken, for programs that send it; voices do not follow instructions.")
-    seed: int = Field(0, ge=0, le=MOST_SEED, description="The same text and seed give the same samples, but for a rounding in a crowd.")
+    seed: int = Field(0, ge=0, le=MOST_SEED, description="The same text and seed give the same sound.")
     speaker: Name | None = Field(None, description="Which of the voice's speakers.")
     pause: float = Field(PAUSE_SECONDS, ge=0, le=LONGEST_PAUSE, description="Seconds between sentences.")
     noise: float | None = Field(None, ge=0, le=MOST_NOISE, description="How much the sound varies.")
