@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from olu.audio.io import to_int16
-from olu.errors import TextError, VoiceError
+from olu.errors import OluError, TextError, VoiceError
 from olu.serve.asks import Ask, Busy, Gone, Piece, Sound, TooLong
 from olu.serve.link import Link
 from olu.serve.pool import Pool
@@ -30,6 +30,12 @@ from . import voices
 from .voices import PARAGRAPH, SENTENCE, TEXT
 
 PATIENCE = 60.0  # seconds, on a machine that has much else to do
+
+
+@pytest.fixture(autouse=True)
+def told(caplog: pytest.LogCaptureFixture) -> None:
+    """What the pool says is looked at here; the tests of HTTP, in the same process, silence it."""
+    caplog.set_level(logging.WARNING, logger="olu.serve")
 
 
 def ask(text: str = TEXT, *, voice: str = "test", seconds: float = 600.0, **wish: Any) -> Ask:
@@ -252,11 +258,54 @@ def test_a_voice_that_takes_its_worker_down_is_opened_no_more(
     async def work() -> None:
         async with running(good, deadly) as pool:
             assert {shown.name: bool(shown.fault) for shown in pool.shown()} == {"good": False, "deadly": True}
-            with pytest.raises(VoiceError, match="a worker was lost"):
+            with pytest.raises(VoiceError, match="workers were lost"):
                 await whole(pool.speak(ask(voice="deadly")))
             assert len(await whole(pool.speak(ask(voice="good")))) > 1
 
     run(work())
+
+
+def test_a_worker_that_is_killed_while_it_opens_a_voice_does_not_cost_the_voice(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, killed = Pool._hear, list[int]()
+
+    async def hear(self: Pool, link: Link, message: Message, sound: bytes) -> None:
+        await kept(self, link, message, sound)
+        if message["is"] == "opening" and len(killed) < 2:
+            killed.append(link.pid)
+            os.kill(link.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(Pool, "_hear", hear)
+
+    async def work() -> None:
+        async with running(package, workers=2) as pool:
+            assert len(killed) == 2
+            assert not any(shown.fault for shown in pool.shown())
+            assert len(await whole(pool.speak(ask()))) > 1
+
+    run(work())
+
+
+def test_the_shelf_is_looked_at_again_after_trouble(
+    package: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("olu.serve.pool.WATCH_SECONDS", 0.01)
+    looks = list[int]()
+
+    def look(self: Shelf) -> None:
+        looks.append(1)
+        raise ValueError("a disk")
+
+    monkeypatch.setattr(Shelf, "look", look)
+
+    async def work() -> None:
+        async with running(package) as pool:
+            await until(lambda: len(looks) > 2)
+            assert len(await whole(pool.speak(ask()))) > 1
+
+    run(work())
+    assert "voices cannot be looked at" in caplog.messages
 
 
 def test_a_worker_that_is_not_understood_is_replaced(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,7 +381,7 @@ def test_workers_that_never_get_ready_are_an_error_at_the_start(package: Path, m
 
     async def work() -> None:
         pool = Pool(Shelf([package]), workers=1, queue=1, batch=1, loaded=1)
-        with pytest.raises(RuntimeError, match="no worker could be started"):
+        with pytest.raises(OluError, match="no worker could be started"):
             await pool.start()
 
     run(work())

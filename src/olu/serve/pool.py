@@ -43,7 +43,8 @@ class Pool:
         self._counts: Counter[str] = Counter()
         self._seconds, self._usual = 0.0, 1.0  # spoken; that a request takes
         self._ending = False
-        self._reported: set[str] = set()
+        self._reported: set[tuple[str, str]] = set()  # voices and what is wrong with them
+        self._lost: Counter[str] = Counter()  # workers that were gone while they opened a voice, since it last opened
 
     async def start(self) -> None:
         """Returns when every worker is ready."""
@@ -54,12 +55,12 @@ class Pool:
                 await self._changed.wait_for(self._started)
         if not any(link.ready for link in self._links):
             await self.stop(grace=0)
-            raise RuntimeError("no worker could be started: what they wrote to stderr says why")
+            raise OluError("no worker could be started: what they wrote to stderr says why")
         self._tasks.append(asyncio.create_task(self._watch()))
 
     def _started(self) -> bool:
         ready = sum(link.ready for link in self._links)
-        return ready == self._workers or self._counts["restarts"] >= START_DEATHS
+        return ready == self._workers or self._counts["restarts"] - self._counts["lost"] >= START_DEATHS
 
     async def stop(self, *, grace: float) -> None:
         """Finish what was begun, within `grace` seconds, and end the workers."""
@@ -84,9 +85,9 @@ class Pool:
         """Say what cannot be used, once; let workers go of what is gone."""
         entries = self._shelf.entries
         for entry in entries:
-            if entry.fault and entry.fault not in self._reported:
+            if entry.fault and (entry.name, entry.fault) not in self._reported:
                 _event("voice cannot be used", level=logging.WARNING, voice=entry.name, fault=entry.fault)
-        self._reported = {entry.fault for entry in entries if entry.fault}
+        self._reported = {(entry.name, entry.fault) for entry in entries if entry.fault}
         usable = {entry.key for entry in entries if not entry.fault}
         for link in self._links:
             for key in link.loaded - usable:
@@ -219,10 +220,18 @@ class Pool:
         _event("worker is gone", level=logging.ERROR, pid=link.pid)
         link.ready = False
         if link.opening:
-            self._shelf.spoil(link.opening, "a worker was lost when it opened this voice: export it again")
-            self._report()
+            self._blame(link.opening)
         for saying in [one for one in self._sayings.values() if one.link is link]:
             self._answer(saying, Gone("the worker that spoke is gone: ask again"))
+
+    def _blame(self, key: str) -> None:
+        """A worker may have been killed for another reason, even all of them at once: only one more is a proof."""
+        self._counts["lost"] += 1
+        self._lost[key] += 1
+        if self._lost[key] > self._workers:
+            del self._lost[key]
+            self._shelf.spoil(key, "workers were lost whenever they opened this voice: export it again")
+            self._report()
 
     async def _hear(self, link: Link, message: Message, sound: bytes) -> None:
         match message["is"]:
@@ -240,6 +249,7 @@ class Pool:
             case "opened":
                 link.opening = ""
                 link.loaded.add(message["key"])
+                self._lost.pop(message["key"], None)
             case "closed":
                 link.loaded.discard(message["key"])
             case "damaged":
@@ -277,7 +287,10 @@ class Pool:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(WATCH_SECONDS)
-            await self.look()
+            try:
+                await self.look()
+            except Exception as bad:  # of a disk, say: it is looked at again
+                _event("voices cannot be looked at", level=logging.ERROR, kind=type(bad).__name__)
 
 
 def cores() -> int:
