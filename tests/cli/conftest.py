@@ -92,20 +92,24 @@ def begin_training(ws: Path, *, steps: int = 3) -> None:
     work.close()
 
 
-@pytest.fixture(scope="session")
-def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten clips of something like Swahili, laid out as `olu sample` does. Read only: tests copy what they change."""
+def make_recordings(folder: Path, *, clips: int) -> Path:
+    """Clips of something like Swahili, laid out as `olu sample` does; the first ones are the same however many."""
     from olu.audio import io as sound
     from olu.text.languages import load
 
-    folder = tmp_path_factory.mktemp("recordings") / "swahili"
-    lines = {f"swa_{number:04}": text for number, text in enumerate(load("sw").sentences()[:10], 1)}
+    lines = {f"swa_{number:04}": text for number, text in enumerate(load("sw").sentences()[:clips], 1)}
     for number, (id, text) in enumerate(lines.items()):
         sound.write(
             folder / "wavs" / f"{id}.wav", sound.resample(speech(len(text) // 3, seed=number, edges=0.1), 22050)
         )
     (folder / "metadata.csv").write_text("".join(f"{id}|{text}\n" for id, text in lines.items()), encoding="utf-8")
     return folder
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten clips. Read only: tests copy what they change."""
+    return make_recordings(tmp_path_factory.mktemp("recordings") / "swahili", clips=10)
 
 
 @pytest.fixture(scope="session")

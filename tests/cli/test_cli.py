@@ -20,7 +20,7 @@ from olu.cli.main import app
 from olu.files import read_jsonl
 from olu.types import Alignment, Span
 
-from .conftest import TINY, begin_training, fine, next_command, olu, states, times
+from .conftest import TINY, begin_training, fine, make_recordings, next_command, olu, states, times
 
 COMMANDS = tuple(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 HEAVY = ("torch", "numpy", "transformers", "pydantic", "onnxruntime", "numba", "soundfile")
@@ -283,8 +283,7 @@ def test_status_names_resume_after_an_unfinished_run(ws: Path):
 
 
 def test_a_changed_corpus_makes_what_follows_stale(voiced: Path, tmp_path: Path):
-    more = tmp_path / "more"
-    fine("sample", more, "--language", "sw", "--clips", "11")
+    more = make_recordings(tmp_path / "more", clips=11)
     assert "Added 1 clips" in fine("import", voiced, more).out
     found = states(voiced)
     assert found["import"] == "fresh"
