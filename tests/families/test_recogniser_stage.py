@@ -18,7 +18,7 @@ from olu.stages.export import export
 from olu.stages.find_lr import find_lr
 from olu.stages.kinds import listeners, voices
 from olu.stages.plan import plan
-from olu.stages.prepare import prepare, rate_of
+from olu.stages.prepare import prepare, wanted_by
 from olu.stages.recogniser import recogniser_for
 from olu.stages.runs import runs
 from olu.stages.status import status
@@ -178,7 +178,7 @@ def test_a_recogniser_is_out_of_the_way_of_the_voice(tmp_path: Path, corpus: Any
     assert _voice(ws) == "vits-001"
     heard, _ = made(ws)
     assert [run.name for run in voices(ws)] == ["vits-001"] and [run.name for run in listeners(ws)] == [heard.run]
-    assert rate_of(ws, None) == RATE
+    assert wanted_by(ws, None)["rate"] == RATE
     assert _voice(ws) == "vits-001"  # nothing to do: the recogniser left its stamp alone
     now = status(ws)
     assert {stage.name: stage.state for stage in now.stages}["train"] == "fresh"
