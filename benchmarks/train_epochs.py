@@ -22,12 +22,14 @@ from olu.stages.train_setup import set_up
 from olu.train.family import Example
 from olu.train.run import Run
 
+WARM_EPOCHS = 6  # every shape that comes often is recorded by then
+
 
 def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("ws", type=Path)
     ask.add_argument("run")
-    ask.add_argument("--epochs", type=int, default=4)
+    ask.add_argument("--epochs", type=int, default=40)
     ask.add_argument("--json", type=Path)
     given = ask.parse_args()
     ws = Workspace.open(given.ws)
@@ -70,7 +72,7 @@ def made(ws: Workspace, run: Run, *, epochs: int) -> dict[str, Any]:
         own = Run.create(Path(folder), endless(setup.recipe), facts=setup.facts, documents=setup.documents)
         setup.recipe, setup.start = own.recipe, None
         engine = setup.engine(own)
-        while engine.batches.epoch < 2:  # every shape is recorded by then
+        while engine.batches.epoch < WARM_EPOCHS:
             engine.advance()
         torch.cuda.synchronize()
         began, first, clips = time.monotonic(), engine.batches.epoch, 0
