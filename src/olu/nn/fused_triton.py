@@ -24,10 +24,10 @@ def _back(rows: Tensor, like: Tensor, channels: int | None = None) -> Tensor:
     return rows.view(*size, channels or like.shape[1]).movedim(-1, 1)
 
 
-def _grid(rows: int, channels: int, *, sums: bool = False) -> tuple[int, int, int, int]:
+def grid_of(rows: int, channels: int, *, sums: bool = False, tile: int = 0) -> tuple[int, int, int, int]:
     """Programs, rows of a tile, channels of a tile, tiles per program: one, unless the program sums something up."""
     wide = triton.next_power_of_2(channels)
-    high = max(1, TILE // wide)
+    high = max(1, (tile or TILE) // wide)
     tiles = triton.cdiv(rows, high)
     each = triton.cdiv(tiles, PROGRAMS) if sums else 1
     return triton.cdiv(tiles, each), high, wide, each
@@ -184,7 +184,7 @@ class BiasLeaky(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, bias: Tensor, slope: float) -> Tensor:
         rows = _rows(x)
         number, channels = rows.shape
-        programs, high, wide, tiles = _grid(number, channels)
+        programs, high, wide, tiles = grid_of(number, channels)
         out = torch.empty_like(rows)
         _bias_leaky_forward[(programs,)](rows, bias, out, number, channels, slope, tiles, H=high, W=wide)
         ctx.save_for_backward(out)
@@ -195,7 +195,7 @@ class BiasLeaky(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         (out,) = ctx.saved_tensors
         number, channels = out.shape
-        programs, high, wide, tiles = _grid(number, channels, sums=True)
+        programs, high, wide, tiles = grid_of(number, channels, sums=True)
         into = torch.empty_like(out)
         sums = torch.empty(channels, programs, device=out.device)
         _bias_leaky_backward[(programs,)](
@@ -212,7 +212,7 @@ class BiasLeakyApart(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, bias: Tensor, like: Tensor, slope: float) -> tuple[Tensor, Tensor]:
         rows, wanted = _rows(x), _rows(like)
         number, channels = rows.shape
-        programs, high, wide, tiles = _grid(number, channels, sums=True)
+        programs, high, wide, tiles = grid_of(number, channels, sums=True)
         out, apart = torch.empty_like(rows), torch.empty(programs, device=rows.device)
         _apart_forward[(programs,)](rows, bias, wanted, out, apart, number, channels, slope, tiles, H=high, W=wide)
         ctx.save_for_backward(out, wanted)
@@ -223,7 +223,7 @@ class BiasLeakyApart(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, pull: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         out, wanted = ctx.saved_tensors
         number, channels = out.shape
-        programs, high, wide, tiles = _grid(number, channels, sums=True)
+        programs, high, wide, tiles = grid_of(number, channels, sums=True)
         into = torch.empty_like(out)
         sums = torch.empty(channels, programs, device=out.device)
         _apart_backward[(programs,)](
@@ -238,7 +238,7 @@ class BiasAddLeaky(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, bias: Tensor, other: Tensor, slope: float) -> tuple[Tensor, Tensor]:
         rows, more = _rows(x), _rows(other)
         number, channels = rows.shape
-        programs, high, wide, tiles = _grid(number, channels)
+        programs, high, wide, tiles = grid_of(number, channels)
         y, act = torch.empty_like(rows), torch.empty_like(rows)
         _add_leaky_forward[(programs,)](rows, bias, more, y, act, number, channels, slope, tiles, H=high, W=wide)
         ctx.save_for_backward(act)
@@ -249,7 +249,7 @@ class BiasAddLeaky(torch.autograd.Function):
     def backward(ctx: Any, g_y: Tensor, g_a: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         (act,) = ctx.saved_tensors
         number, channels = act.shape
-        programs, high, wide, tiles = _grid(number, channels, sums=True)
+        programs, high, wide, tiles = grid_of(number, channels, sums=True)
         into = torch.empty_like(act)
         sums = torch.empty(channels, programs, device=act.device)
         _add_leaky_backward[(programs,)](
@@ -264,7 +264,7 @@ class BiasGate(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
         rows = _rows(x)
         number, channels = rows.shape[0], rows.shape[1] // 2
-        programs, high, wide, tiles = _grid(number, channels)
+        programs, high, wide, tiles = grid_of(number, channels)
         out = rows.new_empty(number, channels)
         _gate_forward[(programs,)](rows, bias, out, number, channels, tiles, H=high, W=wide)
         ctx.save_for_backward(rows, bias)
@@ -274,7 +274,7 @@ class BiasGate(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         rows, bias = ctx.saved_tensors
         number, channels = rows.shape[0], rows.shape[1] // 2
-        programs, high, wide, tiles = _grid(number, channels, sums=True)
+        programs, high, wide, tiles = grid_of(number, channels, sums=True)
         into = torch.empty_like(rows)
         sums = torch.empty(2 * channels, programs, device=rows.device)
         _gate_backward[(programs,)](
@@ -332,7 +332,7 @@ class SkipAdd(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         rows, old, sums, line = _rows(both), _rows(x), _rows(out), _rows(mask).view(-1)
         number, channels = old.shape
-        programs, high, wide, tiles = _grid(number, channels)
+        programs, high, wide, tiles = grid_of(number, channels)
         new, half, added = torch.empty_like(old), torch.empty_like(old, dtype=both.dtype), torch.empty_like(old)
         _skip_forward[(programs,)](
             rows, bias, old, sums, line, new, half, added, number, channels, tiles, H=high, W=wide
@@ -346,7 +346,7 @@ class SkipAdd(torch.autograd.Function):
         (line,) = ctx.saved_tensors
         new, half, out = _rows(g_x), _rows(g_half), _rows(g_out)
         number, channels = new.shape
-        programs, high, wide, tiles = _grid(number, channels, sums=True)
+        programs, high, wide, tiles = grid_of(number, channels, sums=True)
         g_both = new.new_empty(number, 2 * channels, dtype=ctx.types[0])
         g_old = torch.empty_like(new)
         sums = torch.empty(2 * channels, programs, device=new.device)

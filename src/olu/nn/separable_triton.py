@@ -12,17 +12,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-PROGRAMS = 528  # that sum something up
-TILE = 2048  # numbers a program holds at once
+from olu.nn.fused_triton import grid_of
 
-
-def _grid(rows: int, channels: int, *, sums: bool) -> tuple[int, int, int, int]:
-    """Programs, rows and channels of a tile, tiles per program."""
-    wide = triton.next_power_of_2(channels)
-    high = max(1, TILE // wide)
-    tiles = triton.cdiv(rows, high)
-    each = triton.cdiv(tiles, PROGRAMS) if sums else 1
-    return triton.cdiv(tiles, each), high, wide, each
+TILE = 2048  # numbers a program holds at once: it holds several tiles
 
 
 @triton.jit
@@ -145,7 +137,7 @@ class DepthNormGelu(torch.autograd.Function):
     ) -> Tensor:  # fmt: skip
         batch, steps, channels = x.shape
         y = torch.empty_like(x, dtype=half)
-        programs, high, wide, _ = _grid(batch * steps, channels, sums=False)
+        programs, high, wide, _ = grid_of(batch * steps, channels, tile=TILE)
         size = {"K": w.shape[1], "H": high, "W": wide}
         _depth_forward[(programs,)](
             x, mask, w, b, gamma, beta, y, batch * steps, steps, channels, dilation, eps, **size
@@ -159,7 +151,7 @@ class DepthNormGelu(torch.autograd.Function):
         x, mask, w, b, gamma, beta = ctx.saved_tensors
         batch, steps, channels = x.shape
         taps, rows = w.shape[1], batch * steps
-        programs, high, wide, tiles = _grid(rows, channels, sums=True)
+        programs, high, wide, tiles = grid_of(rows, channels, sums=True, tile=TILE)
         dh = torch.empty_like(x, dtype=torch.float32)
         sums = torch.empty(programs, 3 + taps, channels, device=x.device)
         _depth_backward[(programs,)](
@@ -167,7 +159,7 @@ class DepthNormGelu(torch.autograd.Function):
             tiles, K=taps, KP=triton.next_power_of_2(taps), H=high, W=wide,
         )  # fmt: skip
         dx = torch.empty_like(x)
-        programs, high, wide, _ = _grid(rows, channels, sums=False)
+        programs, high, wide, _ = grid_of(rows, channels, tile=TILE)
         _depth_to_input[(programs,)](dh, mask, w, dx, rows, steps, channels, ctx.dilation, K=taps, H=high, W=wide)
         d_b, d_gamma, d_beta, *d_w = sums.sum(0)
         return dx, None, torch.stack(d_w, 1), d_b, d_gamma, d_beta, None, None, None
@@ -227,7 +219,7 @@ class NormGelu(torch.autograd.Function):
     def forward(ctx: Any, a: Tensor, b: Tensor, gamma: Tensor, beta: Tensor, x: Tensor | None, eps: float) -> Tensor:
         rows, channels = a.shape[0] * a.shape[1], a.shape[2]
         y = torch.empty_like(a, dtype=torch.float32)
-        programs, high, wide, _ = _grid(rows, channels, sums=False)
+        programs, high, wide, _ = grid_of(rows, channels, tile=TILE)
         _norm_forward[(programs,)](
             a, b, gamma, beta, a if x is None else x, y, rows, channels, eps, ADD=x is not None, H=high, W=wide
         )
@@ -239,7 +231,7 @@ class NormGelu(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         a, b, gamma, beta = ctx.saved_tensors
         rows, channels = a.shape[0] * a.shape[1], a.shape[2]
-        programs, high, wide, tiles = _grid(rows, channels, sums=True)
+        programs, high, wide, tiles = grid_of(rows, channels, sums=True, tile=TILE)
         da = torch.empty_like(a)
         sums = torch.empty(programs, 3, channels, device=a.device)
         grad = grad.contiguous()
