@@ -17,16 +17,18 @@ def register(app: typer.Typer) -> None:
         language: str = typer.Option(..., "--language", "-l", help="Language code: am, amh, am-ET, ig, es, swa ..."),
         recipe: Path | None = typer.Option(None, "--recipe", metavar="FILE", help="Training settings in TOML."),
         changes: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Change a setting: plan.steps=500"),
-        device: str = typer.Option("cpu", "--device", help="cpu, cuda or mps"),
+        device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: the best there is"),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Everything in one go: new, import, audit, read, prepare, train, export."""
         from dataclasses import asdict
 
         from olu.cli.training_view import watch
+        from olu.stages.machine import best_device
         from olu.stages.make import make as stage
 
-        made = watch(stage(ws, source, language=language, recipe=recipe, overrides=changes, device=device))
+        where = device or best_device()
+        made = watch(stage(ws, source, language=language, recipe=recipe, overrides=changes, device=where))
         if as_json:
             print_json(asdict(made))
             return

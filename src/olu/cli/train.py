@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
         dry_run: bool = typer.Option(False, "--dry-run", help="Resolve everything, make one update, write no run."),
         find_rate: bool = typer.Option(False, "--find-lr", help="Look for a learning rate; trains in memory only."),
         evaluate: bool = typer.Option(False, "--evaluate", help="Afterwards: speak held-out sentences, judge them."),
-        device: str = typer.Option("cpu", "--device", help="cpu, cuda or mps"),
+        device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: the best there is"),
         profile: int = typer.Option(0, "--profile", metavar="N", min=0, help="Profile N steps of the run."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
@@ -44,6 +44,7 @@ def register(app: typer.Typer) -> None:
         from dataclasses import asdict
 
         from olu.files import Workspace
+        from olu.stages.machine import best_device
         from olu.stages.train import train as stage
 
         if from_hf_vits:
@@ -52,6 +53,7 @@ def register(app: typer.Typer) -> None:
             ws = ws or root_of(from_hf_vits)
         if ws is None:
             raise typer.BadParameter("Missing argument 'WS'.")
+        device = device or best_device()
         if find_rate:
             if resume or from_run or new or dry_run or profile or from_hf_vits or evaluate:
                 raise TrainError("--find-lr starts from fresh weights or --base: it takes no run and no other mode")

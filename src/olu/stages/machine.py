@@ -17,7 +17,7 @@ UNKNOWN_BYTES = 8e9  # where the system does not tell
 def this_machine(device: str | None = None) -> Machine:
     """The device that is asked for, or the best there is."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    kind = device or ("cuda" if _cuda() else "cpu")
+    kind = device or best_device()
     if kind not in ("cpu", "cuda", "mps"):
         raise TrainError(f"unknown device {kind!r}: use cpu, cuda or mps")
     if kind == "cuda":
@@ -36,6 +36,10 @@ def this_machine(device: str | None = None) -> Machine:
         )
     name = f"this {platform.machine()} CPU" if kind == "cpu" else "this Apple GPU"
     return Machine(device=kind, name=name, memory=_ram(), cores=cores)
+
+
+def best_device() -> str:
+    return "cuda" if _cuda() else "cpu"
 
 
 def _cuda() -> bool:
