@@ -100,6 +100,8 @@ TABLES: dict[str, Table] = {
             "mel_bins": Other(40),
             "mel_low_hz": Other(500.0),
             "mel_high_hz": Other(4000.0),
+            "mel_windows": Other((256, 512)),
+            "weight_mel_windows": Other(5.0, base={"mel_windows": (256,)}),
             "discriminator_periods": Other((2, 5)),
             "discriminator_period_channels": Other((4, 4)),
             "discriminator_scale_channels": Other(()),

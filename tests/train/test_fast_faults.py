@@ -123,7 +123,7 @@ def test_finite_goes_back_from_a_weight_that_is_no_number(tmp_path: Path) -> Non
 
 
 def test_a_spike_is_not_followed_and_many_go_back(tmp_path: Path) -> None:
-    engine = recorded(tmp_path, steps=90)
+    engine = recorded(tmp_path, steps=90, save_every=20)  # none is saved before the guard has seen enough
     held: list[torch.Tensor] = []
 
     def leap() -> None:
@@ -192,6 +192,24 @@ def test_memory_that_runs_out_while_recording_takes_the_plain_way(
     events = run(engine)
     assert [event.guard for event in events if event.verdict is Verdict.NOTE][:1] == ["record"]
     assert engine.step == 12 and played(engine) == 0
+
+
+def test_a_recording_that_fails_midway_takes_the_plain_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = FastSteps._body
+
+    def asks_the_device(self: FastSteps, *given: Any) -> None:
+        body(self, *given)
+        torch.ones(1, device="cuda").sum().item()  # not allowed while recording
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FastSteps, "_body", asks_the_device)
+        engine = recorded(tmp_path / "fails", steps=12)
+        events = run(engine)
+    assert [event.guard for event in events if event.verdict is Verdict.NOTE][:1] == ["record"]
+    assert engine.step == 12 and played(engine) == 0
+    after = recorded(tmp_path / "after", steps=12)
+    run(after)
+    assert played(after)
 
 
 def test_a_clock_that_is_used_up_saves_and_stops(tmp_path: Path) -> None:

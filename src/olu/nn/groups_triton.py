@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-BLOCK_M, BLOCK_K = 64, 64
+BLOCK_M, BLOCK_K = 128, 64
 PROGRAMS = 1056  # enough to keep a large GPU busy when the sum over all steps is split
 
 

@@ -10,7 +10,7 @@ class Levers:
     channels_last: bool = True
     kernels: bool = True  # our own, in Triton
     streams: bool = True  # independent pieces side by side
-    separable: bool = False  # the stochastic durations' layers in few kernels; off until it has been measured
+    separable: bool = True  # the stochastic durations' layers in few kernels
 
 
 LEVERS = Levers()

@@ -6,6 +6,7 @@ asks the guards then. What cannot be recorded takes the plain way through the en
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections import deque
@@ -146,6 +147,7 @@ class FastSteps:
 
     def _after_failure(self) -> None:
         self.graphs.clear()
+        _let_go_of_chance()
         for live in self.engine.live.values():
             live.clear()
             live.use_numbers()
@@ -208,7 +210,7 @@ class FastSteps:
         self.pool = self.pool or torch.cuda.graph_pool_handle()
         parts: list[Tensor] = []
         try:
-            with torch.cuda.graph(graph.graph, pool=self.pool):
+            with _nothing_collected(), torch.cuda.graph(graph.graph, pool=self.pool):
                 self._body(graph, shape, parts)
                 graph.out = torch.stack(parts)
         finally:
@@ -326,3 +328,20 @@ class FastSteps:
             events.append(Event(self.engine.step, "record", Verdict.NOTE, message))
             self.off = f"said: {self.off}"
         return tuple(clips), seen, events, waited
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Old recordings that are thrown away while a new one is made would spoil it."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _let_go_of_chance() -> None:
+    """A recording that failed midway leaves the random numbers bound to it; every step is seeded anew."""
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    generator.graphsafe_set_state(torch.Generator("cuda").graphsafe_get_state())

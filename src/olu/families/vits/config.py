@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from olu.config import Strict
 
 Count = Annotated[int, Field(ge=1)]
+Window = Annotated[int, Field(ge=64, multiple_of=4)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 SMALL: dict[str, Any] = {
@@ -122,6 +123,7 @@ class VitsConfig(Strict):
     mel_bins: int = Field(80, ge=8)
     mel_low_hz: float = Field(0.0, ge=0)
     mel_high_hz: float | None = Field(None, gt=0)  # none: half the sampling rate
+    mel_windows: tuple[Window, ...] = ()  # further windows, in samples, in which real and made sound are compared
 
     # discriminators
     discriminator_periods: tuple[Count, ...] = (2, 3, 5, 7, 11)
@@ -147,6 +149,7 @@ class VitsConfig(Strict):
     clip: float = Field(0.0, ge=0)  # gradient norm limit of each part; 0: measured, not clipped
     average: float = Field(0.999, ge=0, lt=1)  # decay of the averaged generator that is exported; 0: none
     weight_mel: float = Field(45.0, ge=0)
+    weight_mel_windows: float = Field(22.5, ge=0)
     weight_kl: float = Field(1.0, ge=0)
     weight_duration: float = Field(1.0, ge=0)
     weight_adversarial: float = Field(1.0, ge=0)
@@ -215,6 +218,11 @@ class VitsConfig(Strict):
         decay = type(self).model_fields["alignment_noise_decay"].default
         if not self.alignment_noise and self.alignment_noise_decay != decay:
             raise ValueError("alignment_noise_decay has no effect while alignment_noise is 0")
+        weight = type(self).model_fields["weight_mel_windows"].default
+        if not self.mel_windows and self.weight_mel_windows != weight:
+            raise ValueError("weight_mel_windows has no effect without mel_windows")
+        if len(set(self.mel_windows)) < len(self.mel_windows) or max(self.mel_windows, default=0) > self.segment_size:
+            raise ValueError("mel_windows must differ from each other, and none may exceed segment_size")
         if self.mel_top_hz > self.sampling_rate / 2 or self.mel_low_hz >= self.mel_top_hz:
             raise ValueError("mel_low_hz and mel_high_hz must lie between 0 and half the sampling rate")
         return self

@@ -20,6 +20,7 @@ from olu.align.mas import best_path
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.discriminator import Discriminator
 from olu.families.vits.model import Generator, mask_of
+from olu.families.vits.windows import Windows
 from olu.features import mel as spectra
 from olu.nn.streams import side_by_side
 from olu.train.buckets import Shape
@@ -53,6 +54,7 @@ class Heard:
     fake_BS: Tensor
     real_BS: Tensor
     mel: Tensor
+    mel_windows: Tensor | None
     kl: Tensor
     duration: Tensor
 
@@ -72,6 +74,7 @@ class VitsLearner(nn.Module):
         )
         self.mel_bank: Tensor
         self.register_buffer("mel_bank", torch.from_numpy(bank), persistent=False)
+        self.windows = Windows(config)
 
     def parts(self) -> dict[str, Part]:
         c = self.config
@@ -165,6 +168,8 @@ class VitsLearner(nn.Module):
             "kl": Loss(heard.kl, "frames", c.weight_kl),
             "duration": Loss(heard.duration, "tokens", c.weight_duration),
         }
+        if heard.mel_windows is not None:
+            losses["mel_windows"] = Loss(heard.mel_windows, "items", c.weight_mel_windows)
         if judged:
             nothing = torch.zeros((), device=heard.fake_BS.device)
             moving = [parameter for parameter in self.disc.parameters() if parameter.requires_grad]
@@ -231,10 +236,12 @@ class VitsLearner(nn.Module):
         with torch.autocast(z_p.device.type, enabled=False):
             fake_mel = spectra.mel(spectra.linear(spectra.reflect(fake, **size), **size), self.mel_bank)
             real_mel = spectra.mel(_slice(linear, start_B, c.segment_frames), self.mel_bank)
+            windows = self.windows(real, fake) if c.mel_windows else None
         return Heard(
             fake_BS=fake,
             real_BS=real,
             mel=_item_means((fake_mel - real_mel).abs()),
+            mel_windows=windows,
             kl=(apart * frame_mask).sum(),
             duration=duration,
         )
