@@ -22,6 +22,9 @@ LATIN = {*"abcdefghijklmnopqrstuvwxyz ", "ọ"}
         ("Ị", "i"),
         ("Ọ", "ọ"),
         ("aː", "a"),
+        ("ˈe", "e"),  # the vowel without its stress
+        ("ˌọ́", "ọ"),
+        ("ˈ", None),
         ("ﬁ", "f"),
         ("ɓ", "b"),  # b with hook, by its name
         ("ø", "o"),
@@ -43,6 +46,11 @@ def test_another_script_goes_by_its_first_latin_letter() -> None:
     pytest.importorskip("uroman", reason="the extra 'text' is not installed")
     assert relative("አ", LATIN, language="amh") == "a"
     assert relative("ŋ", LATIN) == "n"
+    assert relative("е", {"a", "e"}, language="rus") == "e"  # uroman writes ye: y is not known, e is
+    assert relative("г", {"k", "ɡ"}, language="rus") == "ɡ"  # the g of phones
+    assert relative("ш", {"s", "h", "ʃ"}, language="rus") == "ʃ"
+    assert relative("ш", {"s", "h"}, language="rus") == "s"
+    assert relative("й", {"i", "j"}, language="rus") == "j"
 
 
 def test_without_uroman_nothing_is_near(monkeypatch: pytest.MonkeyPatch) -> None:

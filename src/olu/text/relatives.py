@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterator
 
 from olu.errors import OluError
 
+STRESS = "ˈˌ"  # before the vowel they are on
+AS_PHONES = {"ch": "t͡ʃ", "sh": "ʃ", "zh": "ʒ", "kh": "x", "ts": "t͡s", "g": "ɡ", "y": "j"}  # unlike Latin
+
 
 def relative(symbol: str, known: Collection[str], *, language: str = "") -> str | None:
     """The nearest of `known`, or None where nothing is near."""
@@ -14,7 +17,7 @@ def relative(symbol: str, known: Collection[str], *, language: str = "") -> str 
 
 
 def _nearer_first(symbol: str, language: str) -> Iterator[str]:
-    for form in (symbol, symbol.lower()):
+    for form in dict.fromkeys((symbol, symbol.lstrip(STRESS), symbol.lstrip(STRESS).lower())):
         yield form
         for kind in ("NFD", "NFKD"):
             parts = unicodedata.normalize(kind, form)
@@ -41,12 +44,16 @@ def _by_name(character: str) -> Iterator[str]:
 
 
 def _in_latin(symbol: str, language: str) -> Iterator[str]:
-    """The first letter uroman writes, where it is installed."""
+    """What uroman writes, where it is installed: as one phone, else the first of its letters that is known."""
     if symbol.isascii() or not any(unicodedata.category(part)[0] == "L" for part in symbol):
         return
     try:
         from olu.text.uroman import romanise
 
-        yield romanise(symbol, language=language).strip()[:1].lower()
+        letters = romanise(symbol, language=language).strip().lower()
     except OluError:
         return
+    if len(letters) > 1 and letters in AS_PHONES:
+        yield AS_PHONES[letters]
+    yield from letters
+    yield from (AS_PHONES[letter] for letter in letters if letter in AS_PHONES)
