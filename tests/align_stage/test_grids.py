@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from olu.align.textgrid import TextGrid, Tier, from_alignment, render
 from olu.align.textgrids import read_all, write_all
+from olu.cli.main import app
 from olu.corpus import decisions
 from olu.corpus.manifest import Corpus
 from olu.errors import ConfigError, CorpusError, WorkspaceError
@@ -20,6 +22,7 @@ from olu.stages.align_files import write_durations, write_grids
 from olu.stages.aligned import alignment_path
 from olu.stages.audit import audit
 from olu.stages.cut import cut, undo_cut
+from olu.stages.fix import fix, undo_fix
 from olu.stages.read import read_corpus
 from olu.stages.status import status
 from olu.types import Alignment, Span, finish
@@ -224,7 +227,7 @@ def test_words_that_score_badly_stop_a_cut_and_are_named(long: tuple[Workspace, 
     write_jsonl(alignment_path(ws), rows)
     done = finish(cut(ws, longest=4.0))
     (why,) = done.refused
-    assert row["id"] in why and "6 of its" in why and f"{row['words'][2][0]} at" in why
+    assert row["id"] in why and "6 of its" in why and f"{row['words'][2][0]} {row['words'][3][0]} at" in why
     assert not done.written
     for at in (8, 9, 14, 15):
         row["words"][at][3] = -0.2
@@ -295,3 +298,34 @@ def test_a_clip_without_durations_is_named_once(made: tuple[Workspace, dict[str,
     count, problems = write_durations(ws, tmp_path / "d.jsonl", hop=16000, rate=16000, frames="floor")
     assert count == 0 and len(problems) == len(truth)
     assert all(problem.count(id) == 1 for problem, id in zip(problems, truth, strict=True))
+
+
+def test_a_cut_names_what_a_fix_has_left_out_before(long: tuple[Workspace, dict[str, Alignment]]):
+    ws, _ = long
+    (ws.root / "thresholds.toml").write_text("duration_warn_over = 4.0\nduration_error_over = 5.0\n", encoding="utf-8")
+    finish(fix(ws))
+    parent = max(Corpus.open(ws), key=lambda clip: clip.seconds)
+    assert Corpus.open(ws).why_not(parent) is not None
+    done = finish(cut(ws, longest=4.0))
+    assert (done.clips, done.lost, done.lost_seconds) == (0, [parent.id], pytest.approx(parent.seconds, abs=1e-3))
+    run = CliRunner().invoke
+    said = run(app, ["cut", str(ws.root), "--longest", "4"]).stdout
+    assert "1 clip (" in said and "left out by olu audit --fix" in said
+    assert f"olu audit {ws.root} --undo && olu align {ws.root} && olu cut {ws.root}" in said
+    undo_fix(ws)
+    said = run(app, ["cut", str(ws.root), "--longest", "4"]).stdout
+    assert said.startswith("1 clip over 4 s: 1 cut into") and "--fix" not in said
+    assert run(app, ["cut", str(ws.root), "--undo"]).stdout.startswith("1 clip is whole again, ")
+
+
+def test_how_many_words_may_be_unheard_is_a_threshold(long: tuple[Workspace, dict[str, Alignment]]):
+    ws, _ = long
+    rows = list(read_jsonl(alignment_path(ws)))
+    for row in rows:
+        row["words"] = [
+            [*word[:3], -9.0 if at in (2, 3, 8, 9, 14, 15) else -0.2] for at, word in enumerate(row["words"])
+        ]
+    write_jsonl(alignment_path(ws), rows)
+    assert finish(cut(ws, longest=4.0, dry=True)).refused
+    (ws.root / "thresholds.toml").write_text("unheard_share = 0.9\n", encoding="utf-8")
+    assert not finish(cut(ws, longest=4.0, dry=True)).refused

@@ -268,3 +268,24 @@ def test_a_long_recording_is_aligned_in_pieces_and_cut(tmp_path: Path, ears: Ear
     for piece in pieces:
         edges = (piece.start, piece.start + piece.seconds)
         assert piece.seconds <= 20 and not any(w.start + 0.02 < at < w.end - 0.02 for w in words for at in edges)
+
+
+def test_words_said_otherwise_are_named_in_pieces_too(tmp_path: Path, ears: Ears):
+    ws, _ = workspace(tmp_path, texts(24))
+    finish(align(ws, ctc_only=True))
+    assert finish(audit(ws)).counts["unheard"]["warn"] == 0
+    rows = list(read_jsonl(alignment_path(ws)))
+    for word in rows[3]["words"][-2:]:
+        word[3] = -30.0
+    names = " ".join(word[0] for word in rows[3]["words"][-2:])
+    write_jsonl(alignment_path(ws), rows)
+    (ws.root / "thresholds.toml").write_text("unheard_share = 0.5\n", encoding="utf-8")
+    assert finish(audit(ws)).counts["unheard"]["warn"] == 0  # of the whole clip they are few
+    longest = rows[3]["seconds"] - 0.8
+    pieces = finish(cut(ws, longest=longest)).cut[rows[3]["id"]]
+    (ws.root / "thresholds.toml").write_text("", encoding="utf-8")
+    finish(audit(ws))
+    corpus = Corpus.open(ws)
+    marks = {c.id: m for c in corpus for m in corpus.marks(c) if m.check == "unheard"}
+    (found,) = set(marks) & set(pieces)
+    assert rows[3]["id"] not in marks and marks[found].severity == "warn" and f": {names} at " in marks[found].message

@@ -319,7 +319,9 @@ def matched() -> list[Heard]:
         score, (one, other, third) = float(-0.1 - 0.02 * random.random()), random.normal(-2.0, 0.3, 3).tolist()
         first, last = Span("ka", 0.1, 0.4, -0.3 - 0.002 * number), Span("ahụ", 4.5, 4.9, -0.3)
         match = Match(score=score, chance=(one, other, third), cer=0.1, first=first, last=last)
-        clips.append(replace(heard(f"fit{number}", speaker="aligned"), match=match))
+        words = (first, Span("ị", 1.0, 1.2, -0.2), last)
+        clips.append(replace(heard(f"fit{number}", speaker="aligned"), match=match, words=words, aligner="frames"))
+    clips[7] = replace(clips[7], words=(*clips[7].words, Span("taa", 4.9, 5.0, -2.0)))
     clips[3] = replace(clips[3], match=replace(clips[3].match or Match(), score=-1.35))
     clips[4] = replace(clips[4], match=replace(clips[4].match or Match(), cer=0.5))
     low = Span("ka", 0.1, 0.4, -1.5)
@@ -434,6 +436,8 @@ MOVED = {
     "mismatch_pass": 0.3,
     "mismatch_cer": 0.6,
     "mismatch_lowest": 0.3,
+    "unheard_share": 0.5,
+    "unheard_iqr": 50.0,
     "cut_off_iqr": 50.0,
     "cut_off_edge": 0.001,
     "overlap_least": 50,
@@ -588,3 +592,49 @@ def test_two_voices_under_one_name_are_told_and_a_stranger_is_marked():
 def test_a_file_that_ends_early_is_unreadable_though_it_decodes():
     one = replace(heard(), trouble="the file breaks off, its last page is not whole: copy it again")
     assert severity("unreadable", one) == "error"
+
+
+def spoken(id: str, scores: list[float], *, aligner: str = "frames") -> Heard:
+    names = ["elfu", "mbili", "na", "kumi", "na", "tisa", "watu", "wengi", "sana", "leo"]
+    words = [Span(names[at % len(names)], 0.5 * at, 0.5 * at + 0.4, score) for at, score in enumerate(scores)]
+    return replace(heard(id), words=tuple(words), aligner=aligner)
+
+
+def test_words_that_are_not_heard_as_they_are_read_are_named():
+    good = [spoken(f"good{n}", [-0.3, -0.4, -0.5, -0.2, -0.3]) for n in range(30)]
+    year = spoken("year", [-4.0, -5.0, -0.3, -6.0, -0.3, -0.3, -0.2, -0.4])
+    name = spoken("name", [-4.0, -0.3, -0.2, -0.4, -0.3])  # one in five is no more than a fifth
+    short = spoken("short", [-4.0])
+    found = look("unheard", [*good, year, name, short])
+    assert {id: f.mark.severity for id, f in found.items()} == {"year": "warn", "short": "warn"}
+    assert found["year"].mark.message == ("3 of its 8 words are not heard as read: elfu mbili at 0.0 s, kumi at 1.5 s")
+    assert "1 of its 1 word is not" in found["short"].mark.message
+    assert set(look("unheard", [*good, year, name], unheard_share=0.1)) == {"year", "name"}
+
+
+def test_each_way_of_aligning_is_measured_by_itself_and_few_words_by_nothing():
+    good = [spoken(f"good{n}", [-0.3, -0.4, -0.5, -0.2, -0.3]) for n in range(30)]
+    other = [spoken(f"other{n}", [-9.3, -9.4, -9.5, -9.2, -9.3], aligner="ctc") for n in range(30)]
+    assert not look("unheard", [*good, *other])
+    assert not look("unheard", [*good[:3], spoken("year", [-9.0] * 5)])
+    assert not look("unheard", [replace(one, words=tuple(replace(w, score=None) for w in one.words)) for one in good])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("digits", "afọ 9 gara aga", "1 digit in"),
+        ("sound_note", "[music] nke a bụ okwu ọma", "1 sound note inside"),
+        ("text", "Ahịrị abụọ\nn'otu", "1 line break or tab in the text, read as a space"),
+    ],
+)
+def test_one_is_not_many(name: str, text: str, said: str):
+    (found,) = look(name, [heard("one", text=text)]).values()
+    assert found.mark.message.startswith(said)
+
+
+def test_a_single_clip_is_told_as_one():
+    text = "nke a bụ ihe a na-ekwu ebe a"
+    clips = [heard("train", text=text), heard("valid", text=text, split="valid", speaker="other")]
+    assert told_by("overlap", clips).startswith("1 clip kept for validation or test shares its words")
+    assert "16,000 Hz: 1 clip" in told_by("rates", [*(heard(f"c{n}", rate=44100) for n in range(3)), heard("one")])

@@ -52,7 +52,7 @@ def test_strict_exits_with_two_and_one_line(mixed: Workspace):
     assert done.exit_code == 2
     assert json.loads(done.stdout)["clips_with_errors"] == 1
     assert done.stderr.count("\n") == 1
-    assert "1 of 2 clips have errors" in done.stderr
+    assert "1 of 2 clips has errors" in done.stderr
     assert (mixed.audit / "report.html").exists()
 
 

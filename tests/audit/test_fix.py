@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from olu.audit.fix import Edges, effect, plan, read_edges
+from olu.audit.fix import Edges, effect, lost, plan, read_edges, too_long
 from olu.audit.thresholds import Thresholds
 from olu.corpus.decisions import Decision, load, record
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
+from olu.files import Workspace, read_jsonl
 from olu.stages.audit import STAGE, audit
 from olu.stages.fix import decided, fix, undo_fix
+from olu.stages.status import status
 from olu.types import Clip, Mark, finish
 
 from .conftest import RATE, silence, speech
@@ -227,3 +229,138 @@ def test_the_command_shows_hours_before_and_after(faulty: Workspace) -> None:
 def test_options_that_do_not_go_together(faulty: Workspace, words: list[str], told: str) -> None:
     code, _, err = olu("audit", faulty.root, *words)
     assert code == 2 and told in err and err.count("\n") == 1
+
+
+@pytest.fixture
+def long(make: Make) -> Workspace:
+    """One clip that is speech all through and too long, one that is too long for more than that, and two good ones."""
+    return make(
+        {
+            "good": (speech(3, seed=2), "Nke a bụ okwu ọma"),
+            "long": (speech(42, seed=3), "Ogologo okwu nke na-agwụ ike " * 10),
+            "both": (np.clip(speech(36, seed=1) * 40, -1, 1), "O na-eti mkpu nke ukwuu ruo ogologo oge " * 6),
+            "mild": (speech(24, seed=4), "Okwu ogologo nke a na-ekwu nwayọ " * 6),
+        }
+    )
+
+
+def cut_up(ws: Workspace, id: str) -> None:
+    """As olu cut leaves it: two pieces beside the long clip, which is set aside."""
+    corpus = Corpus.open(ws)
+    whole = next(one for one in corpus if one.id == id)
+    half = whole.seconds / 2
+    pieces = [replace(whole, id=f"{id}-{at}", start=at * half, seconds=half, text=f"Nkera {at} okwu") for at in (0, 1)]
+    clips = [*corpus, *pieces]
+    Corpus.save(ws, clips, list(corpus.sources.values()), {one.id: "train" for one in clips})
+    record(ws, [Decision(id=id, decision="drop", by="cut", reason="into 2 clips")])
+
+
+def test_what_a_cut_set_aside_is_nobodys_decision_and_counts_nowhere(faulty: Workspace) -> None:
+    finish(fix(faulty))  # decides on the long clip, too
+    cut_up(faulty, "tail")
+    summary = finish(audit(faulty))
+    assert (summary.clips, summary.aside, summary.aside_seconds) == (5, 1, pytest.approx(40.0))
+    assert summary.seconds == pytest.approx(3 + 3 + 5 + 40)
+    assert not any(row["id"] == "tail" for row in read_jsonl(summary.marks))
+    (said,) = [note for note in summary.notes if "aside" in note]
+    assert said.startswith("1 long clip (0.7 minutes) lies aside: olu cut has made shorter clips of it")
+    done = finish(fix(faulty))
+    assert (done.overruled, done.effect.clips_before) == (0, 5)
+    assert done.effect.seconds_before == pytest.approx(51.0)
+    assert not any(who in ("cut", "a person") for _, who, _, _ in done.effect.kinds)
+    assert {one.by for one in load(faulty) if one.id == "tail"} == {"cut"}
+    found = status(faulty)
+    assert (found.clips, found.aside, found.seconds) == (5, 1, pytest.approx(51.0))
+    assert sum(found.decisions.values()) == sum(decided(faulty).kinds.values()) == len(done.decisions)
+    _, now = undo_fix(faulty)
+    assert now.clips_before == now.clips_after == 5
+
+
+def test_a_cut_clip_that_a_person_takes_whole_is_heard_again(faulty: Workspace) -> None:
+    cut_up(faulty, "tail")
+    finish(audit(faulty))
+    record(faulty, [Decision(id="tail", decision="drop", by="person")])  # it lay aside before
+    assert STAGE.state(faulty) == "fresh" and status(faulty).clips == 5
+    record(faulty, [Decision(id="tail", decision="keep", by="person")])
+    assert STAGE.state(faulty) == "stale"
+    assert finish(audit(faulty)).clips == status(faulty).clips == 6
+    assert finish(fix(faulty)).overruled == 1
+
+
+def test_the_commands_say_once_that_long_clips_lie_aside(faulty: Workspace) -> None:
+    cut_up(faulty, "tail")
+    _, out, _ = olu("audit", faulty.root, "--fix")
+    assert out.count("aside") == 1 and "5 clips, 0.01 hours" in out and "Before: 5 clips" in out
+    assert "as a person decided" not in out
+    _, out, _ = olu("status", faulty.root)
+    assert "5 clips, " in out and "1 long clip lies aside, cut into shorter ones" in out
+
+
+def test_clips_that_only_their_length_keeps_out_are_known() -> None:
+    clips = [
+        clip("a", 40),
+        clip("b", 40),
+        clip("c", 22),
+        clip("d", 22),
+        clip("e", 40),
+        clip("f", 40, text=""),
+        clip("g"),
+    ]
+    marks = {id: [error("duration")] for id in "abefg"} | {"b": [error("duration"), error("noise")]}
+    decisions = [
+        Decision(id="a", decision="drop", by="fix", reason="duration: bad"),
+        Decision(id="b", decision="drop", by="fix", reason="duration: bad"),
+        Decision(id="d", decision="trim", by="fix", start=1.0, seconds=19.0),
+        Decision(id="e", decision="drop", by="person"),
+    ]
+    assert [one.id for one in too_long(clips, marks, decisions, most=20)] == ["a", "c"]
+    assert [one.id for one in lost(clips, marks, decisions, most=20)] == ["a"]
+    assert [one.id for one in too_long(clips, {}, [], most=20)] == ["a", "b", "c", "d", "e"]
+
+
+def test_audit_and_fix_say_what_a_cut_would_save(long: Workspace) -> None:
+    root = long.root
+    steps = " && ".join(f"olu {verb} {root}" for verb in ("read", "align", "cut", "read", "audit"))
+    _, out, _ = olu("audit", root)
+    assert "2 clips (1.1 minutes) are longer than 20 s" in out and f"Cut before you fix: {steps} --fix" in out
+    page = (long.audit / "report.html").read_text(encoding="utf-8")
+    assert f"olu cut {root}</code>" in page and page.index(f"olu cut {root}<") < page.index(f"olu audit {root} --fix")
+    _, out, _ = olu("audit", root, "--fix", "--dry-run")
+    assert "1 clip (0.7 minutes) is left out only because it is too long" in out
+    assert f"Cut before you fix: {steps} --fix" in out
+    _, out, _ = olu("audit", root, "--fix", "--json")
+    told = json.loads(out)
+    assert (told["long"], told["long_seconds"]) == (2, pytest.approx(66.0))
+    assert (told["fix"]["lost"], told["fix"]["lost_seconds"]) == (1, pytest.approx(42.0))
+    for words in (["--fix"], []):
+        _, out, _ = olu("audit", root, *words)
+        assert f"To cut instead: olu audit {root} --undo && {steps} --fix" in out
+    cut_up(long, "long")
+    _, out, _ = olu("audit", root)
+    assert "are still longer than 20 s" in out and "olu cut --dry-run says" in out and "To cut instead" not in out
+
+
+def test_short_clips_ask_for_no_cut(faulty: Workspace) -> None:
+    _, out, _ = olu("audit", faulty.root)
+    assert "olu cut" not in out
+    assert "olu cut " not in (faulty.audit / "report.html").read_text(encoding="utf-8").replace(
+        "then olu cut do it", ""
+    )
+
+
+def test_one_is_said_as_one(make: Make) -> None:
+    ws = make({"mute": (silence(2), "Okwu ọzọ")})
+    _, out, _ = olu("audit", ws.root)
+    assert "1 clip, 0.00 hours, 1 speaker; 1 clip with errors" in out and "would decide on 1 clip;" in out
+    _, _, err = olu("audit", ws.root, "--strict")
+    assert "1 of 1 clip has errors" in err
+    _, out, _ = olu("audit", ws.root, "--fix")
+    assert "Before: 1 clip, " in out and "After: 0 clips, " in out
+    _, out, _ = olu("status", ws.root)
+    assert "1 clip, " in out
+    _, out, _ = olu("audit", ws.root, "--undo")
+    assert "1 decision taken back" in out and "1 of 1 clip, " in out
+    record(ws, [Decision(id="mute", decision="keep", by="person")])
+    _, out, _ = olu("audit", ws.root, "--fix")
+    assert "1 clip stays as a person decided" in out
+    assert "1 clips" not in (ws.audit / "report.html").read_text(encoding="utf-8")

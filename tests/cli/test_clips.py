@@ -51,6 +51,22 @@ def test_clips_are_listed_filtered_sorted_and_exported(ws: Path, tmp_path: Path)
     assert contents(ws) == contents(ws)
 
 
+def test_whether_a_clip_trains_is_asked_as_the_page_says(ws: Path) -> None:
+    first, *_ = ids(ws)
+    fine("drop", ws, first)
+    page = Path(__file__).parents[2] / "docs" / "cli.md"
+    asked = ("trains", "not trains", 'trains == "yes"', 'trains == "no"')
+    if page.exists():
+        assert all(f"`{question}`" in " ".join(page.read_text(encoding="utf-8").split()) for question in asked)
+    yes, no, said_yes, said_no = (ids(ws, "--where", question) for question in asked)
+    assert yes == said_yes and no == said_no and first in no and set(yes) | set(no) == set(ids(ws))
+    assert olu("clips", ws, "--where", 'trains == "perhaps"').code == 2
+    assert "1 of 10 clips, " in fine("clips", ws, "--where", 'decision == "drop"').out
+    assert "1 is shown" in fine("clips", ws, "--limit", "1").out
+    fine("drop", ws, *ids(ws)[1:])
+    assert "Wrote 1 clip to" in fine("clips", ws, "--limit", "1", "--csv", ws / "one.csv").out
+
+
 def test_lengths_are_summed_up_and_tokens_known_after_reading(ws: Path) -> None:
     assert "tokens" not in fine("clips", ws, "--summary").out
     fine("read", ws)

@@ -8,6 +8,8 @@ from html import escape
 
 import numpy as np
 
+from olu.audit.plural import many
+
 WIDTH, HEIGHT = 460, 210
 LEFT, RIGHT, TOP, BOTTOM = 40, 12, 14, 40
 MOST_BARS = 32
@@ -41,7 +43,7 @@ def histogram(values: Sequence[float], *, unit: str, limits: Sequence[tuple[floa
     for place, count in enumerate(counts):
         if count:
             left, right = x(place * step) + gap / 2, x((place + 1) * step) - gap / 2
-            label = f"{place * step:g} to {(place + 1) * step:g} {unit}: {count} clips"
+            label = f"{place * step:g} to {(place + 1) * step:g} {unit}: {many(int(count), 'clip')}"
             if place == bars - 1 and beyond:
                 label += f", {beyond} of them beyond"
             parts.append(

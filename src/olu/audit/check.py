@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from olu.audit.match import Match
 from olu.audit.sound import Facts
 from olu.audit.thresholds import Thresholds
-from olu.types import Clip, Mark, Severity, Split
+from olu.types import Clip, Mark, Severity, Span, Split
 
 if TYPE_CHECKING:
     from olu.audit.deep.models import Deep
@@ -28,7 +28,9 @@ class Heard:
     split: Split | None = "train"
     deep: Deep | None = None
     match: Match | None = None  # what the aligner heard
-    dropped: bool = False  # a person left it out, or it was cut into others
+    words: tuple[Span, ...] = ()  # where the aligner found them
+    aligner: str = ""  # its method
+    dropped: bool = False  # a person left it out
     kept: bool = False  # a person takes it, whatever is said of it
 
 

@@ -6,16 +6,26 @@ import shlex
 from collections.abc import Sequence
 
 from olu.audit.check import Finding
+from olu.audit.plural import many
 
 MOST_NAMED = 5  # clips in one command: more are chosen with --where
 
 Command = tuple[str, str]  # what to type, and what it does
 
 
-def for_all(place: str, *, broken: int, trimmed: bool) -> list[Command]:
-    """What a person may want next for the corpus as a whole."""
+def for_all(place: str, *, broken: int, trimmed: bool, long: int = 0) -> list[Command]:
+    """What a person may want next for the corpus as a whole; `long` clips are cut before a fix leaves them out."""
     ws = shlex.quote(place)
     found: list[Command] = []
+    if long:
+        found.append((f"olu read {ws} && olu align {ws}", "finds every word, so that long clips can be cut"))
+        found.append(
+            (
+                f"olu cut {ws}",
+                f"cuts {many(long, 'long clip')} at pauses: before a fix, which leaves out what is too long",
+            )
+        )
+        found.append((f"olu read {ws} && olu audit {ws}", "reads and audits the new clips"))
     if broken or trimmed:
         found.append((f"olu audit {ws} --fix --dry-run", "shows what a fix would decide, and writes nothing"))
         found.append((f"olu audit {ws} --fix", "decides it: leaves out errors, trims silent ends; no sound is changed"))

@@ -124,8 +124,36 @@ def _good(facts: Quiet, seconds: float, limits: Thresholds) -> bool:
     return long_enough and facts.pause <= limits.pause_error and spoken >= limits.speech_error
 
 
+def too_long(
+    corpus: Iterable[Clip], marks: Mapping[str, Sequence[Mark]], decisions: Iterable[Decision], *, most: float
+) -> list[Clip]:
+    """Clips over `most` seconds that nothing but their length keeps from training: a cut can make shorter ones."""
+    held = in_force(decisions)
+    found = []
+    for clip in corpus:
+        decision = held.get(clip.id)
+        dropped = decision is not None and decision.decision == "drop"
+        by_fix = decision is not None and decision.by == "fix"
+        errors = {mark.check for mark in marks.get(clip.id, ()) if mark.severity == "error"}
+        if not clip.text.strip() or errors.difference(CURES["cap"]) or (dropped and not by_fix):
+            continue
+        if (clip if dropped else stretch(clip, decision)).seconds > most:
+            found.append(clip)
+    return found
+
+
+def lost(
+    corpus: Iterable[Clip], marks: Mapping[str, Sequence[Mark]], decisions: Iterable[Decision], *, most: float
+) -> list[Clip]:
+    """Those of the clips that are too long which the fix leaves out: no cut finds them any more."""
+    on_record = tuple(decisions)
+    held = in_force(on_record)
+    long = too_long(corpus, marks, on_record, most=most)
+    return [clip for clip in long if clip.id in held and held[clip.id].decision == "drop"]
+
+
 def effect(corpus: Iterable[Clip], decisions: Iterable[Decision]) -> Effect:
-    """Clips and seconds before and after, and what each kind of decision takes away."""
+    """Clips and seconds before and after, and what each kind of decision takes away; of clips that count."""
     held = in_force(decisions)
     clips = [clip for clip in corpus if clip.text.strip()]
     count: Counter[tuple[str, str]] = Counter()
@@ -138,7 +166,7 @@ def effect(corpus: Iterable[Clip], decisions: Iterable[Decision]) -> Effect:
         left -= dropped
         seconds += stays
         if decision:
-            who = {"person": "a person", "cut": "cut"}.get(decision.by, decision.reason.partition(":")[0])
+            who = "a person" if decision.by == "person" else decision.reason.partition(":")[0]
             kind = (decision.decision, who)
             count[kind] += 1
             taken[kind] += clip.seconds - stays

@@ -8,6 +8,7 @@ from html import escape
 from olu.audit import commands
 from olu.audit.check import Finding, Heard
 from olu.audit.checks import CHECKS
+from olu.audit.plural import many
 from olu.audit.summary import AuditSummary
 
 
@@ -17,15 +18,16 @@ def head(
     broken = {f.id for found in findings.values() for f in found if f.mark.severity == "error"}
     marked = {f.id for found in findings.values() for f in found if f.mark.severity == "warn"} - broken
     cards = [
-        (f"{summary.clips:,}", "clips"),
+        (f"{summary.clips:,}", "clip" if summary.clips == 1 else "clips"),
         (f"{summary.speakers:,}", "speaker" if summary.speakers == 1 else "speakers"),
-        (f"{len(broken):,}", "clips left out"),
-        (f"{len(marked):,}", "clips worth a look"),
+        (f"{len(broken):,}", "clip left out" if len(broken) == 1 else "clips left out"),
+        (f"{len(marked):,}", "clip worth a look" if len(marked) == 1 else "clips worth a look"),
     ]
     shown = "".join(f'<div class="card"><b>{escape(value)}</b><span>{label}</span></div>' for value, label in cards)
     languages = ", ".join(sorted({one.clip.language for one in heard}))
     notes = "".join(f"<li>{escape(note)}</li>" for note in summary.notes)
     trimmed = summary.seconds_fixed < summary.seconds_left
+    long = 0 if summary.aside else summary.long  # what a cut has left long, another one would too
     return (
         f'<p class="soft">What Olu found in the recordings. Language: {escape(languages)}</p>'
         f'<p class="lead">{escape(_verdict(summary, findings, broken=len(broken), look=len(marked)))}</p>'
@@ -34,7 +36,7 @@ def head(
         f"<h2>Worth knowing</h2><ul>{notes}<li>{escape(summary.wanted)}</li><li>{escape(summary.memory)}</li></ul>"
         "<h2>What to do now</h2>"
         '<p class="soft">Nothing has been deleted or changed. Paste a line into a terminal.</p>'
-        f"{command_lines(commands.for_all(place, broken=len(broken), trimmed=trimmed))}"
+        f"{command_lines(commands.for_all(place, broken=len(broken), trimmed=trimmed, long=long))}"
     )
 
 
@@ -79,7 +81,7 @@ def command_lines(lines: Sequence[commands.Command]) -> str:
 
 
 def clips(count: int) -> str:
-    return f"{count:,} clip" if count == 1 else f"{count:,} clips"
+    return many(count, "clip")
 
 
 def length(seconds: float) -> str:

@@ -12,7 +12,8 @@ from olu.audit.check import SEVERITIES, Finding, Heard, order
 from olu.audit.fix import Effect
 from olu.audit.letters import main_scripts
 from olu.audit.thresholds import Thresholds
-from olu.audit.verdict import Plan, longest, verdict, wanted
+from olu.audit.verdict import Plan, longest, lying_aside, to_cut, verdict, wanted
+from olu.types import Clip
 
 WORST = 10
 
@@ -20,7 +21,7 @@ WORST = 10
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSummary:
     folder: Path
-    clips: int
+    clips: int  # that count: not those that lie aside
     seconds: float
     speakers: int
     counts: dict[str, dict[str, int]]  # check -> severity -> clips
@@ -36,6 +37,10 @@ class AuditSummary:
     notes: list[str]  # sentences on the corpus as a whole
     clips_fixed: int  # that --fix would leave
     seconds_fixed: float
+    aside: int  # long clips that were cut into shorter ones
+    aside_seconds: float
+    long: int  # clips that only their length keeps from training: a cut could save them
+    long_seconds: float
     deep: bool  # whether the networks listened too
 
     @property
@@ -74,9 +79,14 @@ def summarise(
     folder: Path,
     plan: Plan,
     fixed: Effect,
+    aside: Sequence[Clip],
+    long: Sequence[Clip],
     notes: Sequence[str],
 ) -> AuditSummary:
-    """`findings` are those of each check, worst first; `fixed` is what --fix would do."""
+    """`findings` are those of each check, worst first; `fixed` is what --fix would do.
+
+    `aside` are clips that do not count, as they were cut; `long` those that could be.
+    """
     broken = {f.id for found in findings.values() for f in found if f.mark.severity == "error"}
     counts: dict[str, dict[str, int]] = {
         name: {severity: sum(f.mark.severity == severity for f in found) for severity in SEVERITIES}
@@ -110,9 +120,16 @@ def summarise(
         wanted=wanted(rare, letters, few=limits.coverage_few),
         memory=memory,
         memory_bytes={size: round(amount) for size, amount in needed.items()},
-        notes=list(notes),
+        notes=[
+            *notes,
+            *(said for said in (lying_aside(aside), to_cut(long, most=plan.most_seconds, cut=bool(aside))) if said),
+        ],
         clips_fixed=fixed.clips_after,
         seconds_fixed=round(fixed.seconds_after, 3),
+        aside=len(aside),
+        aside_seconds=round(sum(clip.seconds for clip in aside), 3),
+        long=len(long),
+        long_seconds=round(sum(clip.seconds for clip in long), 3),
         deep=any(one.deep is not None for one in heard),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
 from olu.types import Clip
 
@@ -38,6 +39,31 @@ def wanted(rare: Sequence[str], counts: dict[str, int], *, few: int) -> str:
     return f"Record more sentences with the letters that occur fewer than {few} times: {named}{more}."
 
 
+def lying_aside(clips: Sequence[Clip]) -> str:
+    """On the long clips that a cut has made pieces of; nothing where there are none."""
+    if not clips:
+        return ""
+    number, minutes = len(clips), sum(clip.seconds for clip in clips) / 60
+    lie, them = ("lies", "it") if number == 1 else ("lie", "them")
+    return (
+        f"{many(number, 'long clip')} ({minutes:.1f} minutes) {lie} aside: olu cut has made shorter clips of {them}, "
+        "and only those are counted."
+    )
+
+
+def to_cut(clips: Sequence[Clip], *, most: float, cut: bool) -> str:
+    """On the clips that a cut could save for training; `cut`: there was a cut before."""
+    if not clips:
+        return ""
+    number, minutes = len(clips), sum(clip.seconds for clip in clips) / 60
+    are, them = ("is", "it") if number == 1 else ("are", "them")
+    long = f"{are} {'still ' if cut else ''}longer than {most:g} s"
+    said = f"{many(number, 'clip')} ({minutes:.1f} minutes) {long}, and training leaves {them} out by default"
+    if cut:
+        return f"{said}: olu cut --dry-run says whether it can cut {them}, and why not."
+    return f"{said}. olu cut can make shorter clips of {them}: olu read, olu align, olu cut, and only then --fix."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What training would do by default: the stage knows it, the audit does not."""
@@ -58,11 +84,14 @@ def longest(clips: Sequence[Clip], *, plan: Plan) -> tuple[str, dict[str, float]
     letters = max(len(clip.text.strip()) for clip in fitting if clip.seconds >= 0.9 * most.seconds)
     needed = {size: predict(together, most.seconds, letters) for size, predict in plan.memory.items()}
     sizes = ", ".join(f"{amount / 1e9:.1f} GB for size {size}" for size, amount in needed.items())
-    alone = f"{together} clips" if together > 1 else "1 clip"
+    batch = f"{many(together, 'clip')}: up to {plan.batch_clips} clips or {plan.batch_seconds:g} s by default"
     said = (
-        f"The longest clip that would train has {most.seconds:.1f} s ({most.id}). A batch of such ({alone}: up to "
-        f"{plan.batch_clips} clips or {plan.batch_seconds:g} s by default) takes about {sizes} in fp32, by prediction."
+        f"The longest clip that would train has {most.seconds:.1f} s ({most.id}). A batch of such ({batch}) takes "
+        f"about {sizes} in fp32, by prediction."
     )
     if beyond := len(clips) - len(fitting):
-        said += f" {beyond} usable clips are over {plan.most_seconds:g} s, and a recipe leaves them out by default."
+        are, them = ("is", "it") if beyond == 1 else ("are", "them")
+        said += (
+            f" {many(beyond, 'usable clip')} {are} over {plan.most_seconds:g} s: a recipe leaves {them} out by default."
+        )
     return said, needed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import typer
 
-from olu.cli.show import follow, followed, length, print_json, quoted, say, table, warn
+from olu.cli.show import follow, followed, length, many, print_json, quoted, say, table, warn
 
 if TYPE_CHECKING:
     from olu.stages.align import AlignSummary
@@ -103,11 +103,9 @@ def register(app: typer.Typer) -> None:
             if as_json:
                 print_json({"undone": long, "pieces": pieces})
             else:
-                say(
-                    f"{long} clips are whole again, {pieces} pieces gone."
-                    if long
-                    else "There was nothing to take back."
-                )
+                are = "is" if long == 1 else "are"
+                back = f"{many(long, 'clip')} {are} whole again, {many(pieces, 'piece')} gone."
+                say(back if long else "There was nothing to take back.")
             return
         done = follow(run(opened, longest=longest, dry=dry), label="cutting")
         if as_json:
@@ -143,11 +141,14 @@ def _show(summary: AlignSummary) -> None:
 def _show_cut(done: CutSummary, ws: Path) -> None:
     pieces = sum(len(clips) for clips in done.cut.values())
     if not done.clips:
-        say(f"No clip is longer than {done.longest:g} s: there is nothing to cut.")
+        wanted = "that is not left out " if done.lost else ""
+        say(f"No clip {wanted}is longer than {done.longest:g} s: there is nothing to cut.")
+        _show_lost(done, ws)
         return
     would = "" if done.written or not done.cut else " would be"
     say(
-        f"{done.clips} clips over {done.longest:g} s: {len(done.cut)}{would} cut into {pieces}, {length(done.seconds)}."
+        f"{many(done.clips, 'clip')} over {done.longest:g} s: {len(done.cut)}{would} cut into {pieces}, "
+        f"{length(done.seconds)}."
     )
     for id in done.still_long[:FEW]:
         say(f"still long, for want of a pause: {id}")
@@ -155,8 +156,18 @@ def _show_cut(done: CutSummary, ws: Path) -> None:
         warn(f"not cut: {why}")
     if len(done.refused) > FEW:
         warn(f"... and {len(done.refused) - FEW} more that are not cut (--json names them all)")
+    _show_lost(done, ws)
     if done.written:
         say(f"Back again: olu cut {quoted(ws)} --undo")
         say(f"Next: olu read {quoted(ws)}")
     elif done.cut:
         say("Nothing was written (--dry-run).")
+
+
+def _show_lost(done: CutSummary, ws: Path) -> None:
+    if done.lost:
+        was = "is as long, but was" if len(done.lost) == 1 else "are as long, but were"
+        more = "more clip" if done.clips else "clip"
+        say(f"{many(len(done.lost), more)} ({done.lost_seconds / 60:.1f} minutes) {was} left out by olu audit --fix.")
+        undo = [f"olu {step}" for step in (f"audit {quoted(ws)} --undo", f"align {quoted(ws)}", f"cut {quoted(ws)}")]
+        say(f"To cut these too: {' && '.join(undo)}")

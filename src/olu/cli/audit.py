@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from olu.cli.fix import check_dry, decided_row, fix_row, show_decided, show_fix, take_back
-from olu.cli.show import follow, followed, print_json, quoted, say, table, warn
+from olu.cli.fix import check_dry, decided_row, fix_row, show_decided, show_fix, show_to_cut, take_back
+from olu.cli.show import follow, followed, many, print_json, quoted, say, table, warn
 
 if TYPE_CHECKING:
     from olu.audit.summary import AuditSummary
@@ -51,9 +51,12 @@ def register(app: typer.Typer) -> None:
                 show_fix(fixed, ws)
             else:
                 show_decided(ws)
+                show_to_cut(summary, ws)
             say(f"Next: olu read {quoted(ws)}")
         if strict and summary.clips_with_errors:
-            warn(f"olu: {summary.clips_with_errors} of {summary.clips} clips have errors: see {summary.report}")
+            have = "has errors" if summary.clips_with_errors == 1 else "have errors"
+            of_all = f"{summary.clips_with_errors} of {many(summary.clips, 'clip')}"
+            warn(f"olu: {of_all} {have}: see {summary.report}")
             raise typer.Exit(2)
 
 
@@ -69,10 +72,9 @@ def _show(summary: AuditSummary) -> None:
     table("", ["check", "errors", "warnings", "notes"], rows)
     for bad in summary.worst:
         say(f"{bad['severity']:5} {bad['check']}: {bad['id']}: {bad['message']}")
-    speakers = "1 speaker" if summary.speakers == 1 else f"{summary.speakers} speakers"
     say(
-        f"{summary.clips} clips, {summary.seconds / 3600:.2f} hours, {speakers}; {summary.clips_with_errors} clips "
-        f"with errors, {summary.hours_left:.2f} hours left without them"
+        f"{many(summary.clips, 'clip')}, {summary.seconds / 3600:.2f} hours, {many(summary.speakers, 'speaker')}; "
+        f"{many(summary.clips_with_errors, 'clip')} with errors, {summary.hours_left:.2f} hours left without them"
     )
     for note in summary.notes:
         say(note)

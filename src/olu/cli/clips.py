@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from olu.cli.show import length, print_json, quoted, say
+from olu.cli.show import length, many, print_json, quoted, say
 
 if TYPE_CHECKING:
     from olu.stages.clips import ClipList
@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
             print_csv(found.rows, sys.stdout)
         elif csv is not None:
             write_csv(found.rows, csv)
-            say(f"Wrote {len(found.rows)} clips to {csv}.")
+            say(f"Wrote {many(len(found.rows), 'clip')} to {csv}.")
         elif ids:
             sys.stdout.writelines(f"{row['id']}\n" for row in found.rows)
         elif summary:
@@ -77,7 +77,8 @@ def _list(found: ClipList, ws: Path) -> None:
     _columns(["id", "speaker", "split", "seconds", "rate", "letters", "s/letter", "tokens", "frames"], rows)
     _count(found)
     if len(found.rows) < found.found:
-        say(f"{len(found.rows)} are shown; all of them: olu clips {quoted(ws)} --csv clips.csv")
+        are = "is" if len(found.rows) == 1 else "are"
+        say(f"{len(found.rows)} {are} shown; all of them: olu clips {quoted(ws)} --csv clips.csv")
 
 
 def _columns(measures: list[str], rows: list[list[str]]) -> None:
@@ -105,8 +106,8 @@ def _spread(found: ClipList) -> None:
 
 
 def _count(found: ClipList) -> None:
-    of_all = "" if found.found == found.total else f" of {found.total}"
-    say(f"{found.found}{of_all} clips, {length(found.seconds)}")
+    of_all = "" if found.found == found.total else f"{found.found} of "
+    say(f"{of_all}{many(found.total, 'clip')}, {length(found.seconds)}")
 
 
 def _number(value: float | None) -> str:

@@ -6,10 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olu.cli.show import length, print_json, quoted, say, table
+from olu.cli.show import length, many, print_json, quoted, say, table
 
 if TYPE_CHECKING:
     from olu.audit.fix import Effect
+    from olu.audit.summary import AuditSummary
     from olu.stages.fix import FixSummary
 
 WORDS = {
@@ -38,8 +39,9 @@ def take_back(ws: Path, *, alone: bool, as_json: bool) -> None:
     if as_json:
         print_json({"undone": number, "effect": effect_row(now)})
         return
-    say(f"{number} decisions taken back; a person's decisions stay." if number else "There was nothing to take back.")
-    say(f"Decisions now leave {now.clips_after} of {now.clips_before} clips, {length(now.seconds_after)}.")
+    back = f"{many(number, 'decision')} taken back; a person's decisions stay."
+    say(back if number else "There was nothing to take back.")
+    say(f"Decisions now leave {now.clips_after} of {many(now.clips_before, 'clip')}, {length(now.seconds_after)}.")
     say(f"Next: olu status {quoted(ws)}")
 
 
@@ -51,15 +53,41 @@ def show_fix(done: FixSummary, ws: Path) -> None:
     else:
         say("Nothing needs fixing.")
     say(
-        f"Before: {now.clips_before} clips, {length(now.seconds_before)}. "
-        f"After: {now.clips_after} clips, {length(now.seconds_after)}."
+        f"Before: {many(now.clips_before, 'clip')}, {length(now.seconds_before)}. "
+        f"After: {many(now.clips_after, 'clip')}, {length(now.seconds_after)}."
     )
     if done.overruled:
-        say(f"{done.overruled} clips stay as a person decided.")
+        stay = "stays" if done.overruled == 1 else "stay"
+        say(f"{many(done.overruled, 'clip')} {stay} as a person decided.")
+    if done.lost:
+        _show_lost(done, ws)
     if done.written:
         say(f"Recorded in {ws / 'corpus' / 'decisions.jsonl'}; back again: olu audit {quoted(ws)} --undo")
     elif done.changed:
         say("Nothing was written (--dry-run).")
+
+
+def _show_lost(done: FixSummary, ws: Path) -> None:
+    what = "is left out only because it is" if done.lost == 1 else "are left out only because they are"
+    say(f"{many(done.lost, 'clip')} ({done.lost_seconds / 60:.1f} minutes) {what} too long: olu cut could save such.")
+    say(_cut_instead(ws, undo=done.written or not done.changed))
+
+
+def _cut_instead(ws: Path, *, undo: bool) -> str:
+    """The commands in their order, ready to paste."""
+    steps = [f"olu {verb} {quoted(ws)}" for verb in ("read", "align", "cut", "read", "audit")]
+    if undo:
+        return f"To cut instead: {' && '.join([f'olu audit {quoted(ws)} --undo', *steps])} --fix"
+    return f"Cut before you fix: {' && '.join(steps)} --fix"
+
+
+def show_to_cut(summary: AuditSummary, ws: Path) -> None:
+    """How to save clips that are too long, where nothing has been cut yet."""
+    from olu.files import Workspace
+    from olu.stages.fix import decided
+
+    if summary.long and not summary.aside:
+        say(_cut_instead(ws, undo=decided(Workspace.open(ws)).lost > 0))
 
 
 def show_decided(ws: Path) -> None:
@@ -72,7 +100,7 @@ def show_decided(ws: Path) -> None:
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(found.kinds.items()))
         say(f"Decisions ({kinds}) and the audit together leave {length(found.seconds_left)} to train on.")
     if found.unfixed:
-        say(f"'olu audit {quoted(ws)} --fix' would decide on {found.unfixed} clips; --dry-run shows how.")
+        say(f"'olu audit {quoted(ws)} --fix' would decide on {many(found.unfixed, 'clip')}; --dry-run shows how.")
 
 
 def decided_row(ws: Path) -> dict[str, Any]:
@@ -87,6 +115,8 @@ def fix_row(done: FixSummary) -> dict[str, Any]:
         "decisions": [asdict(one) for one in done.decisions],
         "effect": effect_row(done.effect),
         "overruled": done.overruled,
+        "lost": done.lost,
+        "lost_seconds": done.lost_seconds,
         "written": done.written,
     }
 

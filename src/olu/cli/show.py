@@ -45,6 +45,11 @@ def length(seconds: float) -> str:
     return f"{seconds / 3600:.2f} hours" if seconds >= 3600 else f"{seconds / 60:.1f} minutes"
 
 
+def many(number: int, what: str) -> str:
+    """A number and its noun, whose plural ends in s."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 

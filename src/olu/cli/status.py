@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import print_json, say, table
+from olu.cli.show import many, print_json, say, table
 
 
 def register(app: typer.Typer) -> None:
@@ -25,9 +25,13 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(asdict(found))
             return
-        say(f"{found.workspace}: {found.language}, {found.clips} clips, {found.seconds / 60:.1f} minutes")
+        say(f"{found.workspace}: {found.language}, {many(found.clips, 'clip')}, {found.seconds / 60:.1f} minutes")
+        if found.aside:
+            lie = "lies aside, cut" if found.aside == 1 else "lie aside, cut"
+            say(f"{many(found.aside, 'long clip')} {lie} into shorter ones, which are counted instead")
         if found.untranscribed:
-            say(f"{found.untranscribed} of the clips have no text and are never trained on")
+            have = "has no text and is" if found.untranscribed == 1 else "have no text and are"
+            say(f"{found.untranscribed} of the clips {have} never trained on")
         if found.decisions:
             kinds = ", ".join(f"{number} {kind}" for kind, number in found.decisions.items())
             say(f"Decided: {kinds}; {found.seconds_left / 60:.1f} minutes are left to train on")

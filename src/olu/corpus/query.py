@@ -35,6 +35,7 @@ RECKON: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Div: lambda a, b: a / b if b else None,
 }
+ANSWERS = {"yes": True, "no": False}
 SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
@@ -167,7 +168,8 @@ class _Reader:
             if isinstance(op, (ast.In, ast.NotIn)):
                 first, second = self.part(left, depth + 1), self.holder(left, right, depth)
             else:
-                first, second = self.part(left, depth + 1), self.part(right, depth + 1)
+                a, b = self.part(left, depth + 1), self.part(right, depth + 1)
+                first, second = _answer(left, a, b), _answer(right, b, a)
                 self.comparable(op, (left, first), (right, second))
             links.append(_both(COMPARE[type(op)], first, second))
         return _Part("yes or no", lambda row: all(link(row) for link in links))
@@ -192,6 +194,12 @@ class _Reader:
             told = f"{self.shown(left)!r} is {wanted.kind}, {self.shown(right)!r} is {inside.kind}"
             raise self.wrong(f"{told}: 'in' looks for a text in a text or in marks, or for anything in a list")
         return inside
+
+
+def _answer(node: ast.expr, part: _Part, beside: _Part) -> _Part:
+    """Beside a yes or no, the texts "yes" and "no" are that too."""
+    said = ANSWERS.get(str(node.value)) if isinstance(node, ast.Constant) and beside.kind == "yes or no" else None
+    return part if said is None else _Part("yes or no", lambda row: said)
 
 
 def _one_form(text: str) -> str:

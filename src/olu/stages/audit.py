@@ -8,29 +8,33 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from olu.audit.aside import set_aside, without_aside
 from olu.audit.check import Finding, Heard, order
 from olu.audit.checks import CHECKS
-from olu.audit.fix import Effect, edges_path, effect, plan, write_edges
+from olu.audit.fix import edges_path, effect, plan, too_long, write_edges
 from olu.audit.hear import hear_all
 from olu.audit.match import match_path, read_match
 from olu.audit.player import exhibit
+from olu.audit.plural import many
 from olu.audit.report import render
 from olu.audit.summary import AuditSummary, row, summarise
 from olu.audit.thresholds import Thresholds
 from olu.audit.verdict import Plan
 from olu.config import Strict, check, read_toml
+from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
 from olu.errors import WorkspaceError
 from olu.families import family
 from olu.files import Workspace, hash_file, hash_value, read_jsonl, write_json, write_jsonl, write_text
+from olu.stages.aligned import alignment_path
 from olu.stages.stage import Stage
 from olu.train.recipe import Recipe
-from olu.types import Mark, Tick, Work
+from olu.types import Mark, Span, Tick, Work
 
 if TYPE_CHECKING:
     from olu.audit.deep.models import Models
 
-AUDIT_VERSION = 3  # raise it when the same sound and thresholds would be judged differently
+AUDIT_VERSION = 4  # raise it when the same sound and thresholds would be judged differently
 MOST_WORKERS = 4
 SIZES = ("small", "mms")  # whose memory is predicted
 THRESHOLDS = "thresholds.toml"  # in the workspace: what a person set otherwise
@@ -40,8 +44,9 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     own = ws.root / THRESHOLDS
     written = hash_file(own) if own.exists() else ""
     known: list[Any] = [fingerprint(ws), sides(ws), recordings(ws), options.get("thresholds"), AUDIT_VERSION, written]
-    matched = match_path(ws)
-    return hash_value([*known, hash_file(matched)] if matched.exists() else known)
+    known += [hash_file(path) for path in (match_path(ws), alignment_path(ws)) if path.exists()]
+    aside = set_aside(load(ws))
+    return hash_value([*known, sorted(aside)] if aside else known)
 
 
 STAGE = Stage(name="audit", command="olu audit {ws}", folder="audit", inputs=_inputs)
@@ -56,7 +61,10 @@ def read_thresholds(ws: Workspace) -> Thresholds:
 def audit(
     ws: Workspace, *, thresholds: Thresholds | None = None, force: bool = False, deep: bool = False
 ) -> Work[AuditSummary]:
-    """An earlier audit holds while nothing has changed; a deep one also stands for a plain one."""
+    """An earlier audit holds while nothing has changed; a deep one also stands for a plain one.
+
+    Long clips that were cut are not heard again: their pieces are.
+    """
     limits = thresholds or read_thresholds(ws)
     options = {"thresholds": limits.model_dump(), "deep": deep}
     earlier = None if force else STAGE.done(ws, options) or STAGE.done(ws, {**options, "deep": True})
@@ -65,15 +73,16 @@ def audit(
         if all(path.exists() for path in (summary.marks, summary.report, summary.summary, edges_path(ws))):
             return summary
 
-    corpus = Corpus.open(ws)
+    corpus, aside = without_aside(Corpus.open(ws))
     corpus.check_sources()
     if len(corpus) == 0:
         raise WorkspaceError(f"{ws.root} has no clips: run 'olu import {ws.root} SOURCE' first")
     models = _models() if deep else None
     heard = []
-    matches = read_match(ws)
+    matches, words = read_match(ws), _words(ws)
     for one in hear_all(corpus, workers=min(MOST_WORKERS, os.cpu_count() or 1), models=models):
-        heard.append(replace(one, match=matches.get(one.clip.id)))
+        method, spoken = words.get(one.clip.id, ("", ()))
+        heard.append(replace(one, match=matches.get(one.clip.id), words=spoken, aligner=method))
         yield Tick(len(heard), len(corpus))
 
     known = {"", "words"} if matches else {""}
@@ -81,13 +90,18 @@ def audit(
     checks = [one for one in CHECKS if (deep or not one.deep) and one.aligned in known]
     found = {one.name: list(one.look(heard, limits)) for one in checks}
     worst_first: dict[str, list[Finding]] = {name: sorted(marks, key=order) for name, marks in found.items()}
+    marks = _marks(found)
+    decisions = _decisions(corpus, heard, marks, limits)
+    training = _plan()
     summary = summarise(
         heard,
         worst_first,
         limits=limits,
         folder=ws.audit,
-        plan=_plan(),
-        fixed=_fixed(corpus, heard, found, limits),
+        plan=training,
+        fixed=effect(corpus, decisions),
+        aside=aside,
+        long=too_long(corpus, marks, decisions, most=training.most_seconds),
         notes=[*_left_at_import(ws), *(said for one in checks if (said := one.tell(heard, found[one.name], limits)))],
     )
     yield Tick(len(corpus), len(corpus), "writing the report")
@@ -116,6 +130,11 @@ def _models() -> Models:
     return Models()
 
 
+def most_seconds() -> float:
+    """How long a clip may be to train, where nobody says otherwise."""
+    return Recipe().data.max_seconds
+
+
 def _plan() -> Plan:
     """The default recipe, for every size of its family."""
     recipe = Recipe()
@@ -128,7 +147,7 @@ def _plan() -> Plan:
     return Plan(
         batch_clips=recipe.plan.batch_clips,
         batch_seconds=recipe.plan.batch_seconds,
-        most_seconds=recipe.data.max_seconds,
+        most_seconds=most_seconds(),
         memory=rooms,
     )
 
@@ -137,20 +156,32 @@ def _room(memory: Callable[..., float], config: Strict, clips: int, seconds: flo
     return memory(config, clips=clips, seconds=seconds, tokens=2 * letters + 1)  # a blank stands around every symbol
 
 
-def _fixed(
-    corpus: Corpus, heard: Sequence[Heard], found: Mapping[str, Sequence[Finding]], limits: Thresholds
-) -> Effect:
-    """What --fix would leave, beside what people have decided already."""
+def _words(ws: Workspace) -> dict[str, tuple[str, tuple[Span, ...]]]:
+    """Clip id -> how it was aligned, and its words; of pieces too, which have theirs from the whole."""
+    rows = read_jsonl(alignment_path(ws))
+    return {row["id"]: (row["method"], tuple(Span(*word) for word in row["words"])) for row in rows}
+
+
+def _marks(found: Mapping[str, Sequence[Finding]]) -> dict[str, list[Mark]]:
     marks: dict[str, list[Mark]] = {}
     for findings in found.values():
         for one in findings:
             marks.setdefault(one.id, []).append(one.mark)
+    return marks
+
+
+def _decisions(
+    corpus: Corpus, heard: Sequence[Heard], marks: Mapping[str, Sequence[Mark]], limits: Thresholds
+) -> list[Decision]:
+    """What --fix would decide, beside what people have decided already."""
     facts = {one.clip.id: one.facts for one in heard if one.facts}
     own = [one for one in corpus.decisions.values() if one.by != "fix"]
-    return effect(corpus, [*plan(corpus, marks, facts, limits), *own])
+    return [*plan(corpus, marks, facts, limits), *own]
 
 
 def _left_at_import(ws: Workspace) -> list[str]:
     path = ws.corpus / "problems.jsonl"
     count = sum(1 for _ in read_jsonl(path)) if path.exists() else 0
-    return [f"{count} rows could not be imported at all: {path.name} beside the corpus says why."] if count else []
+    return (
+        [f"{many(count, 'row')} could not be imported at all: {path.name} beside the corpus says why."] if count else []
+    )

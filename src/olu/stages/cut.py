@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from olu.align.cut import Cutting, Piece, choose, places
+from olu.audit.fix import lost
+from olu.audit.words import low_score, named, unheard
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.manifest import Corpus
 from olu.corpus.merge import clip_id
@@ -18,14 +18,10 @@ from olu.errors import ConfigError, WorkspaceError
 from olu.files import Workspace, hash_file, read_jsonl, write_jsonl
 from olu.stages import import_
 from olu.stages.aligned import alignment_path, fits, to_align, words_of
+from olu.stages.audit import read_thresholds
 from olu.stages.read import corpus_frontend, read_clip
 from olu.stages.reading_settings import read_settings
 from olu.types import Alignment, Clip, Frontend, Span, Split, Tick, Work
-
-FAR = 3.0  # interquartile ranges under the lower quartile: a word that scores so low is not where it was put
-LEAST_IQR = 0.2
-MOST_BAD = 0.2  # of a clip's words
-NAMED = 5  # words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +32,17 @@ class CutSummary:
     seconds: float  # of the new clips
     still_long: list[str]  # new clips without a pause to cut at
     refused: list[str]  # which, and why
+    lost: list[str]  # clips that are as long, but that a fix left out before
+    lost_seconds: float
     written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """A word that scores under `low` is not where it was put; no more than `share` of a clip's words may be such."""
+
+    low: float | None
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +59,18 @@ def cut(ws: Workspace, *, longest: float = 20.0, dry: bool = False) -> Work[CutS
         raise ConfigError(f"--longest {longest:g}: give 2 seconds or more")
     corpus = Corpus.open(ws)
     long = [clip for clip in corpus if corpus.is_wanted(clip) and corpus.taken(clip).seconds > longest]
+    marks = {clip.id: corpus.marks(clip) for clip in corpus}
+    gone = lost(corpus, marks, corpus.decisions.values(), most=longest)
     if not long:
-        return _summary(longest, [], [], [], written=False)
+        return _summary(longest, [], [], [], gone, written=False)
     rows = {row["id"]: row for row in read_jsonl(alignment_path(ws))}
     if not rows:
         raise WorkspaceError(f"{ws.root} has no alignment to cut by: run 'olu align {ws.root}' first")
     wanted = to_align(ws, corpus)
     frontend = corpus_frontend(ws, corpus, read_settings(ws))
-    low = _low(rows.values())
+    limits = read_thresholds(ws)
+    low = low_score(_scores(rows.values()), far=limits.unheard_iqr)
+    bounds = _Bounds(low, limits.unheard_share)
     contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl")}
     plans: list[_Plan] = []
     refused: list[str] = []
@@ -71,28 +81,28 @@ def cut(ws: Workspace, *, longest: float = 20.0, dry: bool = False) -> Work[CutS
             refused.append(f"clip {clip.id}: not aligned as it is read now: run 'olu align {ws.root}'")
             continue
         sha256 = contents.get(clip.audio) or hash_file(corpus.locate(clip))
-        plan = _plan(clip, Alignment.from_row(row), frontend, Cutting(longest=longest), low=low, sha256=sha256)
+        plan = _plan(clip, Alignment.from_row(row), frontend, Cutting(longest=longest), bounds, sha256=sha256)
         if isinstance(plan, str):
             refused.append(f"clip {clip.id}: {plan}")
         else:
             plans.append(plan)
     if plans and not dry:
         _write(ws, corpus, plans)
-    return _summary(longest, long, plans, refused, written=bool(plans) and not dry)
+    return _summary(longest, long, plans, refused, gone, written=bool(plans) and not dry)
 
 
 def _plan(
-    clip: Clip, alignment: Alignment, frontend: Frontend, cutting: Cutting, *, low: float | None, sha256: str
+    clip: Clip, alignment: Alignment, frontend: Frontend, cutting: Cutting, bounds: _Bounds, *, sha256: str
 ) -> _Plan | str:
     spans = alignment.words
-    bad = frozenset(at for at, word in enumerate(spans) if low is not None and _score(word) < low)
-    if len(bad) > MOST_BAD * len(spans):
-        return f"{len(bad)} of its {len(spans)} words are not heard where they should be: {_named(spans, bad)}"
+    bad = unheard(spans, low=bounds.low)
+    if len(bad) > bounds.share * len(spans):
+        return f"{len(bad)} of its {len(spans)} words are not heard where they should be: {named(spans, bad)}"
     pieces = _pieces(clip, spans, frontend, cutting, bad)
     if len(pieces) == 1 and pieces[0].seconds <= cutting.longest:
         return "only the silence at its ends makes it long: 'olu audit --fix' trims it"
     if len(pieces) == 1:
-        unsure = f"; words that are hardly heard: {_named(spans, bad)}" if bad else ""
+        unsure = f"; words that are hardly heard: {named(spans, bad)}" if bad else ""
         return f"no pause between words to cut at was found{unsure}"
     clips = tuple(_clip(clip, piece, sha256) for piece in pieces)
     cuts = tuple(_part(alignment, piece, one) for piece, one in zip(pieces, clips, strict=True))
@@ -145,22 +155,8 @@ def _read(frontend: Frontend, text: str) -> list[str]:
     return [word for word, _ in words_of(read_clip(frontend, text)[0])]
 
 
-def _low(rows: Any) -> float | None:
-    """The score under which a word is unlike all others; none where the alignment has no scores."""
-    scores = [word[3] for row in rows for word in row["words"] if len(word) > 3]
-    if not scores:
-        return None
-    quarter, three = (float(value) for value in np.percentile(scores, (25, 75)))
-    return quarter - FAR * max(three - quarter, LEAST_IQR)
-
-
-def _score(word: Span) -> float:
-    return 0.0 if word.score is None else word.score
-
-
-def _named(spans: Sequence[Span], bad: frozenset[int]) -> str:
-    worst = sorted(bad, key=lambda at: _score(spans[at]))[:NAMED]
-    return ", ".join(f"{spans[at].label} at {spans[at].start:.1f} s" for at in sorted(worst))
+def _scores(rows: Iterable[dict[str, Any]]) -> list[float]:
+    return [word[3] for row in rows for word in row["words"] if len(word) > 3]
 
 
 def cuts_path(ws: Workspace) -> Path:
@@ -214,7 +210,13 @@ def undo_cut(ws: Workspace) -> tuple[int, int]:
 
 
 def _summary(
-    longest: float, long: Sequence[Clip], plans: Sequence[_Plan], refused: list[str], *, written: bool
+    longest: float,
+    long: Sequence[Clip],
+    plans: Sequence[_Plan],
+    refused: list[str],
+    gone: Sequence[Clip],
+    *,
+    written: bool,
 ) -> CutSummary:
     new = list(_all(plans))
     return CutSummary(
@@ -224,6 +226,8 @@ def _summary(
         seconds=round(sum(clip.seconds for clip in new), 3),
         still_long=[clip.id for clip in new if clip.seconds > longest],
         refused=refused,
+        lost=[clip.id for clip in gone],
+        lost_seconds=round(sum(clip.seconds for clip in gone), 3),
         written=written,
     )
 

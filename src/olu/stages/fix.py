@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from olu.audit.fix import Effect, effect, plan, read_edges
+from olu.audit.aside import without_aside
+from olu.audit.fix import Effect, effect, lost, plan, read_edges
 from olu.corpus.decisions import Decision, load, save, take_back
 from olu.corpus.manifest import Corpus
 from olu.files import Workspace
-from olu.stages.audit import STAGE, audit, read_thresholds
-from olu.types import Work
+from olu.stages.audit import STAGE, audit, most_seconds, read_thresholds
+from olu.types import Mark, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +18,10 @@ class FixSummary:
     """What was decided, and how many hours it leaves."""
 
     decisions: tuple[Decision, ...]  # the fix's own
-    effect: Effect  # of these and a person's together, against the corpus as it was imported
+    effect: Effect  # of these and a person's together, on the clips that count: pieces, not the long ones cut up
     overruled: int  # a person had decided otherwise
+    lost: int  # clips left out for nothing but their length: a cut could have made shorter ones
+    lost_seconds: float
     changed: bool
     written: bool
 
@@ -26,18 +29,21 @@ class FixSummary:
 def fix(ws: Workspace, *, dry: bool = False) -> Work[FixSummary]:
     """Decide on every clip with an error or long silent ends; an audit that is missing or stale comes first."""
     yield from audit(ws)
-    corpus = Corpus.open(ws)
+    corpus, _ = without_aside(Corpus.open(ws))
     before = load(ws)
     planned = _plan(ws, corpus)
     after = [*(one for one in before if one.by != "fix"), *planned]
     changed = set(after) != set(before)
     if changed and not dry:
         save(ws, after)
-    own = {one.id for one in before if one.by != "fix"}
+    own = {one.id for one in before if one.by == "person"}
+    long = lost(corpus, _marks(corpus), after, most=most_seconds())
     return FixSummary(
         decisions=tuple(planned),
         effect=effect(corpus, after),
         overruled=sum(one.id in own for one in planned),
+        lost=len(long),
+        lost_seconds=round(sum(clip.seconds for clip in long), 3),
         changed=changed,
         written=changed and not dry,
     )
@@ -46,7 +52,7 @@ def fix(ws: Workspace, *, dry: bool = False) -> Work[FixSummary]:
 def undo_fix(ws: Workspace) -> tuple[int, Effect]:
     """Take back every decision of the fix; a person's stay. Returns how many, and what holds now."""
     gone = take_back(ws, by="fix")
-    return len(gone), effect(Corpus.open(ws), load(ws))
+    return len(gone), effect(without_aside(Corpus.open(ws))[0], load(ws))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +62,12 @@ class Decided:
     kinds: dict[str, int]  # decision -> clips
     seconds_left: float  # that train: no error, or decided so
     unfixed: int  # decisions a fix would make or change
+    lost: int  # clips that a fix left out for nothing but their length
 
 
 def decided(ws: Workspace) -> Decided:
     """Of the last audit; without a fresh one nothing is known of what a fix would do."""
-    corpus = Corpus.open(ws)
+    corpus, _ = without_aside(Corpus.open(ws))
     kinds: dict[str, int] = {}
     for clip in corpus:
         if (decision := corpus.decision(clip)) is not None:
@@ -69,11 +76,15 @@ def decided(ws: Workspace) -> Decided:
     unfixed = set[Decision]()
     if STAGE.state(ws) == "fresh":
         on_record = load(ws)
-        own = {one.id for one in on_record if one.by != "fix"}
+        own = {one.id for one in on_record if one.by == "person"}
         unfixed = {one for one in _plan(ws, corpus) if one.id not in own} - set(on_record)
-    return Decided(kinds=kinds, seconds_left=round(left, 3), unfixed=len(unfixed))
+    long = lost(corpus, _marks(corpus), load(ws), most=most_seconds())
+    return Decided(kinds=kinds, seconds_left=round(left, 3), unfixed=len(unfixed), lost=len(long))
 
 
 def _plan(ws: Workspace, corpus: Corpus) -> list[Decision]:
-    marks = {clip.id: corpus.marks(clip) for clip in corpus}
-    return plan(corpus, marks, read_edges(ws), read_thresholds(ws))
+    return plan(corpus, _marks(corpus), read_edges(ws), read_thresholds(ws))
+
+
+def _marks(corpus: Corpus) -> dict[str, tuple[Mark, ...]]:
+    return {clip.id: corpus.marks(clip) for clip in corpus}

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from importlib import import_module
 
+from olu.audit.aside import without_aside
 from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus
 from olu.files import Workspace, disk_bytes
@@ -30,6 +31,7 @@ class Status:
     language: str
     clips: int
     seconds: float
+    aside: int  # long clips beside these, whose pieces are counted instead
     decisions: dict[str, int]  # decision -> clips
     untranscribed: int  # clips without a text
     seconds_left: float  # that train, after the audit's errors and the decisions
@@ -41,13 +43,15 @@ class Status:
 
 def status(ws: Workspace) -> Status:
     stages = [_status(ws, _stage(name)) for name in STAGES]
-    corpus = Corpus.open(ws) if (ws.corpus / "clips.jsonl").exists() else None
+    found = without_aside(Corpus.open(ws)) if (ws.corpus / "clips.jsonl").exists() else None
+    corpus, aside = found or (None, ())
     runs = _runs(ws)
     return Status(
         workspace=str(ws.root),
         language=ws.language,
         clips=len(corpus) if corpus else 0,
         seconds=corpus.seconds if corpus else 0.0,
+        aside=len(aside),
         decisions=dict(sorted(Counter(one.decision for one in _held(corpus)).items())),
         untranscribed=sum(not clip.transcribed for clip in corpus) if corpus else 0,
         seconds_left=round(_seconds_left(corpus), 3) if corpus else 0.0,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from olu.audit.check import Check, Heard, each
 from olu.audit.letters import count_digits
+from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark
 
@@ -12,7 +13,7 @@ def judge(heard: Heard, limits: Thresholds) -> Mark | None:
     digits = count_digits(heard.clip.text)
     if digits <= limits.digits_info:
         return None
-    message = f"{digits} digits in the text: how they were said is not written"
+    message = f"{many(digits, 'digit')} in the text: how they were said is not written"
     return Mark(check=NAME, severity="info", value=float(digits), message=message)
 
 

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from olu.audit.check import Check, Finding, Heard
+from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark
 
@@ -25,7 +26,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
     few_apart = len(apart) <= len(composed) or (not composed and 2 * len(apart) < len(heard))
     rare, how = (apart, "with letter and mark apart") if few_apart else (composed, "as one character with its mark")
     for one, letters in rare:
-        message = f"{letters} letters are written {how}, unlike most of the corpus"
+        message = f"{many(letters, 'letter')} written {how}, unlike most of the corpus"
         mark = Mark(check=NAME, severity="warn", value=float(letters), message=message)
         yield Finding(id=one.clip.id, mark=mark, badness=float(letters))
 

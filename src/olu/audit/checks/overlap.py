@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from olu.audit.check import Check, Finding, Heard
 from olu.audit.letters import fold
+from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark
 
@@ -36,7 +37,8 @@ def _words(text: str) -> str:
 def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
     if not found:
         return ""
-    return f"{len(found)} clips kept for validation or test share their words with training: split again."
+    shares = "shares its" if len(found) == 1 else "share their"
+    return f"{many(len(found), 'clip')} kept for validation or test {shares} words with training: split again."
 
 
 CHECK = Check(

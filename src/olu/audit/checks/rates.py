@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from olu.audit.check import Check, Finding, Heard
+from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark, Severity
 
@@ -32,7 +33,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
 def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
     if not found:
         return ""
-    each = ", ".join(f"{rate:,} Hz: {count:,} clips" for rate, count in _counts(heard).most_common())
+    each = ", ".join(f"{rate:,} Hz: {many(count, 'clip')}" for rate, count in _counts(heard).most_common())
     return (
         f"Sample rates are mixed ({each}). Olu brings all to one rate, but a clip recorded at a lower one has no high "
         "sounds, and the voice learns both ways: keep one rate, or record the others again."

@@ -4,6 +4,7 @@ import re
 
 from olu.audit.check import Check, Heard, each
 from olu.audit.letters import count_letters
+from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark
 
@@ -25,7 +26,7 @@ def judge(heard: Heard, limits: Thresholds) -> Mark | None:
     if sung or (count_letters(aside) == 0 and words <= limits.note_words):
         return Mark(check=NAME, severity="error", value=float(max(1, found)), message="a sound note, nothing is spoken")
     if found:
-        message = f"{found} sound notes inside the text would be read aloud"
+        message = f"{many(found, 'sound note')} inside the text would be read aloud"
         return Mark(check=NAME, severity="warn", value=float(found), message=message)
     return None
 

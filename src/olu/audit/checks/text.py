@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from olu.audit.check import Check, Heard, each
 from olu.audit.letters import count_letters
+from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark
 
@@ -14,11 +15,12 @@ def judge(heard: Heard, limits: Thresholds) -> Mark | None:
         return None  # has a check of its own
     letters = count_letters(text)
     if letters < limits.letters_least:
-        message = "the text has no letter" if letters == 0 else f"the text has only {letters} letters"
+        message = "the text has no letter" if letters == 0 else f"the text has only {many(letters, 'letter')}"
         return Mark(check=NAME, severity="error", value=float(letters), message=f"{message}: write what is said")
     breaks = sum(text.count(mark) for mark in "\n\r\t")
     if breaks:
-        message = f"{breaks} line breaks or tabs in the text, read as spaces: two lines may have become one"
+        signs, read = ("break or tab", "a space") if breaks == 1 else ("breaks or tabs", "spaces")
+        message = f"{breaks} line {signs} in the text, read as {read}: two lines may have become one"
         return Mark(check=NAME, severity="warn", value=float(breaks), message=message)
     return None
 
