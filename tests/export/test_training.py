@@ -127,7 +127,7 @@ def test_a_card_gets_the_numbers_of_a_later_evaluation(phones: Workspace) -> Non
     try:
         again = export(phones.root)
         assert not again.fresh
-        assert "cer: median 0.25, 7 sentences" in (Path(again.voice) / "README.md").read_text(encoding="utf-8")
+        assert "gets wrong, of all letters): 0.25 in 7 sentences" in (Path(again.voice) / "README.md").read_text(encoding="utf-8")
         assert export(phones.root).fresh
     finally:
         shutil.rmtree(phones.evaluations)

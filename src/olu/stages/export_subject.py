@@ -13,6 +13,7 @@ from olu.config import check
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import of_sources
 from olu.errors import ExportError, LanguageError
+from olu.evaluate.names import named, spread_of, written
 from olu.export.card import shown
 from olu.export.rights import claim
 from olu.export.subject import Subject
@@ -148,22 +149,29 @@ def evaluation_of(ws: Workspace, run: str, step: int) -> tuple[str, ...]:
         except ValueError:
             continue
         if held.get("run") == run and held.get("step") == step:
-            return tuple(_figure(one) for one in held.get("figures", []) if _middle(one)[1] is not None)
+            return tuple(_figure(one) for one in held.get("figures", []) if _belongs_on_a_card(one))
     return ()
 
 
+def _belongs_on_a_card(one: dict[str, Any]) -> bool:
+    """The main figures; the evaluation's own report has all."""
+    return named(one["name"]).main and _middle(one) is not None
+
+
 def _figure(one: dict[str, Any]) -> str:
-    middle, value = _middle(one)
-    unit = f" {one['unit']}" if one.get("unit") else ""
-    spread = f" ({one['low']:.4g} to {one['high']:.4g})" if one.get("low") is not None else ""
-    natural = f"; the recordings themselves {one['natural']:.4g}" if one.get("natural") is not None else ""
-    by = f", by {one['instrument']}" if one.get("instrument") else ""
-    return f"{one['name']}: {middle} {value:.4g}{unit}{spread}, {one['n']} sentences{natural}{by}"
+    metric, unit = named(one["name"]), one.get("unit", "")
+    between = spread_of(one.get("low"), one.get("high"), unit)
+    natural = f"; the recordings themselves {written(one['natural'], unit)}" if one.get("natural") is not None else ""
+    doubt = f". Trust it little: {one['reason']}" if one.get("trust") == "low" and one.get("reason") else ""
+    return (
+        f"{metric.title} ({metric.explain}): {written(_middle(one), unit)}{f' ({between})' if between else ''} in"
+        f" {one['n']} sentences{natural}; by {one.get('instrument') or 'Olu'}{doubt}"
+    )
 
 
-def _middle(one: dict[str, Any]) -> tuple[str, float | None]:
-    middle = "median" if "median" in one else "mean"
-    return middle, one.get(middle)
+def _middle(one: dict[str, Any]) -> float | None:
+    middle: float | None = one.get("median", one.get("mean"))
+    return middle
 
 
 def is_foreign(source: Path) -> bool:
