@@ -18,6 +18,7 @@ import numpy as np
 import soundfile
 
 TINY = ["--set", "model.size=tiny", "--set", "plan.batch_clips=4", "--set", "plan.validate_every=100"]
+GREETING = "እንደምን አደራችሁ?"
 WIDTH = 300  # characters of a line that are shown
 
 # olu with one clip's sound made NaN in memory, behind the audit and the int16 store, which let none through.
@@ -74,7 +75,7 @@ def olu(*words: str | Path, hook: str = "", given: str = "", quiet: bool = False
 
 
 def imported(place: Path, recordings: Path) -> None:
-    olu("new", place, "--language", "swa", quiet=True)
+    olu("new", place, "--language", "amh", quiet=True)
     olu("import", place, recordings, quiet=True)
 
 
@@ -86,16 +87,16 @@ def add(recordings: Path, name: str, text: str, samples: np.ndarray, rate: int, 
 
 def nan(recordings: Path) -> None:
     """A float WAV with samples that are not numbers, and one whose numbers go bad in memory."""
-    samples, rate = soundfile.read(recordings / "wavs" / "swa_0007.wav", dtype="float32")
+    samples, rate = soundfile.read(recordings / "wavs" / "amh_0007.wav", dtype="float32")
     samples[1000:3000] = np.nan
-    add(recordings, "planted", "Habari ya asubuhi.", samples, rate, subtype="FLOAT")
+    add(recordings, "planted", GREETING, samples, rate, subtype="FLOAT")
     imported(Path("ws"), recordings)
-    olu("train", "ws", *TINY, "--set", "plan.steps=80", hook=NAN, given="swa_0020")
+    olu("train", "ws", *TINY, "--set", "plan.steps=80", hook=NAN, given="amh_0020")
 
 
 def long(recordings: Path) -> None:
     noise = np.random.default_rng(0).normal(0, 0.05, 1800 * 8000).astype(np.float32)
-    add(recordings, "lecture", "Habari ya asubuhi.", noise, 8000)
+    add(recordings, "lecture", GREETING, noise, 8000)
     imported(Path("ws"), recordings)
     olu("train", "ws", *TINY, "--set", "plan.steps=25")
 
@@ -154,7 +155,7 @@ def main() -> None:
     for case in sys.argv[1:] or list(CASES):
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            olu("sample", "recordings", "--language", "swa", quiet=True)
+            olu("sample", "recordings", quiet=True)
             say(f"== {case}")
             CASES[case](Path("recordings"))
             os.chdir("/")

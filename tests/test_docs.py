@@ -119,4 +119,4 @@ def test_every_recipe_loads_and_its_model_fits(path: Path):
 
 
 def test_there_are_recipes():
-    assert {path.stem for path in (ROOT / "recipes").glob("*.toml")} >= {"demo", "small", "mms"}
+    assert {path.stem for path in (ROOT / "recipes").glob("*.toml")} >= {"speaker", "small", "mms"}

@@ -123,11 +123,12 @@ def test_a_card_gets_the_numbers_of_a_later_evaluation(phones: Workspace) -> Non
     assert export(phones.root).fresh
     page = phones.evaluations / "later" / "evaluation.json"
     figure = {"name": "cer", "median": 0.25, "n": 7, "unit": "", "low": None, "natural": None, "instrument": ""}
-    write_json(page, {"run": first.run, "step": first.step, "figures": [figure]})
+    write_json(page, {"run": first.run, "step": first.step, "figures": [figure, {**figure, "name": "cer_deleted"}]})
     try:
         again = export(phones.root)
         assert not again.fresh
-        assert "gets wrong, of all letters): 0.25 in 7 sentences" in (Path(again.voice) / "README.md").read_text(encoding="utf-8")
+        card = (Path(again.voice) / "README.md").read_text(encoding="utf-8")
+        assert "gets wrong, of all letters): 0.25 in 7 sentences" in card and "letters lost" not in card
         assert export(phones.root).fresh
     finally:
         shutil.rmtree(phones.evaluations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,14 @@ from olu.text.characters import CharacterFrontend
 from olu.text.espeak import make, phonemize, voice_for
 
 espeakng_loader = pytest.importorskip("espeakng_loader", reason="espeakng-loader is not installed (olu[espeak])")
+
+# Reads a word with the data of the folder that is named last; in a process of its own, as espeak-ng loads data once.
+ELSEWHERE = (
+    sys.executable,
+    "-c",
+    "import sys, espeakng_loader as e; e.get_data_path = lambda: sys.argv[1]\n"
+    "from olu.text.espeak import make; sys.stdout.write(' '.join(make('spa').say('casa').phones))",
+)
 
 
 def test_a_word_is_phones_with_its_stress_beside() -> None:
@@ -57,8 +66,12 @@ def test_voices_are_found_by_code() -> None:
     }
     with pytest.raises(LanguageError, match="no voice for 'ibo'"):
         make("ibo")
-    with pytest.raises(LanguageError, match="no voice 'roa'"):
-        phonemize("a", voice="roa")  # a folder, not a voice
+
+
+@pytest.mark.parametrize("voice", ["zz", "es-zz", "esx", "roa", "", "Spanish", "../lang/roa/es"])  # roa is a folder
+def test_an_unknown_voice_is_refused(voice: str) -> None:
+    with pytest.raises(LanguageError, match=f"no voice '{voice}'"):
+        phonemize("a", voice=voice)
     assert phonemize("sí", voice="es") == "sˈi"  # a refused voice leaves the next one alone
 
 
@@ -82,12 +95,17 @@ def test_a_long_path_to_its_data(tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["d" * 50] * 4)
     deep.mkdir(parents=True)
     (deep / "data").symlink_to(espeakng_loader.get_data_path())
-    code = (
-        "import sys, espeakng_loader as e; e.get_data_path = lambda: sys.argv[1]\n"
-        "from olu.text.espeak import make; sys.stdout.write(' '.join(make('spa').say('casa').phones))"
+    command = [*ELSEWHERE, str(deep / "data")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "k a s a"
+    ended = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(deep)}
     )
-    ended = subprocess.run([sys.executable, "-c", code, str(deep / "data")], capture_output=True, text=True, check=True)
-    assert ended.stdout == "k a s a"
+    assert "LanguageError" in ended.stderr and "set TMPDIR to a folder with a short path" in ended.stderr
+
+
+def test_data_that_is_not_there(tmp_path: Path) -> None:
+    ended = subprocess.run([*ELSEWHERE, str(tmp_path / "no")], capture_output=True, text=True, check=False)
+    assert "LanguageError: espeak-ng cannot open its data in" in ended.stderr
 
 
 def test_without_it_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 from olu.errors import ConfigError, LanguageError
 from olu.text import languages
 from olu.text.languages import FOLDERS, SENTENCE_ENDS, Language, available, load, resolve
+from olu.text.pack import Pack
 
 SCRIPTS = {"Ethi": "ETHIOPIC", "Latn": "LATIN"}  # how Unicode's names of a script's letters begin
 SENTENCES = 60
@@ -89,7 +90,7 @@ def test_a_language_without_folder_is_generic() -> None:
     assert kimbundu.lower
     assert kimbundu.sentence_ends == SENTENCE_ENDS
     assert kimbundu.folder is None
-    assert not kimbundu.has_sample
+    assert kimbundu.sentences() == []
 
 
 def test_a_folder_outside_the_package(tmp_path: Path) -> None:
@@ -99,7 +100,6 @@ def test_a_folder_outside_the_package(tmp_path: Path) -> None:
     assert (mine.code, mine.native, mine.sentence_ends, mine.folder) == ("qaa", "Mîne", (".",), tmp_path)
     assert load(str(tmp_path)) == mine
     assert mine.sentences() == ["One.", "Two."]
-    assert not mine.has_sample
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_folder_without_toml_is_refused(tmp_path: Path) -> None:
 
 def test_available() -> None:
     assert {"amh", "ibo", "spa", "swa", "yor"} <= {one.code for one in available()}
-    assert {"amh", "spa", "swa"} <= {one.code for one in available() if one.has_sample}
+    assert {"amh", "spa", "swa"} <= {one.code for one in available() if one.sentences()}
 
 
 @pytest.mark.parametrize("code", [one.code for one in available()])
@@ -138,10 +138,10 @@ def test_every_folder(code: str) -> None:
     assert one.script in SCRIPTS
     assert one.folder is not None
     assert (one.folder / "SOURCES.md").is_file()
-    assert (one.sample is None) == (one.licence is None) == (not one.sentences())
+    assert (one.licence is None) == (not one.sentences())
     for text in (one.name, one.native, *one.aliases, *one.sentence_ends):
         assert text == text.strip() == unicodedata.normalize("NFC", text)
-    if one.sample:
+    if one.sentences():
         _check_sentences(one)
 
 
@@ -163,3 +163,17 @@ def _check_sentences(one: Language) -> None:
                 assert unicodedata.name(char).startswith(SCRIPTS[one.script]), (char, sentence)
             else:
                 assert char == " " or unicodedata.category(char).startswith("P"), (char, sentence)
+
+
+def test_a_voice_may_carry_a_key_that_folders_have_no_more(tmp_path: Path) -> None:
+    """Voices made earlier hold `sample` in their language.toml."""
+    state = Pack.of(load("swa").files()).state()
+    state["files"]["language.toml"] = state["files"]["language.toml"].replace("licence =", 'sample = "sw"\nlicence =')
+    again = Pack.from_state(state)
+    assert again.facts == Pack.of(load("swa").files()).facts
+    assert again.state() == state
+    with pytest.raises(ConfigError, match="unknown key 'sample'"):
+        Pack.of(again.files)
+    (tmp_path / "language.toml").write_text(TOML + 'sample = "es"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="unknown key 'sample'"):
+        load(tmp_path)

@@ -54,7 +54,6 @@ def _row(one: Language) -> dict[str, Any]:
         "dialects": list(one.dialects),
         "options": {name: option.model_dump() for name, option in one.options.items()},
         "accuracy": [row.model_dump() for row in one.accuracy],
-        "sample": one.has_sample,
     }
 
 

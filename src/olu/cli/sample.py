@@ -13,12 +13,12 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def sample(
         folder: Path = typer.Argument(..., metavar="FOLDER", help="The folder to make."),
-        language: str | None = typer.Option(None, "--language", "-l", help="Language code; else the own voice's."),
+        language: str | None = typer.Option(None, "--language", "-l", help="The language of Olu's own voice: amh."),
         clips: int = typer.Option(60, "--clips", metavar="N", help="How many clips, 1 to 60."),
         pitch: float = typer.Option(1.2, "--pitch", help="Times the own voice's pitch, 0.7 to 1.4: another speaker."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
-        """Make a small corpus of machine speech, to try the other commands with."""
+        """Make a small corpus spoken by Olu's own voice, to try the other commands with."""
         from dataclasses import asdict
 
         from olu.stages.sample import sample_corpus

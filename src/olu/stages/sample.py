@@ -1,12 +1,10 @@
-"""Make a small corpus to try everything with, spoken by a machine."""
+"""Make a small corpus to try everything with, spoken by the voice inside this package."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from olu.audio import io
 from olu.errors import ConfigError, CorpusError, LanguageError, OluError
@@ -19,13 +17,7 @@ from olu.types import Tick, Work
 CLIPS = 60
 PITCH = 1.2
 PITCHES = (0.7, 1.4)
-ESPEAK_TOO = True  # languages that the voice inside this package does not speak are spoken by espeak-ng
-
-
-class Recorder(Protocol):
-    """Writes `folder`/<id>.wav for every id and text, and yields each clip's seconds."""
-
-    def __call__(self, folder: Path, *, lines: Mapping[str, str]) -> Iterator[float]: ...
+INSTEAD = "take recordings of your own in with 'olu import'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,53 +36,47 @@ def sample_corpus(
 
     Without a language: that of the voice inside this package. `pitch`: times its own, for another speaker.
     """
-    chosen, record, who = _speaker(language, pitch)
-    lines = _lines(chosen, clips)
+    if not PITCHES[0] <= pitch <= PITCHES[1]:
+        raise ConfigError(f"--pitch {pitch:g}: give {PITCHES[0]} to {PITCHES[1]}")
     target = _free(folder)
+    voice = _own_voice()
+    lines = _lines(_spoken_by(voice, language), clips)
     seconds = 0.0
     with whole(target) as partial:
         wavs = partial / "wavs"
         wavs.mkdir(parents=True)
-        for done, length in enumerate(record(wavs, lines=lines), 1):
+        for done, length in enumerate(record(wavs, lines=lines, voice=voice, pitch=pitch), 1):
             seconds += length
-            yield Tick(done, len(lines), chosen.code)
+            yield Tick(done, len(lines), voice.language)
         write_text(partial / "metadata.csv", "".join(f"{id}|{text}\n" for id, text in lines.items()))
-    facts = {"language": chosen.code, "clips": len(lines), "seconds": round(seconds, 3), "spoken_by": who}
-    return SampleSummary(folder=str(folder), **facts)  # type: ignore[arg-type]
+    return SampleSummary(
+        folder=str(folder),
+        language=voice.language,
+        clips=len(lines),
+        seconds=round(seconds, 3),
+        spoken_by=f"the voice {voice.name} at {pitch:g} times its pitch",
+    )
 
 
-def _speaker(language: str | None, pitch: float) -> tuple[Language, Recorder, str]:
-    """Who speaks this language here: the voice inside this package in another pitch, or (for now) espeak-ng."""
-    if not PITCHES[0] <= pitch <= PITCHES[1]:
-        raise ConfigError(f"--pitch {pitch:g}: give {PITCHES[0]} to {PITCHES[1]}")
-    own = embedded_voice()
-    voice = Voice.open(own, threads=1) if own else None
-    if voice is None and language is None:
-        raise LanguageError("this Olu was built without a voice of its own: name a language with --language")
-    chosen = load(language or voice.language)  # type: ignore[union-attr]
-    if voice is not None and chosen.code == voice.language:
-        said = f"the voice {voice.name} at {pitch:g} times its pitch"
-        return chosen, partial(record_voice, voice=voice, pitch=pitch), said
-    if ESPEAK_TOO:
-        from olu.corpus.sample import record
-
-        if pitch != PITCH:
-            raise ConfigError("--pitch has no effect here: espeak-ng has its own")
-        if chosen.sample is not None:
-            return chosen, partial(record, voice=chosen.sample), "espeak-ng"
-    raise LanguageError(f"no sample can be made for {chosen.name} ({chosen.code}): {_spoken(voice)}")
+def _own_voice() -> Voice:
+    if (own := embedded_voice()) is None:
+        raise LanguageError(f"this Olu was built without a voice of its own, so no sample can be made: {INSTEAD}")
+    return Voice.open(own, threads=1)
 
 
-def _spoken(voice: Voice | None) -> str:
-    own = [voice.language] if voice else []
-    if ESPEAK_TOO:
-        from olu.text.languages import available
+def _spoken_by(voice: Voice, language: str | None) -> Language:
+    """The language of the voice, and an error where another was asked for."""
+    own = load(voice.language)
+    asked = load(language) if language is not None else own
+    if asked.code != own.code:
+        raise LanguageError(
+            f"no sample can be made in {asked.name} ({asked.code}): Olu's own voice speaks {own.name} ({own.code})"
+            f" only; leave --language out, or {INSTEAD}"
+        )
+    return own
 
-        own = sorted({*own, *(one.code for one in available() if one.has_sample)})
-    return f"a sample can be made for {', '.join(own)}" if own else "this Olu was built without a voice of its own"
 
-
-def record_voice(folder: Path, *, lines: Mapping[str, str], voice: Voice, pitch: float) -> Iterator[float]:
+def record(folder: Path, *, lines: Mapping[str, str], voice: Voice, pitch: float) -> Iterator[float]:
     """Slower by the factor and played faster by it: the tempo stays, pitch and formants become another's."""
     rows = list(lines.items())
 
@@ -111,7 +97,7 @@ def _lines(language: Language, clips: int) -> dict[str, str]:
     """Ids and sentences."""
     sentences = language.sentences()
     if not sentences:
-        raise LanguageError(f"no sample sentences for {language.name} ({language.code}): {_spoken(None)}")
+        raise LanguageError(f"no sample can be made: {language.name} ({language.code}) has no sentences.txt; {INSTEAD}")
     if not 1 <= clips <= len(sentences):
         raise ConfigError(
             f"--clips {clips}: {language.name} has {len(sentences)} sentences; give 1 to {len(sentences)}"

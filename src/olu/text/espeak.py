@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from olu.corpus.espeak import DONT_EXIT, SYNCHRONOUS, UTF8, Failed, choose
-from olu.corpus.espeak_files import located, short
 from olu.errors import LanguageError
+from olu.text.espeak_files import located, short
 from olu.text.languages import resolve
 from olu.text.said import Said
 
+SYNCHRONOUS = 2  # espeak_AUDIO_OUTPUT: nothing is played
+DONT_EXIT = 0x8000  # espeakINITIALIZE_DONT_EXIT: missing data is a return code, not the end of the process
+UTF8 = 1
 IPA, SEPARATOR = 2, "_"
 MODE = IPA | ord(SEPARATOR) << 8  # IPA, the phones of a word with a separator between
 PRIMARY, MARKS = "ˈ", "ˈˌ"
@@ -29,6 +31,12 @@ AFFRICATE = re.compile("^(t[ʃsɕʂ]|d[ʒzʑʐ]|pf)")
 UNHEARD = "-|'"  # signs of its own, not phones
 PUNCTUATION = re.compile(r'(\s*[;:,.!?¡¿—…"«»“”(){}\[\]]+\s*)')  # what phonemizer keeps in its place
 DEFAULTS = {"en-gb": "en", "eng": "en-us", "zho": "cmn", "por": "pt-br", "nor": "nb", "fas": "fa", "msa": "ms"}
+
+
+class Chosen(ctypes.Structure):
+    """The head of espeak_VOICE."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("languages", ctypes.c_char_p), ("identifier", ctypes.c_char_p))
 
 
 class Espeak:
@@ -62,7 +70,7 @@ class Espeak:
 
     def _load(self) -> ctypes.CDLL:
         if self._library is None:
-            file, data = located("reading with espeak-ng", extra="espeak")
+            file, data = located()
             self._data = self._held.enter_context(short(data))
             atexit.register(self._held.close)
             try:
@@ -79,12 +87,18 @@ class Espeak:
         library = self._load()
         if voice != self._voice:
             self._voice = ""
-            try:
-                choose(library, voice, data=str(self._data))
-            except Failed:
-                raise LanguageError(f"espeak-ng has no voice {voice!r}: name one of its languages") from None
+            if not self._choose(library, voice):
+                raise LanguageError(f"espeak-ng has no voice {voice!r}: name one of its languages")
             self._voice = voice
         return library
+
+    def _choose(self, library: ctypes.CDLL, voice: str) -> bool:
+        """Whether it took the voice; of a mere folder's name it says so, and goes on with the voice before."""
+        if voice not in self.voices().values() or library.espeak_SetVoiceByName(voice.encode()) != 0:
+            return False
+        library.espeak_GetCurrentVoice.restype = ctypes.POINTER(Chosen)
+        taken: bytes = library.espeak_GetCurrentVoice().contents.identifier or b""
+        return taken.decode().replace("\\", "/").split("/")[-1] == voice
 
 
 ENGINE = Espeak()

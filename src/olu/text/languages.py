@@ -64,7 +64,6 @@ class Facts(Strict):
     script: str = Field(pattern="^[A-Z][a-z]{3}$")  # ISO 15924
     lower: bool
     sentence_ends: tuple[str, ...] = Field(min_length=1)
-    sample: str | None = None
     licence: str | None = None
     dialects: tuple[str, ...] = ()  # the first is the default
     options: dict[str, Option] = Field(default_factory=dict)
@@ -81,7 +80,6 @@ class Language:
     lower: bool = True  # capitals are read as small letters
     sentence_ends: tuple[str, ...] = SENTENCE_ENDS
     aliases: tuple[str, ...] = ()
-    sample: str | None = None  # the espeak-ng voice that `olu sample` records
     licence: str | None = None  # of the sentences
     dialects: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
@@ -100,10 +98,6 @@ class Language:
         if self.folder is None:
             return {}
         return {path.name: path.read_bytes() for path in sorted(self.folder.iterdir()) if _is_data(path)}
-
-    @property
-    def has_sample(self) -> bool:
-        return self.sample is not None and bool(self.sentences())
 
 
 def resolve(code: str) -> str:

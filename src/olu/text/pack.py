@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from olu.config import check, did_you_mean, parse_toml
 from olu.errors import LanguageError
 from olu.text.languages import Facts
+
+RETIRED = ("sample",)  # keys of language.toml that voices made earlier carry, and that mean nothing any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,10 @@ class Pack:
         options: Mapping[str, str] | None = None,
         lexicon: Mapping[str, str] | None = None,
         where: str = "this language",
+        retired: Collection[str] = (),
     ) -> Pack:
-        facts = check(Facts, parse_toml(files["language.toml"].decode("utf-8")), where=f"{where}/language.toml")
+        written = parse_toml(files["language.toml"].decode("utf-8"))
+        facts = check(Facts, _without(written, retired), where=f"{where}/language.toml")
         chosen = {name: offered.default for name, offered in facts.options.items()}
         for name, value in (options or {}).items():
             if name not in facts.options:
@@ -83,7 +87,12 @@ class Pack:
     @staticmethod
     def from_state(state: dict[str, Any]) -> Pack:
         files = {name: _bytes(data) for name, data in state["files"].items()}
-        return Pack.of(files, dialect=state["dialect"], options=state["options"], lexicon=state["lexicon"])
+        chosen = {name: state[name] for name in ("dialect", "options", "lexicon")}
+        return Pack.of(files, **chosen, retired=RETIRED)
+
+
+def _without(written: Mapping[str, Any], retired: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in written.items() if name not in retired}
 
 
 def _bytes(data: Any) -> bytes:

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from olu.errors import CorpusError, MissingExtra
+from olu.errors import LanguageError, MissingExtra
 
 LONGEST_PATH = 140  # bytes; espeak-ng cuts the path of its data off at 160, file names and all, on some systems
 
 
-def located(what: str, *, extra: str) -> tuple[str, Path]:
-    """The library and its data, for `what`."""
+def located() -> tuple[str, Path]:
+    """The library and its data."""
     try:
         import espeakng_loader
     except ImportError:
-        raise MissingExtra(what, extra=extra, package="espeakng-loader") from None
+        raise MissingExtra("reading with espeak-ng", extra="espeak", package="espeakng-loader") from None
     return str(espeakng_loader.get_library_path()), Path(espeakng_loader.get_data_path())
 
 
@@ -32,7 +32,7 @@ def short(data: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="olu-") as place:
         name = Path(place) / "espeak-ng-data"
         if len(os.fsencode(name)) > LONGEST_PATH:
-            raise CorpusError(
+            raise LanguageError(
                 f"{data} is too long a path for espeak-ng (over {LONGEST_PATH} bytes), and so is the temporary folder"
                 f" {place}: set TMPDIR to a folder with a short path"
             )
