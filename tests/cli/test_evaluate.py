@@ -179,6 +179,8 @@ def test_wav_files_of_any_system_are_judged_the_same_way(judged: tuple[Path, dic
         (("--corpus", "x"), "--corpus has no effect"),
         (("--wavs", ".", "--sentences", "3"), "--sentences has no effect with --wavs"),
         (("--wavs", ".", "--seed", "3"), "--seed has no effect with --wavs"),
+        (("--wavs", ".", "--noise", "0.4"), "--noise has no effect with --wavs"),
+        (("--noise", "2.5"), "noise 2.5 is out of reach: choose 0 to 2"),
         (("--checkpoints", "1", "--only", "sanity"), "give 'all' or a number from 2 on"),
         (("--run", "vits-999"), "no run 'vits-999'"),
     ],
@@ -204,6 +206,59 @@ def test_another_voice_of_the_same_name_is_kept_beside(judged: tuple[Path, dict[
     (folder / "evaluation.json").write_text(json.dumps(held), encoding="utf-8")
     done = fine("evaluate", mine, *FAST, "--json").json()
     assert Path(done["folder"]).name == f"{folder.name}-2" and (folder / "report.html").exists()
+
+
+def test_one_voice_is_judged_with_several_noises_and_all_stay(
+    judged: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    ws, row = judged
+    assert row["noise"] == 0.667 and "noise 0.667" in (Path(row["folder"]) / "report.html").read_text(encoding="utf-8")
+    mine = Path(shutil.copytree(ws, tmp_path / "ws"))
+    low = fine("evaluate", mine, *FAST, "--noise", "0", "--json").json()
+    folder, usual = Path(low["folder"]), mine / "evaluations" / Path(row["folder"]).name
+    assert folder.name == f"{usual.name}-noise-0" and (usual / "evaluation.json").is_file()
+    assert low["noise"] == low["subject"]["noise"] == 0.0 and low["subject"]["usual_noise"] == 0.667
+    assert low["subject"]["fingerprint"] != row["subject"]["fingerprint"]
+    item = low["items"][0]["wav"]
+    assert not np.array_equal(soundfile.read(folder / item)[0], soundfile.read(usual / item)[0]), "it was heard"
+    assert "noise 0 instead of 0.667" in (folder / "report.html").read_text(encoding="utf-8")
+    refused = olu("evaluate", mine, *FAST, "-o", folder)
+    assert refused.code == 2 and "is not an evaluation of this voice" in refused.err
+    shown = fine("evaluate", mine, *FAST, "--noise", "0")
+    assert "Spoken with noise 0." in shown.out and len(list((mine / "evaluations").iterdir())) == 2
+
+
+def test_checkpoints_speak_with_the_same_noise(
+    judged: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def at_steps(ws: Workspace, run: str, steps: list[int], *, seed: int, noise: float | None) -> Iterator[Any]:
+        asked.append(noise)
+        return iter(())
+
+    monkeypatch.setattr("olu.stages.evaluate.at_steps", at_steps)
+    fine("evaluate", judged[0], *FAST, "--noise", "0.5", "--checkpoints", "all", "-o", tmp_path / "out")
+    assert asked == [0.5]
+
+
+def test_a_voice_exported_with_another_noise_is_judged_with_it(
+    judged: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    ws, _ = judged
+    mine = Path(shutil.copytree(ws, tmp_path / "ws"))
+    voice = Path(fine("export", mine, "--noise", "0.4", "--json").json()["voice"])
+    card = (voice / "README.md").read_text(encoding="utf-8")
+    assert "spoken with noise 0.667, which is not what this voice speaks with" in card
+    low = fine("evaluate", mine, *FAST, "--json").json()
+    assert low["noise"] == 0.4 and Path(low["folder"]).name.endswith("-noise-0.4")
+    kept = json.loads((voice / "voice.json").read_text(encoding="utf-8"))
+    assert kept["sampling"]["noise_scale"] == 0.4, "evaluating does not take it back"
+    fine("export", mine, "--noise", "0.4")
+    assert "spoken with noise 0.4." in (voice / "README.md").read_text(encoding="utf-8")
+    fine("export", mine)
+    card = (voice / "README.md").read_text(encoding="utf-8")
+    assert "spoken with noise 0.667." in card and "noise 0.4" not in card
 
 
 def test_a_voice_that_was_evaluated_is_not_evaluated_again_to_be_compared(

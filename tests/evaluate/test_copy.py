@@ -17,7 +17,7 @@ from olu.types import Alignment, Audio, Reading, Span, finish
 from .judged import reading, voice
 
 
-def test_a_copy_has_the_length_of_its_recording_and_no_chance_in_it() -> None:
+def test_a_copy_has_the_length_of_its_recording_and_is_the_same_every_time() -> None:
     vits = family("vits")
     config = vits.config.model_validate({"size": "tiny"})
     torch.manual_seed(3)
@@ -31,6 +31,28 @@ def test_a_copy_has_the_length_of_its_recording_and_no_chance_in_it() -> None:
     assert not np.array_equal(one.samples, other.samples)
     quiet = vits.copy(learner, Audio(np.zeros(19200, np.float32), 16000), speaker=0)
     assert not np.array_equal(one.samples, quiet.samples)  # it hears what it is given
+
+
+def test_a_copy_is_drawn_from_the_encoder_of_sound_as_in_training() -> None:
+    """The decoder never met the means alone; what is drawn belongs to the recording, whoever drew before."""
+    vits = family("vits")
+    torch.manual_seed(3)
+    learner = vits.learner(vits.config.model_validate({"size": "tiny"}), vocab_size=5, num_speakers=1).eval()
+    assert vits.copy
+    last = learner.gen.posterior_encoder.conv_proj  # type: ignore[union-attr]
+    for value in last.parameters():  # type: ignore[union-attr]
+        value.requires_grad_(False).zero_()
+    deviations = last.bias[len(last.bias) // 2 :]  # type: ignore[index, arg-type]
+    deviations.fill_(6.0)  # type: ignore[operator]  # large, around means of 0, whatever is heard
+    one, other = voice(1.2), Audio(voice(1.2).samples * 0.5, 16000)
+    first = vits.copy(learner, one, speaker=0).samples
+    torch.randn(7)
+    assert np.array_equal(first, vits.copy(learner, one, speaker=0).samples)
+    assert not np.array_equal(first, vits.copy(learner, other, speaker=0).samples)
+    deviations.fill_(-30.0)  # type: ignore[operator]  # none: the means alone
+    still = vits.copy(learner, one, speaker=0).samples
+    assert np.allclose(still, vits.copy(learner, other, speaker=0).samples, atol=1e-7)
+    assert not np.allclose(first, still, atol=1e-3)
 
 
 def speaker() -> Speaker:

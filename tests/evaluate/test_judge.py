@@ -198,6 +198,17 @@ def test_the_page_has_the_worst_first_and_loads_nothing() -> None:
     assert "1 more, without players" in page and "senten<mark>|</mark>" in page
 
 
+def test_the_page_says_which_noise_was_spoken_with_and_what_copies_are() -> None:
+    made = evaluation("v", {"dnsmos": [3.0] * 12, "copy_dnsmos": [2.5] * 12}, count=12)
+    page = render(made, hear=lambda item: None)
+    assert "ceiling" not in page and "the voice comes to 120 % of that" in page and "noise" not in page
+    usual = replace(made, subject=replace(made.subject, noise=0.667, usual_noise=0.667))
+    assert "· noise 0.667 ·" in render(usual, hear=lambda item: None)
+    low = replace(made, subject=replace(made.subject, noise=0.4, usual_noise=0.667))
+    assert "· noise 0.4 instead of 0.667 ·" in render(low, hear=lambda item: None)
+    assert low.row()["noise"] == 0.4
+
+
 def test_a_page_with_nothing_to_hear_still_has_its_figures() -> None:
     empty = replace(made(), figures={}, gates=(), curve=())
     page = render(empty, hear=lambda item: None)

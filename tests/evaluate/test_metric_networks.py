@@ -61,16 +61,19 @@ def test_too_little_speech_has_no_speaker():
 
 
 @there
-def test_the_ceiling_of_a_perfect_copy_is_perfect_and_of_a_poor_one_is_not():
+def test_a_perfect_copy_loses_nothing_and_a_poor_one_does():
     voices = [speech(10, seed=seed, room=0.0) for seed in range(2)]
-    perfect = {one.name: one for one in finish(copy.ceiling(voices, lambda audio: audio, ears=copy.Ears()))}
-    poor = {one.name: one for one in finish(copy.ceiling(voices, noisy, ears=copy.Ears()))}
+    perfect = {one.name: one for one in finish(copy.judged(voices, lambda audio: audio, ears=copy.Ears()))}
+    poor = {one.name: one for one in finish(copy.judged(voices, noisy, ears=copy.Ears()))}
     assert perfect["copy_mcd"].mean == 0.0 and perfect["copy_dnsmos_difference"].mean == 0.0
     assert perfect["copy_f0_correlation"].mean == pytest.approx(1.0) and "copy_speaker" not in perfect
     assert poor["copy_mcd"].mean is not None and poor["copy_mcd"].mean > 3 and "decoder" in poor["copy_mcd"].reason
     assert copy.share(poor["copy_mcd"], poor["copy_mcd"], better="lower") == 1.0
     assert copy.share(poor["copy_dnsmos"], perfect["copy_dnsmos"], better="higher") < 1.0  # type: ignore[operator]
     assert copy.share(poor["copy_mcd"], perfect["copy_mcd"], better="lower") == 0.0
+    better = copy.share(perfect["copy_dnsmos"], poor["copy_dnsmos"], better="higher")
+    assert better is not None and better > 1.0, "a voice can be better than its copies"
+    assert "no voice" not in poor["copy_mcd"].reason
 
 
 def test_what_is_missing_is_named_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch):

@@ -15,7 +15,7 @@ from olu.families import family
 from olu.families.vits.base import read_base
 from olu.families.vits.foreign.voice import FILES
 from olu.families.vits.weights import fold
-from olu.files import Workspace, write_json
+from olu.files import Workspace, read_json, write_json
 from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.train.run import Run
@@ -132,6 +132,44 @@ def test_a_card_gets_the_numbers_of_a_later_evaluation(phones: Workspace) -> Non
         assert export(phones.root).fresh
     finally:
         shutil.rmtree(phones.evaluations)
+
+
+def test_another_noise_is_the_voices_own_afterwards(phones: Workspace, tmp_path: Path) -> None:
+    usual = export(phones.root)
+    assert Voice.open(usual.voice).sampling["noise_scale"] == 0.667
+    low = export(phones.root, noise=0.4)
+    assert not low.fresh and export(phones.root, noise=0.4).fresh
+    voice = Voice.open(low.voice)
+    assert voice.sampling == {**Voice.open(usual.voice).sampling, "noise_scale": 0.4}
+    card = (Path(low.voice) / "README.md").read_text(encoding="utf-8")
+    assert "it speaks with noise 0.4, chosen at its export; it was trained to be used with 0.667" in card
+    back = export(phones.root)
+    assert not back.fresh and Voice.open(back.voice).sampling["noise_scale"] == 0.667
+    made = export(phones.root, out=tmp_path / "x.voice", with_training=True, noise=0.0)
+    assert Voice.open(made.voice).sampling["noise_scale"] == 0.0
+    again = export(Path(made.voice), out=tmp_path / "y.zip", noise=0.3)
+    assert Voice.open(again.voice).sampling["noise_scale"] == 0.3
+
+
+@pytest.mark.parametrize("to", ["hf", "onnx", "piper"])
+def test_other_programs_get_the_noise_too(letters: Workspace, tmp_path: Path, to: str) -> None:
+    export(letters.root, to=to, out=tmp_path / to, noise=0.4)
+    (held,) = [
+        *(tmp_path / to).glob("config.json"),
+        *(tmp_path / to).glob("model.json"),
+        *(tmp_path / to).glob("*.onnx.json"),
+    ]
+    facts = read_json(held)
+    assert facts.get("inference", facts)["noise_scale"] == 0.4
+
+
+def test_a_format_without_a_place_for_the_noise_says_so(letters: Workspace, tmp_path: Path) -> None:
+    for to in ("mms", "sherpa"):
+        with pytest.raises(ExportError, match=f"--noise: the files of '{to}' have no place for it"):
+            export(letters.root, to=to, out=tmp_path / to, noise=0.4)
+        assert not (tmp_path / to).exists()
+    with pytest.raises(OluError, match=r"noise 2\.5 is out of reach"):
+        export(letters.root, out=tmp_path / "x.voice", noise=2.5)
 
 
 def test_the_parameters_told_are_those_written(phones: Workspace, phones_voice: Path, tmp_path: Path) -> None:

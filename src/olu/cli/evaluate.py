@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
         checkpoints: str | None = typer.Option(None, "--checkpoints", metavar="all|N", help="Curves over checkpoints."),
         collusion: bool = typer.Option(False, "--collusion", help="Ask a second recogniser too. Slow."),
         seed: int = typer.Option(0, "--seed", help="Of the voice's own chance."),
+        noise: float | None = typer.Option(None, "--noise", help="How much the sound varies, 0 to 2; else its own."),
         device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps, for the recogniser."),
         out: Path | None = typer.Option(None, "-o", "--output", metavar="FOLDER", help="Where it is written."),
         strict: bool = typer.Option(False, "--strict", help="Exit with code 2 when the voice fails a gate."),
@@ -46,6 +47,7 @@ def register(app: typer.Typer) -> None:
             step=step,
             device=device,
             seed=seed,
+            noise=noise,
             collusion=collusion,
             checkpoints=checkpoints,
             out=out,
@@ -74,6 +76,8 @@ def show_evaluation(summary: EvaluateSummary) -> None:
         warn(f"not measured: {one.metric}: {one.why}{how}")
     for note in evaluation.facts.get("notes", []):
         warn(str(note))
+    if evaluation.subject.noise is not None:
+        say(f"Spoken with noise {evaluation.subject.noise:g}.")
     say(evaluation.verdict[0])
     say(f"Report: {summary.page}")
     say(f"To compare it with another: olu compare {quoted(summary.folder)} OTHER")

@@ -25,6 +25,9 @@ def register(app: typer.Typer) -> None:
         step: int | None = typer.Option(None, "--step", help="Default: the run's best step."),
         out: Path | None = typer.Option(None, "-o", "--output", help="x.voice for a folder, x.zip for one file."),
         with_training: bool = typer.Option(False, "--with-training", help="Put in what training on needs."),
+        noise: float | None = typer.Option(
+            None, "--noise", help="What it then speaks with, 0 to 2; else the recipe's."
+        ),
         licence: str = typer.Option("", "--licence", help="What it is given away under; default: what its parts say."),
         override: str = typer.Option("", "--override-licence", metavar="REASON", help="Why --licence may differ."),
         push: str | None = typer.Option(None, "--push", metavar="REPO", help="Put it on the Hugging Face hub."),
@@ -37,7 +40,7 @@ def register(app: typer.Typer) -> None:
         from olu.stages.export import export as stage
 
         rights = {"licence": licence.strip(), "override": override.strip()}
-        where = {"push": push, "public": public, "with_training": with_training}
+        where = {"push": push, "public": public, "with_training": with_training, "noise": noise}
         made = stage(source, to=to, run=run, step=step, out=out, **rights, **where)
         for note in made.notes:
             warn(note)

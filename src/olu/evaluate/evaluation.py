@@ -48,6 +48,8 @@ class Subject:
     language: str
     run: str | None = None
     step: int | None = None
+    noise: float | None = None  # what it spoke with
+    usual_noise: float | None = None  # what it was trained to be used with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,7 @@ class Evaluation:
             "subject": asdict(self.subject),
             "run": self.subject.run,
             "step": self.subject.step,
+            "noise": self.subject.noise,
             "level": self.level,
             "verdict": list(self.verdict),
             **{KEYS[domain]: [one.row() for one in self.figures.get(domain, ())] for domain in DOMAINS},

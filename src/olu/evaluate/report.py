@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
-from olu.evaluate.evaluation import DOMAINS, Evaluation, Item
+from olu.evaluate.evaluation import DOMAINS, Evaluation, Item, Subject
 from olu.evaluate.metrics import COPY
 from olu.evaluate.names import named, spread, written
 from olu.evaluate.numbers import Figure
@@ -42,7 +42,7 @@ def render(evaluation: Evaluation, *, hear: Callable[[Item], Sounds | None]) -> 
             f"<h1><bdi>{escape(subject.name)}</bdi></h1>",
             _head(evaluation),
             _figures(evaluation),
-            _ceiling(evaluation),
+            _copies(evaluation),
             _curves(evaluation),
             _sentences(evaluation, hear),
             _facts(evaluation),
@@ -73,10 +73,18 @@ def _head(evaluation: Evaluation) -> str:
             natural = f", natural {written(figure.natural, figure.unit)}" if figure.natural is not None else ""
             shown.append((written(figure.mean, figure.unit), named(name).title + natural))
     return (
-        f'<p class="soft">{escape(at)} · language {escape(subject.language)} · {escape(" and ".join(counts))}</p>'
+        f'<p class="soft">{escape(at)}{_noise(subject)} · language {escape(subject.language)}'
+        f" · {escape(' and '.join(counts))}</p>"
         f'<div class="verdict {_colour(evaluation.level)}">{tag(evaluation.level)}{said}</div>'
         f"{cards(shown)}{_gates(evaluation)}"
     )
+
+
+def _noise(subject: Subject) -> str:
+    if subject.noise is None:
+        return ""
+    usual = subject.usual_noise
+    return f" · noise {subject.noise:g}" + (f" instead of {usual:g}" if usual not in (None, subject.noise) else "")
 
 
 def _colour(level: str) -> str:
@@ -128,7 +136,7 @@ def _table(rows: list[str], heads: str) -> str:
     )
 
 
-def _ceiling(evaluation: Evaluation) -> str:
+def _copies(evaluation: Evaluation) -> str:
     rows = []
     for copied in evaluation.figures.get("in", ()):
         own = evaluation.figure(copied.name.removeprefix(COPY))
@@ -138,20 +146,21 @@ def _ceiling(evaluation: Evaluation) -> str:
         reached = share(own, copied, better=about.better) if about.better in ("lower", "higher") else None
         if reached is not None:
             both = f"voice {written(own.mean, own.unit)}, recordings through its own decoder"
-            end = f"{written(copied.mean, copied.unit)}: the voice reaches {100 * min(reached, 1.0):.0f} %."
+            end = f"{written(copied.mean, copied.unit)}: the voice comes to {100 * reached:.0f} % of that."
             rows.append(f"<p>{escape(f'{about.title.capitalize()}: {both} {end}')}</p>")
     if not rows:
         return ""
     return (
-        '<h2>Against its own ceiling</h2><p class="soft">Recordings taken apart and put together by the voice\'s own'
-        f" decoder: no text side could do better with it.</p>{''.join(rows)}"
+        '<h2>Against its own copies</h2><p class="soft">Recordings taken apart and put together by the voice\'s own'
+        " networks, with their own latents: what is lost here, the decoder or the encoder of sound loses. It is no"
+        f" limit: from text a voice can be better, above 100 %.</p>{''.join(rows)}"
     )
 
 
 def share(voice: Figure, copied: Figure, *, better: str) -> float | None:
-    from olu.evaluate.metrics.copy import share as of_ceiling  # it brings the networks' modules along
+    from olu.evaluate.metrics.copy import share as of_copies  # it brings the networks' modules along
 
-    return of_ceiling(voice, copied, better=better)
+    return of_copies(voice, copied, better=better)
 
 
 def _cell(figure: Figure | None, label: str) -> str:

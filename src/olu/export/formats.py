@@ -23,16 +23,19 @@ class Format:
     also: tuple[str, ...] = ()  # other names it goes by
     hub: bool = False  # whether the hub has a use for it
     trains: bool = False  # whether it holds what judges in training too
+    noiseless: str = ""  # why its files cannot hold what noise to speak with
 
 
 VOICE = "voice"  # the one package that keeps everything; it is written by itself
+ORIGINAL = "the original code takes the noise each time it speaks (infer's noise_scale)"
+SHERPA = "sherpa-onnx takes the noise each time it speaks (--vits-noise-scale)"
 FORMATS = (
     Format("hf", "transformers", write_hf, hub=True),
     Format("hf-train", "finetune-hf-vits", write_hf_train, also=("hf-training",), hub=True, trains=True),
-    Format("mms", "the original VITS and MMS", write_mms, also=("vits",), trains=True),
+    Format("mms", "the original VITS and MMS", write_mms, also=("vits",), trains=True, noiseless=ORIGINAL),
     Format("onnx", "ONNX Runtime, one graph", write_onnx),
     Format("piper", "piper-tts", write_piper),
-    Format("sherpa", "sherpa-onnx", write_sherpa),
+    Format("sherpa", "sherpa-onnx", write_sherpa, noiseless=SHERPA),
 )
 NAMES = (VOICE, *(one.name for one in FORMATS))
 

@@ -13,6 +13,7 @@ from olu.errors import ConfigError, MissingExtra, WorkspaceError
 from olu.evaluate.evaluation import PAGE, WAVS, Domain, Evaluation, Missing, Point
 from olu.evaluate.takes import Known, Take
 from olu.files import Workspace, whole, write_text
+from olu.speak.stream import Manner
 from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
 from olu.stages.evaluate_takes import Line, Read, file_notes, file_takes, lines_for, reader_of, spoken_takes
 from olu.stages.extras import EVALUATE
@@ -24,7 +25,7 @@ SENTENCES = 50
 CURVE_SENTENCES = 12
 CURVE = ("cer", "hard_failures", "faults", "duration_ratio", "speaker", "mcd", "f0_error", "dnsmos")
 COLLUSION = "collusion"  # only where asked for: it trains a second recogniser
-COPY = "copy"  # the ceiling: not of the voice alone, so no group of the judge
+COPY = "copy"  # of recordings, not of the voice alone, so no group of the judge
 OF_RUNS = ("run", "step", "checkpoints")
 
 
@@ -41,6 +42,7 @@ class Wish:
     step: int | None = None
     device: str | None = None
     seed: int = 0
+    noise: float | None = None
     collusion: bool = False
     checkpoints: str | None = None
     out: Path | None = None
@@ -82,7 +84,7 @@ def evaluate(place: Path, wish: Wish) -> Work[EvaluateSummary]:
         known = yield from _known(bench, takes, subject.language)
         evaluation = yield from _judged(bench, takes, known, notes)
         if COPY in bench.groups and wish.wavs is None:
-            evaluation = yield from _with_ceiling(bench, evaluation, takes, known)
+            evaluation = yield from _with_copies(bench, evaluation, takes, known)
         if wish.checkpoints:
             evaluation = replace(evaluation, curve=(yield from _curve(bench, evaluation, takes, known)))
         yield Tick(len(takes), len(takes), "writing the report")
@@ -116,9 +118,9 @@ def _bench(place: Path, wish: Wish) -> Work[Bench]:
         files = of_files(wish.wavs, language=ws.language)
     elif own:
         assert ws
-        speaker = of_workspace(ws, run=wish.run, step=wish.step, seed=wish.seed)
+        speaker = of_workspace(ws, run=wish.run, step=wish.step, seed=wish.seed, noise=wish.noise)
     else:
-        speaker = of_voice(place, seed=wish.seed, corpus=corpus.fingerprint if corpus else None)
+        speaker = of_voice(place, seed=wish.seed, noise=wish.noise, corpus=corpus.fingerprint if corpus else None)
     if corpus is not None and speaker is not None:
         corpus = corpus.resampled(speaker.resample)
     return Bench(wish, groups, ws, corpus, speaker, files, reader_of(corpus, speaker))
@@ -139,6 +141,9 @@ def _check(place: Path, wish: Wish, groups: Sequence[str]) -> None:
         raise ConfigError(f"--checkpoints {wanted}: give 'all' or a number from 2 on")
     if wish.wavs is not None and wish.texts is not None:
         raise ConfigError("--text has no effect with --wavs: nothing is spoken")
+    if wish.wavs is not None and wish.noise is not None:
+        raise ConfigError("--noise has no effect with --wavs: nothing is spoken")
+    Manner(noise=wish.noise)  # it says what is out of reach, before anything is made
     if wish.wavs is not None and (wish.sentences != SENTENCES or wish.seed):
         name = "sentences" if wish.sentences != SENTENCES else "seed"
         raise ConfigError(f"--{name} has no effect with --wavs: nothing is spoken, and every file is judged")
@@ -248,8 +253,8 @@ def _metrics(bench: Bench) -> list[str]:
     return [name for name in bench.groups if name != COPY] or ["sanity"]
 
 
-def _with_ceiling(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: Known) -> Work[Evaluation]:
-    """What natural recordings come to when the voice's own decoder says them: the voice is a share of that."""
+def _with_copies(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: Known) -> Work[Evaluation]:
+    """What natural recordings come to when the voice's own decoder says them: what it loses of them."""
     from olu.stages.evaluate_copy import copies
 
     subject = evaluation.subject
@@ -273,7 +278,7 @@ def _curve(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: K
     lines = [Line(take.id, take.text, domain, clips.get(take.id), take.speaker) for take in chosen]
     steps = checkpoints(bench.ws, run, bench.wish.checkpoints)
     points = []
-    for step, speaker in at_steps(bench.ws, run, steps, seed=bench.wish.seed):
+    for step, speaker in at_steps(bench.ws, run, steps, seed=bench.wish.seed, noise=bench.wish.noise):
         with TemporaryDirectory(prefix="olu-") as folder:
             spoken, _ = yield from _spoken(bench, lines, speaker, Path(folder), what=f"step {step}")
             judged = yield from judge(spoken, known, only=_metrics(bench), what=f"step {step}")

@@ -1,4 +1,4 @@
-"""The ceiling of a run's voice: recordings through its own decoder, judged as the voice is."""
+"""What a run's decoder loses: recordings through its own networks, judged as the voice is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from olu.errors import MissingExtra
 from olu.evaluate.evaluation import Missing
 from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0
-from olu.evaluate.metrics.copy import Ears, ceiling
+from olu.evaluate.metrics.copy import Ears, judged
 from olu.evaluate.numbers import Figure
 from olu.evaluate.takes import Known, Take
 from olu.families import family as family_named
@@ -50,7 +50,7 @@ def copies(
     low, high = known.any_bounds(recorded[0].speaker) or (f0.LOWEST, f0.HIGHEST)
     middle = known.voices.get(recorded[0].speaker)
     try:
-        made = yield from ceiling(sounds, again, ears=Ears(low, high, middle, "dnsmos" in groups))
+        made = yield from judged(sounds, again, ears=Ears(low, high, middle, "dnsmos" in groups))
     except MissingExtra as absent:
         return (), Missing(metric=COPY, why=str(absent).partition(": ")[0], command=INSTALL)
     return made, None

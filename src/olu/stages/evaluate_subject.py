@@ -14,8 +14,9 @@ from olu.audio.io import SUFFIXES
 from olu.errors import AudioError, ConfigError, WorkspaceError
 from olu.evaluate.evaluation import Subject
 from olu.files import Workspace, hash_file, hash_value
-from olu.speak.voice import Voice
+from olu.speak.voice import SAMPLING, Voice
 from olu.stages.export import export
+from olu.stages.export_subject import NOISE, voice_json
 from olu.stages.kinds import voice_named
 from olu.types import Audio, Reading
 
@@ -35,41 +36,58 @@ class Speaker:
 
 
 def of_voice(
-    path: Path, *, seed: int, run: str | None = None, step: int | None = None, corpus: str | None = None
+    path: Path,
+    *,
+    seed: int,
+    noise: float | None = None,
+    run: str | None = None,
+    step: int | None = None,
+    corpus: str | None = None,
 ) -> Speaker:
-    """`corpus`: the fingerprint of the recordings it is held against; a run is held against those it learnt from."""
+    """`corpus`: the fingerprint of the recordings it is held against; a run is held against those it learnt from.
+
+    Without `noise` it speaks with its own.
+    """
     voice = Voice.open(path)
     facts: dict[str, Any] = voice.facts.get("facts") or {}
     factor = voice.resample if run is not None or (corpus is not None and corpus == facts.get("corpus")) else 1.0
-    return _speaker(voice, path, facts=facts, seed=seed, run=run, step=step, factor=factor)
-
-
-def _speaker(
-    voice: Voice, path: Path, *, facts: dict[str, Any], seed: int, run: str | None, step: int | None, factor: float
-) -> Speaker:
     run = run or facts.get("run")
     step = step if step is not None else facts.get("step")
+    own = voice.sampling["noise_scale"]
+    spoken = own if noise is None else noise
     subject = Subject(
         name=voice.name,
         kind="voice",
         path=str(path),
-        fingerprint=fingerprint_of(path),
+        fingerprint=fingerprint_of(path, noise=spoken),
         language=voice.language,
         run=run if isinstance(run, str) else None,
         step=step if isinstance(step, int) else None,
+        noise=spoken,
+        usual_noise=_usual(facts, own),
     )
 
     def say(text: str, speaker: str) -> Audio:
         who = speaker if speaker in voice.speakers else None
-        return voice.speak(text, seed=seed, speaker=who, speed=factor)  # the tempo of what it learnt from
+        return voice.speak(text, seed=seed, noise=noise, speaker=who, speed=factor)  # the tempo of what it learnt from
 
     return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read, factor)
 
 
-def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int) -> Speaker:
-    """The voice of a run, exported as `olu export` does it; the newest finished run where none is named."""
-    made = export(ws.root, run=run, step=step)
-    own = of_voice(Path(made.voice), seed=seed, run=made.run, step=made.step)
+def _usual(facts: dict[str, Any], own: float) -> float:
+    """What it was trained to be used with, where its export gave it another."""
+    given = facts.get(NOISE)
+    before = given.get("instead_of") if isinstance(given, dict) else None
+    return float(before) if isinstance(before, int | float) else own
+
+
+def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int, noise: float | None) -> Speaker:
+    """The voice of a run, exported as `olu export` does it; the newest finished run where none is named.
+
+    A voice that is there keeps the noise that its export was given.
+    """
+    made = export(ws.root, run=run, step=step, keep_noise=True)
+    own = of_voice(Path(made.voice), seed=seed, noise=noise, run=made.run, step=made.step)
     return replace(own, subject=replace(own.subject, name=f"{ws.name} {made.run} step {made.step}"))
 
 
@@ -83,19 +101,32 @@ def checkpoints(ws: Workspace, run: str, wanted: str) -> list[int]:
     return sorted({steps[round(place * (len(steps) - 1) / max(1, count - 1))] for place in range(count)})
 
 
-def at_steps(ws: Workspace, run: str, steps: list[int], *, seed: int) -> Iterator[tuple[int, Speaker]]:
+def at_steps(
+    ws: Workspace, run: str, steps: list[int], *, seed: int, noise: float | None = None
+) -> Iterator[tuple[int, Speaker]]:
     """The voice of each step, exported beside everything else and gone afterwards."""
     for step in steps:
         with TemporaryDirectory(prefix="olu-") as folder:
             made = export(ws.root, run=run, step=step, out=Path(folder) / "step.voice")
-            yield step, of_voice(Path(made.voice), seed=seed, run=run, step=step)
+            yield step, of_voice(Path(made.voice), seed=seed, noise=noise, run=run, step=step)
 
 
-def fingerprint_of(path: Path) -> str:
-    """The same for the same networks in a folder; a zip has one of its own."""
+def fingerprint_of(path: Path, *, noise: float | None = None) -> str:
+    """The same for the same networks in a folder that speak in the same way; a zip has one of its own.
+
+    `noise` is what it speaks with, where that is not its own.
+    """
+    sampling = _sampling(path)
+    sampling |= {"noise_scale": float(noise)} if noise is not None else {}
     if path.is_file():
-        return hash_file(path)
-    return hash_value([hash_file(path / name) if (path / name).exists() else "" for name in GRAPHS])
+        return hash_value([hash_file(path), sampling])
+    return hash_value([*(hash_file(path / name) if (path / name).exists() else "" for name in GRAPHS), sampling])
+
+
+def _sampling(path: Path) -> dict[str, float]:
+    """What a voice package says of how it speaks; nothing where it says none."""
+    held = voice_json(path).get("sampling")
+    return {name: float(held[name]) for name in SAMPLING if name in held} if isinstance(held, dict) else {}
 
 
 # ------------------------------------------------------------ sound files of any system

@@ -32,7 +32,7 @@ def folder_for(ws: Workspace | None, subject: Subject, out: Path | None) -> Path
             )
         return out
     base = ws.evaluations if ws else Path()
-    name = _plain(_name(subject) if ws else f"{subject.name}-evaluation")
+    name = _plain(_name(subject) if ws else f"{subject.name}-evaluation{_noise(subject)}")
     number = 1
     while (place := base / (name if number == 1 else f"{name}-{number}")).exists() and not _is_of(place, subject):
         number += 1
@@ -41,8 +41,13 @@ def folder_for(ws: Workspace | None, subject: Subject, out: Path | None) -> Path
 
 def _name(subject: Subject) -> str:
     if subject.run and subject.step is not None:
-        return f"{subject.run}-step-{subject.step}"
+        return f"{subject.run}-step-{subject.step}{_noise(subject)}"
     return f"{subject.name}-{subject.fingerprint[:8]}"
+
+
+def _noise(subject: Subject) -> str:
+    """Named where it is not the usual one, so that evaluations of one voice stand beside each other."""
+    return "" if subject.noise == subject.usual_noise else f"-noise-{subject.noise:g}"
 
 
 def _plain(name: str) -> str:

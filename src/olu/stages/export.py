@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from olu.export.package import Contents, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import Subject
 from olu.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
-from olu.stages.export_subject import evaluation_of, from_foreign, from_run, is_foreign
+from olu.speak.stream import Manner
+from olu.stages.export_measures import evaluation_of
+from olu.stages.export_subject import NOISE, from_foreign, from_run, is_foreign, voice_json
 from olu.stages.extras import need_training
 from olu.stages.kinds import voice_named, voices
 from olu.stages.stage import Stage
@@ -65,6 +67,8 @@ class Wish:
     licence: str = ""
     override: str = ""
     with_training: bool = False
+    noise: float | None = None  # what it is to speak with; None: as the recipe says
+    keep_noise: bool = False  # what the voice that stands there was given, where it is of the same step
     push: str | None = None
     public: bool = False
 
@@ -83,6 +87,9 @@ class Wish:
             check_repo(self.push)
         if self.public and not self.push:
             raise ExportError("--public has no effect without --push REPO")
+        Manner(noise=self.noise)  # it says what is out of reach
+        if self.noise is not None and chosen is not None and chosen.noiseless:
+            raise ExportError(f"--noise: the files of {self.to!r} have no place for it: {chosen.noiseless}")
         if self.with_training and chosen is not None:
             raise ExportError(f"--with-training is for '--to voice': {self.to!r} has no place for it")
 
@@ -95,7 +102,7 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     if is_foreign(source):
         if run or step is not None:
             raise ExportError(f"--run and --step are for a workspace: {source} holds one voice only")
-        subject = from_foreign(source, licence=wish.licence, override=wish.override)
+        subject = from_foreign(source, licence=wish.licence, override=wish.override, noise=wish.noise)
         default = f"{subject.name}.voice" if wish.format is None else f"{subject.name}-{wish.format.name}"
         return _written(subject, wish, path=wish.out or Path(default), given=True)
     ws = Workspace.open(source)
@@ -103,19 +110,35 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     at = _step(chosen, step)
     name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
     rights = {"licence": wish.licence, "override": wish.override}
+    if wish.keep_noise:
+        wish = replace(wish, noise=_given(ws.voices / f"{name}.voice", chosen.name, at))
+
+    def made() -> Subject:
+        return from_run(ws, chosen, at, name=name, noise=wish.noise, **rights)
+
     if wish.format is not None:
         path = wish.out or ws.voices / f"{name}-{wish.format.name}"
-        return _written(from_run(ws, chosen, at, name=name, **rights), wish, path=path, given=wish.out is not None)
+        return _written(made(), wish, path=path, given=wish.out is not None)
     path = wish.out or ws.voices / f"{name}.voice"
     options = {"run": chosen.name, "step": at, "name": name, **rights, "training": wish.with_training}
-    options["measured"] = hash_value(evaluation_of(ws, chosen.name, at))  # the card has its numbers
+    options["measured"] = hash_value(evaluation_of(ws, chosen.name, at, noise=wish.noise))  # the card has its numbers
+    options |= {"noise": wish.noise} if wish.noise is not None else {}
     earlier = STAGE.done(ws, options) if wish.out is None else None
     if earlier and (path / "voice.json").exists():
         return ExportSummary(**{**earlier, "voice": str(path), "fresh": True})
-    summary = _written(from_run(ws, chosen, at, name=name, **rights), wish, path=path, given=False)
+    summary = _written(made(), wish, path=path, given=False)
     if wish.out is None:
         STAGE.stamp(ws, options, asdict(summary))
     return summary
+
+
+def _given(voice: Path, run: str, step: int) -> float | None:
+    """The noise that the export of a voice was given, where it is still of this run and step."""
+    facts = voice_json(voice).get("facts")
+    if not isinstance(facts, dict) or (facts.get("run"), facts.get("step")) != (run, step):
+        return None
+    noise = facts[NOISE].get("given") if isinstance(facts.get(NOISE), dict) else None
+    return float(noise) if isinstance(noise, int | float) else None
 
 
 def _newest_finished(ws: Workspace) -> Run:

@@ -13,13 +13,13 @@ from olu.config import check
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import of_sources
 from olu.errors import ExportError, LanguageError
-from olu.evaluate.names import named, spread_of, written
 from olu.export.card import shown
 from olu.export.rights import claim
 from olu.export.subject import Subject
 from olu.families import FAMILIES
 from olu.families import family as family_named
 from olu.files import Workspace
+from olu.stages.export_measures import measures_of
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state
 from olu.text.languages import Language, load
@@ -32,12 +32,17 @@ from olu.train.recipe import RESAMPLE
 from olu.train.run import Run
 from olu.train.speaking import load_averaged
 
+NOISE = "noise"  # in the facts of a voice that was given another
 
-def from_run(ws: Workspace, run: Run, step: int, *, name: str, licence: str, override: str) -> Subject:
+
+def from_run(
+    ws: Workspace, run: Run, step: int, *, name: str, licence: str, override: str, noise: float | None = None
+) -> Subject:
     """A run's learner with its averaged weights, what it speaks with, and what is known of its corpus."""
     recipe = run.recipe
     family = family_named(recipe.family)
     config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
+    config, given = with_noise(config, noise, family=family.name)
     vocabulary = SymbolVocabulary.from_state(run.document("vocabulary.json"))
     speakers = run.document("speakers.json")
     corpus = Corpus.open(ws)
@@ -76,17 +81,35 @@ def from_run(ws: Workspace, run: Run, step: int, *, name: str, licence: str, ove
         texts=tuple(clip.text for clip in wanted if corpus.split(clip) == "train"),
         held_out=tuple(clip.text for clip in held_out),
         scores=scores,
-        measures=measures_of(ws, run, step, scores),
+        measures=measures_of(ws, run, step, scores, noise=noise),
         data=(
             f"{len(wanted)} clips, {hours:.2f} hours, {len(speakers)} speaker{'s' if len(speakers) > 1 else ''},"
             f" {len(held_out)} of them held out",
             *(["the corpus has changed since this run was trained: these are its numbers now"] if changed else []),
             f"started from {shown(base)}" if base else "trained from scratch",
             *_moved(recipe.data.resample),
+            *_noise_said(given),
         ),
-        facts={"run": run.name, "step": step, "recipe": settings, **facts},
+        facts={"run": run.name, "step": step, "recipe": settings, **facts, **given},
         resample=recipe.data.resample,
     )
+
+
+def with_noise(config: Any, noise: float | None, *, family: str) -> tuple[Any, dict[str, Any]]:
+    """Settings that speak with this noise, and what a voice says of that in its facts; None changes nothing."""
+    if noise is None:
+        return config, {}
+    if not hasattr(config, "noise_scale"):
+        raise ExportError(f"--noise: voices of the family {family} speak without any")
+    facts = {NOISE: {"given": noise, "instead_of": config.noise_scale}}
+    return config.model_copy(update={"noise_scale": noise}), facts
+
+
+def _noise_said(given: dict[str, Any]) -> list[str]:
+    if not given:
+        return []
+    now, before = given[NOISE]["given"], given[NOISE]["instead_of"]
+    return [f"it speaks with noise {now:g}, chosen at its export; it was trained to be used with {before:g}"]
 
 
 def _moved(factor: float) -> list[str]:
@@ -128,72 +151,26 @@ def _licence(base: str) -> Licence:
     return licence_of(located(base) if is_embedded(base) else Path(base), origin=base)
 
 
-def measures_of(ws: Workspace, run: Run, step: int, scores: dict[str, float]) -> tuple[str, ...]:
-    """Numbers of the newest evaluation of this step, else what training itself measured."""
-    found = evaluation_of(ws, run.name, step)
-    if found:
-        return found
-    told = [
-        f"{name.removeprefix('valid_')} {value:.4g} on the validation clips, during training"
-        for name, value in scores.items()
-    ]
-    return (*told, "No evaluation of this step was made: 'olu evaluate' makes one.") if told else ()
-
-
-def evaluation_of(ws: Workspace, run: str, step: int) -> tuple[str, ...]:
-    """What the newest evaluation of a step found, as sentences; nothing where there is none."""
-    pages = sorted(ws.root.glob("evaluations/*/evaluation.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in pages:
-        try:
-            held = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            continue
-        if held.get("run") == run and held.get("step") == step:
-            return tuple(_figure(one) for one in held.get("figures", []) if _belongs_on_a_card(one))
-    return ()
-
-
-def _belongs_on_a_card(one: dict[str, Any]) -> bool:
-    """The main figures; the evaluation's own report has all."""
-    return named(one["name"]).main and _middle(one) is not None
-
-
-def _figure(one: dict[str, Any]) -> str:
-    metric, unit = named(one["name"]), one.get("unit", "")
-    between = spread_of(one.get("low"), one.get("high"), unit)
-    natural = f"; the recordings themselves {written(one['natural'], unit)}" if one.get("natural") is not None else ""
-    doubt = f". Trust it little: {one['reason']}" if one.get("trust") == "low" and one.get("reason") else ""
-    return (
-        f"{metric.title} ({metric.explain}): {written(_middle(one), unit)}{f' ({between})' if between else ''} in"
-        f" {one['n']} sentences{natural}; by {one.get('instrument') or 'Olu'}{doubt}"
-    )
-
-
-def _middle(one: dict[str, Any]) -> float | None:
-    middle: float | None = one.get("median", one.get("mean"))
-    return middle
-
-
 def is_foreign(source: Path) -> bool:
     known = any((source / name).is_file() for name in ("config.json", "voice.json"))
     held = source.is_file() or (known and not (source / "olu.toml").exists())
     return held or is_hub_id(source.as_posix()) or is_embedded(source.as_posix())
 
 
-def from_foreign(source: Path, *, licence: str, override: str) -> Subject:
+def from_foreign(source: Path, *, licence: str, override: str, noise: float | None = None) -> Subject:
     """A folder, a file, or an id on the hub."""
     family = family_named(FAMILIES[0])
     place = located(source.as_posix())
     base = family.read_base(place)
     name = source.stem if source.is_file() else Path(source.as_posix().partition("@")[0]).resolve().name
     rights = claim({}, licence_of(place, origin=source.as_posix()), base_name=name, licence=licence, override=override)
-    held = _voice_json(place)
+    held = voice_json(place)
     told = _told_by(held)
     rights = replace(rights, consent=told["consent"], credits=told["credits"], source=told["source"])
     factor = _factor(held.get("resample"))
     marks = (base.frontend or {}).get("marks", "vowel")
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
-    config = check(family.config, base.settings, where=str(source))
+    config, given = with_noise(check(family.config, base.settings, where=str(source)), noise, family=family.name)
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=base.num_speakers)
     notes = [note for note in base.load(learner) if not any(part in note for part in base.lacks)]  # of training
     notes += [f"it holds no {' and no '.join(base.lacks)}: speaking needs none"] if base.lacks else []
@@ -214,15 +191,19 @@ def from_foreign(source: Path, *, licence: str, override: str) -> Subject:
         rights=rights,
         texts=tuple(text for at, text in enumerate(sentences) if at % 5),
         held_out=sentences[::5],
-        data=("a checkpoint of another program: what it was trained on is not known here", *_moved(factor)),
-        facts={"base": name},
+        data=(
+            "a checkpoint of another program: what it was trained on is not known here",
+            *_moved(factor),
+            *_noise_said(given),
+        ),
+        facts={"base": name, **given},
         lacks=base.lacks,
         notes=(*notes, *guessed, *said),
         resample=factor,
     )
 
 
-def _voice_json(place: Path) -> dict[str, Any]:
+def voice_json(place: Path) -> dict[str, Any]:
     """What a voice package says of itself; nothing for other checkpoints."""
     try:
         if place.is_dir():

@@ -1,4 +1,4 @@
-"""The ceiling: natural recordings taken apart and put together by the voice's own decoder, judged like the voice."""
+"""Copies: natural recordings taken apart and put together by the voice's own networks, judged like the voice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from olu.evaluate.numbers import Figure
 from olu.types import Audio, Tick, Work
 
 PREFIX = "copy_"
-REASON = "the voice's own decoder on natural recordings: no text, no durations, so no voice of this kind does better"
+REASON = (
+    "natural recordings through the voice's own decoder, with their own latents: what these lose, text has no part in"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +25,10 @@ class Ears:
     opinions: bool = True
 
 
-def ceiling(recordings: Iterable[Audio], again: Callable[[Audio], Audio], *, ears: Ears) -> Work[tuple[Figure, ...]]:
+def judged(recordings: Iterable[Audio], again: Callable[[Audio], Audio], *, ears: Ears) -> Work[tuple[Figure, ...]]:
     """Figures named copy_mcd, copy_f0_error, copy_dnsmos, copy_speaker and so on.
 
-    `again` is the voice's encoder of sound and its decoder. A family without such an encoder has no ceiling: another
+    `again` is the voice's encoder of sound and its decoder. A family without such an encoder has no copies: another
     way back from a spectrogram would say something of that way, and nothing of the voice.
     """
     originals = list(recordings)
@@ -54,7 +56,7 @@ def ceiling(recordings: Iterable[Audio], again: Callable[[Audio], Audio], *, ear
 
 
 def share(voice: Figure, copy: Figure, *, better: str) -> float | None:
-    """How much of the ceiling the voice reaches, 1 at best: as a ratio, the way round that makes it so."""
+    """The voice beside its copies: above 1 it is the better one, which it can be, for they are no limit."""
     over, under = (voice.mean, copy.mean) if better == "higher" else (copy.mean, voice.mean)
     if over is None or under is None or under <= 0 or over < 0:
         return None
