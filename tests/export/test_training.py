@@ -178,3 +178,16 @@ def test_the_parameters_told_are_those_written(phones: Workspace, phones_voice: 
     told = export(phones.root, to="hf", out=tmp_path / "h").parameters
     held = sum(value.numel() for value in load_file(tmp_path / "h" / "model.safetensors").values())
     assert told == pytest.approx(held, rel=0.05) and told > spoken, "with the posterior encoder, without a judge"
+
+
+def test_an_export_that_keeps_leaves_noise_and_training_part(phones: Workspace) -> None:
+    try:
+        made = export(phones.root, with_training=True, noise=0.4)
+        kept = export(phones.root, keep=True)
+        assert kept.fresh and (Path(kept.voice) / "training").is_dir()
+        assert Voice.open(kept.voice).sampling["noise_scale"] == 0.4
+        plain = export(phones.root)
+        assert not plain.fresh and not (Path(made.voice) / "training").exists()
+        assert export(phones.root, keep=True).fresh
+    finally:
+        export(phones.root)

@@ -86,7 +86,7 @@ def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int,
 
     A voice that is there keeps the noise that its export was given.
     """
-    made = export(ws.root, run=run, step=step, keep_noise=True)
+    made = export(ws.root, run=run, step=step, keep=True)
     own = of_voice(Path(made.voice), seed=seed, noise=noise, run=made.run, step=made.step)
     return replace(own, subject=replace(own.subject, name=f"{ws.name} {made.run} step {made.step}"))
 

@@ -68,7 +68,7 @@ class Wish:
     override: str = ""
     with_training: bool = False
     noise: float | None = None  # what it is to speak with; None: as the recipe says
-    keep_noise: bool = False  # what the voice that stands there was given, where it is of the same step
+    keep: bool = False  # noise and training part as the voice that stands there has them, where it is of the same step
     push: str | None = None
     public: bool = False
 
@@ -110,8 +110,8 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     at = _step(chosen, step)
     name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
     rights = {"licence": wish.licence, "override": wish.override}
-    if wish.keep_noise:
-        wish = replace(wish, noise=_given(ws.voices / f"{name}.voice", chosen.name, at))
+    if wish.keep:
+        wish = replace(wish, **_given(ws.voices / f"{name}.voice", chosen.name, at))
 
     def made() -> Subject:
         return from_run(ws, chosen, at, name=name, noise=wish.noise, **rights)
@@ -132,13 +132,16 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     return summary
 
 
-def _given(voice: Path, run: str, step: int) -> float | None:
-    """The noise that the export of a voice was given, where it is still of this run and step."""
+def _given(voice: Path, run: str, step: int) -> dict[str, Any]:
+    """What the export of a voice was given, where it is still of this run and step."""
     facts = voice_json(voice).get("facts")
     if not isinstance(facts, dict) or (facts.get("run"), facts.get("step")) != (run, step):
-        return None
+        return {}
     noise = facts[NOISE].get("given") if isinstance(facts.get(NOISE), dict) else None
-    return float(noise) if isinstance(noise, int | float) else None
+    return {
+        "noise": float(noise) if isinstance(noise, int | float) else None,
+        "with_training": (voice / "training").is_dir(),
+    }
 
 
 def _newest_finished(ws: Workspace) -> Run:
