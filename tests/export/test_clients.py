@@ -200,6 +200,7 @@ def test_sherpa_speaks_phones_and_says_what_is_lost(phones: Workspace, made: dic
     summary = export(phones.root, to="sherpa", out=tmp_path / "s")
     assert any("the ids of sherpa-onnx" in note and "held-out" in note for note in summary.notes)
     assert any("by words" in note and "by letters" in note for note in summary.notes)
+    assert "--vits-noise-scale=0.667" in (tmp_path / "s" / "README.md").read_text(encoding="utf-8")
     lines = (tmp_path / "s" / "lexicon.txt").read_text(encoding="utf-8").splitlines()
     assert "maji m ˈa d͡ʒ i" in lines or any(line.startswith("mvua ") for line in lines)
     ours, theirs = still(Voice.open(made["phones-voice"])), sherpa(tmp_path / "s")

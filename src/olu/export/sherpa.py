@@ -36,18 +36,20 @@ def write_sherpa(subject: Subject, folder: Path) -> list[str]:
     lost = _lost(subject, use_words=use_words, by_letters=by_letters, by_words=by_words if lexicon else None)
     reader = None if use_words or letters.plain else reader_of(subject, letters)
     spaced = subject.vocabulary.interleave and reader is None
-    graph_of(subject)(
+    made = graph_of(subject)(
         subject.learner,
         path=folder / "model.onnx",
         reader=reader,
         facts=_metadata(subject, characters=not use_words, add_blank=spaced),
     )
+    noise = made["noise_scale"]
+    lost.append(f"the noise it speaks with: give sherpa-onnx --vits-noise-scale={noise:g} each time")
     tokens = _symbol_tokens(subject) if use_words else _letter_tokens(subject, letters, reader)
     write_text(folder / "tokens.txt", "".join(f"{symbol} {id}\n" for symbol, id in tokens.items()))
     if lexicon:
         lines = [f"{word} {' '.join(symbols)}\n" for word, symbols in sorted(lexicon.items())]
         write_text(folder / "lexicon.txt", "".join(lines))
-    write_text(folder / "README.md", _readme(subject, lost, lexicon=bool(lexicon), use_words=use_words))
+    write_text(folder / "README.md", _readme(subject, lost, lexicon=bool(lexicon), use_words=use_words, noise=noise))
     return lost
 
 
@@ -133,13 +135,13 @@ def _lost(subject: Subject, *, use_words: bool, by_letters: Measure, by_words: M
     return lost
 
 
-def _readme(subject: Subject, lost: list[str], *, lexicon: bool, use_words: bool) -> str:
+def _readme(subject: Subject, lost: list[str], *, lexicon: bool, use_words: bool, noise: float) -> str:
     words = "\n  --vits-lexicon=lexicon.txt \\" if lexicon else ""
     use = f"""
 ```sh
 pip install sherpa-onnx
 sherpa-onnx-offline-tts --vits-model=model.onnx --vits-tokens=tokens.txt \\{words}
-  --output-filename=out.wav "..."
+  --vits-noise-scale={noise:g} --output-filename=out.wav "..."
 ```
 """
     files = ["`model.onnx`: the network, with what sherpa-onnx must know as its metadata", "`tokens.txt`: ids"]
