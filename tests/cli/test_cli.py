@@ -284,7 +284,7 @@ def test_status_names_resume_after_an_unfinished_run(ws: Path):
 
 def test_a_changed_corpus_makes_what_follows_stale(voiced: Path, tmp_path: Path):
     more = make_recordings(tmp_path / "more", clips=11)
-    assert "Added 1 clips" in fine("import", voiced, more).out
+    assert "Added 1 clip" in fine("import", voiced, more).out
     found = states(voiced)
     assert found["import"] == "fresh"
     assert {found[name] for name in ("audit", "read", "prepare", "train")} == {"stale"}

@@ -56,6 +56,12 @@ def test_the_plan_is_written_with_reasons_and_trains(ws: Path, capsys: pytest.Ca
     assert not (ws / "runs").exists() and before.keys() <= contents(ws).keys()
 
 
+def test_a_recogniser_s_plan_says_what_validates(ws: Path):
+    shown = " ".join(fine("plan", ws, "--set", "family=recogniser", "--print").out.replace("#", "").split())
+    assert "10% of them are held back for validation." in shown
+    assert "validation side" not in shown
+
+
 def test_the_plan_says_itself_in_json(ws: Path):
     made = fine("plan", ws, "--json").json()
     assert all(one["reason"] for one in made["settings"])

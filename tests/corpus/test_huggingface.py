@@ -98,7 +98,7 @@ def test_command(ws: Workspace, tmp_path: Path) -> None:
     verb.register(app)
     words = ["import", str(ws.root), str(source), "--config", "ibo", "--split", "test", "--layout", "huggingface"]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert result.stdout.startswith("Layout huggingface: asked for with --layout.\nAdded 1 clips.\n")
+    assert result.stdout.startswith("Layout huggingface: asked for with --layout.\nAdded 1 clip.\n")
     assert texts(ws) == ["text 1"]
 
 

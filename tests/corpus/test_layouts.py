@@ -376,7 +376,7 @@ def test_command(ws: Workspace, tmp_path: Path) -> None:
     verb.register(app)
     words = ["import", str(ws.root), str(source), "--columns", "audio=f,text=words", "--root", str(store)]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert result.stdout.startswith("Layout table: t.csv has a header with audio=f, text=words.\nAdded 1 clips.\n")
+    assert result.stdout.startswith("Layout table: t.csv has a header with audio=f, text=words.\nAdded 1 clip.\n")
 
 
 def absolute(layout: str, paths: list[Path]) -> Files:

@@ -366,6 +366,12 @@ def planned(language: str, *, device: str = "cuda", letters: float = 9.0, **give
     )
 
 
+def test_what_is_held_back_validates() -> None:
+    held, bare = planned("swa"), planned("swa", data={"hold_back": 0.0})
+    assert not any("validation" in note for note in held.notes)
+    assert "no clip is on the validation side: 'olu split WS' makes one" in bare.notes
+
+
 def test_the_plan_suits_the_machine_and_the_speech() -> None:
     gpu, cpu = planned("swa"), planned("swa", device="cpu")
     assert (gpu["model.size"], gpu["model.subsample"], gpu["plan.precision"]) == ("gpu", 4, "bf16")

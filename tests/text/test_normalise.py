@@ -116,6 +116,36 @@ def test_capitals_are_spelled_and_headings_are_not() -> None:
     assert say("pagó USD 5", "spa") == "pagó cinco dólares"
 
 
+def test_the_point_behind_capitals_stays() -> None:
+    assert say("hapa Washington DC.", "swa") == "hapa Washington di si."
+    assert say("hapa Washington D.C. leo", "swa") == "hapa Washington di si leo"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("Plan B.", "spa", "Plan be."),
+        ("con n de nada", "spa", "con n de nada"),  # small, and nothing calls it a letter
+        ("la consonante n", "spa", "la consonante ene"),
+        ("Dijo: Y tú", "spa", "Dijo: Y tú"),
+        ("LETRA Y MÚSICA", "spa", "LETRA Y MÚSICA"),
+        ("Letra Y Música", "spa", "Letra Y Música"),
+        ("J. R. Pérez", "spa", "jota. erre. Pérez"),
+        ("5 DIC 2020", "spa", "cinco de diciembre de dos mil veinte"),
+        ("a las 8 AM", "spa", "a las ocho de la mañana"),
+        ("N'Djamena y X-Men", "spa", "N'Djamena y X-Men"),
+        ("HOY hay LUZ", "spa", "HOY hay LUZ"),
+        ("saa 8 A.M.", "swa", "saa nane asubuhi"),
+        ("Fítámì C", "yor", "Fítámì sí"),
+        ("N kò lọ", "yor", "N kò lọ"),
+        ("otu X", "ibo", "otu ekisi"),
+        ("M na-eri", "ibo", "M na-eri"),
+    ],
+)
+def test_a_letter_alone_has_a_name_where_it_is_no_word(text: str, code: str, words: str) -> None:
+    assert say(text, code) == words
+
+
 def test_every_change_is_noted() -> None:
     notes = Notes()
     normaliser("spa").normalise("el 3 de mayo pagó $5 al sr. gil a las 7:30, 20 %", notes)

@@ -10,7 +10,7 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from olu.audio.io import header
+from olu.audio.io import header, opened
 from olu.errors import AudioError
 from olu.types import Audio
 
@@ -77,7 +77,7 @@ def file_levels(path: Path) -> Levels:
     rate = header(path).rate
     width = max(1, round(rate * FRAME_SECONDS))
     try:
-        with soundfile.SoundFile(str(path)) as sound:
+        with opened(path, soundfile.SoundFile) as sound:
             coming = sound.blocks(blocksize=BLOCK_FRAMES * width, dtype="float32", always_2d=True)
             return _joined(frame_dbfs(Audio(mono, rate)) for mono in _mono(coming))
     except (soundfile.SoundFileError, OSError) as bad:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import soundfile
 import soxr
 from numpy.typing import NDArray
 
+from olu.audio import opus
 from olu.errors import AudioError
 from olu.files import whole
 from olu.types import Audio
+
+Result = TypeVar("Result")
 
 OPUS_RATES = (8000, 12000, 16000, 24000, 48000)  # the only ones the format has
 MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
@@ -48,12 +54,24 @@ def header(path: Path) -> Header:
     if path.stat().st_size == 0:
         raise AudioError(f"{path} is empty (0 bytes): record or copy it again")
     try:
-        found = soundfile.info(str(path))
+        found = opened(path, soundfile.info)
     except (soundfile.SoundFileError, OSError) as bad:
-        raise AudioError(f"{path} is not a readable sound file ({reason(bad)}): convert or copy it again") from None
+        why = opus.fault(opus.small_file(path)) or reason(bad)
+        raise AudioError(f"{path} is not a readable sound file ({why}): convert or copy it again") from None
     if found.frames <= 0 or found.samplerate <= 0:
         raise AudioError(f"{path} holds no samples: record or copy it again")
     return Header(rate=int(found.samplerate), frames=int(found.frames), channels=int(found.channels))
+
+
+def opened(path: Path, use: Callable[[Any], Result]) -> Result:
+    """What `use` makes of a file, or of its bytes put right where soundfile refuses sound that is all there."""
+    try:
+        return use(str(path))
+    except soundfile.SoundFileError:
+        mended = opus.mended(opus.small_file(path))
+        if mended is None:
+            raise
+        return use(BytesIO(mended))
 
 
 def read(path: Path, *, start: float = 0.0, seconds: float | None = None) -> Audio:
@@ -62,7 +80,9 @@ def read(path: Path, *, start: float = 0.0, seconds: float | None = None) -> Aud
     first = round(start * facts.rate)
     frames = -1 if seconds is None else round(seconds * facts.rate)
     try:
-        samples, rate = soundfile.read(str(path), start=first, frames=frames, dtype="float32", always_2d=True)
+        samples, rate = opened(
+            path, lambda sound: soundfile.read(sound, start=first, frames=frames, dtype="float32", always_2d=True)
+        )
     except (soundfile.SoundFileError, OSError) as bad:
         raise AudioError(f"{path} breaks off while decoding ({reason(bad)}): convert or copy it again") from None
     if len(samples) == 0:

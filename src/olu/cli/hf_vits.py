@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olu.cli.show import say
+from olu.cli.show import many, say
 from olu.errors import TrainError
 
 if TYPE_CHECKING:
@@ -42,5 +42,6 @@ def work_of(
 
 
 def tell_prepared(summary: TrainSummary) -> None:
-    say(f"{summary.dry['prepared']} clips are ready, at {summary.dry['sampling_rate']} Hz.")
+    ready = summary.dry["prepared"]
+    say(f"{many(ready, 'clip')} {'is' if ready == 1 else 'are'} ready, at {summary.dry['sampling_rate']} Hz.")
     say("Next: set preprocessing_only to false and do_train to true, and run the same command again.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from olu.cli.rights import CONSENT, CREDITS, LICENCE, asked_rights
-from olu.cli.show import follow, print_json, quoted, say
+from olu.cli.show import follow, many, print_json, quoted, say
 
 if TYPE_CHECKING:
     from olu.stages.import_ import ImportSummary
@@ -82,16 +82,22 @@ def register(app: typer.Typer) -> None:
 
 def _tell(summary: ImportSummary, ws: Path) -> None:
     say(f"Layout {summary.layout}: {summary.why}.")
-    already = f", {summary.already} were there already" if summary.already else ""
+    already = f", {summary.already} {_be(summary.already)} there already" if summary.already else ""
     skipped = f", {len(summary.skipped)} skipped" if summary.skipped else ""
-    say(f"Added {summary.added} clips{already}{skipped}.")
+    say(f"Added {many(summary.added, 'clip')}{already}{skipped}.")
     names = ", ".join(summary.speakers)
-    say(f"The corpus has {summary.clips} clips, {_length(summary.seconds)}, in {summary.language}; speakers: {names}.")
+    clips = f"{many(summary.clips, 'clip')}, {_length(summary.seconds)}, in {summary.language}"
+    say(f"The corpus has {clips}; speakers: {names}.")
     if summary.untranscribed:
-        say(f"{summary.untranscribed} of them have no text and are never trained on.")
+        have = "has no text and is" if summary.untranscribed == 1 else "have no text and are"
+        say(f"{summary.untranscribed} of them {have} never trained on.")
     _some("Skipped:", summary.skipped, more=f"see {ws / 'corpus' / 'problems.jsonl'}")
     _some("Notes:", summary.notes, more="--json lists them all")
     say(f"Next: olu audit {quoted(ws)}")
+
+
+def _be(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def _some(title: str, lines: tuple[str, ...], *, more: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from olu.cli.show import followed, print_json, quoted, say, table
+from olu.cli.show import followed, many, print_json, quoted, say, table
 from olu.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -152,7 +152,8 @@ def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
         print_json(asdict(summary))
         return
     chosen_options = "".join(f", {name} = {value}" for name, value in summary.options.items())
-    say(f"{summary.clips} transcripts, {len(summary.symbols)} symbols ({summary.kind}{chosen_options})")
+    read = f"{many(summary.clips, 'transcript')}, {many(len(summary.symbols), 'symbol')}"
+    say(f"{read} ({summary.kind}{chosen_options})")
     rows = [[symbol, str(count)] for symbol, count in list(summary.symbols.items())[:12]]
     table("most frequent", ["symbol", "times"], rows)
     if summary.rare:
@@ -162,7 +163,7 @@ def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
         first, clips = next(iter(summary.dropped_in.items()))
         say(f"  {first!r} stands for example in {', '.join(clips)}")
     if summary.empty:
-        say(f"nothing to say in {len(summary.empty)} clips: {', '.join(summary.empty[:5])}")
+        say(f"nothing to say in {many(len(summary.empty), 'clip')}: {', '.join(summary.empty[:5])}")
     for wrong in summary.broken[:5]:
         say(f"malformed markup in {wrong}")
     if not busy:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import print_json, quoted, say, table
+from olu.cli.show import many, print_json, quoted, say, table
 
 
 def register(app: typer.Typer) -> None:
@@ -34,8 +34,10 @@ def register(app: typer.Typer) -> None:
         rows.append(["middle length, s", *(f"{done.lengths[side]:.1f}" for side in SIDES)])
         table("", ["speaker", *SIDES], rows)
         if seams := done.clips["none"] - done.untranscribed:
-            say(f"{seams} clips adjoin clips of two sides and belong to none.")
+            adjoin = "adjoins clips of two sides and belongs" if seams == 1 else "adjoin clips of two sides and belong"
+            say(f"{many(seams, 'clip')} {adjoin} to none.")
         if done.untranscribed:
-            say(f"{done.untranscribed} clips have no text and belong to no side.")
-        say(f"{done.moved} clips changed sides." if done.moved else "No clip changed sides.")
+            have = "has no text and belongs" if done.untranscribed == 1 else "have no text and belong"
+            say(f"{many(done.untranscribed, 'clip')} {have} to no side.")
+        say(f"{many(done.moved, 'clip')} changed sides." if done.moved else "No clip changed sides.")
         say(f"Next: olu status {quoted(ws)}")

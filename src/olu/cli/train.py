@@ -11,7 +11,7 @@ from olu.cli.dry import tell_dry
 from olu.cli.evaluate import show_evaluation
 from olu.cli.find_lr import find_rate_of
 from olu.cli.hf_vits import tell_prepared, work_of
-from olu.cli.show import follow, print_json, quoted, say, warn
+from olu.cli.show import follow, many, print_json, quoted, say, warn
 from olu.cli.training_view import watch
 from olu.errors import TrainError
 
@@ -120,7 +120,7 @@ def _tell(summary: TrainSummary, ws: Path) -> None:
         say(f"{summary.run} was trained with these settings on this corpus already: nothing to do (--new trains again)")
     elif summary.best and not summary.stopped:
         said = f"best at step {summary.best['step']} ({summary.best['metric']} {summary.best['score']:.4g})"
-        say(f"{summary.run}: {summary.steps} steps, {said}")
+        say(f"{summary.run}: {many(summary.steps, 'step')}, {said}")
     if not summary.stopped:
         say(f"Next: olu export {quoted(ws)} --to voice" if summary.speaks else f"Next: olu align {quoted(ws)}")
     else:

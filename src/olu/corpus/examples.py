@@ -8,9 +8,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import soundfile
 
+from olu.audio import opus
 from olu.audio.io import SUFFIXES
 from olu.corpus.merge import Facts, Merge, sift, tidy
 from olu.corpus.readers.huggingface import Example, safe
@@ -85,12 +87,23 @@ class Intake:
         self.written += 1
 
 
+def _info(sound: bytes) -> Any:
+    try:
+        return soundfile.info(io.BytesIO(sound))
+    except soundfile.SoundFileError:
+        mended = opus.mended(sound)
+        if mended is None:
+            raise
+        return soundfile.info(io.BytesIO(mended))
+
+
 def facts_of(sound: bytes) -> tuple[Facts, str] | str:
     """What a recording is and the ending its file should have, or why it is none."""
     try:
-        found = soundfile.info(io.BytesIO(sound))
+        found = _info(sound)
     except (soundfile.SoundFileError, OSError, TypeError, ValueError) as bad:
-        reason = str(bad).split(": ")[-1].strip().rstrip(".") or type(bad).__name__
+        why = opus.fault(sound) if isinstance(bad, soundfile.SoundFileError) else ""
+        reason = why or str(bad).split(": ")[-1].strip().rstrip(".") or type(bad).__name__
         return f"is not a readable sound file ({reason}): it is left out"
     if found.frames <= 0 or found.samplerate <= 0:
         return "holds no samples: it is left out"

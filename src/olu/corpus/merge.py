@@ -272,14 +272,22 @@ class Merge:
     def all_notes(self) -> tuple[str, ...]:
         notes = list(self.notes)
         if self.moved:
-            notes.append(f"{self.moved} clips had moved and were found again here")
+            notes.append(
+                _counted(self.moved, "had moved and was found again here", "had moved and were found again here")
+            )
         for source, number in self.elsewhere.items():
-            notes.append(f"{number} clips were imported before from {self.places[source]} and stay there")
+            before = f"imported before from {self.places[source]}"
+            notes.append(_counted(number, f"was {before} and stays there", f"were {before} and stay there"))
         if self.written:
-            notes.append(f"{self.written} clips that had no text have one now")
+            notes.append(_counted(self.written, "that had no text has one now", "that had no text have one now"))
         if self.other_speaker:
-            notes.append(f"{self.other_speaker} clips were imported before with another speaker, which they keep")
+            before = "imported before with another speaker, which"
+            notes.append(_counted(self.other_speaker, f"was {before} it keeps", f"were {before} they keep"))
         return tuple(notes)
+
+
+def _counted(number: int, one: str, more: str) -> str:
+    return f"1 clip {one}" if number == 1 else f"{number} clips {more}"
 
 
 def _same(clip: Clip, row: Row, facts: Facts) -> bool:

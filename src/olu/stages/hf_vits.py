@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from olu.audit.plural import many
 from olu.config import check, with_overrides
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.huggingface import HUB_ID, split_name
@@ -131,7 +132,8 @@ def _prepared(
     prepared = yield from prepare(ws, rate=rate, **sound_of(first), jobs=values.get("preprocessing_num_workers"))
     again = f"olu train {shlex.quote(str(ws.root))} --recipe {shlex.quote(str(ws.root / RECIPE))}"
     if why := _stops_early(values):
-        yield Note(f"{why}: {prepared.clips} clips are imported, audited, read and prepared in {ws.root}; no training")
+        ready = f"{many(prepared.clips, 'clip')} {'is' if prepared.clips == 1 else 'are'}"
+        yield Note(f"{why}: {ready} imported, audited, read and prepared in {ws.root}; no training")
         return TrainSummary(run=f"({why})", steps=0, dry={"prepared": prepared.clips, "sampling_rate": rate})
     batches = len(set_up(ws, first, device=device).batches().plan(0))
     updates = math.ceil(batches / (first.plan.accumulate * int(os.environ.get("WORLD_SIZE", "1"))))
@@ -167,7 +169,7 @@ def _imported(ws: Workspace, values: Mapping[str, Any]) -> Generator[Tick | Note
             speaker=None if given["speaker"] else ONE_SPEAKER,
         )
         skipped = f", {len(done.skipped)} skipped, see {ws.corpus / 'problems.jsonl'}" if done.skipped else ""
-        yield Note(f"{name}, split {split}: {done.added} clips imported, {done.already} there already{skipped}")
+        yield Note(f"{name}, split {split}: {many(done.added, 'clip')} imported, {done.already} there already{skipped}")
     if apart:
         yield from _keep_apart(ws, _parts(eval_split))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from olu.audit.plural import many
 from olu.errors import TrainError, WorkspaceError
 from olu.files import Workspace
 from olu.stages.export import ExportSummary, export
@@ -43,7 +44,7 @@ def make(
     """Each stage runs only if it is missing or stale, and an unfinished run is gone on with: run it again any time."""
     ws = _workspace(root, language)
     imported = yield from import_source(ws, source)
-    yield Note(f"imported {imported.added} clips ({imported.layout}), {len(imported.skipped)} skipped")
+    yield Note(f"imported {many(imported.added, 'clip')} ({imported.layout}), {len(imported.skipped)} skipped")
     try:
         trained = yield from train(ws, recipe=recipe, overrides=overrides, device=device)
     except UnfinishedRun as unfinished:
@@ -54,7 +55,7 @@ def make(
         raise TrainError(f"{trained.run} stopped at step {trained.steps}: {trained.stopped}")
     if trained.fresh:
         yield Note(f"{trained.run} was trained with these settings on this corpus already")
-    voice = export(ws.root)
+    voice = export(ws.root, keep=True)
     if voice.fresh:
         yield Note(f"{voice.voice} holds it already: nothing new")
     return MakeSummary(workspace=str(ws.root), clips=imported.clips, run=trained.run, voice=voice)

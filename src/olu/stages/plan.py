@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from olu.audit.plural import many
 from olu.config import check, with_overrides
 from olu.corpus.decisions import hash_chosen
 from olu.corpus.manifest import Corpus, fingerprint, sides
@@ -244,12 +245,14 @@ def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> G
 
 def _head(ws: Workspace, made: Plan, case: Case, command: str, measured: dict[str, Any]) -> list[str]:
     material, machine = case.material, case.machine
-    speakers = "1 speaker" if material.speakers == 1 else f"{material.speakers} speakers"
+    speakers = many(material.speakers, "speaker")
+    held = {one.key: one.value for one in made.settings}.get("data.hold_back")
+    judged = f"{held:.0%} of them are held back" if held else many(material.valid, "clip")
     rates = ", ".join(f"{count} at {rate} Hz" for rate, count in sorted(material.rates.items()))
     lines = [
         f"Planned by 'olu plan' for {ws.name}: edit what you like, it is kept. Above every setting is its reason.",
-        f"{len(material.pieces)} clips to train on, {60 * material.hours:.1f} minutes, {speakers}, {material.language};"
-        f" {rates}; {material.valid} clips for validation.",
+        f"{many(len(material.pieces), 'clip')} to train on, {60 * material.hours:.1f} minutes, {speakers},"
+        f" {material.language}; {rates}; {judged} for validation.",
         f"Machine: {machine.name}, {machine.memory / 1e9:.0f} GB, {machine.cores} cores.",
         f"Expected: {made.hours:.1f} hours, {made.seconds_per_step:.2f} s a step ({made.pace_reason});"
         f" {made.bytes_needed / 1e9:.1f} GB for the heaviest batch, by prediction in fp32.",

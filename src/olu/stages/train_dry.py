@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from olu.audit.plural import many
 from olu.stages.train_setup import Setup
 from olu.train.engine import Engine
 from olu.train.run import Run
@@ -45,7 +46,7 @@ def dry_run(setup: Setup) -> dict[str, Any]:
         "seconds_per_step": round(report.seconds, 3),
         "seconds_heaviest": round(heavy.seconds, 3),
         "hours_expected": round(report.seconds * setup.recipe.plan.steps / 3600, 3),
-        "heaviest_batch": f"{len(clips)} clips of up to {longest:.1f} s",
+        "heaviest_batch": f"{many(len(clips), 'clip')} of up to {longest:.1f} s",
         "memory_predicted": round(predicted) if predicted else None,
         "memory_before": before if engine.device.type == "cpu" else 0,  # of which what was there without a step
         "memory_measured": peak_memory(engine.device),
@@ -116,7 +117,8 @@ def ignored_settings(setup: Setup, engine: Engine) -> list[str]:
         if not live.params:
             said.append(f"the part {name}: plan.rates freezes all of it")
     if plan.demo_clips > len(setup.valid):
-        said.append(f"plan.demo_clips = {plan.demo_clips}: there are {len(setup.valid)} validation clips")
+        are = "is" if len(setup.valid) == 1 else "are"
+        said.append(f"plan.demo_clips = {plan.demo_clips}: there {are} {many(len(setup.valid), 'validation clip')}")
     if plan.curriculum_epochs and plan.steps * plan.accumulate < len(engine.batches.plan(0)):
         said.append("plan.curriculum_epochs: the run is shorter than an epoch, so the long clips never come")
     sizes = [len(batch) for batch in engine.batches.plan(0)]

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import olu
+from olu.audit.plural import many
 from olu.config import check, flat
 from olu.corpus.manifest import Corpus
 from olu.errors import TrainError
@@ -171,7 +172,7 @@ class Setup:
 
     def describe(self) -> str:
         hours = sum(self.seconds[clip] for clip in self.train) / 3600
-        return f"{len(self.train)} clips ({hours:.2f} h), {len(self.valid)} for validation, on {self.device}"
+        return f"{many(len(self.train), 'clip')} ({hours:.2f} h), {len(self.valid)} for validation, on {self.device}"
 
 
 def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Generator[Tick, None, None]:

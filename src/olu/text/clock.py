@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from olu.text.style import Clock
+from olu.text.style import Clock, Style
 from olu.text.wording import Rule, Wording
 
 HALF, QUARTER, NOON, TEN = 30, 15, 12, 10
@@ -21,6 +21,11 @@ def rules(wording: Wording) -> list[Rule]:
     full = rf"{start}(?P<h>[01]?[0-9]|2[0-4])[:h](?P<m>[0-5][0-9])(?::(?P<s>[0-5][0-9]))?(?![0-9]|:[0-9]){behind}"
     short = rf"{start}(?P<h>[01]?[0-9])\s?{HALVES}"
     return [wording.rule("clock", full, said), wording.rule("clock", short, said)]
+
+
+def forms(style: Style) -> frozenset[str]:
+    """What stands beside an hour, in small letters."""
+    return frozenset(f"{half}{dot}m{end}" for half in "ap" for dot in ("", ".") for end in ("", ".") if style.clock)
 
 
 class Said:

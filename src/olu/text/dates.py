@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from olu.text.style import Dates
+from olu.text.style import Dates, Style
 from olu.text.wording import Rule, Wording
 
 DAYS, MONTHS = 31, 13  # thirteen: the Ethiopian year has Pagume
@@ -33,6 +33,11 @@ def rules(wording: Wording) -> list[Rule]:
         rf"{month}\s*(?P<day>[0-3]?[0-9]){RANKED}{after_day}(?![0-9:/]|[.,][0-9])",
     )
     return [wording.rule("date", pattern, said) for pattern in patterns]
+
+
+def forms(style: Style) -> frozenset[str]:
+    """What months are called, in small letters."""
+    return frozenset(name.casefold() for names in (style.dates.months if style.dates else ()) for name in names)
 
 
 class Said:

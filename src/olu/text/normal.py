@@ -15,15 +15,21 @@ class Normal:
         self.canonical = algorithms.canonical(pack)
         self._restore = algorithms.restore(pack)
         self._normaliser = Normaliser(pack)
+        self._lower = self.canonical("A", Notes()).islower()
 
     def run(self, text: str, notes: Notes) -> str:
+        return _edged(self._run(text, notes), like=text)
+
+    def _run(self, text: str, notes: Notes) -> str:
+        if self._lower and self._normaliser.has_letters(text):  # which nothing tells from words once they are small
+            text = self._normaliser.normalise(text, notes)
         plain = self.canonical(text, notes)
         notes.add("canonical", "canonical", text, plain)
         if self._restore is not None:
             restored = self._restore(plain, notes)
             notes.add("restore", "restore", plain, restored)
             plain = restored
-        return _edged(self._normaliser.normalise(plain, notes), like=text)
+        return self._normaliser.normalise(plain, notes)
 
     def say_as(self, text: str, how: str, notes: Notes) -> str:
         """A stretch that somebody said how to read."""

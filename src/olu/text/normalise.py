@@ -34,6 +34,7 @@ class Normaliser:
         self.proclitics = frozenset(found.glue.proclitics)
         self._first: list[Rule] = abbreviations.rules(pack, found.glue.proclitics)
         self._last: list[Rule] = []
+        self._speller: Speller | None = None
         self._digits = FILE in pack.files
         if not self._digits:
             return
@@ -43,9 +44,9 @@ class Normaliser:
         self._last = [*measures.first(), *dates.rules(wording), *clock.rules(wording), *money.rules(wording)]
         self._last += [*measures.rules(), *measures.last()]
         if found.spelling:
-            speller = Speller(found.spelling, keep=measures.symbols)
-            self._first = [*speller.addresses(), *self._first, speller.capitals()]
-            self._last += speller.rules()
+            self._speller = Speller(found.spelling, keep=measures.symbols | clock.forms(found) | dates.forms(found))
+            self._first = [*self._speller.addresses(), *self._first, self._speller.capitals()]
+            self._last += self._speller.rules()
 
     def normalise(self, text: str, notes: Notes) -> str:
         text = unicodedata.normalize("NFC", text)
@@ -56,17 +57,17 @@ class Normaliser:
             text = said
         return text
 
+    def has_letters(self, text: str) -> bool:
+        """Whether some of its capitals may be letters, not words."""
+        return self._speller is not None and self._speller.has_letters(unicodedata.normalize("NFC", text))
+
     def _round(self, text: str, notes: Notes) -> str:
         if self._digits and not text.isascii() and has_number(text):
             folded = fold(text)
             notes.add(STAGE, "digits", text, folded)
             text = folded
-        text = self.expand(text, notes)
+        text = self._apply(self._first, text, notes)
         return self._apply(self._last, text, notes)
-
-    def expand(self, text: str, notes: Notes) -> str:
-        """Addresses, abbreviations and capitals: best asked while the text still has its capitals."""
-        return self._apply(self._first, text, notes)
 
     def _apply(self, rules: Sequence[Rule], text: str, notes: Notes) -> str:
         has_digits = DIGITS.search(text) is not None

@@ -17,6 +17,9 @@ ADDRESS = re.compile(
     re.IGNORECASE,
 )
 CAPITALS = re.compile(rf"(?<!{LETTER})(?<!['’])(?:[A-ZÀ-ÖØ-ÞẸỊỌỤṄṢÑ]\.?){{2,}}(?!{LETTER}|['’$])")
+LONE = re.compile(rf"(?<!{LETTER})(?<!{LETTER}\.)(?<!['’‐‑-])[A-Za-zṄṅṢṣÑñ](?!{LETTER}|['’$‐‑-]|\.{LETTER})")
+TITLE = re.compile(r"\s+[A-ZÀ-ÖØ-Þ]")
+LOOK_BACK = 40
 BESIDE = re.compile(r"[0-9]\s?\||\|\s?[0-9]")
 CONSONANTS = re.compile(rf"(?<!{LETTER})(?<!['’-])[b-df-hj-np-tv-xz]{{2,6}}(?!{LETTER}|['’-])")
 HUM = re.compile("[hmns]+")  # mmh, shh: sounds, not letters
@@ -28,7 +31,12 @@ class Speller:
         self.spelling, self.keep = spelling, keep  # what has its own meaning beside a number
         self.letters = {letter.casefold(): name for letter, name in spelling.letters.items()}
         self.word = re.compile(spelling.word)
+        self.called = re.compile(f"(?:{spelling.called})\\Z") if spelling.called else None
         self._symbols = re.compile("|".join(re.escape(sign) for sign in spelling.symbols) or "(?!)")
+
+    def has_letters(self, text: str) -> bool:
+        """Whether capitals stand together or alone."""
+        return CAPITALS.search(text) is not None or any(found[0].isupper() for found in LONE.finditer(text))
 
     def addresses(self) -> list[Rule]:
         return (
@@ -39,6 +47,8 @@ class Speller:
 
     def rules(self) -> list[Rule]:
         found = [Rule("letters", CONSONANTS, self._consonants, digits=False)]
+        if self.spelling.alone:
+            found.append(Rule("letter", LONE, self._lone, digits=False))
         if self.spelling.signs:
             signs = "".join(re.escape(sign) for sign in self.spelling.signs)
             found.append(
@@ -66,8 +76,9 @@ class Speller:
         ):
             return None
         letters = written.replace(".", "")
-        dotted = len(letters) > 1 and written.count(".") >= len(letters) - 1
-        if not dotted and "." in written.rstrip("."):
+        inside = "." in written.rstrip(".")
+        dotted = inside and written.count(".") >= len(letters) - 1
+        if not dotted and inside:
             return None
         plain = letters.casefold()
         looks_like_word = self.word.fullmatch(plain) or (len(plain) > self.spelling.longest and not self._mute(plain))
@@ -79,6 +90,18 @@ class Speller:
     def _consonants(self, found: re.Match[str]) -> str | None:
         plain = found[0]
         return None if self.word.fullmatch(plain) or HUM.fullmatch(plain) else self._spelled(plain)
+
+    def _lone(self, found: re.Match[str]) -> str | None:
+        """Once numbers, hours and units are said: what they did not take is a letter."""
+        letter, text = found[0], found.string
+        is_word = letter.casefold() not in self.spelling.alone
+        if letter.isupper() and not is_word:
+            return self._spelled(letter.casefold())
+        if self.called is None or not self.called.search(text[max(0, found.start() - LOOK_BACK) : found.start()]):
+            return None
+        title = text.isupper() or TITLE.match(text, found.end())  # Letra Y Música: all words have capitals
+        meant = letter.isupper() and not title if is_word else True
+        return self._spelled(letter.casefold()) if meant else None
 
     def _mute(self, word: str) -> bool:
         return CONSONANTS.fullmatch(word) is not None

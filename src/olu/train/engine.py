@@ -17,6 +17,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from olu.audit.plural import many
 from olu.errors import TrainError
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoint, Checkpoints
@@ -258,7 +259,8 @@ class Engine:
         said = f"the memory was full with clip {longest} ({self.batches.length(longest):.1f} s) in the batch"
         if len(clips) > self.ranks.size:
             self.pieces *= 2
-            message = f"{said}: from now on at most {-(-len(clips) // 2)} clips at a time; the effective batch stays"
+            most = many(-(-len(clips) // 2), "clip")
+            message = f"{said}: from now on at most {most} at a time; the effective batch stays"
             return Event(self.step, "memory", Verdict.NOTE, message, (longest,))
         if self.batches.length(longest) <= median(self.batches.seconds):
             message = f"{said}, alone, and it is not even long: this voice needs more memory; try a smaller model.size"
@@ -478,7 +480,7 @@ class Engine:
             self.scale.off()
         aside = self.batches.put_aside(clips)
         message = "; ".join(
-            [f"{why}back to step {step}, rate x {self.rate:g}, {aside} clips put in quarantine", *passed]
+            [f"{why}back to step {step}, rate x {self.rate:g}, {many(aside, 'clip')} put in quarantine", *passed]
         )
         return Event(at, "rewind", Verdict.NOTE, message, clips)
 

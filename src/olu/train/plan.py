@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from olu.audit.plural import many
 from olu.config import check
 from olu.train.plan_facts import Advice, Case, Plan, Setting
 from olu.train.plan_room import below, fits, kept, ladder, largest, peak, room
@@ -64,7 +65,7 @@ def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     _times(draft, config, advice, pace, speaks=family.speaks)
     values = {one.key: one.value for one in draft.settings}
     needed = peak(config, family, ladder(kept(case, values)), values["plan.batch_clips"], values["plan.batch_seconds"])
-    notes = [*left_out, *_notes(case, needed, config, advice)]
+    notes = [*left_out, *_notes(case, needed, config, held_back=values.get("data.hold_back", 0.0))]
     return Plan(tuple(draft.settings), needed, pace, why_pace, tuple(notes))
 
 
@@ -78,9 +79,8 @@ def _data(draft: Draft, config: Any, family: Family) -> list[str]:
     """Which clips are taken; returns a sentence on those that are not."""
     material = draft.case.material
     least = draft.set("data.min_seconds", 0.6, "Shorter clips hold hardly a word, and no whole training segment.")
-    said = (
-        f"The audit and your decisions leave out {material.left_out} clips ({material.left_out_seconds / 60:.1f} min)."
-    )
+    lost_clips = f"{many(material.left_out, 'clip')} ({material.left_out_seconds / 60:.1f} min)"
+    said = f"The audit and your decisions leave out {lost_clips}."
     draft.set("data.leave_out_errors", True, said)
     total = sum(piece.seconds for piece in material.pieces)
     limits = [limit for limit in LIMITS if limit > least] or [2 * least]
@@ -88,7 +88,8 @@ def _data(draft: Draft, config: Any, family: Family) -> list[str]:
     enough = [limit for limit in fitting if below(material, limit) >= ENOUGH * total]
     limit = enough[0] if enough else fitting[-1]
     over = [piece.seconds for piece in material.pieces if piece.seconds > limit]
-    why = f"{len(over)} clips with {sum(over) / total:.1%} of the sound are longer and stay out; nothing is cut."
+    stay = "is longer and stays out" if len(over) == 1 else "are longer and stay out"
+    why = f"{many(len(over), 'clip')} with {sum(over) / total:.1%} of the sound {stay}; nothing is cut."
     if not enough and fitting[-1] < limits[-1]:
         why += f" A longer limit does not fit the memory, even one clip at a time: at most {fitting[-1]:g} s do."
     draft.set("data.max_seconds", limit, why)
@@ -110,7 +111,8 @@ def _batch(draft: Draft, config: Any, family: Family, advice: Advice) -> tuple[f
     for_epoch = max(LEAST_BATCH, len(pieces) // LEAST_EPOCH)
     if for_epoch < target:
         target = min(for_epoch, len(pieces))
-        why = f"{len(pieces)} clips are few: {target} at a time, so that an epoch has some {LEAST_EPOCH} steps."
+        few = f"{many(len(pieces), 'clip')} {'is' if len(pieces) == 1 else 'are'} few"
+        why = f"{few}: {target} at a time, so that an epoch has some {LEAST_EPOCH} steps."
     own = case.asked("plan.batch_clips") or case.asked("plan.batch_seconds")
     clips = largest(case, config, family, pieces, target, usual)
     parts = 1 if own else math.ceil(target / clips)
@@ -118,9 +120,13 @@ def _batch(draft: Draft, config: Any, family: Family, advice: Advice) -> tuple[f
     said = f"{why} {clips} of them fit the memory at once." if clips < target else why
     clips = draft.set("plan.batch_clips", clips, said)
     seconds = _up(max(clips * usual, lengths[-1]))
-    said = f"{clips} clips of {usual:.1f} s, which nine in ten do not exceed; longer ones come fewer at a time."
+    said = f"{many(clips, 'clip')} of {usual:.1f} s, which nine in ten do not exceed; longer ones come fewer at a time."
     seconds = draft.set("plan.batch_seconds", seconds, said)
-    said = "The whole batch fits the memory at once." if parts == 1 else f"{parts} x {clips} clips make one update."
+    said = (
+        "The whole batch fits the memory at once."
+        if parts == 1
+        else f"{parts} x {many(clips, 'clip')} make one update."
+    )
     parts = draft.set("plan.accumulate", parts, said)
     return float(min(clips, len(pieces))), mean
 
@@ -165,18 +171,19 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
     )
 
 
-def _notes(case: Case, needed: float, config: Any, advice: Advice) -> list[str]:
+def _notes(case: Case, needed: float, config: Any, *, held_back: float) -> list[str]:
     notes = [f"the audit says: {case.material.verdict.rstrip('.')}"] if case.material.verdict else []
     if needed > room(case.machine):
         notes.append(f"even one clip takes {needed / 1e9:.1f} GB: {case.machine.name} may be too small")
     if case.machine.devices > 1:
         notes.append(f"{case.machine.devices} GPUs: torchrun --nproc_per_node {case.machine.devices} -m olu train WS")
-    if case.material.valid == 0:
+    if case.material.valid == 0 and not held_back:
         notes.append("no clip is on the validation side: 'olu split WS' makes one")
     wanted = getattr(config, "sampling_rate", None)
     low = sum(count for rate, count in case.material.rates.items() if wanted and rate < wanted)
     if low:
-        notes.append(f"{low} clips are recorded below {wanted} Hz: they will sound duller than the rest")
+        are, they = ("is", "it") if low == 1 else ("are", "they")
+        notes.append(f"{many(low, 'clip')} {are} recorded below {wanted} Hz: {they} will sound duller than the rest")
     return notes
 
 
