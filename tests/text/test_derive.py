@@ -90,7 +90,7 @@ def test_a_small_corpus_keeps_all_it_has() -> None:
 
 @given(texts=st.lists(st.text(max_size=12), max_size=8))
 def test_every_character_is_kept_folded_or_listed(texts: list[str]) -> None:
-    tidy = [CharacterFrontend("qaa").read(text).normal for text in texts if "[" not in text and "<" not in text]
+    tidy = [CharacterFrontend("qaa").read(text).normal for text in texts if not set("[]<") & set(text)]
     found = derive(corpus(*tidy))
     reads = CharacterFrontend("qaa", inventory=found.symbols, folds=found.folds)
     for text in tidy:

@@ -110,8 +110,11 @@ def letters_of(
     spelled: dict[str, Symbols] = {}
     times: dict[str, int] = {}
     for word, symbols in words.items():
+        same = _same(frontend, vocabulary, word)
+        if not same and word.isupper():
+            continue  # said letter by letter, by their names: nothing to learn about letters in words
         for form in forms:
-            shaped = unicodedata.normalize(form, word.lower() if _same(frontend, vocabulary, word) else word)
+            shaped = unicodedata.normalize(form, word.lower() if same else word)
             spelled[shaped] = symbols
             times[shaped] = times.get(shaped, 0) + counts[word]
     alphabet = {c for word in spelled for c in word} | {s for s in vocabulary.sayable() if len(s) == 1}
@@ -125,7 +128,10 @@ def letters_of(
     capitals = {
         c.upper(): c
         for c in alone
-        if c.upper() != c and len(c.upper()) == 1 and c.upper() not in alone and _same(frontend, vocabulary, c.upper())
+        if c.upper() != c and len(c.upper()) == 1 and c.upper() not in alone
+        if _same(
+            frontend, vocabulary, c.upper() + next((word[1:] for word in spelled if word[0] == c and word[2:]), "")
+        )
     }
     return replace(learnt, alone=alone, breaks=frozenset(between), aliases=capitals)
 

@@ -18,6 +18,7 @@ from olu.errors import CorpusError, MissingExtra
 
 ROWS = 8  # decoded at a time: sound is large
 PATTERN = re.compile(r"\*\*/|\*|\?|[^*?]+")
+RAISED = (OSError, ValueError, RuntimeError, NotImplementedError, KeyError)  # by pyarrow, over a damaged file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ def examples(
                 number += 1
         except CorpusError:
             raise
-        except (OSError, ValueError, RuntimeError, NotImplementedError, KeyError) as bad:  # what pyarrow raises
+        except RAISED as bad:
             rest = f"after {number} rows, which are used" if number else "at its start"
             reason = (str(bad).strip().splitlines() or [type(bad).__name__])[0][:200]
             yield Problem(where=shard.file, message=f"breaks off {rest} ({reason}): copy it again")
@@ -88,7 +89,7 @@ def count(source: Path, *, config: str | None = None, split: str | None = None) 
         if shard.file.lower().endswith(".parquet"):
             try:
                 total += pq.read_metadata(source / shard.file).num_rows
-            except (OSError, ValueError):
+            except RAISED:
                 continue
     return total
 
