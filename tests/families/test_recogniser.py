@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -306,8 +307,8 @@ def test_it_does_not_speak() -> None:
         model.say((1, 2), 0)
     with pytest.raises(ExportError, match="no voice to export"):
         fam.export(model, folder=None)
-    with pytest.raises(ConfigError, match="starts from scratch"):
-        fam.read_base(None)
+    with pytest.raises(ConfigError, match="no run of a recogniser"):
+        fam.read_base(Path("nowhere"))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -215,12 +216,33 @@ def test_sound_at_the_voices_rate_is_kept_beside_its_own(tmp_path: Path, corpus:
     assert sorted(path.name[:10] for path in ws.features.glob("wave-*")) == ["wave-16000", "wave-24000"]
 
 
+def test_one_of_another_corpus_is_a_start(tmp_path: Path, corpus: Any) -> None:
+    """The first steps begin where the other ended, though the symbols stand in another order and some are new."""
+    first = workspace(tmp_path / "a", corpus, steps=100)
+    made(first)
+    before = Run.named(first.runs, "recogniser-001").folder
+    wavs, clips, sides = corpus
+    renamed = [replace(clip, text=clip.text.replace("a", "z").replace("k", "b")) for clip in clips]
+    second = workspace(tmp_path / "b", (wavs, renamed, sides), steps=2)
+    said = [str(event) for event in train(second, overrides=[f"base={before}"], new=True, device="cpu")]
+    assert any("hears as recogniser-001 did at the start; 2 of 12 symbols are new" in one for one in said)
+    run = Run.named(second.runs, "recogniser-001")
+    assert run.recipe.model["learning_rate"] == Run(before).recipe.model["learning_rate"]
+    assert run.document("facts.json")["base"] and run.best and run.best["score"] < 0.5
+    with pytest.raises(OluError, match=r"has .* for .*, and these settings need"):
+        finish(train(second, overrides=[f"base={before}", "model.width=64"], new=True, device="cpu"))  # type: ignore[arg-type]
+    voice = [*VOICE, "family=vits"]
+    finish(train(first, overrides=voice, new=True, device="cpu"))  # type: ignore[arg-type]
+    with pytest.raises(OluError, match="is a run of vits"):
+        finish(train(second, overrides=[f"base={first.runs / 'vits-002'}"], new=True, device="cpu"))  # type: ignore[arg-type]
+
+
 def test_what_only_a_voice_has_is_refused(tmp_path: Path, corpus: Any) -> None:
     ws = workspace(tmp_path, corpus)
     for change, why in (
         ("plan.sentences=['a']", "plan.sentences has no effect: the family 'recogniser' does not speak"),
         ("plan.choose=heard", "plan.choose = 'heard' has no effect"),
-        ("base=nowhere", "a recogniser starts from scratch"),
+        ("base=nowhere", "nowhere is no run of a recogniser"),
     ):
         with pytest.raises(OluError, match=why):
             finish(train(ws, overrides=[change]))  # type: ignore[arg-type]

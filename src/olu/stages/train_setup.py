@@ -227,7 +227,7 @@ def set_up(
     check_speakers(corpus, recipe)
     wanted = [clip for clip in corpus if corpus.is_wanted(clip) and is_asked_for(clip, recipe)]
     before = start[0] if start and not writes else None
-    vocabulary, frontend_state = alphabet(corpus, wanted, run=run, start=before, base=base)
+    vocabulary, frontend_state = alphabet(corpus, wanted, run=run, start=before, base=None if writes else base)
     rate = family.rate(config)
     store = Store(ws.features / Samples(rate, **sound_of(recipe)).key)
     frontend = from_state(frontend_state)
@@ -248,7 +248,7 @@ def set_up(
     if base and base.num_speakers > num_speakers == 1:
         config = config.model_copy(update=dict(base.alone))
         recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
-    old = base.symbols if base else held_by(start[0]).symbols if start else None
+    old = base.symbols if base and not writes else held_by(start[0]).symbols if start else None
     scale = getattr(config, "init_scale", 1.0)
     growth = None if old is None else growth_from(old, vocabulary, scale=scale, language=ws.language)
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=num_speakers)
@@ -349,7 +349,9 @@ def _config(family: Family, recipe: Recipe, base: Base | None) -> Any:
         raise TrainError(
             f"recipe: model.size = {recipe.model['size']!r} has no effect with a base: the base has its own"
         )
-    gentle = {"learning_rate": FINE_TUNING_RATE, "discriminator_learning_rate": FINE_TUNING_RATE}
+    gentle = (
+        {"learning_rate": FINE_TUNING_RATE, "discriminator_learning_rate": FINE_TUNING_RATE} if family.speaks else {}
+    )
     under = {**base.settings, **gentle} if base else {}
     return check(family.config, {**under, **recipe.model}, where="recipe [model]")
 

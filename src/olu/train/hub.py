@@ -49,7 +49,7 @@ def is_here(text: str) -> bool:
 def hash_base(text: str) -> str | None:
     """A name for the weights of a base: of the file, or of the first file of weights in its folder."""
     path = located(text)
-    folders = (path, path / "training")  # of a voice package
+    folders = (path, path / "training", *sorted(path.glob("checkpoints/step-*"))[-1:])  # of a voice package, of a run
     files = (
         [path] if path.is_file() else sorted(p for end in (SAFE, *PICKLED) for one in folders for p in one.glob(end))
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olu.errors import ConfigError, ExportError
+from olu.errors import ExportError
+from olu.families.recogniser.base import read_base
 from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.memory import memory
 from olu.families.recogniser.plan import ADVICE
 from olu.families.recogniser.text import Writing, writing
-from olu.train.family import Base, Family
+from olu.train.family import Family
 
 if TYPE_CHECKING:
     from torch import nn
@@ -35,10 +36,6 @@ def _learner(config: RecogniserConfig, *, vocab_size: int, num_speakers: int) ->
     return RecogniserLearner(config, vocab_size=vocab_size)
 
 
-def _read_base(folder: Path) -> Base:
-    raise ConfigError("recipe: base: a recogniser starts from scratch or from a run of its own (--from-run)")
-
-
 def _export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
     raise ExportError("a recogniser does not speak, so there is no voice to export: name a run of a voice with --run")
 
@@ -56,7 +53,7 @@ FAMILY = Family(
     rate=lambda config: int(config.sampling_rate),
     refuses=_refuses,
     learner=_learner,
-    read_base=_read_base,
+    read_base=read_base,
     export=_export,
     memory=memory,
     advice=ADVICE,

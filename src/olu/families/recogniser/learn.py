@@ -59,6 +59,10 @@ class RecogniserLearner(nn.Module):
         """What its ids stand for: errors are counted in letters as people write them."""
         self._symbols, self._spell = tuple(symbols), spell
 
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return self._symbols
+
     def parts(self) -> dict[str, Part]:
         c = self.config
         shared = {"betas": c.adam_betas, "eps": c.adam_epsilon, "weight_decay": c.weight_decay}

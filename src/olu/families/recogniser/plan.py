@@ -20,7 +20,11 @@ CPU_SECONDS = {"tiny": 0.001, "cpu": 0.006, "gpu": 0.03}  # a second of speech i
 def _model(case: Case) -> list[Setting]:
     machine = case.machine
     size = "cpu" if machine.device == "cpu" else "gpu"
-    settings = [Setting("model.size", size, f"For {machine.name}.")]
+    if case.base:
+        size, why = case.base.settings["size"], "The base's."
+    else:
+        why = f"For {machine.name}."
+    settings = [Setting("model.size", size, why)]
     pieces = case.material.pieces
     letters = sum((piece.tokens - 1) / 2 for piece in pieces) / max(1e-9, sum(piece.seconds for piece in pieces))
     size = case.asked("model.size") or size

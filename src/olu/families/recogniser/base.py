@@ -1,0 +1,84 @@
+"""A recogniser of another corpus as a start: what it knows of sounds, and the rows of the symbols both write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from olu.errors import ConfigError, TrainError
+from olu.train.family import Base
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from olu.train.run import Run
+
+HEAD = ("head.weight", "head.bias")  # a row for every symbol
+OWN = ("units", "tone_marks")  # settings of what is written, which the new run chooses itself
+
+
+def read_base(folder: Path) -> Base:
+    """`folder` is a finished run of a recogniser, of this workspace or another."""
+    from olu.train.run import Run
+
+    if not (folder / "recipe.toml").is_file():
+        raise ConfigError(
+            f"recipe: base: {folder} is no run of a recogniser: name the folder of one, as"
+            " 'other/runs/recogniser-001', or leave base out to start from scratch"
+        )
+    run = Run(folder)
+    if run.recipe.family != "recogniser":
+        raise ConfigError(
+            f"recipe: base: {folder} is a run of {run.recipe.family}, and a recogniser starts from its like"
+        )
+    if not run.checkpoints().steps():
+        raise ConfigError(f"recipe: base: {folder} has no checkpoint to start from: train it to the end first")
+    symbols = tuple(run.document("vocabulary.json")["symbols"])
+
+    def load(learner: nn.Module, growth: Any = None, speakers: Sequence[str] = ()) -> list[str]:
+        return _load(learner, run, symbols)
+
+    return Base(
+        settings={key: value for key, value in run.recipe.model.items() if key not in OWN},
+        symbols=symbols,
+        interleave=False,
+        lower=True,
+        via=None,
+        num_speakers=1,
+        load=load,
+    )
+
+
+def _load(learner: Any, run: Run, symbols: tuple[str, ...]) -> list[str]:
+    from olu.families.recogniser.learn import RecogniserLearner
+    from olu.families.recogniser.recognise import load
+
+    assert isinstance(learner, RecogniserLearner)
+    held = load(run, language="").learner.net.state_dict()
+    own = learner.net.state_dict()
+    both = [(learner.symbols.index(one), place) for place, one in enumerate(symbols) if one in learner.symbols]
+    for name, tensor in own.items():
+        wanted, got = (_without_rows(name, one) for one in (tensor, held.get(name)))
+        if wanted != got:
+            raise TrainError(f"base {run.folder} has {got or 'nothing'} for {name}, and these settings need {wanted}")
+    for name in HEAD:
+        held[name] = _rows(own[name], held[name], both)
+    learner.net.load_state_dict(held)
+    new = len(learner.symbols) - len(both)
+    return [f"hears as {run.name} did at the start; {new} of {len(learner.symbols)} symbols are new to it"]
+
+
+def _rows(own: Tensor, held: Tensor, both: list[tuple[int, int]]) -> Tensor:
+    """Rows of symbols that both write are the base's, the others stay as they began."""
+    mixed = own.clone()
+    for here, there in both:
+        mixed[here] = held[there]
+    return mixed
+
+
+def _without_rows(name: str, tensor: Tensor | None) -> tuple[int, ...] | None:
+    """The shape, less the number of symbols."""
+    if tensor is None:
+        return None
+    return tuple(tensor.shape[1:] if name in HEAD else tensor.shape)
