@@ -231,6 +231,9 @@ def test_one_of_another_corpus_is_a_start(tmp_path: Path, corpus: Any) -> None:
     assert run.document("facts.json")["base"] and run.best and run.best["score"] < 0.5
     with pytest.raises(OluError, match=r"has .* for .*, and these settings need"):
         finish(train(second, overrides=[f"base={before}", "model.width=64"], new=True, device="cpu"))  # type: ignore[arg-type]
+    coarse = [f"base={before}", "model.subsample=4"]
+    said = [str(event) for event in train(second, overrides=coarse, new=True, device="cpu")]
+    assert any("begins anew, for model.subsample is not the base's: front.second" in one for one in said)
     voice = [*VOICE, "family=vits"]
     finish(train(first, overrides=voice, new=True, device="cpu"))  # type: ignore[arg-type]
     with pytest.raises(OluError, match="is a run of vits"):

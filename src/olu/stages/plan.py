@@ -158,7 +158,7 @@ def _changes(overrides: list[str] | None, base: Path | None) -> list[str]:
 
 def _licence(recipe: Recipe) -> list[str]:
     """What may be done with a voice from its base; nothing where the base is not here, as with weights of a run."""
-    if recipe.base is None or not is_here(recipe.base):
+    if recipe.base is None or not is_here(recipe.base) or not family_named(recipe.family).speaks:
         return []
     return [f"base {recipe.base}: {licence_of(located(recipe.base), origin=recipe.base).sentence()}"]
 

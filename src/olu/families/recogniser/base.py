@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from olu.train.run import Run
 
+FRONT = "front."  # the layers that make frames coarser; other frames need others
 HEAD = ("head.weight", "head.bias")  # a row for every symbol
 OWN = ("units", "tone_marks")  # settings of what is written, which the new run chooses itself
 
@@ -58,15 +59,18 @@ def _load(learner: Any, run: Run, symbols: tuple[str, ...]) -> list[str]:
     held = load(run, language="").learner.net.state_dict()
     own = learner.net.state_dict()
     both = [(learner.symbols.index(one), place) for place, one in enumerate(symbols) if one in learner.symbols]
-    for name, tensor in own.items():
-        wanted, got = (_without_rows(name, one) for one in (tensor, held.get(name)))
-        if wanted != got:
-            raise TrainError(f"base {run.folder} has {got or 'nothing'} for {name}, and these settings need {wanted}")
+    fresh = [name for name, tensor in own.items() if _shape(name, tensor) != _shape(name, held.get(name))]
+    if lost := [name for name in fresh if not name.startswith(FRONT)]:
+        has, needs = (_shape(lost[0], of.get(lost[0])) for of in (held, own))
+        raise TrainError(f"base {run.folder} has {has or 'nothing'} for {lost[0]}, and these settings need {needs}")
+    for name in fresh:
+        held[name] = own[name]
     for name in HEAD:
         held[name] = _rows(own[name], held[name], both)
     learner.net.load_state_dict(held)
     new = len(learner.symbols) - len(both)
-    return [f"hears as {run.name} did at the start; {new} of {len(learner.symbols)} symbols are new to it"]
+    said = [f"hears as {run.name} did at the start; {new} of {len(learner.symbols)} symbols are new to it"]
+    return said + ([f"begins anew, for model.subsample is not the base's: {', '.join(fresh)}"] if fresh else [])
 
 
 def _rows(own: Tensor, held: Tensor, both: list[tuple[int, int]]) -> Tensor:
@@ -77,7 +81,7 @@ def _rows(own: Tensor, held: Tensor, both: list[tuple[int, int]]) -> Tensor:
     return mixed
 
 
-def _without_rows(name: str, tensor: Tensor | None) -> tuple[int, ...] | None:
+def _shape(name: str, tensor: Tensor | None) -> tuple[int, ...] | None:
     """The shape, less the number of symbols."""
     if tensor is None:
         return None
