@@ -329,3 +329,24 @@ def test_how_many_words_may_be_unheard_is_a_threshold(long: tuple[Workspace, dic
     assert finish(cut(ws, longest=4.0, dry=True)).refused
     (ws.root / "thresholds.toml").write_text("unheard_share = 0.9\n", encoding="utf-8")
     assert not finish(cut(ws, longest=4.0, dry=True)).refused
+
+
+def test_what_comes_next_is_a_cut_where_clips_are_too_long(tmp_path: Path):
+    ws, truth = workspace(tmp_path, [f"{LONG} {LONG}", "Habari ya leo"], pauses=(0.25, 0.5))
+    assert max(one.seconds for one in truth.values()) > 20
+
+    def next_() -> str:
+        command = ["align", str(ws.root), "--from", str(tmp_path / "in")]
+        return CliRunner().invoke(app, command).stdout.splitlines()[-1]
+
+    grids(tmp_path / "in", truth)
+    assert next_() == f"Next: olu cut {ws.root}"
+    finish(cut(ws))
+    finish(read_corpus(ws))
+    assert next_() == f"Next: olu audit {ws.root}"
+    finish(audit(ws))
+    assert next_() == f"Next: olu train {ws.root}"
+    undo_cut(ws)
+    assert next_() == f"Next: olu cut {ws.root}", "also where the audit calls its length an error"
+    finish(fix(ws))
+    assert next_() == f"Next: olu train {ws.root}", "a cut no longer finds what a fix has left out"

@@ -186,6 +186,24 @@ def test_piper_and_coqui_keep_names_and_explain(tmp_path: Path) -> None:
     assert any("phonemizer 'gruut' does not run here" in note for note in read_foreign(folder).notes)
 
 
+def test_pipers_noise_is_kept(tmp_path: Path, little: transformers.VitsModel) -> None:
+    folder = made.piper(little, tmp_path / "p")
+    assert read_foreign(folder).config.noise_scale == 0.667
+    _edit(folder / "config.json", {"inference": {"noise_scale": 0.333, "noise_w": 0.5, "length_scale": 1}})
+    found = read_foreign(folder).config
+    assert (found.noise_scale, found.noise_scale_duration) == (0.333, 0.5)
+    export(folder, to="hf", out=tmp_path / "hf")
+    assert json.loads((tmp_path / "hf" / "config.json").read_text())["noise_scale"] == 0.333
+    export(folder, to="hf-train", out=tmp_path / "train", noise=0.2)
+    assert json.loads((tmp_path / "train" / "config.json").read_text())["noise_scale"] == 0.2
+    told = export(folder, to="mms", out=tmp_path / "mms").notes
+    assert "the noise it speaks with: give infer noise_scale=0.333 each time" in told
+    for held in ("loud", [0.3], {"noise_scale": -1}):
+        _edit(folder / "config.json", {"inference": held if isinstance(held, dict) else {"noise_scale": held}})
+        with pytest.raises(OluError, match="noise_scale"):
+            read_foreign(folder)
+
+
 def test_lighter_blocks_of_piper_load(tmp_path: Path, little: transformers.VitsModel) -> None:
     """Its low and medium voices have half the convolutions, which transformers cannot hold."""
     folder = made.piper(little, tmp_path / "p", resblock="2", resblock_dilation_sizes=((1, 2), (2, 6)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from olu.config import check
 from olu.errors import ConfigError
 from olu.serve import errors
 from olu.serve.errors import Refusal
-from olu.serve.limits import MOST_CLIENTS, Body, Left, RateLimit, network
+from olu.serve.limits import MOST_CLIENTS, Body, Left, Places, RateLimit, network
 from olu.serve.server import listen
 from olu.serve.settings import Settings, read_keys
 
@@ -194,3 +196,44 @@ def test_a_port_that_is_taken_is_said():
         listen(Settings(port=first.getsockname()[1]))
     with pytest.raises(ConfigError, match="--host"):
         listen(Settings(host="no.such.host.invalid", port=0))
+
+
+def test_one_client_does_not_get_the_whole_queue():
+    with (
+        running.running(running.Tones(slow=0.05, queue=4), queue=4, trust_proxy=("127.0.0.1",)) as here,
+        ExitStack() as held,
+    ):
+
+        def begin(client: str, until: ExitStack = held) -> httpx2.Response:
+            wish, headers = {**WISH, "input": "One. " * 200}, {"X-Forwarded-For": client}
+            asked = httpx2.stream("POST", f"{here.base}/v1/audio/speech", json=wish, headers=headers, timeout=20)
+            return until.enter_context(asked)
+
+        with ExitStack() as early:
+            assert [begin("10.0.0.1", early).status_code for _ in range(2)] == [200, 200]
+            refused = begin("10.0.0.1")
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            error = json.loads(refused.read())["error"]
+            assert error["code"] == "too_many_at_once" and error["message"].startswith("2 of your requests")
+            assert begin("10.0.0.2").status_code == 200
+            assert httpx2.get(f"{here.base}/health", headers={"X-Forwarded-For": "10.0.0.1"}).status_code == 200
+        running.until(lambda: here.pool.open == 1)  # who goes away gives its places back
+        assert begin("10.0.0.1").status_code == 200
+        assert [begin("127.0.0.1").status_code for _ in range(3)] == [200, 200, 429], "the queue is full"
+
+
+def test_places_are_kept_by_number_and_forgotten():
+    with ExitStack() as all_:
+        places = Places(1, loopback=False)
+        found = [all_.enter_context(places.held(one)) for one in ("a", "a", "2001:db8::1", "2001:db8::2")]
+        assert found == [True, False, True, False]
+        local = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+        assert all(all_.enter_context(places.held(one)) for one in local * 2)
+        told = Places(1, loopback=True)
+        assert [all_.enter_context(told.held("::1")) for _ in range(2)] == [True, False]
+    assert not places._held and not told._held
+    assert [Settings(queue=queue, queue_per_client=given).places for queue, given in ((64, 0), (1, 0), (8, 3))] == [
+        32,
+        1,
+        3,
+    ]

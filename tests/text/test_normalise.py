@@ -130,7 +130,7 @@ def test_the_point_behind_capitals_stays() -> None:
         ("Dijo: Y tú", "spa", "Dijo: Y tú"),
         ("LETRA Y MÚSICA", "spa", "LETRA Y MÚSICA"),
         ("Letra Y Música", "spa", "Letra Y Música"),
-        ("J. R. Pérez", "spa", "jota. erre. Pérez"),
+        ("J. R. Pérez", "spa", "jota erre Pérez"),
         ("5 DIC 2020", "spa", "cinco de diciembre de dos mil veinte"),
         ("a las 8 AM", "spa", "a las ocho de la mañana"),
         ("N'Djamena y X-Men", "spa", "N'Djamena y X-Men"),

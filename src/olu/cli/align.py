@@ -45,6 +45,7 @@ def register(app: typer.Typer) -> None:
         from olu.files import Workspace
         from olu.stages.align import align as run
         from olu.stages.align_files import write_durations, write_grids
+        from olu.stages.align_next import after_align
 
         if frames not in ("floor", "centre"):
             raise ConfigError(f"--frames {frames!r}: choose floor or centre")
@@ -77,7 +78,7 @@ def register(app: typer.Typer) -> None:
                 warn(f"no durations: {problem}")
             if len(problems) > FEW:
                 warn(f"and {len(problems) - FEW} more; --json lists all")
-        say(f"Next: olu audit {quoted(ws)}")
+        say(f"Next: {after_align(opened)}")
 
     @app.command()
     def cut(

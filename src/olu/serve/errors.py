@@ -88,6 +88,11 @@ def too_often(seconds: float) -> Refusal:
     return Refusal(429, message, "rate_limit_exceeded", "rate_limit_error", headers=_after(seconds))
 
 
+def too_many(most: int) -> Refusal:
+    message = f"{most} of your requests are being answered already: wait for one of them to end"
+    return Refusal(429, message, "too_many_at_once", "rate_limit_error", headers=_after(1))
+
+
 def of(wrong: Exception, *, voice: str) -> Refusal:
     """What the pool raised, in HTTP's words. Paths of this machine stay here: a voice's own words go to the log."""
     match wrong:

@@ -8,13 +8,14 @@ import hmac
 import ipaddress
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from olu.serve import errors
 from olu.serve.errors import Refusal
-from olu.serve.limits import TOO_LARGE, Body, Left, RateLimit
+from olu.serve.limits import TOO_LARGE, Body, Left, Places, RateLimit
 from olu.serve.logs import Log, Trace
 from olu.serve.metrics import Metrics
 from olu.serve.settings import Settings
@@ -102,6 +103,7 @@ class Guard:
         self._app, self._settings = app, settings
         self._keys = tuple(hashlib.sha256(key).digest() for key in keys)
         self._rate = RateLimit(settings.rate_limit)
+        self._places = Places(settings.places, loopback=settings.queue_per_client > 0)
         self._private = not keys and not settings.trust_proxy and is_local(settings.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,8 +124,11 @@ class Guard:
         except Refusal as worse:
             no = worse
         if no is None:
-            await self._app(scope, body.receive if sends else receive, send)
-            return
+            with self._places.held(trace.client) if scope["path"] == SPEECH else nullcontext(True) as free:
+                if free:
+                    await self._app(scope, body.receive if sends else receive, send)
+                    return
+            no = errors.too_many(self._settings.places)
         trace.code = no.code
         await _refuse(no, send, body)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from starlette.types import Message, Receive
@@ -47,6 +48,38 @@ class RateLimit:
             return (1 - bucket.left) * 60 / self._most
         bucket.left -= 1
         return 0.0
+
+
+class Places:
+    """So many requests of one client at a time; who has none is not remembered."""
+
+    def __init__(self, most: int, *, loopback: bool) -> None:
+        """`loopback`: whether this machine is held to it too, from where a proxy may ask for everybody."""
+        self._most, self._loopback = most, loopback
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def held(self, client: str) -> Iterator[bool]:
+        """Whether there is a place, for as long as it is needed."""
+        key = network(client)
+        if self._held[key] >= self._most and (self._loopback or not _is_loopback(client)):
+            yield False
+            return
+        self._held[key] += 1
+        try:
+            yield True
+        finally:
+            self._held[key] -= 1
+            if not self._held[key]:
+                del self._held[key]
+
+
+def _is_loopback(client: str) -> bool:
+    try:
+        address = ipaddress.ip_address(client)
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def network(client: str) -> str:

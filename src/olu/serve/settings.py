@@ -24,6 +24,7 @@ class Settings(Strict):
     port: int = Field(8080, ge=0, le=65_535)
     workers: int = Field(0, ge=0, le=256)  # 0: one per core
     queue: int = Field(64, ge=1, le=10_000)  # requests that wait or are being spoken
+    queue_per_client: int = Field(0, ge=0, le=10_000)  # of these; 0: half of them, this machine as many as there are
     batch: int = Field(1, ge=1, le=256)  # chunks of different requests in one run of the network; on a CPU 1 is fastest
     loaded: int = Field(4, ge=1, le=1000)  # voices in the memory of each worker
     most_characters: int = Field(4096, ge=1, le=10_000_000)
@@ -55,6 +56,11 @@ class Settings(Strict):
             except ValueError:
                 raise ValueError("a proxy is named by its address, such as 10.0.0.2 or 10.0.0.0/24") from None
         return addresses
+
+    @property
+    def places(self) -> int:
+        """Of the queue, for one client."""
+        return self.queue_per_client or max(1, self.queue // 2)
 
     @property
     def body_bytes(self) -> int:

@@ -45,7 +45,7 @@ class Normaliser:
         self._last += [*measures.rules(), *measures.last()]
         if found.spelling:
             self._speller = Speller(found.spelling, keep=measures.symbols | clock.forms(found) | dates.forms(found))
-            self._first = [*self._speller.addresses(), *self._first, self._speller.capitals()]
+            self._first = [*self._speller.addresses(), *self._first, self._speller.initials(), self._speller.capitals()]
             self._last += self._speller.rules()
 
     def normalise(self, text: str, notes: Notes) -> str:

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
 from olu.text import markup
+from olu.text.initials import initials
 
 CLOSERS = "\"'”’»)]"
 CLAUSES = ",;:—–،؛፣፥፤፦、，"
@@ -17,7 +18,8 @@ SHORTEST = 40  # a clause is cut off only when this much stands before it
 def split_sentences(text: str, ends: Sequence[str], *, abbreviations: Collection[str] = ()) -> list[str]:
     """Sentences with their end marks. A mark ends one only before white space or the end, so 3.5 stays whole.
 
-    The point of an abbreviation (with its point, in small letters) ends nothing, nor does anything inside markup.
+    The point of an abbreviation (with its point, in small letters) ends nothing, nor does that of an initial or
+    anything inside markup.
     A sentence longer than the network can take is cut at a clause, else at a space, and only without one inside a word.
     """
     short = {one.casefold() for one in abbreviations}
@@ -30,10 +32,11 @@ def _sentences(text: str, ends: Sequence[str], short: Collection[str]) -> list[s
     marks = "|".join(re.escape(end) for end in sorted(ends, key=len, reverse=True))
     pattern = re.compile(rf"(?:{marks})+[{re.escape(CLOSERS)}]*(?=\s|$)|\n\s*\n")
     whole = markup.spans(text)
+    inner = {point for one in initials(text) for point in one.points}
     sentences, at = [], 0
     for match in pattern.finditer(text):
         inside = any(start < match.end() and match.start() < end for start, end in whole)
-        if inside or (match[0] == "." and _abbreviated(text, match.end(), short)):
+        if inside or (match[0] == "." and (match.end() in inner or _abbreviated(text, match.end(), short))):
             continue
         sentences.append(text[at : match.end()])
         at = match.end()

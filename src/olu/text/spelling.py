@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from olu.text.figures import LETTER
+from olu.text.initials import RUN, judged
 from olu.text.style import Spelling
 from olu.text.wording import Rule
 
@@ -36,7 +37,9 @@ class Speller:
 
     def has_letters(self, text: str) -> bool:
         """Whether capitals stand together or alone."""
-        return CAPITALS.search(text) is not None or any(found[0].isupper() for found in LONE.finditer(text))
+        if CAPITALS.search(text) or any(found[0].isupper() for found in LONE.finditer(text)):
+            return True
+        return any(judged(run) for run in RUN.finditer(text))
 
     def addresses(self) -> list[Rule]:
         return (
@@ -56,6 +59,9 @@ class Speller:
             )
         return found
 
+    def initials(self) -> Rule:
+        return Rule("initials", RUN, self._initials, digits=False, hint=(".",))
+
     def capitals(self) -> Rule:
         return Rule("letters", CAPITALS, self._capitals, digits=False)
 
@@ -71,9 +77,7 @@ class Speller:
         written = found[0]
         if found.string.isupper() and len(found.string.split()) > 1:  # a heading, not an abbreviation
             return None
-        if written.casefold() in self.keep and BESIDE.search(
-            f"{found.string[: found.start()][-2:]}|{found.string[found.end() :][:2]}"
-        ):
+        if self._beside(found, written):
             return None
         letters = written.replace(".", "")
         inside = "." in written.rstrip(".")
@@ -86,6 +90,20 @@ class Speller:
             return None
         said = self._spelled(plain)
         return said + "." if said and not dotted and written.endswith(".") else said
+
+    def _beside(self, found: re.Match[str], written: str) -> bool:
+        """Whether it means something else beside the number that it stands beside."""
+        around = f"{found.string[: found.start()][-2:]}|{found.string[found.end() :][:2]}"
+        return written.casefold() in self.keep and BESIDE.search(around) is not None
+
+    def _initials(self, found: re.Match[str]) -> str | None:
+        """Their names in a row, without a pause; the last point stays where no name follows."""
+        one = judged(found)
+        joined = "".join(found[0].split())
+        if one is None or (len(one.letters) > 1 and joined == found[0]) or self._beside(found, joined):
+            return None  # U.S.A., 8 P. M.
+        said = " ".join(self.letters.get(letter.casefold()) or letter for letter in one.letters)
+        return said if one.named else f"{said}."
 
     def _consonants(self, found: re.Match[str]) -> str | None:
         plain = found[0]

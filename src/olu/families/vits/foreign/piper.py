@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from olu.errors import TrainError
+from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
 from olu.families.vits.foreign.original import original_config
-from olu.families.vits.foreign.read import Foreign, by_id, json_of, model_of, unread_note
+from olu.families.vits.foreign.read import Foreign, by_id, json_of, model_of, settings_of, unread_note
 from olu.families.vits.weights import fold
 
 GENERATOR, JUDGE = "model_g.", "model_d."
 MARKS = {"^": "<start>", "$": "<end>"}  # they stand around every text there, and are never said
+NOISES = {"noise_scale": "noise_scale", "noise_w": "noise_scale_duration"}  # of what it speaks with -> ours
 
 
 def read_piper(path: Path) -> Foreign:
@@ -36,9 +38,10 @@ def read_piper(path: Path) -> Foreign:
         "sampling_rate": raw.get("audio", {}).get("sample_rate", made.get("sample_rate", 22050)),
         "n_mel_channels": made.get("mel_channels", 80),
     }
+    config = original_config(made, data, train=made, speakers=speakers, where=f"{file}")
     said = "piper's start and end marks are not used here: texts begin and end with the blank"
     return Foreign(
-        config=original_config(made, data, train=made, speakers=speakers, where=f"{file}"),
+        config=_spoken(config, raw.get("inference"), where=where),
         symbols=_symbols(raw, size=len(weights["text_encoder.embed_tokens.weight"]), where=where),
         interleave=True,
         lower=True,
@@ -48,6 +51,13 @@ def read_piper(path: Path) -> Foreign:
         speakers=_names(raw.get("speaker_id_map", {}), count=speakers),
         notes=(said, *unread_note(unread)),
     )
+
+
+def _spoken(config: VitsConfig, inference: Any, *, where: str) -> VitsConfig:
+    """With the noise that piper would speak with."""
+    held = inference if isinstance(inference, dict) else {}
+    noises = {ours: held[key] for key, ours in NOISES.items() if key in held}
+    return settings_of({**config.model_dump(mode="json"), **noises}, where=where) if noises else config
 
 
 def config_of(file: Path) -> Path:

@@ -38,6 +38,7 @@ def write_original(learner: nn.Module, *, folder: Path, card: Card) -> list[str]
     write_text(folder / "vocab.txt", "".join(f"{symbol}\n" for symbol in card.symbols))
     if any("\n" in symbol for symbol in card.symbols):
         raise ExportError("a symbol of this voice is a line break: vocab.txt cannot hold it")
+    notes.append(f"the noise it speaks with: give infer noise_scale={config.noise_scale:g} each time")
     if not card.lower:
         notes.append("the original code lower-cases every text")
     if len({getattr(config, name) for name in DROPOUTS}) > 1:

@@ -1,0 +1,34 @@
+"""What to do after an alignment: cut what is too long, else whatever the workspace lacks next."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from olu.audit.aside import without_aside
+from olu.audit.fix import too_long
+from olu.corpus.manifest import Corpus
+from olu.files import Workspace, read_jsonl
+from olu.stages import audit
+from olu.stages.aligned import alignment_path
+from olu.stages.status import status
+
+
+def after_align(ws: Workspace) -> str:
+    """The one command to run next."""
+    place = quote(str(ws.root))
+    if _cuttable(ws):
+        return f"olu cut {place}"
+    if audit.STAGE.state(ws) != "fresh":
+        return f"olu audit {place}"
+    return status(ws).next
+
+
+def _cuttable(ws: Workspace) -> bool:
+    """Whether an aligned clip is too long to train; what a cut has left long, another one would too."""
+    corpus, aside = without_aside(Corpus.open(ws))
+    if aside:
+        return False
+    marks = {clip.id: corpus.marks(clip) for clip in corpus}
+    long = too_long(corpus, marks, corpus.decisions.values(), most=audit.most_seconds())
+    wanted = {clip.id for clip in long if corpus.is_wanted(clip)}
+    return any(row["id"] in wanted for row in read_jsonl(alignment_path(ws)))
