@@ -378,7 +378,9 @@ def test_the_plan_suits_the_machine_and_the_speech() -> None:
     assert (gpu["model.size"], gpu["model.subsample"], gpu["plan.precision"]) == ("gpu", 4, "bf16")
     assert (cpu["model.size"], cpu["plan.precision"], cpu["plan.schedule"]) == ("cpu", "fp32", "cosine")
     assert gpu["data.hold_back"] == 0.1 and gpu["plan.batch_clips"] > cpu["plan.batch_clips"] >= 4
+    assert "model.kernel" not in gpu
     assert planned("amh")["model.subsample"] == 2  # a letter makes more than one symbol
+    assert (planned("amh")["model.kernel"], planned("amh")["model.dropout"]) == (31, 0.15)
     assert planned("spa", letters=14.0)["model.subsample"] == 2
     assert planned("swa", model={"units": "symbols"})["model.subsample"] == 2
     assert "plan.demo_clips" not in gpu and gpu.hours < 0.2
