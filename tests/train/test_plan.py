@@ -111,6 +111,11 @@ def test_a_base_without_a_judge_gets_one_that_learns_from_scratch() -> None:
     assert planned(100, base=replace(BASE, judged=False))["model.discriminator_learning_rate"] == 2e-4
 
 
+def test_levels_are_made_even_unless_a_person_says_otherwise() -> None:
+    assert planned(100)["data.loudness"] == -23.0
+    assert planned(100, data={"loudness": 0.0})["data.loudness"] == 0.0
+
+
 def test_little_data_gets_more_dropout_and_a_small_network() -> None:
     assert planned(100)["model.hidden_dropout"] > planned(800)["model.hidden_dropout"]
     assert (planned(100)["model.size"], planned(800)["model.size"]) == ("small", "mms")
