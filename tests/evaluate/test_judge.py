@@ -151,6 +151,10 @@ def test_an_interval_that_fails_as_a_whole_fails_however_wide_it_is() -> None:
 def test_without_knowing_whether_it_is_understood_no_voice_passes() -> None:
     level, said = verdict_of(gates([held("faults", 0.0)]))  # type: ignore[list-item]
     assert level == "unknown" and said[1] == "Whether it can be understood was not measured."
+    level, said = verdict_of(gates([held("faults", 0.03)]))  # type: ignore[list-item]
+    assert level == "unknown" and "Faulty files: 3.0 %" in said[1], (
+        "a voice nobody has heard cannot be said to be of use"
+    )
     assert verdict_of(gates([held("faults", 0.5)]))[0] == "fail"  # type: ignore[list-item]
     assert verdict_of(gates([held("faults", 0.5, natural=0.5)]))[0] == "unknown"  # type: ignore[list-item]
     both = gates([held("faults", 0.0), held("cer_difference", 0.0)])  # type: ignore[list-item]

@@ -40,10 +40,10 @@ def verdict_of(held: Sequence[Gate]) -> tuple[Level, tuple[str, ...]]:
     levels = [gate.level for gate in held]
     level = worst(levels) if levels else "unknown"
     understood = [gate for gate in held if gate.name == "cer_difference" and gate.level != "unknown"]
-    if level in ("pass", "unknown") and not understood:
+    if level != "fail" and not understood:
         level = "unknown"
     if level == "unknown":
-        why = [gate.said for gate in held if gate.level == "unknown"]
+        why = [gate.said for gate in held if gate.level in ("unknown", "warn")]
         return level, (LEADS[level], *(why or [UNHEARD]))
     bad = [gate.said for gate in held if gate.level == level and level != "pass"]
     return level, (LEADS[level], *bad)
