@@ -33,6 +33,7 @@ from olu.train.guards import (
     Verdict,
     Wiring,
 )
+from olu.train.guards.progress import FROM_WEIGHTS
 from olu.train.recipe import Recipe
 from olu.train.watchmen import watchmen
 
@@ -236,6 +237,12 @@ class TestSlow:
         random_ = random.Random(2)
         (event,) = self.run([4 + random_.gauss(0, 0.1) for _ in range(500)])
         assert event.verdict is Verdict.NOTE and "try 0.01" in event.message
+
+    @pytest.mark.parametrize(("ratio", "told"), [(2e-3, False), (1e-4, True)])
+    def test_a_voice_that_has_learnt_before_may_stand_while_it_moves(self, ratio: float, told: bool) -> None:
+        guard = Slow(part="gen", loss="mel", after=120, ratio=FROM_WEIGHTS)
+        got = [guard.watch(seen(step, loss=0.46, ratio=ratio)) for step in range(300)]
+        assert any(got) == told
 
     def test_weights_that_hardly_move_are_noted(self) -> None:
         (event,) = self.run([4 / (1 + step / 50) for step in range(200)], ratio=1e-7)
