@@ -15,6 +15,7 @@ import soundfile
 from olu.corpus.manifest import Corpus
 from olu.features.store import Samples, Store
 from olu.files import Workspace, read_jsonl
+from olu.train.recipe import EVEN
 
 from .conftest import TINY, begin_training, contents, fine, olu, states
 
@@ -236,7 +237,7 @@ def test_training_follows_drop_keep_trim_and_cap(faulty: Path) -> None:
 def _lengths(ws: Path) -> dict[str, float]:
     folder = next((ws / "features").glob("wave-*"))
     rate = int(folder.name.split("-")[1])
-    assert folder.name == Samples(rate).key
+    assert folder.name == Samples(rate, loudness=EVEN).key
     store = Store(folder)
     return {id: store.length(id) / rate for id in store.index}
 

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from olu import files
 from olu.errors import ExportError, TrainError, VoiceError
 from olu.families.vits.base import base_of, read_base
+from olu.families.vits.foreign.coarse import SCALE, coarsened, refined
 from olu.families.vits.foreign.voice import read_voice
 from olu.files import disk_bytes
 from olu.speak.voice import Voice
@@ -48,15 +49,43 @@ def inside(voices: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pat
 def test_nothing_is_kept_twice_and_nothing_is_lost(phones_voice: Path, voices: Path) -> None:
     own = voices / "swa.voice"
     before, after = (load_file(path / "training" / "weights.safetensors") for path in (phones_voice, own))
-    assert set(after) < set(before) and disk_bytes(own) < disk_bytes(phones_voice)
+    kept = {name.removesuffix(SCALE) for name in after}
+    assert kept < set(before) and disk_bytes(own) < disk_bytes(phones_voice)
     assert not [name for name in after if name.startswith("decoder.") and after[name].numel() >= 256]
     first, second = read_voice(phones_voice), read_voice(own)
     assert set(first.weights) == set(second.weights) and first.symbols == second.symbols
     for name, value in first.weights.items():
-        torch.testing.assert_close(second.weights[name], value, atol=2e-3 * float(value.abs().max()), rtol=0)
+        room = 0.08 if name.startswith("discriminator.") else 5e-3  # of 15 steps, of 255
+        torch.testing.assert_close(second.weights[name], value, atol=room * float(value.abs().max()), rtol=0)
     assert read_base(own).judged and read_base(own).lacks == ()
     sounds = [Voice.open(path).speak("Habari za asubuhi.").samples for path in (phones_voice, own)]
     assert (sounds[0] == sounds[1]).all()
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_few_bits(bits: int) -> None:
+    weights = {
+        "a": torch.randn(3, 37, generator=torch.Generator().manual_seed(1)),
+        "b": torch.zeros(64),
+        "c": torch.ones(2),
+    }
+    stored, grains = coarsened(weights, {"a": bits, "b": bits})
+    assert stored["a"].numel() == 128 * bits // 8 and set(grains) == {"a", "b"}  # 111 numbers in groups of 32
+    again = refined(stored, grains, where="x")
+    torch.testing.assert_close(again["a"], weights["a"], atol=0.52 * 4 / (2 ** (bits - 1) - 1), rtol=0)
+    assert torch.equal(again["b"], weights["b"]) and torch.equal(again["c"], weights["c"])
+    twice = refined(*coarsened(again, {"a": bits, "b": bits}), where="x")
+    torch.testing.assert_close(twice["a"], again["a"], atol=2e-3, rtol=0)
+    for bad in ({"a": {"bits": bits, "shape": [1000]}}, {"a": {"bits": bits}}):
+        with pytest.raises(TrainError, match="a cannot be read"):
+            refined(stored, bad, where="x")  # type: ignore[arg-type]
+
+
+def test_what_is_embedded_can_be_embedded_again(voices: Path, tmp_path: Path) -> None:
+    embed(voices / "swa.voice", tmp_path / "again.voice")
+    first, second = read_voice(voices / "swa.voice"), read_voice(tmp_path / "again.voice")
+    for name, value in first.weights.items():
+        torch.testing.assert_close(second.weights[name], value, atol=5e-3 * float(value.abs().max()), rtol=0)
 
 
 def test_what_only_new_weights_need_is_not_handed_on(phones_voice: Path) -> None:
@@ -100,7 +129,7 @@ def test_what_cannot_be_embedded(
     with pytest.raises(ExportError, match="is no voice"):
         embed(phones_voice, tmp_path / "mine.voice")
     monkeypatch.setattr(embedding, "MOST_BYTES", 1000)
-    with pytest.raises(ExportError, match="14 are the most"):
+    with pytest.raises(ExportError, match="0 are the most"):
         embed(phones_voice, tmp_path / "x.voice")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.voice"]
 

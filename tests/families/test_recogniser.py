@@ -381,6 +381,8 @@ def test_the_plan_suits_the_machine_and_the_speech() -> None:
     assert "model.kernel" not in gpu
     assert planned("amh")["model.subsample"] == 2  # a letter makes more than one symbol
     assert (planned("amh")["model.kernel"], planned("amh")["model.dropout"]) == (31, 0.15)
+    assert planned("amh", model={"subsample": 4}).values()["model"].get("kernel") is None
+    assert planned("swa", model={"subsample": 2})["model.kernel"] == 31
     assert planned("spa", letters=14.0)["model.subsample"] == 2
     assert planned("swa", model={"units": "symbols"})["model.subsample"] == 2
     assert "plan.demo_clips" not in gpu and gpu.hours < 0.2

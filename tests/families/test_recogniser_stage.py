@@ -14,7 +14,7 @@ from olu.corpus.manifest import Corpus, Source
 from olu.errors import CorpusError, ExportError, OluError, TrainError
 from olu.families.recogniser.recognise import Trained
 from olu.families.recogniser.text import edits
-from olu.files import Workspace, write_text
+from olu.files import Workspace, hash_file, write_text
 from olu.stages.export import export
 from olu.stages.find_lr import find_lr
 from olu.stages.kinds import listeners, voices
@@ -229,15 +229,31 @@ def test_one_of_another_corpus_is_a_start(tmp_path: Path, corpus: Any) -> None:
     run = Run.named(second.runs, "recogniser-001")
     assert run.recipe.model["learning_rate"] == Run(before).recipe.model["learning_rate"]
     assert run.document("facts.json")["base"] and run.best and run.best["score"] < 0.5
+    assert run.document("facts.json")["base"] == hash_file(before / "checkpoints" / "step-100" / "weights.safetensors")
+    with pytest.raises(OluError, match=r"has .* for blocks\.1\..*, and these settings need nothing"):
+        fewer = [f"base={before}", "model.blocks=1", "model.inter_weight=0"]
+        finish(train(second, overrides=fewer, new=True, device="cpu"))  # type: ignore[arg-type]
+    with pytest.raises(OluError, match="no run of a recogniser"):
+        finish(train(second, overrides=["base=other/runs/recogniser-001"], new=True, device="cpu"))  # type: ignore[arg-type]
     with pytest.raises(OluError, match=r"has .* for .*, and these settings need"):
         finish(train(second, overrides=[f"base={before}", "model.width=64"], new=True, device="cpu"))  # type: ignore[arg-type]
     coarse = [f"base={before}", "model.subsample=4"]
     said = [str(event) for event in train(second, overrides=coarse, new=True, device="cpu")]
-    assert any("begins anew, for model.subsample is not the base's: front.second" in one for one in said)
+    assert any("begins anew, for its shape is not the base's: front.second" in one for one in said)
     voice = [*VOICE, "family=vits"]
     finish(train(first, overrides=voice, new=True, device="cpu"))  # type: ignore[arg-type]
     with pytest.raises(OluError, match="is a run of vits"):
         finish(train(second, overrides=[f"base={first.runs / 'vits-002'}"], new=True, device="cpu"))  # type: ignore[arg-type]
+
+
+def test_a_judge_does_not_start_from_one_that_has_learnt_everything(tmp_path: Path, corpus: Any) -> None:
+    ws = workspace(tmp_path, corpus, steps=4)
+    made(ws, everything=True, force=True)
+    before = Run.named(ws.runs, "recogniser-001").folder
+    with pytest.raises(OluError, match="has learnt from all clips of this corpus"):
+        finish(train(ws, overrides=[f"base={before}"], new=True, device="cpu"))  # type: ignore[arg-type]
+    aligner = [f"base={before}", "data.everything=true", "data.hold_back=0"]
+    finish(train(ws, overrides=aligner, new=True, device="cpu"))  # type: ignore[arg-type]
 
 
 def test_what_only_a_voice_has_is_refused(tmp_path: Path, corpus: Any) -> None:

@@ -24,7 +24,7 @@ from olu.types import Audio, Clip, finish
 
 RATE = 16000
 TINY: dict[str, Any] = {"size": "tiny", "hidden_size": 32}
-SHORT = ("plan.steps=2", "plan.batch_clips=2", "plan.validate_every=2", "plan.save_every=1")
+SHORT = ("plan.steps=2", "plan.batch_clips=2", "plan.validate_every=2", "plan.save_every=1", "data.loudness=0")
 
 
 def workspace(root: Path, rows: list[tuple[str, str, str, str]], *, language: str = "eng") -> Workspace:

@@ -24,7 +24,7 @@ from olu.stages.export import _at_tempo, export
 from olu.stages.export_subject import from_run
 from olu.stages.prepare import prepare
 from olu.stages.train_setup import prepare_run, set_up
-from olu.train.recipe import Recipe, read_recipe
+from olu.train.recipe import EVEN, Recipe, read_recipe
 from olu.train.run import Run
 from olu.types import Audio, finish
 
@@ -89,7 +89,7 @@ def test_a_factor_that_spoils_speech_is_refused(value: str) -> None:
 
 def test_a_recogniser_hears_recordings_as_they_are(tmp_path: Path) -> None:
     ws = workspace(tmp_path, ROWS, language="swa")
-    recipe = Recipe.model_validate({"family": "recogniser", "data": {"resample": FACTOR}})
+    recipe = Recipe.model_validate({"family": "recogniser", "data": {"resample": FACTOR, "loudness": EVEN}})
     with pytest.raises(TrainError, match=r"data\.resample = 1\.1 is for voices"):
         finish(prepare_run(ws, recipe))
     with pytest.raises(TrainError, match=r"data\.resample = 1\.1 is for voices"):

@@ -28,6 +28,8 @@ WHOLE = [
     "Bwana J. K. Nyerere alikuja",
     "Ọ. Adébáyọ̀ ti dé",
     "J.\nPérez",
+    "El autor (J. R.) vino ayer",
+    "«J. R.» vino ayer",
 ]
 ENDING = [
     ("Plan B.", "Then we left."),

@@ -44,7 +44,8 @@ def verdict_of(held: Sequence[Gate]) -> tuple[Level, tuple[str, ...]]:
         level = "unknown"
     if level == "unknown":
         why = [gate.said for gate in held if gate.level in ("unknown", "warn")]
-        return level, (LEADS[level], *(why or [UNHEARD]))
+        heard = any(gate.name == "cer_difference" for gate in held)
+        return level, (LEADS[level], *([] if heard else [UNHEARD]), *why)
     bad = [gate.said for gate in held if gate.level == level and level != "pass"]
     return level, (LEADS[level], *bad)
 

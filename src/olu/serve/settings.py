@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from olu.config import Strict
 from olu.errors import ConfigError
@@ -56,6 +56,12 @@ class Settings(Strict):
             except ValueError:
                 raise ValueError("a proxy is named by its address, such as 10.0.0.2 or 10.0.0.0/24") from None
         return addresses
+
+    @model_validator(mode="after")
+    def _room(self) -> Settings:
+        if self.queue_per_client > self.queue:
+            raise ValueError(f"queue_per_client has no effect above queue = {self.queue}")
+        return self
 
     @property
     def places(self) -> int:

@@ -1,4 +1,4 @@
-"""A voice package made small enough to come with Olu itself: what its graphs hold is not kept twice."""
+"""A voice package made small enough to come with Olu: nothing is kept twice, and what only trains is in few bits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from olu.errors import ExportError
 from olu.files import disk_bytes, read_json, whole, write_json
 from olu.stages.extras import need_training
 
-MOST_BYTES = 14 * 2**20  # of all that speaking needs
+MOST_BYTES = 14_000_000  # of all of it
+BITS = {"discriminator.": 4, "posterior_encoder.": 8}  # of what speaking does not need
+LEAST = 256  # numbers; a smaller tensor is not worth it
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ def embed(package: Path, target: Path, *, judge: bool = True) -> EmbedSummary:
     need_training("a voice to embed")
     from olu.export.package import seal
     from olu.families.vits.base import read_base
+    from olu.families.vits.foreign.coarse import coarsened, refined
     from olu.families.vits.foreign.names import JUDGE
     from olu.families.vits.foreign.shared import find_shared
     from olu.speak.voice import Voice
@@ -39,17 +42,23 @@ def embed(package: Path, target: Path, *, judge: bool = True) -> EmbedSummary:
     with whole(target) as partial:
         shutil.copytree(package, partial)
         part = partial / "training"
-        weights = load_file(part / "weights.safetensors")
-        weights = {name: value for name, value in weights.items() if judge or not name.startswith(JUDGE)}
         settings = read_json(part / "settings.json")
+        held = refined(load_file(part / "weights.safetensors"), settings.get("coarse", {}), where=str(package))
+        weights = {name: value.half() for name, value in held.items() if judge or not name.startswith(JUDGE)}
         shared = {**settings.get("shared", {}), **find_shared(partial, weights)}
-        save_file({n: v for n, v in weights.items() if n not in shared}, part / "weights.safetensors")
+        rest = {name: value for name, value in weights.items() if name not in shared}
+        stored, grains = coarsened(rest, {name: bits for name in rest if (bits := _bits(name, rest[name].numel()))})
+        save_file(stored, part / "weights.safetensors")
         (part / "weights.safetensors").chmod(0o644)  # it was written for its owner alone
-        write_json(part / "settings.json", {**settings, "shared": shared})
+        write_json(part / "settings.json", {**settings, "shared": shared, "coarse": grains})
         seal(partial, read_json(partial / "check.json")["sentences"])
         training, total = disk_bytes(part), disk_bytes(partial)
-        if total - training > MOST_BYTES:
-            raise ExportError(f"{package} takes {(total - training) / 2**20:.1f} MiB to speak, and 14 are the most")
+        if total > MOST_BYTES:
+            raise ExportError(f"{package} would take {total / 1e6:.1f} MB, and {MOST_BYTES / 1e6:.0f} are the most")
         Voice.open(partial)
         read_base(partial)
     return EmbedSummary(str(target), total - training, training, len(shared))
+
+
+def _bits(name: str, numbers: int) -> int | None:
+    return next((bits for start, bits in BITS.items() if name.startswith(start) and numbers >= LEAST), None)

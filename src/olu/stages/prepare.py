@@ -17,7 +17,7 @@ from olu.features.store import Samples, build
 from olu.files import Workspace, hash_value, read_json
 from olu.stages.kinds import voices
 from olu.stages.stage import Stage
-from olu.train.recipe import Recipe, read_recipe
+from olu.train.recipe import EVEN, Recipe, read_recipe
 from olu.types import Work
 
 PREPARE_VERSION = 1
@@ -94,12 +94,16 @@ def _whole(folder: Path) -> bool:
 
 
 def wanted_by(ws: Workspace, recipe: Path | None) -> dict[str, Any]:
-    """The rate a recipe's family needs and how its [data] changes sound; without a recipe, of the newest voice."""
+    """The rate a recipe's family needs and how its [data] changes sound.
+
+    Without a recipe: of the newest voice, and without one as the plan of the first will have it.
+    """
     runs = voices(ws)
     settings = runs[-1].recipe if recipe is None and runs else read_recipe(recipe, [])
     chosen = family_named(settings.family)
     rate = chosen.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))
-    return {"rate": rate, **sound_of(settings)}
+    sound = sound_of(settings)
+    return {"rate": rate, **sound, **({"loudness": EVEN} if recipe is None and not runs else {})}
 
 
 class Sound(TypedDict):

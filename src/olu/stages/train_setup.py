@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from olu.stages.clip_choice import check_speakers, is_asked_for, select, sides, 
 from olu.stages.hearing import HEARD_BY, ear_of, listener_of
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_clip, read_corpus
-from olu.stages.written import only_listening, written
+from olu.stages.written import check_ears, only_listening, written
 from olu.text.frontend import from_state
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.batches import Batches
@@ -221,6 +222,8 @@ def set_up(
     if recipe.plan.precision != "fp32" and device == "cpu":
         raise TrainError(f"plan.precision = {recipe.plan.precision} is for GPUs: on a CPU train in fp32")
     corpus = Corpus.open(ws)
+    if writes and not run:
+        check_ears(ws, recipe, corpus)
     if run and not run.checkpoints().steps() and run.document("facts.json")["from"]:
         start = parse_start(ws, run.document("facts.json")["from"])
     holder = run or (start[0] if start else None)
@@ -341,7 +344,7 @@ def read_base(family: Family, recipe: Recipe, run: Run | None = None) -> Base | 
     """A run with a checkpoint has all it needs; its base may be gone by then."""
     if recipe.base is None or (run and run.checkpoints().steps()):
         return None
-    return family.read_base(located(recipe.base))
+    return family.read_base(located(recipe.base) if family.speaks else Path(recipe.base))
 
 
 def _config(family: Family, recipe: Recipe, base: Base | None) -> Any:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
+from olu.corpus.manifest import Corpus
 from olu.errors import TrainError
+from olu.files import Workspace
 from olu.stages.alphabet import held_by
 from olu.stages.read import named
 from olu.text.vocabulary import BLANK, SymbolVocabulary
@@ -32,6 +35,19 @@ def written(
             assert holder is not None
             raise TrainError(f"clip {clip}: {holder.name} does not know {named(strange)!r}: start a new run")
     return vocabulary, {id: tuple(known[symbol] for symbol in stream) for id, stream in symbols.items()}
+
+
+def check_ears(ws: Workspace, recipe: Recipe, corpus: Corpus) -> None:
+    """A judge must not begin with what another has learnt from the clips it will be judged by."""
+    if recipe.base is None or recipe.data.everything:
+        return
+    base = Run(Path(recipe.base))
+    here = base.folder.resolve().parent == ws.runs.resolve()
+    if base.recipe.data.everything and (here or base.document("facts.json").get("corpus") == corpus.fingerprint):
+        raise TrainError(
+            f"recipe: base: {base.name} has learnt from all clips of this corpus, also those that tell how well one"
+            " hears: start from a recogniser of another corpus, or set data.everything=true for one that aligns"
+        )
 
 
 def only_listening(recipe: Recipe, family: Family) -> Recipe:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 LETTER = "[A-ZÀ-ÖØ-ÞĀ-ɏ\u1e00-\u1effЀ-ӿ][\u0300-\u036f]*"  # Latin and Cyrillic; what is small is sorted out below
 GOES_ON = ",;:"  # behind a point
-GAP = r"[^\S\n]*\n?[^\S\n]*"  # no empty line
-RUN = re.compile(rf"(?<![^\s\"“‘«(\[¿¡]){LETTER}\.(?:{GAP}{LETTER}\.)*(?=\s|$|[{GOES_ON}])")
+CLOSERS = ')]"”’»'
+GAP = r"[^\S\n]*+\n?+[^\S\n]*+"  # no empty line
+RUN = re.compile(rf"(?<![^\s\"“‘«(\[¿¡]){LETTER}\.(?:{GAP}{LETTER}\.)*(?=\s|$|[{GOES_ON}{re.escape('?!' + CLOSERS)}])")
 ONE = re.compile(LETTER)
 NEXT = re.compile(rf"(?=\s){GAP}([^\W\d_][\w’'\u0300-\u036f-]*)")
 BEFORE = re.compile(rf"(\S+){GAP}\Z")
@@ -68,7 +69,9 @@ def judged(run: re.Match[str]) -> Initials | None:
 def _named(run: re.Match[str], letters: tuple[str, ...]) -> bool:
     """Far more points follow an initial than a letter that ends a sentence, so only what speaks for an end counts."""
     text, start = run.string, run.start()
-    following = NEXT.match(text, run.end())
+    following = NEXT.match(text, behind := _behind(text, run.end()))
+    if behind > run.end():  # (J. R.) went on
+        return following is not None and following[1][0].islower()
     if following is None:
         return text[run.end() : run.end() + 1] in tuple(GOES_ON)
     word = following[1]
@@ -87,6 +90,12 @@ def _named(run: re.Match[str], letters: tuple[str, ...]) -> bool:
     if ended or PAIRED.search(text, max(0, start - LOOK_BACK), start):
         return False
     return letters[0] not in NUMERALS or not before[-1].isalnum()  # behind a comma, a title or a sentence: a name
+
+
+def _behind(text: str, at: int) -> int:
+    while text[at : at + 1] in tuple(CLOSERS):
+        at += 1
+    return at
 
 
 def _is_small(before: str) -> bool:

@@ -36,7 +36,8 @@ def _sentences(text: str, ends: Sequence[str], short: Collection[str]) -> list[s
     sentences, at = [], 0
     for match in pattern.finditer(text):
         inside = any(start < match.end() and match.start() < end for start, end in whole)
-        if inside or (match[0] == "." and (match.end() in inner or _abbreviated(text, match.end(), short))):
+        initial = match[0].rstrip(CLOSERS) == "." and match.start() + 1 in inner
+        if inside or initial or (match[0] == "." and _abbreviated(text, match.end(), short)):
             continue
         sentences.append(text[at : match.end()])
         at = match.end()

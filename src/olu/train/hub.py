@@ -49,11 +49,24 @@ def is_here(text: str) -> bool:
 def hash_base(text: str) -> str | None:
     """A name for the weights of a base: of the file, or of the first file of weights in its folder."""
     path = located(text)
-    folders = (path, path / "training", *sorted(path.glob("checkpoints/step-*"))[-1:])  # of a voice package, of a run
+    if (path / "recipe.toml").is_file():
+        return _hash_run(path)
+    folders = (path, path / "training")  # of a voice package
     files = (
         [path] if path.is_file() else sorted(p for end in (SAFE, *PICKLED) for one in folders for p in one.glob(end))
     )
     return hash_file(files[0]) if files else None
+
+
+def _hash_run(folder: Path) -> str | None:
+    """Of the step that is taken from a run: its best, else its last."""
+    from olu.train.run import Run  # it reads recipes, which name bases
+
+    run = Run(folder)
+    steps = run.checkpoints().steps()
+    step = (run.best or {}).get("step")
+    step = step if step in steps else steps[-1] if steps else None
+    return None if step is None else hash_file(run.checkpoints_folder / f"step-{step}" / "weights.safetensors")
 
 
 def fetched(id: str) -> Path:

@@ -13,6 +13,9 @@ from olu.train.hub import named
 RESAMPLE = (0.8, 1.25)  # beyond them speech does not stay clean
 
 
+EVEN = -23.0  # LUFS that plans of voices bring every clip to
+
+
 class DataSettings(Strict):
     min_seconds: float = Field(0.6, ge=0)  # shorter clips are left out, by name
     max_seconds: float = Field(20.0, gt=0)  # longer ones too: never cut on one side

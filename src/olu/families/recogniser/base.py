@@ -35,6 +35,8 @@ def read_base(folder: Path) -> Base:
         )
     if not run.checkpoints().steps():
         raise ConfigError(f"recipe: base: {folder} has no checkpoint to start from: train it to the end first")
+    if not (folder / "vocabulary.json").is_file():
+        raise ConfigError(f"recipe: base: {folder} has no vocabulary.json: it is not whole, name another run")
     symbols = tuple(run.document("vocabulary.json")["symbols"])
 
     def load(learner: nn.Module, growth: Any = None, speakers: Sequence[str] = ()) -> list[str]:
@@ -56,13 +58,14 @@ def _load(learner: Any, run: Run, symbols: tuple[str, ...]) -> list[str]:
     from olu.families.recogniser.recognise import load
 
     assert isinstance(learner, RecogniserLearner)
-    held = load(run, language="").learner.net.state_dict()
+    heard = load(run, language="")
+    held = heard.learner.net.state_dict()
     own = learner.net.state_dict()
     both = [(learner.symbols.index(one), place) for place, one in enumerate(symbols) if one in learner.symbols]
     fresh = [name for name, tensor in own.items() if _shape(name, tensor) != _shape(name, held.get(name))]
-    if lost := [name for name in fresh if not name.startswith(FRONT)]:
-        has, needs = (_shape(lost[0], of.get(lost[0])) for of in (held, own))
-        raise TrainError(f"base {run.folder} has {has or 'nothing'} for {lost[0]}, and these settings need {needs}")
+    if lost := [name for name in (*fresh, *(held.keys() - own.keys())) if not name.startswith(FRONT)]:
+        has, needs = (_shape(lost[0], of.get(lost[0])) or "nothing" for of in (held, own))
+        raise TrainError(f"base {run.folder} has {has} for {lost[0]}, and these settings need {needs}")
     for name in fresh:
         held[name] = own[name]
     for name in HEAD:
@@ -70,7 +73,11 @@ def _load(learner: Any, run: Run, symbols: tuple[str, ...]) -> list[str]:
     learner.net.load_state_dict(held)
     new = len(learner.symbols) - len(both)
     said = [f"hears as {run.name} did at the start; {new} of {len(learner.symbols)} symbols are new to it"]
-    return said + ([f"begins anew, for model.subsample is not the base's: {', '.join(fresh)}"] if fresh else [])
+    if heard.units != learner.config.units:
+        said.append(
+            f"the base writes {heard.units}, this run {learner.config.units}: few of their symbols are the same"
+        )
+    return said + ([f"begins anew, for its shape is not the base's: {', '.join(fresh)}"] if fresh else [])
 
 
 def _rows(own: Tensor, held: Tensor, both: list[tuple[int, int]]) -> Tensor:

@@ -31,10 +31,12 @@ def _model(case: Case) -> list[Setting]:
     units = case.asked("model.units") or "letters"
     symbols = letters * ETHIOPIC.get(case.material.language, 1.0)
     fine = symbols > DENSE or (units == "symbols" and machine.device != "cpu")
+    subsample = 2 if fine or (case.base and case.base.settings["subsample"] == 2) else 4  # a base keeps its fine frames
     if size != "tiny":
-        why = f"{symbols:.0f} symbols a second of speech, as {units}: {'20' if fine else '40'} ms a frame."
-        settings.append(Setting("model.subsample", 2 if fine else 4, why))
-    if size == "gpu" and fine and not case.base:
+        why = f"{symbols:.0f} symbols a second of speech, as {units}: {10 * subsample} ms a frame."
+        settings.append(Setting("model.subsample", subsample, why))
+    subsample = case.asked("model.subsample") or subsample
+    if size == "gpu" and subsample == 2 and not case.base:
         settings += [
             Setting("model.kernel", 31, "Frames of half the length: as much sound as 15 of the others."),
             Setting("model.dropout", 0.15, "With 0.25 and a kernel of 15 such a recogniser did not begin to hear."),
@@ -44,7 +46,7 @@ def _model(case: Case) -> list[Setting]:
         Setting("data.hold_back", 0.1, "A tenth of the training clips, by hash, tells how well it hears."),
         Setting("data.valid_clips", 200, "Enough for a figure to half a percent; hearing them takes seconds."),
         Setting("plan.final_rate", 0.02, "The last steps are small ones."),
-        Setting("plan.rates", {}, "Nothing to freeze in new weights."),
+        Setting("plan.rates", {}, "Nothing is frozen."),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from olu.families.vits.config import SIZES, VitsConfig
 from olu.families.vits.memory import PARAMETERS, memory
 from olu.train.plan_facts import Advice, Case, Setting
+from olu.train.recipe import EVEN
 
 SCRATCH_RATE = 2e-4  # the paper's and MMS'; our 20-minute run from 88 minutes of speech used it too
 TUNING_RATE = 2e-5  # finetune-hf-vits, for some 100 clips
@@ -14,7 +15,6 @@ TUNING_HOURS = 0.15  # that 100 clips come to
 TUNING_POWER = 0.25  # sixteen times the hours, twice the rate
 TUNING_MOST = 1e-4
 LITTLE_HOURS = 0.5
-LEVEL = -23.0  # LUFS; Amharic clips that differed by 6 dB gave sentences that differed by 14
 SCRATCH_STEPS = {"tiny": 2000, "small": 20_000, "mms": 50_000}  # for an hour; with the root of the hours
 SECONDS_PER_CLIP = {"tiny": 0.035, "small": 0.235, "mms": 1.25}  # CPU: benchmarks/results, 2 cores, clips of 3 s
 MMS_GPU_SECONDS = 0.35  # a step of up to 64 clips of 4 s with eager kernels on an H200: bound by launches
@@ -70,8 +70,9 @@ def _model(case: Case) -> list[Setting]:
     frozen = (
         "Nothing is frozen: a voice sits in every part of the base." if base else "Nothing to freeze in new weights."
     )
+    # Amharic clips that differed by 6 dB gave sentences 15 dB apart
     even = "Every clip as loud as the others: no text tells how loud its clip is, so that would be learnt by heart."
-    return [*settings, Setting("plan.rates", {}, frozen), Setting("data.loudness", LEVEL, even)]
+    return [*settings, Setting("plan.rates", {}, frozen), Setting("data.loudness", EVEN, even)]
 
 
 _FRESH = "The base brings no discriminator: a fresh one learns at the rate of a start from scratch."

@@ -49,7 +49,7 @@ class Slow:
         fell = 1 - _mean(self.last) / max(_mean(self.first), 1e-12)
         late = sorted(self.ratios[len(self.ratios) // 2 :])  # the first updates of Adam are larger than its others
         share = late[len(late) // 2] * self.rate if late else math.inf
-        learnt = self.ratio < FROM_SCRATCH <= share  # what was learnt before may have little left to fall
+        learnt = self.ratio < FROM_SCRATCH <= share < math.inf  # what was learnt before may have little left to fall
         if (fell >= self.least or learnt) and share >= self.ratio:
             return None
         why = f"{self.loss} fell by {100 * fell:.1f} % in {self.after} updates"

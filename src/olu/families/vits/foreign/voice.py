@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from olu.errors import TrainError
+from olu.families.vits.foreign.coarse import refined
 from olu.families.vits.foreign.names import JUDGE
 from olu.families.vits.foreign.read import Foreign, json_of, settings_of, tensors_of
 from olu.families.vits.foreign.shared import GRAPHS, take_shared
@@ -25,6 +26,7 @@ from olu.train.family import Card
 
 PART = "training"
 SETTINGS, SHARED = "settings.json", "shared"  # weights that stand in the graphs only: see shared.py
+COARSE = "coarse"  # weights in few bits: see coarse.py
 FILES = (SETTINGS, "weights.safetensors", "frontend.json")
 CHECK = "check.json"
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
@@ -110,7 +112,7 @@ def _read(folder: Path, *, package: Path, where: str) -> Foreign:
     held = json_of(folder / SETTINGS)
     if held.get("family") != "vits":
         raise TrainError(f"{where} is a voice of the family {held.get('family')!r}, not of 'vits'")
-    weights = {name: value.float() for name, value in tensors_of(folder / "weights.safetensors").items()}
+    weights = refined(tensors_of(folder / "weights.safetensors"), held.get(COARSE) or {}, where=where)
     if shared := held.get(SHARED):
         _prove({name: package / name for name in GRAPHS}, package / CHECK, where=where)
         weights |= take_shared(package, shared, where=where)
