@@ -189,9 +189,9 @@ def test_piper_and_coqui_keep_names_and_explain(tmp_path: Path) -> None:
 def test_pipers_noise_is_kept(tmp_path: Path, little: transformers.VitsModel) -> None:
     folder = made.piper(little, tmp_path / "p")
     assert read_foreign(folder).config.noise_scale == 0.667
-    _edit(folder / "config.json", {"inference": {"noise_scale": 0.333, "noise_w": 0.5, "length_scale": 1}})
+    _edit(folder / "config.json", {"inference": {"noise_scale": 0.333, "noise_w": 0.5, "length_scale": 1.25}})
     found = read_foreign(folder).config
-    assert (found.noise_scale, found.noise_scale_duration) == (0.333, 0.5)
+    assert (found.noise_scale, found.noise_scale_duration, found.speaking_rate) == (0.333, 0.5, 0.8)
     export(folder, to="hf", out=tmp_path / "hf")
     assert json.loads((tmp_path / "hf" / "config.json").read_text())["noise_scale"] == 0.333
     export(folder, to="hf-train", out=tmp_path / "train", noise=0.2)
@@ -201,6 +201,10 @@ def test_pipers_noise_is_kept(tmp_path: Path, little: transformers.VitsModel) ->
     for held in ("loud", [0.3], {"noise_scale": -1}):
         _edit(folder / "config.json", {"inference": held if isinstance(held, dict) else {"noise_scale": held}})
         with pytest.raises(OluError, match="noise_scale"):
+            read_foreign(folder)
+    for scale in ("slow", 0, [1.0]):
+        _edit(folder / "config.json", {"inference": {"length_scale": scale}})
+        with pytest.raises(OluError, match=r"inference\.length_scale is .*, and should be a number above 0"):
             read_foreign(folder)
 
 

@@ -54,10 +54,14 @@ def read_piper(path: Path) -> Foreign:
 
 
 def _spoken(config: VitsConfig, inference: Any, *, where: str) -> VitsConfig:
-    """With the noise that piper would speak with."""
+    """With the noise and the tempo that piper would speak with."""
     held = inference if isinstance(inference, dict) else {}
-    noises = {ours: held[key] for key, ours in NOISES.items() if key in held}
-    return settings_of({**config.model_dump(mode="json"), **noises}, where=where) if noises else config
+    own = {ours: held[key] for key, ours in NOISES.items() if key in held}
+    if (scale := held.get("length_scale", 1)) != 1:
+        if not isinstance(scale, int | float) or not scale > 0:
+            raise TrainError(f"{where}: inference.length_scale is {scale!r}, and should be a number above 0")
+        own["speaking_rate"] = 1 / scale
+    return settings_of({**config.model_dump(mode="json"), **own}, where=where) if own else config
 
 
 def config_of(file: Path) -> Path:
