@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from olu.text import words
@@ -80,6 +80,8 @@ def test_the_canonical_form_is_its_own_whatever_the_bytes(text: str) -> None:
 
 
 @given(WILD)
+@example("g\u0323")  # no such letter is one character
+@example("ọ\u0323\u0323")
 def test_no_word_is_too_strange(text: str) -> None:
     reads = yoruba()
     for mode in (reads.mode(text.split()), FULL, ""):

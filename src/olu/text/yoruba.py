@@ -82,8 +82,9 @@ def parts(word: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     tones: list[str] = []
     strange: list[str] = []
     for char in unicodedata.normalize("NFD", word):
-        if char == DOT and letters:
-            letters[-1] = unicodedata.normalize("NFC", letters[-1] + char)
+        dotted = unicodedata.normalize("NFC", letters[-1] + char) if char == DOT and letters else ""
+        if len(dotted) == 1:
+            letters[-1] = dotted
         elif char in TONES and letters and _takes(letters[-1], tones[-1], TONES[char]):
             tones[-1] += TONES[char] if tones[-1] != TONES[char] else ""
         elif MARK.match(char):
