@@ -25,6 +25,8 @@ from olu.stages.alphabet import alphabet, growth_from, held_by, held_rows, own_r
 from olu.stages.audit import audit
 from olu.stages.clip_choice import check_speakers, is_asked_for, select, sides, strangers
 from olu.stages.hearing import HEARD_BY, ear_of, listener_of
+from olu.stages.pauses import DOCUMENT as PAUSES
+from olu.stages.pauses import Marks, find_pauses, knows_pauses, mark_pauses, said_of
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_clip, read_corpus
 from olu.stages.written import check_ears, only_listening, written
@@ -194,7 +196,7 @@ def rate_for(recipe: Recipe, *, run: Run | None = None) -> int:
 
 def _check_sound(family: Family, recipe: Recipe) -> None:
     usual = DataSettings()
-    for name in ("resample", "edges", "loudness"):
+    for name in ("resample", "edges", "loudness", "pauses"):
         value = getattr(recipe.data, name)
         if value != getattr(usual, name) and not family.speaks:
             raise TrainError(
@@ -231,16 +233,26 @@ def set_up(
     wanted = [clip for clip in corpus if corpus.is_wanted(clip) and is_asked_for(clip, recipe)]
     before = start[0] if start and not writes else None
     vocabulary, frontend_state = alphabet(corpus, wanted, run=run, start=before, base=None if writes else base)
+    if recipe.data.pauses and not run:
+        vocabulary, frontend_state = knows_pauses(vocabulary, frontend_state)
     rate = family.rate(config)
     store = Store(ws.features / Samples(rate, **sound_of(recipe)).key)
     frontend = from_state(frontend_state)
     readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in wanted}
+    least = recipe.data.pauses
+    pauses: Marks = {}
+    if least:
+        pauses = run.document(PAUSES) if run else find_pauses(ws, readings, least=least)
+        readings = mark_pauses(readings, pauses)
     if writes:
         vocabulary, ids = written(writes, readings, holder=holder)
     else:
         ids = {id: tuple(vocabulary.encode(reading)) if reading.words else () for id, reading in readings.items()}
     kept, left_out = select(corpus, recipe, family, config, store, ids)
     train_clips, valid_clips, notes = sides(corpus, recipe, kept, left_out, readings)
+    if least:
+        inside = [clip.id for clip in train_clips + valid_clips]
+        notes.append(said_of({id: pauses[id] for id in inside if id in pauses}, len(inside), least=least))
     speakers = holder.document("speakers.json") if holder else sorted({clip.speaker for clip in train_clips})
     notes += strangers(valid_clips, speakers)
     valid_clips = [clip for clip in valid_clips if clip.speaker in speakers]
@@ -299,6 +311,7 @@ def set_up(
             "frontend.json": frontend_state,
             "speakers.json": speakers,
             "left_out.json": left_out,
+            **({PAUSES: pauses} if least else {}),
         },
         start=start,
         notes=notes,

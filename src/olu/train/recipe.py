@@ -31,6 +31,7 @@ class DataSettings(Strict):
     resample: float = Field(1.0, ge=RESAMPLE[0], le=RESAMPLE[1])  # pitch and formants times this: nobody's own
     edges: float = Field(0.0, ge=0, le=5)  # most seconds of silence at either end of a clip; 0: as it is
     loudness: float = Field(0.0, ge=-60, le=0)  # LUFS that every clip is brought to; 0: as it is
+    pauses: float = Field(0.0, ge=0, le=5)  # seconds from which an unwritten pause is a comma in training; 0: never
 
     @model_validator(mode="after")
     def _ordered(self) -> DataSettings:
