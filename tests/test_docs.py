@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -80,6 +81,50 @@ def test_every_command_on_a_page_is_one_of_ours(page: Path):
         assert words[1] in COMMANDS, command
         unknown = {word.split("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)} - _options(words[1])
         assert not unknown, command
+
+
+def _strings(source: str) -> list[str]:
+    """The texts in a program, with WS where something is put in."""
+    found, inside = [], set[ast.AST]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            inside.update(node.values)
+            found.append("".join(str(getattr(part, "value", "WS")) if _is_text(part) else "WS" for part in node.values))
+        elif _is_text(node) and node not in inside:
+            found.append(node.value)  # type: ignore[attr-defined]
+    return found
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _unknown(text: str) -> list[str]:
+    """Commands that a text tells people to run and that do not exist, up to the first sign that may end one."""
+    wrong = []
+    for match in re.finditer(r"(?:^|(?<=[\s'\"`(:$]))olu ([a-z0-9_]+)([^'\"`;,()|\n]*)", text):
+        options = set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", match[2]))
+        is_quoted = text[match.start() - 1 : match.start()] in ("'", "`")
+        is_wrong = options - _options(match[1]) if match[1] in COMMANDS else options or is_quoted
+        wrong += [match[0]] if is_wrong else []
+    return wrong
+
+
+def test_messages_and_cards_name_commands_that_exist():
+    wrong = [
+        f"{path.relative_to(ROOT)}: {one}"
+        for path in sorted((ROOT / "src" / "olu").rglob("*.py"))
+        if re.search(r"\bolu [a-z]", source := path.read_text(encoding="utf-8"))
+        for text in _strings(source)
+        for one in _unknown(text)
+    ]
+    wrong += [f"{page.name}: {one}" for page in PAGES for one in _unknown(page.read_text(encoding="utf-8"))]
+    assert not wrong, wrong
+    assert _unknown("see `olu reed`, 'olu read --text' and olu train X --resume -q") == [
+        "olu reed",
+        "olu read --text",
+        "olu train X --resume -q",
+    ]
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path):

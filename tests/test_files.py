@@ -37,3 +37,22 @@ def test_speaking_asks_no_other_machine_for_anything() -> None:
     code = "import olu, os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
     said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "1"
+
+
+@pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "EFBIG"])
+def test_a_write_that_fails_names_the_file(tmp_path: Path, name: str) -> None:
+    """A full disk says nothing of where; the name that is shown is the one that was asked for."""
+    import errno
+
+    with pytest.raises(OSError) as caught, whole(tmp_path / "a.tar"):
+        raise OSError(getattr(errno, name), "no room")
+    assert caught.value.filename == str(tmp_path / "a.tar")
+    with pytest.raises(OSError) as caught, whole(tmp_path / "a.tar") as partial:
+        (partial / "inside").write_bytes(b"")
+    assert caught.value.filename == str(partial / "inside")
+    with pytest.raises(OSError) as caught, whole(tmp_path / "a.tar") as partial:
+        partial.open()
+    assert caught.value.filename == str(tmp_path / "a.tar")
+    with pytest.raises(OSError) as caught, whole(tmp_path / "a.tar"):
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "nobody there")
+    assert caught.value.filename is None

@@ -6,9 +6,9 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from olu.errors import ConfigError
 
@@ -17,6 +17,26 @@ class Strict(BaseModel):
     """A group of settings: an unknown key is an error, and values never change after they are checked."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        kinds = _kinds(cls.model_fields[info.field_name or ""].annotation)
+        if not kinds.isdisjoint((int, float)) and bool not in kinds and _has_bool(value):
+            raise ValueError("true and false are no numbers: write a number")
+        return value
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """Every type that an annotation names, inside and out."""
+    inner = get_args(annotation)
+    return set[Any]().union(*map(_kinds, inner)) if inner else {annotation}
+
+
+def _has_bool(value: Any) -> bool:
+    if isinstance(value, list | tuple | dict):
+        return any(map(_has_bool, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, bool)
 
 
 Settings = TypeVar("Settings", bound=Strict)

@@ -9,16 +9,19 @@ import os
 import shutil
 import time
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeVar
 
+from olu.damage import Shape, damaged, misfit
 from olu.errors import WorkspaceError
 
 SCHEMA = 1
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 VOICES = Path(__file__).parent / "voices"  # data of this package
+Made = TypeVar("Made")
 
 
 @contextmanager
@@ -41,6 +44,10 @@ def whole(path: Path) -> Iterator[Path]:
         else:
             partial.replace(path)
         _flush(path.parent)
+    except OSError as failed:
+        if failed.filename == str(partial) or (failed.filename is None and failed.errno in FULL):
+            failed.filename = str(path)  # a write that fails does not say where
+        raise
     finally:
         _remove(partial)
 
@@ -71,11 +78,15 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, *, shape: Shape | None = None) -> Any:
+    """What a file holds. With a shape it is an object that has these keys."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as bad:
-        raise WorkspaceError(f"{path} is damaged ({bad}): delete it and run its stage again") from None
+        raise damaged(path, str(bad)) from None
+    if shape is not None and (fault := misfit(value, shape)):
+        raise damaged(path, fault)
+    return value
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
@@ -84,16 +95,65 @@ def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file; a missing file has none. Only real newlines end a row, whatever the texts hold."""
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8", newline="\n") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as bad:
-                raise WorkspaceError(f"{path} line {number} is damaged ({bad.msg}): run its stage again") from None
+def read_jsonl(
+    path: Path, *, shape: Shape | None = None, lost: list[WorkspaceError] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows of a file; a missing file has none. With a shape, each has these keys."""
+    return read_rows(path, _same, shape=shape, lost=lost)
+
+
+def _same(row: dict[str, Any]) -> dict[str, Any]:
+    return row
+
+
+def read_rows(
+    path: Path,
+    make: Callable[[dict[str, Any]], Made],
+    *,
+    shape: Shape | None = None,
+    lost: list[WorkspaceError] | None = None,
+) -> Iterator[Made]:
+    """What `make` makes of each row; with `lost`, rows that cannot be read are named there and passed over."""
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            if not line.strip():  # left behind by an editor
+                continue
+            row = json.loads(line.decode("utf-8"))
+            if fault := misfit(row, shape or {}):
+                raise ValueError(fault)
+            made = make(row)
+        except (ValueError, TypeError, KeyError) as bad:
+            why = bad.msg if isinstance(bad, json.JSONDecodeError) else str(bad)
+            why = f"no {why}" if isinstance(bad, KeyError) else why
+            found = damaged(path, why, line=number)
+            if lost is None:
+                raise found from None
+            lost.append(found)
+        else:
+            yield made
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Only real newlines end one, whatever the texts hold."""
+    if path.exists():
+        with path.open("rb") as lines:
+            yield from lines
+
+
+def lock(handle: IO[Any] | int) -> bool | None:
+    """Claim an open file or folder, until it is closed or the process dies. False: another process holds it.
+
+    None where there are no such claims: on Windows, and on some network disks.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as failed:
+        return False if failed.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES) else None
+    return True
 
 
 def hash_file(path: Path) -> str:
@@ -216,4 +276,5 @@ class Workspace:
             stamp = read_json(path)
         except WorkspaceError:
             return None  # a damaged stamp only means the stage runs again
-        return stamp if isinstance(stamp, dict) else None
+        shape = {"inputs": str, "options": dict, "summary": dict}
+        return None if misfit(stamp, shape) else dict(stamp)

@@ -9,6 +9,10 @@ from typer.testing import CliRunner
 
 from olu.cli.audit import register
 from olu.files import Workspace
+from olu.stages import import_
+from olu.stages.read import read_corpus
+from olu.stages.status import status
+from olu.types import finish
 
 from .conftest import silence, speech
 
@@ -20,7 +24,9 @@ register(app)
 
 @pytest.fixture
 def mixed(make: Make) -> Workspace:
-    return make({"good": (speech(3), "Otu okwu ọma"), "[/mute]".replace("/", ""): (silence(2), "Okwu [/b] ọzọ")})
+    ws = make({"good": (speech(3), "Otu okwu ọma"), "[/mute]".replace("/", ""): (silence(2), "Okwu [/b] ọzọ")})
+    import_.STAGE.stamp(ws, {}, {})
+    return ws
 
 
 def run(*words: str):
@@ -34,6 +40,13 @@ def test_a_person_sees_counts_names_report_and_what_comes_next(mixed: Workspace)
     assert "[mute]: nothing is heard" in done.stdout
     assert str(mixed.audit / "report.html") in done.stdout
     assert f"olu read {mixed.root}" in done.stdout
+
+
+def test_what_comes_next_is_what_the_workspace_lacks(mixed: Workspace):
+    run(str(mixed.root))
+    finish(read_corpus(mixed))
+    said = run(str(mixed.root)).stdout.splitlines()[-1]
+    assert said == f"Next: {status(mixed).next}" == f"Next: olu train {mixed.root}"
 
 
 def test_json_is_one_object_and_nothing_else(mixed: Workspace):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -66,6 +68,25 @@ def test_whether_a_clip_trains_is_asked_as_the_page_says(ws: Path) -> None:
     assert "1 is shown" in fine("clips", ws, "--limit", "1").out
     fine("drop", ws, *ids(ws)[1:])
     assert "Wrote 1 clip to" in fine("clips", ws, "--limit", "1", "--csv", ws / "one.csv").out
+
+
+def test_the_rest_of_a_list_is_asked_for_as_the_list_was(ws: Path, tmp_path: Path) -> None:
+    asked = """seconds > 0 and speaker == 'default' and "x'y" not in text"""
+    line = fine("clips", ws, "--where", asked, "--sort=-seconds", "--limit", "2").out.splitlines()[-1]
+    command = line.partition("all of them: ")[2]
+    assert shlex.split(command) == ["olu", "clips", str(ws), "--where", asked, "--sort=-seconds", "--csv", "clips.csv"]
+    assert fine("clips", ws, "--limit", "1").out.endswith(f"all of them: olu clips {ws} --csv clips.csv\n")
+
+
+def test_what_the_page_calls_left_out_holds_no_clip_of_another_side(ws: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "corpora.md"
+    found = re.search(r"--where '(.*)' --csv left-out\.csv", page.read_text(encoding="utf-8"))
+    assert found is not None
+    sides = {row["id"]: row["split"] for row in fine("clips", ws, "--json").json()["clips"]}
+    first = next(id for id, side in sides.items() if side == "train")
+    assert "valid" in sides.values()
+    fine("drop", ws, first)
+    assert ids(ws, "--where", found[1]) == [first]
 
 
 def test_lengths_are_summed_up_and_tokens_known_after_reading(ws: Path) -> None:

@@ -126,6 +126,20 @@ def test_a_recogniser_that_cannot_be_trained_costs_its_own_metrics_only(
     assert "faulty files" in done.out
 
 
+def test_a_language_without_sentences_of_its_own_says_that_none_were_spoken(
+    judged: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ws, row = judged
+    assert not [one for one in row["missing"] if one["metric"] == "other sentences"]
+    monkeypatch.setattr("olu.text.languages.Language.sentences", lambda language: [])
+    done = olu("evaluate", ws, *FAST, "-o", tmp_path / "out")
+    assert done.code == 0
+    assert "not measured: other sentences: Olu has no list of Swahili sentences; give some: --text FILE" in done.err
+    kept = json.loads((tmp_path / "out" / "evaluation.json").read_text(encoding="utf-8"))
+    assert [one["metric"] for one in kept["missing"]] == ["other sentences"]
+    assert "Olu has no list of Swahili sentences" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_voice_alone_says_what_is_missing(judged: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     ws, _ = judged
     voice = next((ws / "voices").glob("*.voice"))

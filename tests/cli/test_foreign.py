@@ -44,6 +44,7 @@ def test_the_default_place_and_what_does_not_fit(voiced: Path, tmp_path: Path) -
         refused = olu("export", voiced, "--to", to, "-o", tmp_path / to)
         assert refused.code == 2 and said in refused.err and refused.err.count("\n") == 1
         assert not (tmp_path / to).exists()
+        assert "export with '--to hf'" in refused.err, "what to do instead"
 
 
 def test_bases_of_a_language() -> None:
@@ -55,7 +56,11 @@ def test_bases_of_a_language() -> None:
     assert "ylacombe/mms-tts-spa-train" in fine("bases", "--language", "es").out
     near = fine("bases", "--language", "ibo")
     assert "No checkpoint is known for ibo" in near.out and "facebook/mms-tts-izz" in near.out
-    assert "facebook/mms-tts-swh" in fine("bases", "--language", "sw").out
+    for code in ("sw", "swa", "swh"):
+        same = fine("bases", "--language", code)
+        assert (
+            "facebook/mms-tts-swh" in same.out and "No checkpoint" not in same.out and "olu doctor --base" in same.out
+        )
     assert "1107 languages" in fine("bases").out
     assert olu("bases", "--language", "nolanguage").code == 2
 

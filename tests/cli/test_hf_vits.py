@@ -6,6 +6,8 @@ import dataclasses
 import io
 import json
 import os
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ from olu.config import check
 from olu.errors import ConfigError, OluError
 from olu.files import Workspace
 from olu.stages.hf_vits_base import base_for, language_for, state_for
+from olu.stages.hf_vits_data import way_in
 from olu.stages.hf_vits_keys import KEYS, REQUIRED, UNREAD, read_config
-from olu.stages.hf_vits_map import KEEP_ALL, nested, settings, views
+from olu.stages.hf_vits_map import KEEP_ALL, nested, settings, splits, views
 from olu.stages.hf_vits_say import inert, sentences
 from olu.train.recipe import Recipe
 from olu.train.run import Run
@@ -282,6 +285,7 @@ def test_a_base_or_a_dataset_that_is_not_there(base: Path, tmp_path: Path) -> No
     config = written(tmp_path, model_name_or_path=str(base), dataset_name="gone")
     done = olu("train", tmp_path / "ws", "--from-hf-vits", config)
     assert done.code == 2 and "dataset_name: gone is neither a folder here nor" in done.err.splitlines()[-1]
+    assert not (tmp_path / "ws").exists()
 
 
 def test_files_that_are_no_config(tmp_path: Path) -> None:
@@ -372,9 +376,10 @@ def test_an_example_runs(example: Path, base: Path, dataset: Path, tmp_path: Pat
     for name in values:
         assert f"\n{name} = " in done.err
     assert "warmup_ratio = 0.01: no effect in finetune-hf-vits" in done.err
-    assert (
-        "push_to_hub: nothing was uploaded" in done.err and f"--to hf-train --push {values['hub_model_id']}" in done.err
-    )
+    assert "push_to_hub: nothing was uploaded" in done.err and f"--to hf --push {values['hub_model_id']}" in done.err
+    if example == EXAMPLES[0]:  # what is advised can be done
+        *export, _, _ = shlex.split(done.err.partition("Listen first; then: olu ")[2].splitlines()[0])
+        assert f"{ws}/voices/" in fine(*export).out
     kept = run.recipe
     assert kept.base == str(base) and kept.seed == 456 and kept.data.valid_clips == 25
     assert kept.plan.precision == "fp32" and kept.plan.validate_every == 50 and kept.plan.schedule == "exponential"
@@ -419,6 +424,109 @@ def test_an_evaluation_split_of_its_own(base: Path, dataset: Path, tmp_path: Pat
     rows = (tmp_path / "out" / "corpus" / "splits.jsonl").read_text().splitlines()
     sides = [json.loads(row)["split"] for row in rows]
     assert sides.count("valid") == 2 and sides.count("train") == len(sides) - 2
+
+
+# ------------------------------------------------------------ datasets that are folders
+
+
+def sounds(folder: Path, table: str, text: str) -> Path:
+    """Two recordings and a file about them."""
+    for name in ("a", "b"):
+        (folder / "wavs").mkdir(parents=True, exist_ok=True)
+        soundfile.write(folder / "wavs" / f"{name}.wav", np.random.default_rng(1).normal(0, 0.1, 16000), 16000)
+    (folder / table).parent.mkdir(parents=True, exist_ok=True)
+    (folder / table).write_text(text, encoding="utf-8")
+    return folder
+
+
+USUAL = {"audio": "audio", "text": "text"}  # most configs name these
+PLAIN: list[tuple[str, str, dict[str, str], str, str | None]] = [
+    ("metadata.csv", "a|one\nb|two\n", {}, "ljspeech", None),
+    ("metadata.csv", "file|speaker|text\na|x|one\nb|y|two\n", USUAL, "ljspeech", None),
+    ("list.csv", "path,words\nwavs/a.wav,one\nwavs/b.wav,two\n", {"text": "words"}, "table", "text=words"),
+    ("list.tsv", "path\ttext\nwavs/a.wav\tone\n", USUAL, "table", "text=text"),
+    ("metadata.csv", "file_name,text\nwavs/a.wav,one\n", USUAL, "huggingface", "text=text"),
+    ("wavs/a.txt", "one", USUAL, "folder", None),
+]
+
+
+@pytest.mark.parametrize(("table", "text", "given", "layout", "columns"), PLAIN)
+def test_how_a_folder_is_read(
+    table: str, text: str, given: dict[str, str], layout: str, columns: str | None, tmp_path: Path
+) -> None:
+    way = way_in(sounds(tmp_path / "in", table, text), given)
+    assert (way.layout, way.columns) == (layout, columns)
+
+
+def test_a_plain_folder_is_imported(base: Path, recordings: Path, tmp_path: Path) -> None:
+    asked = {"filter_on_speaker_id": None, "speaker_id_column_name": None, "eval_split_name": "test"}
+    config = filled(EXAMPLES[0], tmp_path, base=base, dataset=recordings, **asked, dataset_config_name="readers")
+    done = train(config, *FEW, "--dry-run")
+    assert "is a plain folder (ljspeech: metadata.csv has id|text lines): all of it is imported" in done.err
+    assert ", all of it: 10 clips imported" in done.err
+    sides = {row["split"] for row in fine("clips", tmp_path / "out", "--json").json()["clips"]}
+    assert sides == {"train", "valid"}
+
+
+NOT_IMPORTED: list[tuple[str, str, dict[str, Any], str]] = [
+    ("notes.md", "", {}, "recordings and no text; it must be a folder of recordings with their texts, a Hugging Face"),
+    ("list.csv", "path,words\nx,y\n", {"text_column_name": "word"}, "text_column_name = word: list.csv has no column"),
+    ("list.csv", "path,words\nx,y\n", {"audio_column_name": "path"}, "name it with text_column_name = NAME"),
+    ("metadata.csv", "z|one\n", {}, "has metadata for one recording but no audio"),
+    ("metadata.csv", "file_name,text\nwavs/a.wav,x\n", {"train_split_name": "odd"}, "has no split 'odd'; it has train"),
+    ("list.csv", "path,text\n/x/a.wav,y\n", {}, "or import it with 'olu import' into a workspace of your own"),
+]
+
+
+@pytest.mark.parametrize(("table", "text", "values", "said"), NOT_IMPORTED)
+def test_what_cannot_be_imported_leaves_nothing(
+    table: str, text: str, values: dict[str, Any], said: str, base: Path, tmp_path: Path
+) -> None:
+    folder = sounds(tmp_path / "in", table, text)
+    config = written(tmp_path, model_name_or_path=str(base), dataset_name=str(folder), do_lower_case=True, **values)
+    done = olu("train", tmp_path / "new" / "ws", "--from-hf-vits", config, "--dry-run")
+    last = done.err.splitlines()[-1]
+    assert done.code == 2 and said in last
+    assert f'{config}: dataset_name = "{folder}" cannot be imported: ' in last
+    assert not any(option in last for option in ("--split", "--columns", "--layout", "--config"))
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_archive_and_a_file_are_refused_in_the_config_s_words(base: Path, tmp_path: Path) -> None:
+    packed = Path(
+        shutil.make_archive(str(tmp_path / "packed"), "zip", sounds(tmp_path / "in", "metadata.csv", "a|one"))
+    )
+    for dataset, said in ((packed, "unpack it and name the folder"), (tmp_path / "in" / "metadata.csv", "is a file")):
+        (tmp_path / "ws").mkdir(exist_ok=True)
+        config = written(tmp_path, model_name_or_path=str(base), dataset_name=str(dataset))
+        done = olu("train", tmp_path / "ws", "--from-hf-vits", config)
+        last = done.err.splitlines()[-1]
+        assert done.code == 2 and said in last and "dataset_name = " in last
+        assert "--split" not in last and "--layout" not in last
+        assert list((tmp_path / "ws").iterdir()) == [], "a folder that was there stays"
+
+
+@pytest.mark.parametrize("every", [None, ""])
+def test_no_name_of_a_split_is_all_of_them(every: str | None, base: Path, dataset: Path, tmp_path: Path) -> None:
+    values = {"train_split_name": every, "eval_split_name": every, "preprocessing_only": True}
+    assert splits({**LEAST, **values}) == ("", "") and splits(LEAST) == ("train", "test")
+    assert splits({**LEAST, "train_split_name": every, "eval_split_name": "dev"}) == ("", "dev")
+    config = filled(EXAMPLES[0], tmp_path, base=base, dataset=dataset, **values)
+    done = train(config)
+    assert ", all of it: 10 clips imported" in done.err and "-> every split is imported" in done.err
+    if every is None:
+        values["eval_split_name"] = "test"
+        again = train(filled(EXAMPLES[0], tmp_path, base=base, dataset=dataset, **values))
+        assert "2 clips of the split test validate" in again.err
+
+
+def test_which_voices_can_be_pushed_for_training() -> None:
+    from olu.families.vits.config import VitsConfig
+    from olu.families.vits.foreign.to_transformers import no_judge, no_model
+
+    assert no_judge(VitsConfig(size="mms")) == "" == no_model(VitsConfig(size="mms"))
+    assert no_judge(VitsConfig(size="tiny")) and not no_model(VitsConfig(size="tiny"))
+    assert no_model(VitsConfig(size="small", resblock="2"))
 
 
 def test_preprocessing_only(base: Path, dataset: Path, tmp_path: Path) -> None:
@@ -509,6 +617,15 @@ def test_base_of_several_folders(base: Path, ws: Workspace, tmp_path: Path) -> N
     assert len(json.loads((made / "vocab.json").read_text())) > 2  # the base's own
     with pytest.raises(ConfigError, match=r"tokenizer_name: .*gone is neither a folder"):
         base_for(ws, {**values, "tokenizer_name": "gone"}, state=None)
+
+
+def test_phones_go_along_with_the_symbols_they_are_about(base: Path, ws: Workspace, tmp_path: Path) -> None:
+    ours = Path(shutil.copytree(base, tmp_path / "ours"))
+    (ours / "phones.json").write_text("{}", encoding="utf-8")
+    mixed = {**LEAST, "model_name_or_path": str(ours), "tokenizer_name": str(base)}
+    assert not (Path(base_for(ws, mixed, state=None)) / "phones.json").exists()
+    mixed = {**LEAST, "model_name_or_path": str(base), "tokenizer_name": str(ours)}
+    assert (Path(base_for(ws, mixed, state=None)) / "phones.json").is_file()
 
 
 def test_another_choice_of_parts_is_another_base(base: Path, ws: Workspace, tmp_path: Path) -> None:

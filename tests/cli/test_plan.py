@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from olu.cli.dry import tell_dry
 from olu.files import Workspace
 from olu.stages import plan as planning
-from olu.stages.find_lr import find_lr
+from olu.stages.find_lr import command_with, find_lr
 from olu.train.plan_facts import Machine
 from olu.types import finish
 
@@ -187,6 +188,23 @@ def test_looking_for_a_rate_keeps_nothing_but_its_page(ws: Path):
     assert "<svg" in page and "polyline" in page and "<script" not in page
     kept = json.loads(after["find-lr.json"])
     assert len(kept["points"]) == 24 and kept["finding"]["why"]
+    assert "--set model.size=tiny --set plan.batch_clips=2" in kept["command"]
+
+
+def test_the_command_after_looking_for_a_rate_trains_what_was_asked_about():
+    asked: dict[str, Any] = {
+        "ws": Path("my voices"),
+        "recipe": Path("a b.toml"),
+        "base": Path("embedded"),
+        "overrides": ["model.learning_rate=1e-3", "plan.sentences=['a b']"],
+        "device": "cpu",
+    }
+    words = shlex.split(command_with(5e-5, **asked))
+    assert words == [
+        *("olu", "train", "my voices", "--recipe", "a b.toml", "--base", "embedded"),
+        *("--set", "plan.sentences=['a b']", "--set", "model.learning_rate=5e-05", "--device", "cpu"),
+    ]
+    assert "model.learning_rate=1e-3" in shlex.split(command_with(None, **asked))
 
 
 def test_looking_for_a_rate_takes_no_run(ws: Path):

@@ -78,7 +78,9 @@ def test_what_comes_with_a_size_is_not_told_beside_it(ws: Path) -> None:
     for settings in ({"size": "tiny"}, {"size": "small", "segment_size": 2048}):
         config = check(VitsConfig, settings, where="test")
         recipe = Recipe(model=config.model_dump(mode="json"))
-        Run.create(ws / "runs", recipe, facts={"from": None}, documents={})
+        Run.create(
+            ws / "runs", recipe, facts={**dict.fromkeys(("recipe", "clips", "corpus"), ""), "from": None}, documents={}
+        )
     first, second = fine("runs", ws, "--json").json()["runs"]
     assert first["differs"].keys() == {"model.size", "model.segment_size"}
     assert second["differs"] == {"model.size": "small", "model.segment_size": 2048}

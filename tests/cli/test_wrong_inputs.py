@@ -287,13 +287,43 @@ def test_a_full_disk_at_audit_read_and_prepare(ws: Path, small_disk: Mount):
     before = contents(there)
     plug = fill(disk, leave_kib=4)
     for verb in ("audit", "read", "prepare"):
-        refused(olu(verb, there), said="the disk is full")
+        done = olu(verb, there)
+        refused(done, said="the disk is full")
+        assert done.err.startswith(f"olu: {there}/"), done.err  # which file
         after = contents(there)
         assert {name: after[name] for name in before} == before
         assert not any(name.endswith(f"{verb}.json") or ".partial" in name for name in after)
     plug.unlink()
     for verb in ("audit", "read", "prepare"):
         fine(verb, there)
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (10240, 10240))
+sys.argv = ["olu", *sys.argv[1:]]
+from olu.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize("verb", ["pack", "prepare"])
+def test_a_file_larger_than_is_allowed_is_one_sentence(ws: Path, tmp_path: Path, verb: str):
+    pytest.importorskip("resource")
+    words = ["pack", str(ws), "-o", str(tmp_path / "ws.tar")] if verb == "pack" else ["prepare", str(ws)]
+    ran = subprocess.run([sys.executable, "-c", LIMITED, *words], capture_output=True, text=True)
+    name = str(tmp_path / "ws.tar") if verb == "pack" else f"{ws}/features/wave-"
+    refused(Done(ran.returncode, ran.stdout, ran.stderr), said="larger than is allowed here: raise the limit")
+    assert ran.stderr.startswith(f"olu: {name}"), ran.stderr
+    assert not (tmp_path / "ws.tar").exists()
+
+
+def test_any_other_trouble_with_a_path_is_one_sentence(ws: Path, monkeypatch: pytest.MonkeyPatch):
+    def lost(*given: object, **more: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "/far/away")
+
+    monkeypatch.setattr("olu.stages.status.status", lost)
+    refused(olu("status", ws), said="olu: /far/away: no such file or directory: check the path")
 
 
 def test_a_full_disk_in_the_middle_of_a_training(ws: Path, small_disk: Mount):

@@ -275,7 +275,7 @@ def test_a_file_name_that_is_no_text(ws: Workspace, tmp_path: Path) -> None:
 
 def test_a_very_long_clip_is_noted(ws: Workspace, tmp_path: Path) -> None:
     source = lj(tmp_path / "in")
-    soundfile.write(str(source / "wavs" / "c1.wav"), np.zeros(1800 * 100, np.int16), 100)
+    soundfile.write(str(source / "wavs" / "c1.wav"), np.zeros(1800 * 1000, np.int16), 1000)
     summary = bring(ws, source)
     long = Corpus.open(ws).clips[1]
     assert (summary.added, long.seconds) == (3, 1800.0)

@@ -115,6 +115,17 @@ def test_speakers_are_kept_apart(tmp_path: Path) -> None:
     assert said(a)["text 5"] == "Obi", "who came with this name before keeps it"
 
 
+def test_a_speaker_of_whom_nothing_came_is_not_named(tmp_path: Path) -> None:
+    a = space(tmp_path / "a", made(tmp_path / "1", [1, 2]))
+    shutil.copytree(tmp_path / "1", tmp_path / "2")
+    b = space(tmp_path / "b", tmp_path / "2", copy=True)
+    summary = join(a, b)
+    assert (summary.added, len(summary.duplicates), summary.renamed) == ({}, 2, {})
+    space(b.root, made(tmp_path / "3", [3]), copy=True)
+    assert join(a, b).renamed == {str(b.root): {"default": "b-default"}}
+    assert said(a) == {"text 1": "default", "text 2": "default", "text 3": "b-default"}
+
+
 def test_same_speakers(tmp_path: Path) -> None:
     a = space(tmp_path / "a", made(tmp_path / "1", [1]), speaker="Ada")
     b = space(tmp_path / "b", made(tmp_path / "2", [2]), speaker="Ada")

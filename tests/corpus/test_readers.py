@@ -213,3 +213,59 @@ def test_source_that_is_no_folder(tmp_path: Path) -> None:
         choose(tmp_path / "none", layout="auto")
     with pytest.raises(CorpusError, match="is a file"):
         choose(lj(tmp_path, "a|b") / "metadata.csv", layout="auto")
+
+
+SAID = {"wavs/a.wav": ("one", "Ada"), "wavs/b.wav": ("two", "Obi")}
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("file|speaker|text", "{file}|{who}|{text}"),
+        ("speaker|file|text", "{who}|{file}|{text}"),
+        ("text|file|speaker_id", "{text}|{file}|{who}"),
+        ("Text|Speaker Name|Audio File", "{text}|{who}|{file}"),
+        ("id|duration|speaker|normalised|transcription", "{id}|1.5|{who}|wrong|{text}"),
+        ("speaker|path|sentence|normalized_text", "{who}|{file}||{text}"),
+        ("name|file|text|speaker", "nobody|{file}|{text}|{who}"),
+        ("file|speaker|what is said", "{file}|{who}|{text}"),
+    ],
+)
+def test_the_header_decides_what_the_columns_are(tmp_path: Path, header: str, row: str) -> None:
+    told = [("a", "Ada", "one"), ("b", "Obi", "two")]
+    lines = [row.format(id=id, file=f"wavs/{id}.wav", who=who, text=text) for id, who, text in told]
+    rows = list(ljspeech.rows(lj(tmp_path, "\n".join([header, *lines]))))
+    assert {row.audio: (row.text, row.speaker) for row in rows if isinstance(row, Row)} == SAID and len(rows) == 2
+
+
+def test_a_text_in_a_later_column_goes_on_over_lines(tmp_path: Path) -> None:
+    data = 'file|speaker|text\na|Ada|line one\nline two\nb|Obi|"x | y\nz ""w"""\nc|Ada\n'
+    rows = list(ljspeech.rows(lj(tmp_path, data)))
+    found = {row.audio: row.text for row in rows if isinstance(row, Row)}
+    assert found == {"wavs/a.wav": "line one\nline two", "wavs/b.wav": 'x | y\nz "w"'}
+    (problem,) = [row for row in rows if isinstance(row, Problem)]
+    assert str(problem) == "metadata.csv line 6: 2 columns where the header has 3: write id|speaker|text"
+
+
+@pytest.mark.parametrize("header", ["file|speaker", "speaker|text"])
+def test_a_header_without_a_text_or_a_recording(tmp_path: Path, header: str) -> None:
+    with pytest.raises(CorpusError, match=r"the header .* has no column for the (text|recordings): call it"):
+        list(ljspeech.rows(lj(tmp_path, f"{header}\na|Ada\n")))
+
+
+@pytest.mark.parametrize("line", ["b\ttwo", "b", "b.wav two", "wavs/b.wav", "b;two", "b,two", "b two"])
+def test_a_row_without_a_bar_is_not_put_to_the_text_before(tmp_path: Path, line: str) -> None:
+    source = lj(tmp_path, f"a|one\ngoes on\n{line}\nits second line\nc|three\n")
+    (problem,) = problems(source)
+    assert problem.where == "metadata.csv line 3" and "has no '|': write" in problem.message
+    found = [row.text for row in ljspeech.rows(source) if isinstance(row, Row)]
+    assert found == ["one\ngoes on", "three"]
+
+
+def test_words_that_are_names_too_may_go_on_with_a_text(tmp_path: Path) -> None:
+    """Every recording has its row here, so none of these lines can be one; only a tab says so all the same."""
+    found = texts(lj(tmp_path, "a|one\nb is said\nbut\n/x\n.. and so on\nb|two\na\nc|three"))
+    assert found["wavs/a.wav"] == "one\nb is said\nbut\n/x\n.. and so on"
+    assert found["wavs/b.wav"] == "two\na"
+    (problem,) = problems(lj(tmp_path, "a|one\nb\ttwo\nb|two\n"))
+    assert problem.where == "metadata.csv line 2"

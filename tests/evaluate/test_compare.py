@@ -169,6 +169,24 @@ def test_the_stage_writes_both_pages(tmp_path: Path) -> None:
         finish(stage(one, two, out=tmp_path / "full"))
 
 
+def test_one_voice_with_two_noises_has_two_names(tmp_path: Path) -> None:
+    base = evaluation("amharic vits-001 step 10", {"cer": spread(0.1)}, count=COUNT)
+    for folder, noise in (("a", 0.4), ("b", 0.667), ("c", 0.667), ("x/b", 0.667)):
+        replace(base, subject=replace(base.subject, noise=noise)).save(tmp_path / folder)
+    for other, marks in (
+        ("b", ("noise 0.4", "noise 0.667")),
+        ("c", ("b", "c")),
+        ("x/b", ("first", "second")),
+    ):
+        done = finish(stage(tmp_path / ("a" if other == "b" else "b"), tmp_path / other, out=tmp_path / "both"))
+        names = [f"amharic vits-001 step 10 ({mark})" for mark in marks]
+        assert [done.comparison.first.subject.name, done.comparison.second.subject.name] == names
+        facts = json.loads((done.folder / FACTS).read_text(encoding="utf-8"))
+        assert [facts["first"]["name"], facts["second"]["name"]] == names
+        page = done.page.read_text(encoding="utf-8")
+        assert f"<title>{names[0]} and {names[1]}</title>" in page and all(f">{name}</th>" in page for name in names)
+
+
 def test_two_that_miss_a_target_by_as_much_are_apart_and_neither_is_better() -> None:
     off = [0.01 * (n % 5) for n in range(COUNT)]
     one = evaluation("one", {"duration_ratio": [0.9 + x for x in off]}, count=COUNT)

@@ -29,7 +29,7 @@ def ws(tmp_path: Path) -> Workspace:
 
 def run_with(ws: Workspace, heard_by: str | None) -> Run:
     run = Run(ws.runs / "vits-001")
-    write_json(run.folder / "facts.json", {HEARD_BY: heard_by})
+    write_json(run.folder / "facts.json", {"recipe": "", "clips": "", "corpus": "", "from": None, HEARD_BY: heard_by})
     return run
 
 

@@ -12,6 +12,7 @@ from olu.errors import ConfigError, MissingExtra, WorkspaceError
 from olu.evaluate.evaluation import Evaluation, Item, Missing, Point, Subject, load
 from olu.evaluate.gates import gates, verdict_of
 from olu.evaluate.judge import INSTALL, Judged, chosen, judge
+from olu.evaluate.metrics.f0 import PitchError
 from olu.evaluate.numbers import figure
 from olu.evaluate.report import Sounds, render, worst_first
 from olu.evaluate.takes import Known, spread_evenly
@@ -76,6 +77,15 @@ def test_a_network_that_is_not_installed_costs_its_own_metric_only(monkeypatch: 
     assert found.missing == (
         Missing(metric="dnsmos", why="olu evaluate needs the package 'speechmos'", command=INSTALL),
     )
+
+
+def test_a_figure_that_no_sentence_gave_is_missing_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = PitchError(None, None, None, None, voicing=0.75)
+    monkeypatch.setattr("olu.evaluate.groups.f0.compare", lambda pair: nothing)
+    found = judged([voice(), voice(seed=1), voice(seed=2)], None, only=("f0", "duration"))
+    assert figures(found)["f0_error"] is None and figures(found)["voicing_error"] == 0.75
+    (missing,) = found.missing
+    assert missing.metric == "f0" and "pitch in common" in missing.why
 
 
 def test_groups_that_are_not_for_a_language_are_not_missed() -> None:

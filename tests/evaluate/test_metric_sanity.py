@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from olu.evaluate.metrics import f0, sanity
+from olu.train.guards.sounds import REPEATS
+from olu.train.sounds import repeats
 from olu.types import Audio
 
+from ..conftest import SOAK
 from .made import RATE, SHARED, noisy, real, speech
 
 LETTERS = 28
@@ -124,3 +127,35 @@ def test_most_natural_recordings_have_no_fault():
     found = [sanity.check(a, natural=a.seconds, letters=len(t.replace(" ", "")), usual=usual) for t, a in clips]
     assert sum(bool(one.faults) for one in found) <= len(clips) // 5
     assert not any({"loop", "collapsed", "silent", "nan", "endless"} & set(one.faults) for one in found)
+
+
+def likeness(parts: list[np.ndarray]) -> float:
+    return repeats(np.concatenate(parts).astype(np.float64), RATE)
+
+
+@pytest.mark.parametrize("gap", [0.7, 1.5])
+def test_pauses_between_sentences_are_no_loop(gap: float):
+    hush = np.zeros(round(gap * RATE), np.float32)
+    sentences = [part for seed in range(4) for part in (speech(seed=seed).samples, hush)]
+    assert likeness(sentences) < REPEATS
+    room = [part + np.random.default_rng(n).normal(0, 2e-4, len(part)) for n, part in enumerate(sentences)]
+    assert likeness(room) < REPEATS
+
+
+def test_a_loop_with_pauses_in_it_is_still_one(voice: Audio):
+    piece, hush = voice.samples[8000:16000], np.zeros(4000, np.float32)
+    assert likeness([piece, hush] * 5) > REPEATS
+    assert likeness([speech(seed=1).samples, np.zeros(RATE), *([piece] * 4)]) > REPEATS
+
+
+@pytest.mark.parametrize("code", ["amh", "swa", "yor"])
+def test_recordings_joined_with_silence_are_no_loop_and_a_half_second_again_and_again_is(code: str):
+    if not (SHARED / code).is_dir():
+        pytest.skip("the shared corpora are not here")
+    clips = [audio.samples for _, audio in real(code, 60 if SOAK else 4)]
+    assert max(repeats(clip.astype(np.float64), RATE) for clip in clips) < REPEATS
+    hush = np.zeros(round(0.7 * RATE), np.float32)
+    groups = [clips[at : at + 4] for at in range(0, len(clips), 4)]
+    assert max(likeness([part for clip in group for part in (clip[: 6 * RATE], hush)]) for group in groups) < REPEATS
+    loudest = [int(np.argmax(np.convolve(clip[:-8000] ** 2, np.ones(4000), mode="valid"))) for clip in clips]
+    assert min(likeness([clip[at : at + 8000]] * 6) for clip, at in zip(clips, loudest, strict=True)) > REPEATS

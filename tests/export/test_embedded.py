@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,16 @@ from olu.families.vits.foreign.voice import read_voice
 from olu.files import disk_bytes
 from olu.speak.voice import Voice
 from olu.stages import embed as embedding
+from olu.stages.compare import compare
 from olu.stages.embed import embed
+from olu.stages.evaluate import Wish, evaluate
 from olu.stages.export import export
+from olu.stages.extras import EVALUATE, SERVE
+from olu.stages.serve import serve
 from olu.stages.speak import find_voice, free_name
 from olu.train.hub import hash_base, located, named
 from olu.train.run import Run
+from olu.types import finish
 
 from ..families.workspaces import trained, workspace
 from ..speak.made import edit, seal, zipped
@@ -136,6 +142,21 @@ def test_what_cannot_be_embedded(
 
 def test_it_speaks_where_no_voice_is_named(inside: Path) -> None:
     assert find_voice(None).name == find_voice(Path("embedded")).name == Voice.open(inside).name
+
+
+@pytest.mark.skipif(any(find_spec(name) is None for name in (*EVALUATE, *SERVE)), reason="extras are not installed")
+def test_its_name_is_known_wherever_a_voice_is_taken(inside: Path) -> None:
+    Path("texts.txt").write_text("habari\n", encoding="utf-8")
+    wish = Wish(texts=Path("texts.txt"), only=("sanity",))
+    first = finish(evaluate(Path("embedded"), replace(wish, out=Path("one"))))
+    assert first.evaluation.subject.name == Voice.open(inside).name
+    served = finish(serve([Path("embedded")], only_check=True, port=0))
+    assert served.voices == [Voice.open(inside).name]
+    both = finish(compare(Path("one"), Path("embedded"), wish=wish, out=Path("both")))
+    assert both.comparison.shared == 1
+    Path("embedded").mkdir()  # what is here has the name before it
+    with pytest.raises(VoiceError):
+        find_voice(Path("embedded"))
 
 
 def test_an_install_without_one_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from olu.types import finish
 
 from ..cli.conftest import fine, olu
 from ..families.workspaces import trained, workspace
+from ..speak.made import zipped
 
 FREE = Rights(licence="CC-BY-4.0", consent="Amina, 2026, public", credits="Amina")
 
@@ -37,6 +38,9 @@ def test_all_that_holds_is_named_the_strictest_first() -> None:
     assert claimed("CC-BY-4.0").licence == "CC-BY-4.0"
     made = claimed("CC-BY-4.0", "CC-BY-NC-SA-4.0", base="cc-by-nc-4.0")
     assert made.licence == "CC-BY-NC-SA-4.0 AND cc-by-nc-4.0 AND CC-BY-4.0"
+    chain = claimed("CC-BY-4.0", base="cc-by-4.0 AND MIT AND CC-BY-NC-4.0")
+    assert chain.licence == "CC-BY-NC-4.0 AND cc-by-4.0 AND MIT", "each once, also after a chain of fine-tunes"
+    assert claimed("MIT", base="MIT OR (GPL-3.0 AND CC0-1.0)").licence == "MIT OR (GPL-3.0 AND CC0-1.0) AND MIT"
     assert claimed("", "").licence == "" and "not stated" in claimed("").lines()[0]
 
 
@@ -49,6 +53,8 @@ def test_all_that_holds_is_named_the_strictest_first() -> None:
         (("CC-BY-SA-4.0",), "", "CC-BY-4.0", "share-alike, so the voice cannot be CC-BY-4.0"),
         (("CC0-1.0",), "GPL-3.0", "MIT", "share-alike"),
         (("CC-BY-ND-4.0",), "", "CC-BY-ND-4.0", "allows nothing made from it"),
+        (("CC-BY-4.0",), "", "CC0-1.0", "the recordings s1: CC-BY-4.0 demands that whoever made it is named"),
+        (("CC0-1.0",), "MIT", "Unlicense", "the base the-base: MIT demands that whoever made it is named"),
     ],
 )
 def test_a_licence_that_contradicts_its_parts_is_refused(
@@ -69,6 +75,8 @@ def test_a_licence_that_contradicts_its_parts_is_refused(
         (("CC-BY-NC-4.0",), "", "CC-BY-NC-SA-4.0"),
         (("CC-BY-SA-4.0", "CC0-1.0"), "cc-by-nc-4.0", "CC-BY-NC-SA-4.0"),
         (("",), "", "MIT"),
+        (("0BSD",), "MIT-0", "CC0-1.0"),
+        (("CC0-1.0",), "MIT", "CC0-1.0 AND MIT"),
     ],
 )
 def test_one_that_does_not_is_taken(held: tuple[str, ...], base: str, asked: str) -> None:
@@ -249,9 +257,35 @@ def test_a_run_that_went_on_from_one_that_is_gone_does_not_say_from_scratch(tmp_
     assert export(ws.root, out=tmp_path / "y.voice", licence="MIT", override="all ours").licence == "MIT"
 
 
-def test_the_folders_of_this_machine_do_not_travel(phones_voice: Path, tmp_path: Path) -> None:
+def test_the_credits_of_a_base_travel_and_the_folders_of_this_machine_do_not(
+    phones_voice: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("olu.families.vits.foreign.to_original._check", lambda config: None)  # it has other sizes
     rows = [("c1", "Maji ya mto", "x", "train"), ("c2", "Jua kali", "x", "train"), ("c3", "Gari", "x", "valid")]
     ws = workspace(tmp_path / "a", rows, language="swa")
+    save_workspace(ws, Rights(licence="CC-BY-SA-4.0", consent="Bela, 2026", credits="Bela"))
     trained(ws, base=phones_voice)
     export(ws.root, out=tmp_path / "x.voice")
     assert str(phones_voice.parent) not in (tmp_path / "x.voice" / "voice.json").read_text(encoding="utf-8")
+    the_credits_of_the_base_travel_too(ws, tmp_path)
+
+
+def the_credits_of_the_base_travel_too(ws: Workspace, folder: Path) -> None:
+    """In the voice, in other formats, in what is made from either, and everybody once."""
+    export(ws.root, to="hf", out=folder / "hf")
+    export(folder / "hf", to="mms", out=folder / "mms")
+    zipped(folder / "x.voice", folder / "x.zip")
+    held = json.loads((folder / "x.voice" / "voice.json").read_text(encoding="utf-8"))
+    assert held["credits"] == "Bela; Amina" and held["consent"] == "Bela, 2026"
+    (base,) = [part for part in held["rights"]["parts"] if part["what"] == "the base phones.voice"]
+    assert base["credits"] == "Amina" and base["consent"].startswith("a matter of the base")
+    for name in ("x.voice", "hf", "mms", "x.zip"):
+        assert licence_of(folder / name).credits == "Bela; Amina", name
+        if name != "x.zip":
+            assert (folder / name / "README.md").read_text(encoding="utf-8").count("Credits: Bela; Amina") == 1
+        further = claim({"s1": replace(FREE, credits="Chi; Amina")}, licence_of(folder / name), base_name=name)
+        assert further.credits == "Chi; Amina; Bela"
+    for name in ("x.voice", "hf"):
+        card = (folder / name / "README.md").read_text(encoding="utf-8")
+        assert card.count("Consent of the speakers of the base phones.voice: a matter of the base") == 1
+    assert "speakers of the base" not in (folder / "mms" / "README.md").read_text(encoding="utf-8")

@@ -101,7 +101,7 @@ def made(ws: Workspace, **more: Any) -> tuple[Trained, list[Tick]]:
 def test_it_learns_to_hear_what_it_has_not_heard(tmp_path: Path, corpus: Any) -> None:
     ws = workspace(tmp_path, corpus, steps=100)
     heard, ticks = made(ws)
-    assert [tick.done for tick in ticks if tick.what == "recogniser"] == list(range(1, 101))
+    assert [tick.done for tick in ticks if tick.what == "training the recogniser"] == list(range(1, 101))
     run = Run.named(ws.runs, "recogniser-001")
     assert run.finished and run.recipe.data.hold_back == 0.2 and not run.recipe.data.everything
     assert [event for event in (run.folder / "events.jsonl").read_text().splitlines() if "NOTE" not in event] == []
@@ -130,7 +130,9 @@ def test_one_that_fits_is_used_again(tmp_path: Path, corpus: Any) -> None:
     ws = workspace(tmp_path, corpus)
     first, _ = made(ws)
     again, ticks = made(ws)
-    assert again.run == first.run == "recogniser-001" and not [tick for tick in ticks if tick.what == "recogniser"]
+    assert again.run == first.run == "recogniser-001" and not [
+        tick for tick in ticks if tick.what == "training the recogniser"
+    ]
     assert made(ws, units="symbols")[0].run == "recogniser-002"
     _, clips, sides = corpus
     changed = [*clips[:-1], Clip(**{**_row(clips[-1]), "text": "mina"})]
@@ -159,7 +161,7 @@ def test_an_unfinished_one_is_gone_on_with(tmp_path: Path, corpus: Any) -> None:
     ws = workspace(tmp_path, corpus, steps=6)
     work = recogniser_for(ws, units="letters", device="cpu")
     for tick in work:
-        if tick.what == "recogniser" and tick.done == 3:
+        if tick.what == "training the recogniser" and tick.done == 3:
             break
     work.close()
     assert Run.named(ws.runs, "recogniser-001").result is None

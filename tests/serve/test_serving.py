@@ -161,6 +161,16 @@ def test_what_cannot_be_served_is_said(package: Path, tmp_path: Path):
             finish(serve(places, only_check=True, **{"port": 0, **settings}))
 
 
+def test_a_place_without_a_voice_yet_says_what_brings_one(tmp_path: Path):
+    ws, empty = tmp_path / "my ws", tmp_path / "voices"
+    (ws / "voices").mkdir(parents=True)
+    empty.mkdir()
+    (ws / "olu.toml").write_text('name = "x"\nlanguage = "swa"\n', encoding="utf-8")
+    checked = finish(serve([empty, ws], only_check=True, port=0))
+    assert checked.voices == [] and checked.next == f"olu export '{ws}' --to voice"
+    assert str(empty) in finish(serve([empty], only_check=True, port=0)).next
+
+
 def test_it_ends_when_told_to_after_what_it_began(here: Process):
     """Last: the server of all tests above is gone then."""
     before = float(re.search(r'spoken_seconds_total\{format="pcm"\} (\S+)', _metrics(here))[1])  # type: ignore[index]

@@ -29,11 +29,21 @@ SOAK = os.environ.get("OLU_SOAK") == "1"
 NUMBERS = 99_999
 DATES = ("14/11/2026", "2026-11-14", "1.5.1999", "3:45", "15:30", "12%", "3.5", "1,250", "-7", "½", "1/4", "10-15")
 KINDS = ("vowel", "consonant", "syllabic")
-LEAST_GOLDEN = 30
+LEAST_GOLDEN = {"begun": 5, "finished": 30}
+FINISHED = {"amh", "ibo", "spa", "swa", "yor"}
 
 
 def language(code: str) -> Language:
-    return load(FOLDERS / code) if code.startswith("_") else load(code)
+    return load(FOLDERS / code) if code.startswith(("_", "/")) else load(code)
+
+
+def stage(code: str) -> str:
+    """A language that claims an accuracy is finished: more is asked of it."""
+    return "finished" if language(code).accuracy else "begun"
+
+
+def test_what_was_finished_stays_so() -> None:
+    assert {code for code in SPOKEN if stage(code) == "finished"} >= FINISHED
 
 
 @cache
@@ -73,8 +83,11 @@ def spelled(reading: Reading) -> str:
 
 @pytest.mark.parametrize("code", ALL)
 def test_golden_holds(code: str) -> None:
-    rows = golden(code)
-    assert len(rows) >= (LEAST_GOLDEN if code in SPOKEN else 5)
+    rows, least = golden(code), LEAST_GOLDEN[stage(code)]
+    why = " since language.toml claims an [[accuracy]]" if stage(code) == "finished" else ""
+    assert len(rows) >= least, (
+        f"{code}/golden.tsv has {len(rows)} rows, and {least} are needed{why}: add words whose sounds you are sure of"
+    )
     wrong = []
     for text, phones, tones, reads in rows:
         reading = reads.read(text)
@@ -83,7 +96,7 @@ def test_golden_holds(code: str) -> None:
         heard = " | ".join(" ".join(word.tones) for word in reading.words)
         if tones.strip() and heard != tones.strip():
             wrong.append(f"{text}: tones {heard}, not {tones}")
-    assert not wrong, wrong
+    assert not wrong, f"{code}/golden.tsv is read otherwise; mend the rules or the rows: {'; '.join(wrong)}"
 
 
 @pytest.mark.parametrize("code", ALL)
@@ -91,15 +104,17 @@ def test_the_inventory_is_closed(code: str) -> None:
     reads = frontend(code)
     pack = reads.pack
     listed = [row[0] for row in pack.rows("phones.tsv")]
-    assert len(listed) == len(set(listed)), "a phone is listed twice"
-    assert all(row[1] in KINDS for row in pack.rows("phones.tsv"))
+    twice = {phone for phone in listed if listed.count(phone) > 1}
+    assert not twice, f"{code}/phones.tsv lists these twice: {twice}"
+    kinds = {row[0]: row[1:2] for row in pack.rows("phones.tsv") if row[1:2] == [] or row[1] not in KINDS}
+    assert not kinds, f"{code}/phones.tsv: the kind must be one of {', '.join(KINDS)}: {kinds}"
     assert all(unicodedata.normalize("NFC", phone) == phone for phone in listed)
     told = {phone for row in pack.rows("lexicon.tsv") for phone in row[1].split()}
-    assert told <= set(listed), told - set(listed)
+    assert told <= set(listed), f"{code}/lexicon.tsv has sounds that phones.tsv does not list: {told - set(listed)}"
     for one in variants(code):
         for text in texts(code):
             used = {phone for word in one.read(text).words for phone in word.phones}
-            assert used <= set(listed), (text, used - set(listed))
+            assert used <= set(listed), f"{text!r} has sounds that {code}/phones.tsv lacks: {used - set(listed)}"
 
 
 def texts(code: str) -> list[str]:
@@ -110,11 +125,23 @@ def texts(code: str) -> list[str]:
 @pytest.mark.parametrize("code", ALL)
 def test_every_letter_is_read(code: str) -> None:
     for text in texts(code):
-        reading = frontend(code).read(text)
-        assert reading.dropped == {}, text
-    for row in frontend(code).pack.rows("letters.tsv"):
-        if len(row) > 1 and row[1].strip() != "0":
-            assert frontend(code).read(row[0]).words, row
+        dropped = frontend(code).read(text).dropped
+        assert dropped == {}, f"{code}: these signs of {text!r} are not read: {dropped}; add them to letters.tsv"
+    rows = [row for row in frontend(code).pack.rows("letters.tsv") if len(row) > 1 and row[1].strip() != "0"]
+    beside = next((row[0] for row in rows if row[0].isalpha()), "")
+    for letter, phones, *_ in rows:
+        # a sign that is no letter elsewhere, as ' for a catch in the throat, is read inside a word
+        text = letter if any(sign.isalpha() for sign in letter) else f"{beside}{letter}{beside}"
+        said = [word.phones for word in frontend(code).read(text).words]
+        assert said, f"{code}/letters.tsv: the letter {letter!r} gives no word: {text!r} is read as nothing"
+        assert text == letter or len(said) == 1, f"{code}/letters.tsv: {letter!r} ({phones}) is not read in {text!r}"
+
+
+@pytest.mark.parametrize("code", SPOKEN)
+def test_nothing_of_the_template_is_left(code: str) -> None:
+    own, copied = language(code).files(), language("_template").files()
+    left = [name for name, data in own.items() if copied.get(name) == data]
+    assert not left, f"{code}: these files are still the template's: {', '.join(left)}; write your own or take them out"
 
 
 @pytest.mark.parametrize("code", ALL)
@@ -132,7 +159,10 @@ def test_every_rule_fires(code: str) -> None:
             for word in found:
                 fired.update(speaker.say(word, mode=speaker.mode(found)).rules)
     silent = [rule.line for rule in (*parsed.letters, *parsed.phones) if rule.line not in fired]
-    assert not silent, silent
+    assert not silent, (
+        f"{code}/rules.txt has rules that nothing shows: {silent}; add a word for each to golden.tsv, or take out those"
+        " that no word can have"
+    )
 
 
 @pytest.mark.parametrize("code", ALL)
@@ -145,17 +175,25 @@ def test_composed_and_decomposed_read_alike_and_nothing_is_printed(
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("code", SPOKEN)
+@pytest.mark.parametrize("code", ALL)
 def test_numbers_and_dates_become_words(code: str) -> None:
+    """A language that is begun may come without numbers.toml: then digits are listed as not read."""
     reads = frontend(code)
+    if "numbers.toml" not in reads.pack.files:
+        assert stage(code) == "begun", (
+            f"{code} has no numbers.toml, and claims an [[accuracy]] in language.toml: add it"
+        )
+        assert {*"137"} <= reads.read("137").dropped.keys()
+        return
     some = random.Random(3)
     numbers = range(NUMBERS + 1) if SOAK else [*range(120), *some.sample(range(NUMBERS), 600)]
     beyond = [some.randrange(NUMBERS, 10 ** some.randint(6, 15)) for _ in range(100_000 if SOAK else 300)]
     for number in [*map(str, numbers), *map(str, beyond), *DATES]:
         reading = reads.read(number)
-        assert reading.words, number
-        assert not any(letter.isdigit() for letter in reading.normal), (number, reading.normal)
-        assert reading.dropped == {}, (number, reading.normal)
+        said = f"{number} is read as {reading.normal!r}: mend {code}/numbers.toml or normalise.toml"
+        assert reading.words, said
+        assert not any(letter.isdigit() for letter in reading.normal), said
+        assert reading.dropped == {}, f"{said} (not read: {reading.dropped})"
 
 
 @pytest.mark.parametrize("code", ALL)

@@ -30,6 +30,9 @@ WHOLE = [
     "J.\nPérez",
     "El autor (J. R.) vino ayer",
     "«J. R.» vino ayer",
+    "It was said by J. Li",
+    "Professor A. Ng came",
+    "Ayer vino J. Wu con M. Xu",
 ]
 ENDING = [
     ("Plan B.", "Then we left."),
@@ -45,6 +48,10 @@ ENDING = [
     ("in the U.S.", "The end."),
     ("Murió en 300 a. C.", "Roma creció."),
     ("план Б.", "Никто не знал."),
+    ("Es el hijo de J.", "Él lo sabe."),
+    ("I met J.", "We left."),
+    ("Знаю А.", "Он здесь."),
+    ("Mo mọ̀ J.", "Ní àná."),
 ]
 
 
@@ -68,6 +75,12 @@ def test_a_letter_may_still_end_one(first: str, second: str) -> None:
         ("spa", "Es de J. R. El fin.", "es de jota erre. el fin."),
         ("spa", "La empresa Sol S. A. Vendió.", "la empresa sol sociedad anónima. vendió."),
         ("spa", "A las 8 P. M. Juan vino.", "a las ocho de la noche juan vino."),
+        ("spa", "Vino D. José Pérez.", "vino don josé pérez."),
+        ("spa", "El Sr. D. Quijano y Dña. Ana.", "el señor don quijano y doña ana."),
+        ("spa", "D. Juan y J. D. Juan.", "don juan y jota de juan."),
+        ("spa", "Franklin D. Roosevelt.", "franklin de roosevelt."),
+        ("spa", "Toma vitamina D. José vino.", "toma vitamina de. josé vino."),
+        ("spa", "Lo dijo J. Li.", "lo dijo jota li."),
         ("swa", "Bwana J. K. Nyerere.", "bwana je ke nyerere."),
         ("swa", "Saa 8 A.M. Juma alikuja.", "saa nane asubuhi juma alikuja."),
         ("yor", "Ọ. Adébáyọ̀ dé.", "ọ́ adébáyọ̀ dé."),

@@ -121,3 +121,23 @@ def spikes() -> Iterator[float]:
 
 def test_one_spike_is_no_fall() -> None:
     assert judge(made(list(spikes()))).rate is None
+
+
+def fine_tuning(seed: int, *, falls: float) -> list[float]:
+    """A base that is good already: noisy batches, a first one far off, a fall around 5e-5, then the edge."""
+    random = np.random.default_rng(seed)
+    rates = np.log10([rate_at(place, 120) for place in range(120)])
+    shape = 0.46 - falls * np.clip((rates + 5) / 1.3, 0, 1) + 0.4 * np.maximum(0, rates + 3.4) ** 2
+    losses = shape + 0.025 * random.normal(size=120)
+    losses[0], losses[1:3] = 0.51, losses[1:3] - 0.04
+    return list(losses[:100])
+
+
+def test_the_noise_of_the_first_batches_is_no_fall_of_a_base_that_is_good() -> None:
+    found = [judge(made(fine_tuning(seed, falls=0.05))) for seed in range(30)]
+    rates = [one.rate for one in found if one.rate is not None]
+    assert len(rates) >= 20
+    assert min(rates) >= 1e-5 and max(rates) <= 1e-3
+    flat = [judge(made(fine_tuning(seed, falls=0.0))) for seed in range(30)]
+    assert [one.rate for one in flat] == [None] * 30
+    assert all("keep the recipe's rate" in one.why for one in flat)

@@ -40,8 +40,11 @@ def material(clips: int = 800, *, seconds: float = 4.5, **more: Any) -> Material
     return Material(pieces=pieces, language="swa", **{"rates": {22050: clips}, "valid": 20, **more})
 
 
-def planned(clips: int = 800, *, machine: Machine = GPU, base: Foundation | None = None, **given: Any) -> Plan:
-    return make_plan(Case(material=material(clips), machine=machine, base=base, given=given), VITS)
+def planned(
+    clips: int = 800, *, machine: Machine = GPU, base: Foundation | None = None, aligned: bool = False, **given: Any
+) -> Plan:
+    learnt = replace(material(clips), aligned=aligned)
+    return make_plan(Case(material=learnt, machine=machine, base=base, given=given), VITS)
 
 
 def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -114,6 +117,12 @@ def test_a_base_without_a_judge_gets_one_that_learns_from_scratch() -> None:
 def test_levels_are_made_even_unless_a_person_says_otherwise() -> None:
     assert planned(100)["data.loudness"] == -23.0
     assert planned(100, data={"loudness": 0.0})["data.loudness"] == 0.0
+
+
+def test_pauses_are_marked_where_they_are_known() -> None:
+    assert "data.pauses" not in planned(100)
+    assert planned(100, aligned=True)["data.pauses"] == 0.15
+    assert planned(100, aligned=True, data={"pauses": 0.0})["data.pauses"] == 0.0
 
 
 def test_little_data_gets_more_dropout_and_a_small_network() -> None:

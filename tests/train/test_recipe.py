@@ -16,6 +16,7 @@ from olu.corpus.manifest import Corpus, Source
 from olu.errors import ConfigError, TrainError
 from olu.families import family
 from olu.files import Workspace, write_jsonl
+from olu.stages.aligned import alignment_path
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train_setup import Setup, prepare_run, set_up
@@ -49,6 +50,11 @@ def written(folder: Path, text: str) -> Path:
         ("[plan]\nbatch_seconds = nan\n", "plan.batch_seconds: "),
         ("[plan]\nschedule = 'sine'\n", "plan.schedule: "),
         ("plan = 3\n", "plan: "),
+        ("[plan]\nsteps = true\n", "plan.steps: true and false are no numbers: write a number"),
+        ("[plan]\nmilestones = [5, true]\n", "plan.milestones: true and false are no numbers"),
+        ("[plan.rates]\ngenerator = false\n", "plan.rates: true and false are no numbers"),
+        ("[data]\nedges = true\n", "data.edges: true and false are no numbers"),
+        ("[plan]\naccumulate = 1000000\n", "plan.accumulate: Input should be less than or equal to 1024"),
         ("[plan\n", "not valid TOML"),
     ],
 )
@@ -93,6 +99,8 @@ def test_set_takes_toml_values_and_bare_words(tmp_path: Path) -> None:
         ("seeed=5", "did you mean 'seed'?"),
         ("seed.x=5", "seed"),
         ("plan.steps=", "plan.steps"),
+        ("plan.steps=true", "true and false are no numbers"),
+        ("seed=18446744073709551616", "seed: Input should be less than or equal to 9223372036854775807"),
         ("plan=5", "plan"),
         ("plan.steps.more=5", "plan.steps"),
     ],
@@ -334,6 +342,7 @@ DATA_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "resample": ({"resample": 0.8, "max_seconds": 3.5}, ["good"]),  # its 3 s become 3.75
     "edges": ({"edges": 0.1}, ["good", "long"]),  # these two: tests/features/test_sound.py
     "loudness": ({"loudness": -20.0}, ["good", "long"]),
+    "pauses": ({"pauses": 0.2}, ["good", "long"]),  # tests/features/test_pauses.py
 }
 
 
@@ -342,10 +351,13 @@ def test_every_data_setting_acts(name: str, workspace: Workspace) -> None:
     assert name in DATA_CASES, f"data.{name} has no case here: add one that shows what it does"
     change, expected = DATA_CASES[name]
     assert set_up(workspace, recipe_for({}), device="cpu").train == ["good", "long"]
+    workspace.alignment.mkdir(exist_ok=True)
+    alignment_path(workspace).touch()  # of no clip
     try:
         finish(prepare(workspace, rate=16000, **sound_of(recipe_for(change)), jobs=1))
         assert set_up(workspace, recipe_for(change), device="cpu").train == expected
     finally:
+        alignment_path(workspace).unlink()
         finish(prepare(workspace, rate=16000, jobs=1))
 
 
@@ -435,3 +447,64 @@ def test_every_setting_of_the_recipe_itself_acts(workspace: Workspace, tmp_path:
 def test_bf16_on_a_cpu_is_refused(workspace: Workspace) -> None:
     with pytest.raises(TrainError, match="bf16 is for GPUs"):
         set_up(workspace, recipe_for({}, plan={"precision": "bf16"}), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ({"discriminator_periods": [2, 100000]}, "discriminator_periods must be below segment_size, 4096"),
+        ({"discriminator_periods": [4096]}, "discriminator_periods must be below segment_size, 4096"),
+        ({"hidden_size": 1000000}, "hidden_size: Input should be less than or equal to 16384"),
+        ({"discriminator_period_channels": [1000000]}, "less than or equal to 16384"),
+        ({"num_hidden_layers": 100000}, "num_hidden_layers: Input should be less than or equal to 256"),
+        ({"hidden_size": True}, "hidden_size: true and false are no numbers"),
+        ({"upsample_rates": [8, 8, True]}, "upsample_rates: true and false are no numbers"),
+        ({"noise_scale": 5}, "noise_scale: Input should be less than or equal to 2"),
+        ({"speaking_rate": 50}, "speaking_rate: Input should be less than or equal to 4"),
+    ],
+)
+def test_a_model_that_cannot_be_is_refused_before_anything_is_made(model: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check(family("vits").config, {"size": "tiny", **model}, where="recipe")
+    assert says in str(caught.value)
+
+
+def test_a_voice_is_made_with_what_speaking_allows() -> None:
+    from olu.families.vits import config
+    from olu.speak import stream
+
+    assert stream.MOST_NOISE == config.MOST_NOISE and (stream.SLOWEST, stream.FASTEST) == config.SPEAKING_RATE
+
+
+def test_the_longest_period_of_a_judge_still_folds() -> None:
+    from olu.families.vits.discriminator import PeriodDiscriminator
+
+    config = check(family("vits").config, {"size": "tiny", "discriminator_periods": [4095]}, where="recipe")
+    judge = PeriodDiscriminator(config, 4095)  # type: ignore[arg-type]
+    assert judge.folded(torch.zeros(1, 1, 4096)).shape == (1, 1, 2, 4095)
+
+
+def test_the_largest_seed_trains(workspace: Workspace) -> None:
+    setup = set_up(workspace, recipe_for({}, seed=2**63 - 1), device="cpu")
+    assert setup.batches().plan(0)
+
+
+def test_a_model_larger_than_the_memory_is_one_sentence() -> None:
+    from olu.stages.train import _room
+
+    with pytest.raises(TrainError, match="does not fit into the memory"), _room():
+        torch.empty(2**60)
+    with pytest.raises(RuntimeError, match="something else"), _room():
+        raise RuntimeError("something else")
+
+
+def test_a_dry_run_rehearses_a_part_of_many_micro_batches(workspace: Workspace) -> None:
+    from olu.stages.train_dry import REHEARSED, dry_run
+
+    plain = recipe_for({}, plan={"accumulate": 1024, "batch_clips": 1})
+    setup = set_up(workspace, plain, device="cpu")
+    taken: list[int] = []
+    make = setup.learner.collate
+    setup.learner.collate = lambda clips: (taken.append(len(clips)), make(clips))[1]  # type: ignore[assignment, operator]
+    assert dry_run(setup)["seconds_per_step"] > 0
+    assert 3 * REHEARSED <= len(taken) < 6 * REHEARSED

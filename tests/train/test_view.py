@@ -57,7 +57,8 @@ class Shown(toys.Tokens):
 
 
 def new_run(folder: Path, **facts: Any) -> Run:
-    return Run.create(folder, Recipe(), facts={"started": 7, "from": None, **facts}, documents={})
+    known = {"started": 7, "recipe": "", "clips": "", "corpus": "", "from": None}
+    return Run.create(folder, Recipe(), facts={**known, **facts}, documents={})
 
 
 def viewer(run: Run, engine: Engine, **settings: Any) -> Viewer:

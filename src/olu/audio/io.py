@@ -31,6 +31,7 @@ KINDS = {
     "opus": ("OGG", "OPUS"),
     "mp3": ("MP3", "MPEG_LAYER_III"),
 }
+RATE_HZ = (1_000, 768_000)  # what no recording of speech lies outside of: beyond it a header is wrong
 SUFFIXES = tuple(f".{kind}" for kind in KINDS)
 
 
@@ -60,7 +61,14 @@ def header(path: Path) -> Header:
         raise AudioError(f"{path} is not a readable sound file ({why}): convert or copy it again") from None
     if found.frames <= 0 or found.samplerate <= 0:
         raise AudioError(f"{path} holds no samples: record or copy it again")
+    if wrong := wrong_rate(found.samplerate):
+        raise AudioError(f"{path} cannot be right, {wrong}: export it again")
     return Header(rate=int(found.samplerate), frames=int(found.frames), channels=int(found.channels))
+
+
+def wrong_rate(rate: int) -> str:
+    """What is to be said of a rate that no recording has, or nothing."""
+    return "" if RATE_HZ[0] <= rate <= RATE_HZ[1] else f"its header says {rate} Hz"
 
 
 def opened(path: Path, use: Callable[[Any], Result]) -> Result:

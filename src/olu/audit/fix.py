@@ -10,7 +10,7 @@ from typing import Protocol
 
 from olu.audit.thresholds import Thresholds
 from olu.corpus.decisions import CURES, Decision, in_force, stretch
-from olu.files import Workspace, read_jsonl, write_jsonl
+from olu.files import Workspace, read_rows, write_jsonl
 from olu.types import Clip, Mark
 
 
@@ -55,7 +55,7 @@ def write_edges(ws: Workspace, facts: Mapping[str, Quiet]) -> None:
 
 
 def read_edges(ws: Workspace) -> dict[str, Edges]:
-    return {row.pop("id"): Edges(**row) for row in read_jsonl(edges_path(ws))}
+    return dict(read_rows(edges_path(ws), lambda row: (row.pop("id"), Edges(**row))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

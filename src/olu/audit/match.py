@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from olu.files import Workspace, read_jsonl, write_jsonl
+from olu.files import Workspace, read_rows, write_jsonl
 from olu.types import Span
 
 
@@ -48,7 +48,7 @@ def match_path(ws: Workspace) -> Path:
 
 def read_match(ws: Workspace) -> dict[str, Match]:
     """Clip id -> what was heard; nothing before 'olu align'."""
-    return {row["id"]: Match.from_row(row) for row in read_jsonl(match_path(ws))}
+    return dict(read_rows(match_path(ws), lambda row: (row["id"], Match.from_row(row))))
 
 
 def write_match(ws: Workspace, found: Iterable[tuple[str, Match]]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from olu.cli.fix import check_dry, decided_row, fix_row, show_decided, show_fix, show_to_cut, take_back
-from olu.cli.show import follow, followed, many, print_json, quoted, say, table, warn
+from olu.cli.show import follow, followed, many, print_json, say, table, warn
 
 if TYPE_CHECKING:
     from olu.audit.summary import AuditSummary
@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
         from olu.files import Workspace
         from olu.stages.audit import audit as run
         from olu.stages.fix import fix as decide
+        from olu.stages.status import status
 
         summary, busy = followed(run(Workspace.open(ws), force=force, deep=deep), label="listening")
         fixed = follow(decide(Workspace.open(ws), dry=dry), label="deciding") if fix else None
@@ -52,7 +53,7 @@ def register(app: typer.Typer) -> None:
             else:
                 show_decided(ws)
                 show_to_cut(summary, ws)
-            say(f"Next: olu read {quoted(ws)}")
+            say(f"Next: {status(Workspace.open(ws)).next}")
         if strict and summary.clips_with_errors:
             have = "has errors" if summary.clips_with_errors == 1 else "have errors"
             of_all = f"{summary.clips_with_errors} of {many(summary.clips, 'clip')}"

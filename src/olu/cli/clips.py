@@ -59,7 +59,7 @@ def register(app: typer.Typer) -> None:
         elif summary:
             _spread(found)
         else:
-            _list(found, ws)
+            _list(found, _all(ws, where=where, sort=sort))
 
 
 def _object(ws: Path, found: ClipList, *, summary: bool) -> dict[str, Any]:
@@ -67,7 +67,14 @@ def _object(ws: Path, found: ClipList, *, summary: bool) -> dict[str, Any]:
     return {**facts, "quantiles": found.quantiles} if summary else {**facts, "clips": list(found.rows)}
 
 
-def _list(found: ClipList, ws: Path) -> None:
+def _all(ws: Path, *, where: str | None, sort: str | None) -> str:
+    """The command that writes down every clip of this list."""
+    asked = [f"--where {quoted(where)}"] if where is not None else []
+    asked += [f"--sort={quoted(sort)}"] if sort is not None else []
+    return " ".join(["olu clips", quoted(ws), *asked, "--csv clips.csv"])
+
+
+def _list(found: ClipList, everything: str) -> None:
     rows = []
     for row in found.rows:
         marks = f"{row['worst']}: {', '.join(row['marks'])}" if row["marks"] else "-"
@@ -78,7 +85,7 @@ def _list(found: ClipList, ws: Path) -> None:
     _count(found)
     if len(found.rows) < found.found:
         are = "is" if len(found.rows) == 1 else "are"
-        say(f"{len(found.rows)} {are} shown; all of them: olu clips {quoted(ws)} --csv clips.csv")
+        say(f"{len(found.rows)} {are} shown; all of them: {everything}")
 
 
 def _columns(measures: list[str], rows: list[list[str]]) -> None:

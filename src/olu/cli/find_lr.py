@@ -16,7 +16,7 @@ ROWS = 12
 
 
 def find_rate_of(
-    ws: Path, *, recipe: Path | None, changes: list[str], base: Path | None, device: str, as_json: bool
+    ws: Path, *, recipe: Path | None, changes: list[str], base: Path | None, device: str | None, as_json: bool
 ) -> None:
     from olu.cli.training_view import watch
     from olu.files import Workspace

@@ -63,6 +63,7 @@ PLACES = {
     errno.EPERM: "no permission: choose a folder you can read and write",
     errno.EISDIR: "this is a folder: name a file",
     errno.ENOTDIR: "a part of this path is a file, not a folder: check the path",
+    errno.EFBIG: "the file would be larger than is allowed here: raise the limit ('ulimit -f'), or choose another disk",
     errno.ENAMETOOLONG: "this name is too long: choose a shorter one",
 }
 
@@ -95,9 +96,10 @@ def main() -> None:
     except OluError as mistake:
         _leave(str(mistake))
     except OSError as failed:
-        if failed.errno not in PLACES:
+        if failed.errno not in PLACES and not failed.filename:
             raise
-        _leave(f"{failed.filename or 'writing'}: {PLACES[failed.errno]}")
+        other = f"{str(failed.strerror).lower()}: check the path and run the command again"
+        _leave(f"{failed.filename or 'writing'}: {PLACES.get(failed.errno or 0, other)}")
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as wrong:

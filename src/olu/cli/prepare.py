@@ -28,6 +28,8 @@ def register(app: typer.Typer) -> None:
         summary, busy = followed(stage(opened, **wanted_by(opened, recipe), jobs=jobs), label="preparing")
         for problem in summary.problems[:5]:
             warn(problem)
+        if len(summary.problems) > 5:
+            warn(f"... and {len(summary.problems) - 5} more; --json lists all")
         if as_json:
             print_json(asdict(summary))
         else:

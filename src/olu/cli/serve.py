@@ -82,5 +82,7 @@ def register(app: typer.Typer) -> None:
         elif check:
             many = "1 voice" if len(served.voices) == 1 else f"{len(served.voices)} voices"
             say(f"{many}: {', '.join(served.voices) or 'none yet'}")
+            if served.next:
+                say(f"Next: {served.next}")
         else:
             say(f"{served.requests} requests, {served.seconds:.1f} s of sound")

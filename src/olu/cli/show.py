@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -18,12 +19,18 @@ def follow(work: Work[Result], *, label: str) -> Result:
 
 
 def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
-    """Run a stage with a progress bar on stderr; no bar where nobody watches. Also says whether it had work to do."""
+    """Run a stage with a progress bar on stderr, or plain lines where none can be drawn.
+
+    Also says whether it had work to do.
+    """
     from rich.console import Console
     from rich.progress import Progress
 
+    from olu.cli.lines import Lines
+
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    lines = nullcontext() if console.is_terminal else Lines(label)
+    with lines as written, Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar, busy = progress.add_task(label, total=None), False
         while True:
             try:
@@ -32,7 +39,11 @@ def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
                 result: Result = end.value
                 return result, busy
             busy = True
-            progress.update(bar, total=tick.total, completed=tick.done, description=f"{label} {tick.what}".strip())
+            if written is not None:
+                written.tick(tick)
+            progress.update(
+                bar, total=tick.total, completed=tick.done, description=f"{label}: {tick.what}" if tick.what else label
+            )
 
 
 def quoted(path: object) -> str:

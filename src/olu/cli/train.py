@@ -53,12 +53,12 @@ def register(app: typer.Typer) -> None:
             ws = ws or root_of(from_hf_vits)
         if ws is None:
             raise typer.BadParameter("Missing argument 'WS'.")
-        device = device or best_device()
         if find_rate:
             if resume or from_run or new or dry_run or profile or from_hf_vits or evaluate:
                 raise TrainError("--find-lr starts from fresh weights or --base: it takes no run and no other mode")
             find_rate_of(ws, recipe=recipe, changes=changes, base=base, device=device, as_json=as_json)
             return
+        device = device or best_device()
         if evaluate and dry_run:
             raise TrainError("--evaluate has no effect with --dry-run: nothing is trained")
         if from_hf_vits:

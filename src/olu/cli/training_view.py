@@ -45,14 +45,17 @@ class Screen:
         from rich.live import Live
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+        from olu.cli.lines import Lines
         from olu.view.pace import Pace
 
         self.console, self.pace = console, Pace()
-        self.drawn = console.is_terminal and os.environ.get("RANK", "0") == "0"  # of several processes one draws
+        self._first = os.environ.get("RANK", "0") == "0"  # of several processes one tells
+        self.drawn = console.is_terminal and self._first
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         self._progress = Progress(*columns, console=console)
         self._bar = self._progress.add_task("", total=None)
         self._figures: list[tuple[str, str]] = []
+        self._lines = Lines("") if not console.is_terminal and self._first else None  # for what comes before the steps
         self._live = Live(
             get_renderable=self._picture, console=console, transient=True, refresh_per_second=REFRESH, screen=False
         )
@@ -60,20 +63,28 @@ class Screen:
     def __enter__(self) -> Screen:
         if self.drawn:
             self._live.start()
+        if self._lines:
+            self._lines.__enter__()
         return self
 
     def __exit__(self, *exc: object) -> None:
         if self.drawn:
             self._live.stop()
+        if self._lines:
+            self._lines.__exit__(*exc)
 
     def say(self, text: str) -> None:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def tick(self, tick: Any) -> None:
         self._figures = []
+        if self._lines:
+            self._lines.tick(tick)
         self._progress.update(self._bar, total=tick.total, completed=tick.done, description=tick.what)
 
     def report(self, report: Report) -> None:
+        if self._lines:
+            self._lines.tick(None)
         self.pace.add(report)
         self._figures = figures(report, self.pace)
         self._progress.update(self._bar, total=report.steps, completed=report.step, description="step")

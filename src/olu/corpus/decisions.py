@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from olu.errors import WorkspaceError
-from olu.files import Workspace, hash_value, read_jsonl, write_jsonl
+from olu.corpus.claim import writing
+from olu.corpus.shapes import DECISION
+from olu.files import Workspace, hash_value, read_rows, write_jsonl
 from olu.types import Clip, Mark
 
 Kind = Literal["drop", "keep", "trim", "cap"]
@@ -42,31 +43,29 @@ def path(ws: Workspace) -> Path:
 
 def load(ws: Workspace) -> tuple[Decision, ...]:
     """Every decision on record, also of clips that are no longer there: they may come back."""
-    try:
-        return tuple(Decision(**row) for row in read_jsonl(path(ws)))
-    except (TypeError, ValueError) as bad:
-        if isinstance(bad, WorkspaceError):  # it says which line
-            raise
-        raise WorkspaceError(f"{path(ws)} holds a row that is {bad}: mend that row, or delete it") from None
+    return tuple(read_rows(path(ws), lambda row: Decision(**row), shape=DECISION))
 
 
 def save(ws: Workspace, decisions: Iterable[Decision]) -> None:
     """Write them whole; of one clip, each of them may have decided once, and the last word counts."""
     latest = {(one.id, one.by): one for one in decisions}
     if latest or path(ws).exists():
-        write_jsonl(path(ws), (asdict(one) for one in latest.values()))
+        with writing(ws):
+            write_jsonl(path(ws), (asdict(one) for one in latest.values()))
 
 
 def record(ws: Workspace, new: Iterable[Decision]) -> None:
-    save(ws, (*load(ws), *new))
+    with writing(ws):
+        save(ws, (*load(ws), *new))
 
 
 def take_back(ws: Workspace, *, by: By, ids: Collection[str] | None = None) -> tuple[Decision, ...]:
     """Remove the decisions of one side, of these clips or of all; returns what was removed."""
-    old = load(ws)
-    gone = {one.id: one for one in old if one.by == by and (ids is None or one.id in ids)}
-    if gone:
-        save(ws, (one for one in old if one.by != by or one.id not in gone))
+    with writing(ws):
+        old = load(ws)
+        gone = {one.id: one for one in old if one.by == by and (ids is None or one.id in ids)}
+        if gone:
+            save(ws, (one for one in old if one.by != by or one.id not in gone))
     return tuple(gone.values())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import soundfile
 
 from olu.audio import opus
-from olu.audio.io import SUFFIXES
+from olu.audio.io import SUFFIXES, wrong_rate
 from olu.corpus.merge import Facts, Merge, sift, tidy
 from olu.corpus.readers.huggingface import Example, safe
 from olu.corpus.readers.rows import Problem, Row
@@ -62,7 +62,7 @@ class Intake:
             return problems[0]
         self.taken[audio] = (facts.sha256, one.text)
         self.merge.take(rows[0], facts, source=self.source, language=self.language, speaker=self.speaker)
-        if f"{self.source}/{audio}" in self.merge.fresh:
+        if f"{self.source}/{audio}" in self.merge.fresh or facts.is_other(self.home / audio):
             self._write(audio, one.sound, facts, begin)
         return None
 
@@ -107,6 +107,8 @@ def facts_of(sound: bytes) -> tuple[Facts, str] | str:
         return f"is not a readable sound file ({reason}): it is left out"
     if found.frames <= 0 or found.samplerate <= 0:
         return "holds no samples: it is left out"
+    if wrong := wrong_rate(found.samplerate):
+        return f"cannot be right, {wrong}: it is left out"
     seconds = round(found.frames / found.samplerate, 6)
     facts = Facts(hashlib.sha256(sound).hexdigest(), len(sound), DATE_NS, seconds, int(found.samplerate))
     return facts, FORMATS.get(found.format, f".{found.format.lower()}")

@@ -10,6 +10,7 @@ from typing import Any
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus, Source
 from olu.corpus.readers.rows import exists
+from olu.corpus.shapes import FILE
 from olu.errors import CorpusError
 from olu.files import Workspace, hash_file, read_jsonl
 from olu.types import Clip
@@ -45,7 +46,7 @@ class Shelf:
     def of(ws: Workspace) -> Shelf:
         empty = not (ws.corpus / "clips.jsonl").exists()
         corpus = Corpus(ws, (), {}) if empty else Corpus.open(ws)
-        files = {row["audio"]: row for row in read_jsonl(ws.corpus / "files.jsonl")}
+        files = {row["audio"]: row for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
         return Shelf(ws, corpus.clips, corpus.sources, files, load(ws))
 
     def root(self, source: str) -> Path:
@@ -83,7 +84,7 @@ class Join:
         self.added: dict[str, int] = {}
         self.already = self.decided = self.texts = 0
         self.duplicates: list[Duplicate] = []
-        self.renamed: dict[str, dict[str, str]] = {}  # workspace -> speaker there -> speaker here
+        self.renamed: dict[str, dict[str, str]] = {}  # workspace -> speaker there -> speaker here, of clips that came
 
     def take(self, guest: Shelf) -> None:
         """The clips of one workspace that are not here yet, and what was decided of them."""
@@ -115,6 +116,8 @@ class Join:
         self.files[audio] = row
         key = str(guest.ws.root)
         self.added[key] = self.added.get(key, 0) + 1
+        if speaker != clip.speaker:
+            self.renamed.setdefault(key, {})[clip.speaker] = speaker
         return clip.id
 
     def _text(self, mine: Clip, clip: Clip) -> None:
@@ -148,8 +151,6 @@ class Join:
         for name in theirs:
             chosen[name] = known.get(name) or self._free(name, guest.ws.name, taken)
             taken.add(chosen[name])
-            if chosen[name] != name:
-                self.renamed.setdefault(str(guest.ws.root), {})[name] = chosen[name]
         return chosen
 
     def _free(self, name: str, prefix: str, taken: set[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,12 @@ from typing import Any
 
 from olu.audio import io
 from olu.corpus import decisions
+from olu.corpus.changed import Watch, few, what_to_do
 from olu.corpus.decisions import Decision
-from olu.errors import CorpusError, WorkspaceError
-from olu.files import Workspace, hash_file, hash_value, read_json, read_jsonl, write_json, write_jsonl
+from olu.corpus.shapes import CLIP, MARK, ROW, SOURCE, SPLIT
+from olu.damage import damaged, misfit
+from olu.errors import AudioError, CorpusError, WorkspaceError
+from olu.files import Workspace, hash_file, hash_value, read_json, read_jsonl, read_rows, write_json, write_jsonl
 from olu.types import Alignment, Audio, Clip, Mark, Reading, Split
 
 
@@ -23,6 +26,16 @@ class Source:
     name: str
     root: str  # absolute, or relative to the workspace when the audio was copied
     layout: str
+
+
+def read_sources(ws: Workspace) -> dict[str, Source]:
+    path = ws.corpus / "sources.json"
+    if not path.exists():
+        raise damaged(path, "it is not there")
+    rows = read_json(path)
+    if not isinstance(rows, list) or any(misfit(row, SOURCE) or len(row) > len(SOURCE) for row in rows):
+        raise damaged(path, "it is no list of sources")
+    return {row["name"]: Source(**row) for row in rows}
 
 
 class Corpus:
@@ -38,12 +51,8 @@ class Corpus:
         path = ws.corpus / "clips.jsonl"
         if not path.exists():
             raise WorkspaceError(f"{ws.root} has no clips yet: run 'olu import {ws.root} SOURCE' first")
-        try:
-            clips = tuple(Clip(**row) for row in read_jsonl(path))
-        except TypeError as bad:
-            raise WorkspaceError(f"{path} is not a clip manifest ({bad}): run 'olu import' again") from None
-        sources = {row["name"]: Source(**row) for row in read_json(ws.corpus / "sources.json")}
-        return Corpus(ws, clips, sources)
+        clips = tuple(read_rows(path, lambda row: Clip(**row), shape=CLIP))
+        return Corpus(ws, clips, read_sources(ws))
 
     @staticmethod
     def save(ws: Workspace, clips: list[Clip], sources: list[Source], splits: Mapping[str, Split | None]) -> None:
@@ -84,15 +93,43 @@ class Corpus:
             raise CorpusError(f"clip {clip.id}: source {name!r} is not in corpus/sources.json: import it again")
         return self.ws.root / self.sources[name].root / inside
 
+    @cached_property
+    def _watch(self) -> Watch:
+        return Watch(self.ws)
+
+    def has_changed(self, clip: Clip) -> bool:
+        """Whether its recording is another one than was imported, so that neither text nor length need fit."""
+        known = clip.audio.partition("/")[0] in self.sources
+        return known and self._watch.has_changed(clip.audio, self.locate(clip))
+
+    def changed(self) -> list[str]:
+        """One sentence on the recordings that have changed, of clips that nobody left out; none where none has."""
+        gone = {clip.audio: clip for clip in self if self.is_wanted(clip) and self.has_changed(clip)}
+        if not gone:
+            return []
+        one = len(gone) == 1
+        number = "1 recording" if one else f"{len(gone)} recordings"
+        names = few(self.locate(clip).name for clip in gone.values())
+        left = f"changed since {'it was' if one else 'they were'} imported and {'is' if one else 'are'} left out"
+        return [f"{number} {left} ({names}): {self._again(gone.values())}"]
+
+    def _again(self, clips: Iterable[Clip]) -> str:
+        return what_to_do(self.ws, (self.sources[clip.audio.partition("/")[0]].root for clip in clips))
+
+    def check_same(self, clip: Clip) -> None:
+        if self.has_changed(clip):
+            raise AudioError(f"{self.locate(clip)} changed since it was imported: {self._again([clip])}")
+
     def audio(self, clip: Clip) -> Audio:
+        self.check_same(clip)
         audio = io.read(self.locate(clip), start=clip.start, seconds=clip.seconds)
         return io.resample(audio, audio.rate, factor=self.factor)
 
     @cached_property
     def _marks(self) -> dict[str, tuple[Mark, ...]]:
         marks: dict[str, list[Mark]] = {}
-        for row in read_jsonl(self.ws.audit / "audit.jsonl"):
-            marks.setdefault(row.pop("id"), []).append(Mark(**row))
+        for id, mark in read_rows(self.ws.audit / "audit.jsonl", lambda row: (row.pop("id"), Mark(**row)), shape=MARK):
+            marks.setdefault(id, []).append(mark)
         return {id: tuple(found) for id, found in marks.items()}
 
     def marks(self, clip: Clip) -> tuple[Mark, ...]:
@@ -120,7 +157,7 @@ class Corpus:
 
     @cached_property
     def _readings(self) -> dict[str, dict[str, Any]]:
-        return {row["id"]: row for row in read_jsonl(self.ws.readings / "readings.jsonl")}
+        return {row["id"]: row for row in read_jsonl(self.ws.readings / "readings.jsonl", shape=ROW)}
 
     def reading(self, clip: Clip) -> Reading:
         row = self._readings.get(clip.id)
@@ -130,7 +167,7 @@ class Corpus:
 
     @cached_property
     def _alignments(self) -> dict[str, dict[str, Any]]:
-        return {row["id"]: row for row in read_jsonl(self.ws.alignment / "alignment.jsonl")}
+        return {row["id"]: row for row in read_jsonl(self.ws.alignment / "alignment.jsonl", shape=ROW)}
 
     def alignment(self, clip: Clip) -> Alignment | None:
         """Where its words and sounds are, once 'olu align' has looked."""
@@ -139,7 +176,7 @@ class Corpus:
 
     @cached_property
     def _splits(self) -> dict[str, Split | None]:
-        return {row["id"]: row["split"] for row in read_jsonl(self.ws.corpus / "splits.jsonl")}
+        return {row["id"]: row["split"] for row in read_jsonl(self.ws.corpus / "splits.jsonl", shape=SPLIT)}
 
     def split(self, clip: Clip) -> Split | None:
         """The side it is on; none for a clip without a text, or one that lies between two sides."""
@@ -163,13 +200,16 @@ class Corpus:
 def recordings(ws: Workspace) -> str:
     """Changes when a recording does, is lost or comes back: what the stages that listen depend on."""
     corpus = Corpus.open(ws)
-    states = []
+    watch = Watch(ws)
+    states: list[list[Any]] = []
     for audio, path in sorted({clip.audio: corpus.locate(clip) for clip in corpus}.items()):
         try:
             state = path.stat()
-            states.append([audio, state.st_size, state.st_mtime_ns])
+            known = [audio, state.st_size, state.st_mtime_ns]
+            states.append([*known, "changed"] if watch.has_changed(audio, path) else known)
         except OSError:
             states.append([audio, None, None])
+    watch.remember()
     return hash_value(states)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from olu.audio.io import header
+from olu.corpus.changed import is_other
 from olu.corpus.readers.rows import Problem, Row, exists
 from olu.errors import AudioError
 from olu.files import hash_file
@@ -33,6 +34,10 @@ class Facts:
     mtime_ns: int
     seconds: float
     rate: int
+
+    def is_other(self, path: Path) -> bool:
+        """Whether a copy that lies there is no longer this recording."""
+        return is_other(path, sha256=self.sha256, bytes=self.bytes, mtime_ns=self.mtime_ns)
 
 
 def clip_id(audio: str, *, sha256: str, start: float = 0.0, seconds: float | None = None) -> str:

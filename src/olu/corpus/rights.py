@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from olu.config import did_you_mean, read_toml
+from olu.corpus.claim import writing
+from olu.damage import damaged, misfit
 from olu.errors import WorkspaceError
 from olu.files import Workspace, read_json, write_json, write_text
 
@@ -53,7 +55,10 @@ def of_workspace(ws: Workspace) -> Rights:
 def by_source(ws: Workspace) -> dict[str, Rights]:
     """What was said of each source when it was imported."""
     path = ws.corpus / "rights.json"
-    held = read_json(path) if path.exists() else {}
+    held = read_json(path, shape={}) if path.exists() else {}
+    for name, row in held.items():
+        if fault := misfit(row, {}):
+            raise damaged(path, f"{name}: {fault}")
     return {name: Rights.of(row, where=f"{path} {name}") for name, row in held.items()}
 
 
@@ -67,10 +72,11 @@ def save_source(ws: Workspace, name: str, rights: Rights) -> None:
     """Beside what is known of other sources; what is not said again stays."""
     if rights == Rights():
         return
-    held = by_source(ws)
-    made = rights.over(held.get(name, Rights()))
-    if made != held.get(name):
-        write_json(ws.corpus / "rights.json", {key: asdict(one) for key, one in {**held, name: made}.items()})
+    with writing(ws):
+        held = by_source(ws)
+        made = rights.over(held.get(name, Rights()))
+        if made != held.get(name):
+            write_json(ws.corpus / "rights.json", {key: asdict(one) for key, one in {**held, name: made}.items()})
 
 
 def save_workspace(ws: Workspace, rights: Rights) -> None:

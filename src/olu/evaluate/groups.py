@@ -63,6 +63,7 @@ class Group:
     lacks: Callable[[Known, Sequence[Take]], tuple[str, str] | None]  # why it cannot measure, and the command
     measure: Callable[[Sounds], Any]
     summarise: Callable[[Sequence[Any], Known], tuple[Figure, ...]]
+    empty: str = "no sentence could be measured"  # what it means when nothing came of it
 
 
 @dataclass(frozen=True)
@@ -276,6 +277,6 @@ GROUPS: tuple[Group, ...] = (
     Group("tones", _toned, _syllables, _of_tones),
     Group("speaker", _own_voice, _likeness, _of_speaker),
     Group("mcd", _recordings, _mcd, _of_mcd),
-    Group("f0", _recordings, _melody, _of_melody),
+    Group("f0", _recordings, _melody, _of_melody, empty="in no sentence have voice and recording a pitch in common"),
     Group("dnsmos", _nothing, _opinion, _of_opinions),
 )

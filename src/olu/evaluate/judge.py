@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from olu.errors import ConfigError, MissingExtra
 from olu.evaluate.evaluation import DOMAINS, Domain, Missing
 from olu.evaluate.groups import GROUPS, NOT_OF_THIS_KIND, Group, Sounds
+from olu.evaluate.metrics import METRICS
 from olu.evaluate.numbers import Figure
 from olu.evaluate.takes import Known, Take
 from olu.types import Tick, Work
@@ -48,7 +49,15 @@ def judge(takes: Sequence[Take], known: Known, *, only: Sequence[str] = (), what
                 _measure(group, sounds, results[group.name], missing)
         yield Tick(number, len(takes), what)
     able = [group for group in able if group.name not in missing]
-    figures = {domain: tuple(_figures(able, results, takes, known, domain)) for domain in DOMAINS}
+    by_group = {
+        domain: [(group, _figures(group, results, takes, known, domain)) for group in able] for domain in DOMAINS
+    }
+    figures = {domain: tuple(one for _, made in held for one in made) for domain, held in by_group.items()}
+    paired = any(take.natural for take in takes)
+    for group in able:
+        made = [one for held in by_group.values() for other, found in held if other is group for one in found]
+        if not _measured(made, paired=paired):
+            missing[group.name] = Missing(metric=group.name, why=group.empty)
     return Judged(
         {domain: held for domain, held in figures.items() if held},
         {group.name: results[group.name] for group in able},
@@ -63,13 +72,14 @@ def _measure(group: Group, sounds: Sounds, into: list[object], missing: dict[str
         missing[group.name] = Missing(metric=group.name, why=str(absent).partition(": ")[0], command=INSTALL)
 
 
+def _measured(made: Sequence[Figure], *, paired: bool) -> bool:
+    """Whether a main figure came of it; without recordings to hold it against, any figure."""
+    mains = [one for one in made if paired and one.name in METRICS and METRICS[one.name].main]
+    return any(one.n for one in mains or made)
+
+
 def _figures(
-    able: Sequence[Group], results: dict[str, list[object]], takes: Sequence[Take], known: Known, domain: Domain
-) -> Iterable[Figure]:
-    inside = [place for place, take in enumerate(takes) if take.domain == domain]
-    if not inside:
-        return
-    for group in able:
-        found = [results[group.name][place] for place in inside]
-        if any(one is not None for one in found):
-            yield from group.summarise(found, known)
+    group: Group, results: dict[str, list[object]], takes: Sequence[Take], known: Known, domain: Domain
+) -> tuple[Figure, ...]:
+    found = [results[group.name][place] for place, take in enumerate(takes) if take.domain == domain]
+    return group.summarise(found, known) if any(one is not None for one in found) else ()

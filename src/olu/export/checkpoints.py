@@ -18,7 +18,7 @@ sound = speak({text})  # sound["audio"], sound["sampling_rate"]
 """
 BY_PHONES = """
 The tokenizer of transformers reads one character at a time, and this voice reads phones: give it phones. `phones.json`
-has one character for each phone, and `olu read --text` shows the phones of a text:
+has one character for each phone, and `olu read -l {code} "a text"` shows the phones of a text:
 
 ```python
 import json
@@ -65,6 +65,6 @@ def _written(subject: Subject, folder: Path, to: str) -> list[str]:
 
 def _hf_readme(subject: Subject, lost: list[str], *, what: str) -> str:
     phones = [one for one in subject.vocabulary.sayable() if one[0].isalpha()][:3]
-    said = "" if subject.by_letters else BY_PHONES.format(phones=phones)
+    said = "" if subject.by_letters else BY_PHONES.format(phones=phones, code=subject.language.code)
     use = said + PIPELINE.format(text='"..."' if subject.by_letters else "text")
     return readme(subject, what=what, use=use, lost=lost, hub=True)

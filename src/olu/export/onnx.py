@@ -48,7 +48,8 @@ def write_onnx(subject: Subject, folder: Path) -> list[str]:
         row="| `sid` | [batch] int64 | which speaker, by `speakers` in model.json |\n" if several else "",
     )
     lost = [
-        "the reading of texts: feed symbols; 'olu read --text' shows those of a text, and '--to voice' keeps all of it"
+        f"the reading of texts: feed symbols; 'olu read -l {subject.language.code} \"a text\"' shows those of a text,"
+        " and '--to voice' keeps all of it"
     ]
     files = ["`model.onnx`: the network", "`model.json`: symbols by id, rate, scales, speakers"]
     text = readme(subject, what="This folder holds it as one ONNX graph.", use=use, lost=lost, files=files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from olu.corpus.rights import NOT_STATED, Rights
@@ -11,8 +11,12 @@ from olu.errors import ExportError
 from olu.train.licence import NON_COMMERCIAL, Licence
 
 SHARE_ALIKE = re.compile(r"share[-\s]?alike|(?<![a-z])sa(?![a-z])|gpl", re.I)
+NAMING = re.compile(r"(?<![a-z0-9])(cc[-\s]?by|mit(?!-0)|apache|bsd|isc)(?![a-z])|(?<!no )attribution", re.I)
+NO_NAMING = re.compile(r"cc[-\s]?0|cc[-\s]?zero|unlicen[cs]e|public[-\s]?domain|0bsd|wtfpl|pddl|mit-0", re.I)
 NO_DERIVATIVES = re.compile(r"no[-\s]?derivat|(?<![a-z])nd(?![a-z])", re.I)
 NO = re.compile(r"(no|none)[ .!]*|(refused|withdrawn|not given|no consent)\b.*", re.I | re.S)
+OF_THE_BASE = "a matter of the base; what is said here is of these recordings"
+PATTERNS = (NON_COMMERCIAL, SHARE_ALIKE, NO_DERIVATIVES, NAMING, NO_NAMING)
 
 
 @dataclass(frozen=True)
@@ -20,15 +24,17 @@ class Terms:
     non_commercial: bool
     share_alike: bool
     no_derivatives: bool
+    naming: bool  # whoever made it must be named
+    no_naming: bool  # nobody must
 
     @staticmethod
     def of(licence: str) -> Terms:
-        found = [bool(pattern.search(licence)) for pattern in (NON_COMMERCIAL, SHARE_ALIKE, NO_DERIVATIVES)]
+        found = [bool(pattern.search(licence)) for pattern in PATTERNS]
         return Terms(*found)
 
     @property
     def strictness(self) -> int:
-        return 4 * self.no_derivatives + 2 * self.non_commercial + self.share_alike
+        return 8 * self.no_derivatives + 4 * self.non_commercial + 2 * self.share_alike + self.naming
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class Part:
 
     what: str  # "the recordings s1", "the base facebook/mms-tts-amh"
     licence: str
+    credits: str = ""
+    base: bool = False  # beside recordings; alone it is the voice itself
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Claim:
         made = {"licence": self.licence or None, "consent": self.consent or None, "credits": self.credits or None}
         return {
             **made,
-            "rights": {"source": self.source, "parts": [asdict(p) for p in self.parts], "override": self.override},
+            "rights": {"source": self.source, "parts": [_kept(p) for p in self.parts], "override": self.override},
         }
 
     def lines(self) -> list[str]:
@@ -63,7 +71,8 @@ class Claim:
         said = [f"- Licence: {self.licence or NOT_STATED}"]
         said += [f"- Licence of {part.what}: {part.licence or NOT_STATED}" for part in self.parts]
         said += [f"- Consent of the speakers: {self.consent or NOT_STATED}"]
-        said += [f"- Credits: {self.credits}"] if self.credits else []
+        said += [f"- Consent of the speakers of {part.what}: {OF_THE_BASE}" for part in self.parts if part.base]
+        said += [f"- Credits: {' '.join(self.credits.split())}"] if self.credits else []
         said += [f"- Recordings from: {self.source}"] if self.source else []
         differs = bool(contradiction(self.licence, list(self.parts)))
         why = "The licence differs from what its parts say; the reason given" if differs else "The reason given for it"
@@ -86,23 +95,25 @@ def claim(
     """The licence asked for, or all that hold; one that contradicts its parts is refused unless a reason is given."""
     parts = [Part(f"the recordings {name}", rights.licence) for name, rights in recordings.items()]
     if base is not None:
-        parts.append(Part(f"the base {base_name}", base.name))
+        parts.append(Part(f"the base {base_name}", base.name, base.credits, base=bool(recordings)))
     parts.sort(key=lambda part: -Terms.of(part.licence).strictness)
     if override and not licence:
         raise ExportError("--override-licence gives the reason for a licence: name it with --licence")
     if licence and (wrong := contradiction(licence, parts)) and not override:
-        raise ExportError(f"{wrong}; if you hold the rights, add --override-licence 'the reason'")
+        raise ExportError(
+            f"{wrong}; without --licence all that hold are named; if you hold the rights, add --override-licence"
+            " 'the reason'"
+        )
     refusing = [name for name, rights in recordings.items() if NO.fullmatch(rights.consent)]
     if refusing:
         raise ExportError(
             f"the speakers of the recordings {refusing[0]} did not agree (consent ="
             f" {recordings[refusing[0]].consent!r}): no voice is made of them; if that has changed, say so in olu.toml"
         )
-    named = [part.licence for part in parts if part.licence]
     return Claim(
-        licence=licence or " AND ".join(dict.fromkeys(named)),
+        licence=licence or _all_that_hold(parts),
         consent=_joined(recordings, "consent"),
-        credits=_joined(recordings, "credits"),
+        credits=_each_once(_joined(recordings, "credits"), base.credits if base else ""),
         source=_joined(recordings, "source"),
         parts=tuple(parts),
         override=override,
@@ -120,6 +131,11 @@ def contradiction(licence: str, parts: list[Part]) -> str:
             return f"{part.what}: {part.licence} is non-commercial, so the voice cannot be {licence}"
         if held.share_alike and not asked.share_alike:
             return f"{part.what}: {part.licence} is share-alike, so the voice cannot be {licence}"
+        if held.naming and asked.no_naming and not asked.naming:
+            return (
+                f"{part.what}: {part.licence} demands that whoever made it is named, so the voice cannot be {licence},"
+                " which demands nothing"
+            )
     return ""
 
 
@@ -130,6 +146,31 @@ def check_publishing(held: Claim) -> None:
             "no consent of the speakers is stated, so this voice is not published: write who agreed, when and to what"
             " as consent in olu.toml [rights], or give --licence with --override-licence 'the reason'"
         )
+
+
+def _kept(part: Part) -> dict[str, str]:
+    """A part in voice.json."""
+    held = {"what": part.what, "licence": part.licence}
+    held |= {"credits": part.credits} if part.credits else {}
+    return held | ({"consent": OF_THE_BASE} if part.base else {})
+
+
+def _all_that_hold(parts: list[Part]) -> str:
+    """Each licence once, the strictest first; a base that was made from another names that one's too."""
+    named = [one for part in parts for one in _apart(part.licence) if one]
+    once = {one.casefold(): one for one in reversed(named)}
+    kept = dict.fromkeys(once[one.casefold()] for one in named)
+    return " AND ".join(sorted(kept, key=lambda one: -Terms.of(one).strictness))
+
+
+def _apart(licence: str) -> list[str]:
+    return [licence] if "(" in licence or " OR " in licence else licence.split(" AND ")
+
+
+def _each_once(*credits: str) -> str:
+    """Everybody who is to be named; a base that was made from another names that one's people too."""
+    names = [name.strip() for one in credits for name in one.split(";")]
+    return "; ".join(dict.fromkeys(name for name in names if name))
 
 
 def _joined(recordings: dict[str, Rights], name: str) -> str:

@@ -16,6 +16,7 @@ from olu.speak.package import Package, read_package
 LOOK_SECONDS = 1.0  # between two looks
 ENDINGS = (".voice", ".zip")
 LONGEST_NAME = 200
+WAY_OUT = "leave one of them out, or export one again with another name in the olu.toml of its workspace"
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,8 @@ class Shelf:
         for entry in sorted(self._known.values(), key=lambda one: self._owners.get(one.name) != one.path):
             owner = owners.setdefault(entry.name, entry) if not entry.fault else entry
             if owner is not entry and at_start:
-                raise VoiceError(f"{owner.path} and {entry.path} are both named {entry.name!r}: leave one of them out")
-            taken = f"{entry.path.name}: the name {entry.name!r} is taken by {owner.path.name}: leave one of them out"
+                raise VoiceError(f"{owner.path} and {entry.path} are both named {entry.name!r}: {WAY_OUT}")
+            taken = f"{entry.path.name}: the name {entry.name!r} is taken by {owner.path.name}: {WAY_OUT}"
             entries.append(entry if owner is entry else replace(entry, fault=taken))
         self._owners = {name: entry.path for name, entry in owners.items()}
         self.entries = tuple(sorted(entries, key=lambda entry: entry.name))

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from olu.audit.match import Match, match_path, read_match, write_match
-from olu.corpus.manifest import Corpus, recordings
+from olu.corpus.claim import AFTER_WORK, writing
+from olu.corpus.manifest import Corpus, fingerprint, recordings
+from olu.corpus.shapes import ROW
 from olu.errors import CorpusError
 from olu.files import Workspace, hash_value, read_jsonl, write_jsonl
 from olu.stages.aligned import Listened, Spread, alignment_path, fits, spread, to_align, unaligned
@@ -66,8 +68,9 @@ def align(
     from olu.stages.align_listen import listen
 
     Corpus.open(ws).check_sources()
+    begun = fingerprint(ws)
     listened = yield from listen(ws, ctc_only=ctc_only, cross=cross, device=device, force=force)
-    return _finish(ws, options, listened)
+    return _finish(ws, options, listened, begun=begun)
 
 
 def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSummary | None:
@@ -89,6 +92,7 @@ def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Work[AlignSummar
     earlier = None if force else STAGE.done(ws, options)
     if earlier is not None and match_path(ws).exists():
         return AlignSummary.from_row(earlier)
+    begun = fingerprint(ws)
     corpus = Corpus.open(ws)
     found, problems, notes = yield from take_grids(ws, corpus, grids)
     matches = [(one.id, Match(first=one.words[0], last=one.words[-1])) for one in found if one.words]
@@ -100,22 +104,21 @@ def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Work[AlignSummar
         notes.append(f"{len(kept)} clips that no TextGrid was taken for keep the alignment they had")
         found += kept
     listened = Listened(found=found, matches=matches, problems=problems, notes=notes, made_by=str(source))
-    return _finish(ws, options, listened)
+    return _finish(ws, options, listened, begun=begun)
 
 
 def _others(ws: Workspace, corpus: Corpus, taken: set[str]) -> list[Alignment]:
     """Alignments that are there and still fit, of clips that are not taken anew: a few corrected grids lose nothing."""
-    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws)) if row["id"] not in taken}
+    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW) if row["id"] not in taken}
     wanted = to_align(ws, corpus)
     return [Alignment.from_row(rows[id]) for id, (_, words) in wanted.items() if id in rows and fits(rows[id], words)]
 
 
-def _finish(ws: Workspace, options: dict[str, Any], listened: Listened) -> AlignSummary:
+def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun: str) -> AlignSummary:
+    """`begun`: the clips it was made of. Where another command has changed them since, it is not done."""
     if not listened.found:
         first = f"; the first: {listened.problems[0]}" if listened.problems else ""
         raise CorpusError(f"no clip of {ws.root} could be aligned{first}")
-    write_jsonl(alignment_path(ws), (one.row() for one in listened.found))
-    write_match(ws, listened.matches)
     summary = AlignSummary(
         method="textgrid" if options["from"] else Counter(one.method for one in listened.found).most_common(1)[0][0],
         made_by=listened.made_by,
@@ -123,6 +126,9 @@ def _finish(ws: Workspace, options: dict[str, Any], listened: Listened) -> Align
         problems=listened.problems,
         notes=listened.notes,
     )
-    STAGE.stamp(ws, options, asdict(summary))
+    with writing(ws, patience=AFTER_WORK):
+        write_jsonl(alignment_path(ws), (one.row() for one in listened.found))
+        write_match(ws, listened.matches)
+        STAGE.stamp(ws, options, asdict(summary), inputs=None if fingerprint(ws) == begun else "clips came or went")
     (ws.alignment / "part.jsonl").unlink(missing_ok=True)
     return summary

@@ -127,7 +127,7 @@ def _items(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> Iterator[I
     from olu.align.aligner import Item
 
     for clip, words in todo.values():
-        if clip.seconds <= LONG_SECONDS and corpus.why_not(clip) is None:
+        if clip.seconds <= LONG_SECONDS and corpus.why_not(clip) is None and not corpus.has_changed(clip):
             yield Item(clip.id, words, partial(corpus.audio, clip))
 
 
@@ -162,6 +162,7 @@ def _one(corpus: Corpus, clip: Clip, words: Words, aligner: Aligner, ear: Ear, t
 
 def _chunks(corpus: Corpus, clip: Clip) -> Iterator[Audio]:
     """The sound of a clip, never all of it at once."""
+    corpus.check_same(clip)
     path, at = corpus.locate(clip), 0.0
     while clip.seconds - at > 1e-4:
         size = min(CHUNK_SECONDS, clip.seconds - at)

@@ -7,6 +7,7 @@ from shlex import quote
 from olu.audit.aside import without_aside
 from olu.audit.fix import too_long
 from olu.corpus.manifest import Corpus
+from olu.corpus.shapes import ROW
 from olu.files import Workspace, read_jsonl
 from olu.stages import audit
 from olu.stages.aligned import alignment_path
@@ -31,4 +32,4 @@ def _cuttable(ws: Workspace) -> bool:
     marks = {clip.id: corpus.marks(clip) for clip in corpus}
     long = too_long(corpus, marks, corpus.decisions.values(), most=audit.most_seconds())
     wanted = {clip.id for clip in long if corpus.is_wanted(clip)}
-    return any(row["id"] in wanted for row in read_jsonl(alignment_path(ws)))
+    return any(row["id"] in wanted for row in read_jsonl(alignment_path(ws), shape=ROW))

@@ -11,6 +11,7 @@ from typing import Any
 
 from olu.audit.match import Match
 from olu.corpus.manifest import Corpus
+from olu.corpus.shapes import ROW
 from olu.errors import WorkspaceError
 from olu.files import Workspace, read_jsonl
 from olu.text.vocabulary import BLANK
@@ -56,8 +57,8 @@ def fits(row: Mapping[str, Any], words: Words) -> bool:
 def unaligned(ws: Workspace) -> list[str]:
     """Clips that should be aligned and are not, or are with other phones than they have now."""
     corpus = Corpus.open(ws)
-    readings = {row["id"]: row for row in read_jsonl(ws.readings / "readings.jsonl")}
-    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws))}
+    readings = {row["id"]: row for row in read_jsonl(ws.readings / "readings.jsonl", shape=ROW)}
+    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW)}
     found = []
     for clip in corpus:
         if not corpus.is_wanted(clip):

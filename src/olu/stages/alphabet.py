@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from olu.corpus.manifest import Corpus
 from olu.errors import TrainError
 from olu.files import Workspace, read_json
+from olu.stages.base_reading import is_by_phones
 from olu.stages.read import base_frontend, named, read_clip
-from olu.text.frontend import AnyFrontend, from_state
+from olu.text.frontend import AnyFrontend, from_state, read_state
 from olu.text.phones import PhoneFrontend
 from olu.text.relatives import relative
-from olu.text.vocabulary import SymbolVocabulary
+from olu.text.vocabulary import VOCABULARY, SymbolVocabulary
 from olu.train.family import Base, Sentence
 from olu.train.grow import Growth
 from olu.train.recipe import Recipe
@@ -21,6 +22,7 @@ from olu.train.run import Run
 from olu.types import Clip, Reading
 
 LISTED = 12
+SOME = 200  # clips that tell whether a base knows their letters or their phones
 Alphabet = tuple[SymbolVocabulary, dict[str, Any]]
 
 
@@ -32,21 +34,27 @@ def alphabet(corpus: Corpus, clips: list[Clip], *, run: Run | None, start: Run |
         return _extended(corpus, clips, start)
     ws = corpus.ws
     if base is None:
-        vocabulary = SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json"))
-        return vocabulary, read_json(ws.readings / "frontend.json")
-    frontend = _frontend_for(ws, base)
+        vocabulary = SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json", shape=VOCABULARY))
+        return vocabulary, read_state(ws.readings / "frontend.json")
+    frontend = _frontend_for(ws, base, clips)
     marks = frontend.marks if isinstance(frontend, PhoneFrontend) else "vowel"
     needed = {s for clip in clips for s in read_clip(frontend, clip.text)[0].symbols(marks)}
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks).extend(needed)
     return vocabulary, {**frontend.state(), "inventory": vocabulary.sayable()}
 
 
-def _frontend_for(ws: Workspace, base: Base) -> AnyFrontend:
-    """A voice of ours reads on as it did; with one of another language the workspace's own reading counts."""
+def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> AnyFrontend:
+    """A voice of ours reads on as it did; with one of another language the workspace's own reading counts.
+
+    That counts too where a checkpoint holds phones and nothing of how they are found.
+    """
     if base.frontend is None:
+        own = from_state({**read_state(ws.readings / "frontend.json"), "inventory": None})
+        if is_by_phones(base, own, (clip.text for clip in clips[:SOME]), language=ws.language):
+            return own
         return base_frontend(ws, lower=base.lower, via=base.via)
     same = base.frontend.get("language") == ws.language
-    state = base.frontend if same else read_json(ws.readings / "frontend.json")
+    state = base.frontend if same else read_state(ws.readings / "frontend.json")
     return from_state({**state, "inventory": None})
 
 
@@ -57,13 +65,13 @@ def held_by(run: Run) -> SymbolVocabulary:
 def _extended(corpus: Corpus, clips: list[Clip], start: Run) -> Alphabet:
     """The reading of the run before, and the symbols the corpus has come to need since."""
     before, state = held_by(start), start.document("frontend.json")
-    read = read_json(corpus.ws.readings / "frontend.json")
+    read = read_state(corpus.ws.readings / "frontend.json")
     folds = state.get("folds", {})
     if start.recipe.base:
         open_ = from_state({**state, "inventory": None})
         needed = {s for clip in clips for s in read_clip(open_, clip.text)[0].symbols(before.marks)}
     else:
-        now = SymbolVocabulary.from_state(read_json(corpus.ws.readings / "vocabulary.json"))
+        now = SymbolVocabulary.from_state(read_json(corpus.ws.readings / "vocabulary.json", shape=VOCABULARY))
         same = read["kind"] == state["kind"] and now.marks == before.marks
         needed = set(now.symbols) if same else set()
         folds = {**read.get("folds", {}), **folds} if same else folds

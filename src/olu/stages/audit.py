@@ -73,6 +73,7 @@ def audit(
         if all(path.exists() for path in (summary.marks, summary.report, summary.summary, edges_path(ws))):
             return summary
 
+    begun = STAGE.inputs(ws, options)
     corpus, aside = without_aside(Corpus.open(ws))
     corpus.check_sources()
     if len(corpus) == 0:
@@ -102,7 +103,11 @@ def audit(
         fixed=effect(corpus, decisions),
         aside=aside,
         long=too_long(corpus, marks, decisions, most=training.most_seconds),
-        notes=[*_left_at_import(ws), *(said for one in checks if (said := one.tell(heard, found[one.name], limits)))],
+        notes=[
+            *_left_at_import(ws),
+            *corpus.changed(),
+            *(said for one in checks if (said := one.tell(heard, found[one.name], limits))),
+        ],
     )
     yield Tick(len(corpus), len(corpus), "writing the report")
     page = render(
@@ -120,7 +125,7 @@ def audit(
     write_edges(ws, {one.clip.id: one.facts for one in heard if one.facts})
     write_text(summary.report, page)
     write_json(summary.summary, summary.row())
-    STAGE.stamp(ws, options, summary.row())
+    STAGE.stamp(ws, options, summary.row(), inputs=begun)
     return summary
 
 

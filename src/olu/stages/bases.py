@@ -9,12 +9,12 @@ from typing import Any
 from olu.errors import OluError
 from olu.families import FAMILIES, family
 from olu.stages.extras import need_training
-from olu.text.languages import resolve
+from olu.text.languages import load, resolve
 from olu.train.hub import located
 from olu.train.licence import licence_of
 
-# Languages without a base of their own -> those that are near, or that their code stands for.
-NEAR = {"ibo": ("ikk", "iqw", "izz", "eza"), "swa": ("swh",)}
+# Languages without a base of their own -> those that are near.
+NEAR = {"ibo": ("ikk", "iqw", "izz", "eza")}
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ def bases(language: str | None = None) -> BasesSummary:
     if language is None:
         return BasesSummary("", rows, [], languages)
     code = resolve(language)
-    own = sorted((row for row in rows if row.language == code), key=lambda row: row.discriminator != "yes")
+    same = {code, *load(code).aliases}  # swa is what Olu calls swh too
+    own = sorted((row for row in rows if row.language in same), key=lambda row: row.discriminator != "yes")
     near = [] if own else [row for other in NEAR.get(code, ()) for row in rows if row.language == other]
     return BasesSummary(code, own, near, languages)
 

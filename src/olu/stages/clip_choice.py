@@ -62,6 +62,7 @@ def sides(
         first = next(iter(left_out.items()), ("", ""))
         raise TrainError(f"no clip is left to train on; the first left out is {first[0]}: {first[1]}")
     notes = [f"{len(left_out)} of {len(corpus)} clips left out: {_few(left_out)}"] if left_out else []
+    notes += corpus.changed()
     if 0 < (most := recipe.data.train_clips) < len(train):
         notes.append(f"data.train_clips: the first {most} of {len(train)} clips train")
         train = train[:most]
@@ -97,7 +98,7 @@ def _why_not(corpus: Corpus, clip: Clip, recipe: Recipe, store: Store) -> str | 
         return f"its speaker is {clip.speaker}, and data.speakers is {', '.join(data.speakers)}"
     why = corpus.why_not(clip, errors=data.leave_out_errors)
     if clip.id not in store:
-        return why or "it cannot be decoded"
+        return why or ("it changed since it was imported" if corpus.has_changed(clip) else "it cannot be decoded")
     seconds = corpus.taken(clip).seconds / data.resample  # as it is heard
     if why is None and not data.min_seconds <= seconds <= data.max_seconds:
         return f"{seconds:.1f} s, and data.min_seconds to max_seconds is {data.min_seconds:g} to {data.max_seconds:g}"

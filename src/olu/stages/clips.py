@@ -14,8 +14,9 @@ from olu.audit.letters import count_letters
 from olu.corpus.manifest import Corpus
 from olu.corpus.query import Kind, sorter, where
 from olu.errors import ConfigError
-from olu.files import Workspace, read_json, read_jsonl, whole
+from olu.files import Workspace, read_json, read_rows, whole
 from olu.stages.audit import read_thresholds
+from olu.text.vocabulary import VOCABULARY
 from olu.types import Clip, Reading
 
 COLUMNS: dict[str, Kind] = {
@@ -102,12 +103,13 @@ def _tokens(ws: Workspace) -> dict[str, int]:
     known = ws.readings / "vocabulary.json"
     if not known.exists():
         return {}
-    blanks = bool(read_json(known)["interleave"])
-    found = {}
-    for row in read_jsonl(ws.readings / "readings.jsonl"):
+    blanks = bool(read_json(known, shape=VOCABULARY)["interleave"])
+
+    def count(row: dict[str, Any]) -> tuple[str, int]:
         symbols = len(Reading.from_row(row).symbols())
-        found[row["id"]] = 2 * symbols + 1 if blanks else symbols
-    return found
+        return row["id"], 2 * symbols + 1 if blanks else symbols
+
+    return dict(read_rows(ws.readings / "readings.jsonl", count))
 
 
 def _quantiles(values: list[float]) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from olu.audio import io
@@ -17,6 +17,7 @@ from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, Item, load
 from olu.files import Workspace, whole, write_json, write_text
 from olu.stages.evaluate import Wish, evaluate
 from olu.stages.evaluate_subject import fingerprint_of
+from olu.stages.voice_place import voice_place
 from olu.types import Audio, Tick, Work
 
 PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"
@@ -48,8 +49,9 @@ def compare(
     two = yield from _evaluated(second, wish or Wish())
     if one[0].resolve() == two[0].resolve():
         raise ConfigError(f"{first} and {second} are the same evaluation: name two")
+    one, two = _apart(one, two)
     comparison = compare_two(one[1], two[1])
-    names = _apart(one, two)
+    names = one[1].subject.name, two[1].subject.name
     folder = out or Path(f"{_plain(names[0])}-and-{_plain(names[1])}")
     if folder.exists() and any(folder.iterdir()) and not (folder / FACTS).is_file():
         raise WorkspaceError(f"{folder} is there already and is no comparison: choose another with -o")
@@ -77,6 +79,7 @@ Held = tuple[Path, Evaluation]
 
 
 def _evaluated(place: Path, wish: Wish) -> Work[Held]:
+    place = voice_place(place)
     if (place / FILE).is_file():
         return place, load(place)
     if (place / "olu.toml").is_file():
@@ -108,13 +111,20 @@ def _before(place: Path, ws: Workspace) -> Held | None:
     return None
 
 
-def _apart(one: Held, two: Held) -> tuple[str, str]:
-    """Their names; the folders' where these are the same."""
-    names = one[1].subject.name, two[1].subject.name
-    if names[0] != names[1]:
-        return names
-    folders = one[0].resolve().name, two[0].resolve().name
-    return folders if folders[0] != folders[1] else (f"{names[0]} (first)", f"{names[1]} (second)")
+def _apart(one: Held, two: Held) -> tuple[Held, Held]:
+    """Under names that tell them apart: with the noise where these are the same, else the folders, else the order."""
+    subjects = one[1].subject, two[1].subject
+    names = [subject.name for subject in subjects]
+    if names[0] == names[1]:
+        noises = ["its own noise" if side.noise is None else f"noise {side.noise:g}" for side in subjects]
+        folders = [held[0].resolve().name for held in (one, two)]
+        marks = next((both for both in (noises, folders) if both[0] != both[1]), ["first", "second"])
+        names = [f"{name} ({mark})" for name, mark in zip(names, marks, strict=True)]
+    first, second = (
+        (folder, replace(held, subject=replace(held.subject, name=name)))
+        for (folder, held), name in zip((one, two), names, strict=True)
+    )
+    return first, second
 
 
 def _plain(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import Any
 from olu.align.cut import Cutting, Piece, choose, places
 from olu.audit.fix import lost
 from olu.audit.words import low_score, named, unheard
+from olu.corpus.claim import writing
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.manifest import Corpus
 from olu.corpus.merge import clip_id
+from olu.corpus.shapes import CUT, FILE, ROW
 from olu.errors import ConfigError, WorkspaceError
 from olu.files import Workspace, hash_file, read_jsonl, write_jsonl
 from olu.stages import import_
@@ -57,13 +60,18 @@ def cut(ws: Workspace, *, longest: float = 20.0, dry: bool = False) -> Work[CutS
     """Clips over `longest` seconds become several. What cannot be cut safely stays as it is, and is named."""
     if not longest >= 2.0:
         raise ConfigError(f"--longest {longest:g}: give 2 seconds or more")
+    with nullcontext() if dry else writing(ws):
+        return (yield from _cut(ws, longest=longest, dry=dry))
+
+
+def _cut(ws: Workspace, *, longest: float, dry: bool) -> Work[CutSummary]:
     corpus = Corpus.open(ws)
     long = [clip for clip in corpus if corpus.is_wanted(clip) and corpus.taken(clip).seconds > longest]
     marks = {clip.id: corpus.marks(clip) for clip in corpus}
     gone = lost(corpus, marks, corpus.decisions.values(), most=longest)
     if not long:
         return _summary(longest, [], [], [], gone, written=False)
-    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws))}
+    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW)}
     if not rows:
         raise WorkspaceError(f"{ws.root} has no alignment to cut by: run 'olu align {ws.root}' first")
     wanted = to_align(ws, corpus)
@@ -71,7 +79,7 @@ def cut(ws: Workspace, *, longest: float = 20.0, dry: bool = False) -> Work[CutS
     limits = read_thresholds(ws)
     low = low_score(_scores(rows.values()), far=limits.unheard_iqr)
     bounds = _Bounds(low, limits.unheard_share)
-    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl")}
+    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
     plans: list[_Plan] = []
     refused: list[str] = []
     for done, clip in enumerate(long, 1):
@@ -172,10 +180,10 @@ def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
     sides: dict[str, Split | None] = {clip.id: corpus.split(clip) for clip in before}
     sides |= {one.id: corpus.split(plan.clip) for plan in plans for one in plan.clips}
     _save(ws, corpus, clips, sides)
-    aligned = {row["id"]: row for row in read_jsonl(alignment_path(ws))}
+    aligned = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW)}
     aligned |= {one.id: one.row() for plan in plans for one in plan.alignments}
     write_jsonl(alignment_path(ws), aligned.values())
-    known = {row["id"]: row for row in read_jsonl(cuts_path(ws))}
+    known = {row["id"]: row for row in read_jsonl(cuts_path(ws), shape=CUT)}
     known |= {id: {"id": id, "clips": [clip.id for clip in clips]} for id, clips in new.items()}
     write_jsonl(cuts_path(ws), known.values())
     record(
@@ -197,16 +205,17 @@ def _save(ws: Workspace, corpus: Corpus, clips: list[Clip], sides: Mapping[str, 
 
 def undo_cut(ws: Workspace) -> tuple[int, int]:
     """Take the pieces away again and the long clips back; returns how many long ones and how many pieces."""
-    corpus = Corpus.open(ws)
-    pieces = {id for row in read_jsonl(cuts_path(ws)) for id in row["clips"]}
-    clips = [clip for clip in corpus if clip.id not in pieces]
-    gone = len(corpus) - len(clips)
-    if gone:
-        _save(ws, corpus, clips, {clip.id: corpus.split(clip) for clip in clips})
-    back = take_back(ws, by="cut")
-    if pieces:
-        write_jsonl(cuts_path(ws), [])
-    return len(back), gone
+    with writing(ws):
+        corpus = Corpus.open(ws)
+        pieces = {id for row in read_jsonl(cuts_path(ws), shape=CUT) for id in row["clips"]}
+        clips = [clip for clip in corpus if clip.id not in pieces]
+        gone = len(corpus) - len(clips)
+        if gone:
+            _save(ws, corpus, clips, {clip.id: corpus.split(clip) for clip in clips})
+        back = take_back(ws, by="cut")
+        if pieces:
+            write_jsonl(cuts_path(ws), [])
+        return len(back), gone
 
 
 def _summary(

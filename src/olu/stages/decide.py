@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from olu.config import did_you_mean
+from olu.corpus.claim import writing
 from olu.corpus.decisions import Decision, load, record, take_back
 from olu.corpus.manifest import Corpus
 from olu.errors import CorpusError
@@ -24,24 +25,25 @@ class DecideSummary:
 
 def decide(ws: Workspace, ids: Iterable[str], *, decision: Literal["drop", "keep"], reason: str = "") -> DecideSummary:
     """All of them or none: one unknown id, and nothing is recorded."""
-    corpus = Corpus.open(ws)
     wanted = tuple(dict.fromkeys(ids))
-    _check(wanted, {clip.id for clip in corpus})
-    before = {one.id: one for one in load(ws) if one.by == "person"}
-    new = [Decision(id=id, decision=decision, by="person", reason=reason) for id in wanted]
-    changed = [one for one in new if before.get(one.id) != one]
-    if changed:
-        record(ws, changed)
+    with writing(ws):
+        _check(wanted, {clip.id for clip in Corpus.open(ws)})
+        before = {one.id: one for one in load(ws) if one.by == "person"}
+        new = [Decision(id=id, decision=decision, by="person", reason=reason) for id in wanted]
+        changed = [one for one in new if before.get(one.id) != one]
+        if changed:
+            record(ws, changed)
     return _summary(ws, decision, tuple(one.id for one in changed), already=len(wanted) - len(changed))
 
 
 def undo(ws: Workspace, ids: Iterable[str], *, decision: Literal["drop", "keep"]) -> DecideSummary:
     """Take a person's decision of this kind back; what the audit or its fix says then holds again."""
     wanted = tuple(dict.fromkeys(ids))
-    on_record = {one.id: one for one in load(ws) if one.by == "person"}
-    _check(wanted, {clip.id for clip in Corpus.open(ws)} | set(on_record))
-    held = [id for id in wanted if id in on_record and on_record[id].decision == decision]
-    take_back(ws, by="person", ids=set(held))
+    with writing(ws):
+        on_record = {one.id: one for one in load(ws) if one.by == "person"}
+        _check(wanted, {clip.id for clip in Corpus.open(ws)} | set(on_record))
+        held = [id for id in wanted if id in on_record and on_record[id].decision == decision]
+        take_back(ws, by="person", ids=set(held))
     return _summary(ws, decision, tuple(held), already=len(wanted) - len(held))
 
 

@@ -15,10 +15,11 @@ from olu.evaluate.takes import Known, Take
 from olu.files import Workspace, whole, write_text
 from olu.speak.stream import Manner
 from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
-from olu.stages.evaluate_takes import Line, Read, file_notes, file_takes, lines_for, reader_of, spoken_takes
+from olu.stages.evaluate_takes import Line, Read, file_notes, file_takes, lines_for, no_others, reader_of, spoken_takes
 from olu.stages.extras import EVALUATE
 from olu.stages.kinds import voice_named
 from olu.stages.read import read_corpus
+from olu.stages.voice_place import voice_place
 from olu.types import Tick, Work
 
 SENTENCES = 50
@@ -73,6 +74,7 @@ class Bench:
 
 def evaluate(place: Path, wish: Wish) -> Work[EvaluateSummary]:
     """`place` is a workspace or a voice package."""
+    place = voice_place(place)
     bench = yield from _bench(place, wish)
     from olu.stages.evaluate_write import folder_for, page
 
@@ -244,7 +246,7 @@ def _judged(bench: Bench, takes: Sequence[Take], known: Known, notes: Sequence[s
         figures=figures,
         gates=held,
         items=items(takes, judged.results),
-        missing=judged.missing,
+        missing=(*judged.missing, *(no_others(takes, subject.language) if bench.files is None else ())),
         facts=facts_of(bench.corpus, notes=notes, asked=asked),
     )
 

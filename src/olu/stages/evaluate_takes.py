@@ -14,11 +14,10 @@ from olu.audio import io
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import said
 from olu.errors import ConfigError, TextError, WorkspaceError
-from olu.evaluate.evaluation import Domain
+from olu.evaluate.evaluation import Domain, Missing
 from olu.evaluate.takes import Take, spread_evenly
-from olu.files import read_json
 from olu.stages.evaluate_subject import Files, Speaker, text_of
-from olu.text.frontend import from_state
+from olu.text.frontend import from_state, read_state
 from olu.text.languages import load
 from olu.types import Audio, Clip, Reading
 
@@ -86,11 +85,22 @@ def _shipped(corpus: Corpus | None, language: str, *, most: int) -> list[str]:
     return spread_evenly([text for text in load(language).sentences() if said(text) not in known], most)
 
 
+def no_others(takes: Sequence[Take], language: str) -> tuple[Missing, ...]:
+    """That no sentence from elsewhere was spoken, and why: how the voice does outside its corpus is then not known."""
+    if any(take.domain == "out" for take in takes):
+        return ()
+    own = load(language)
+    why = f"Olu has no list of {own.name} sentences"
+    if own.sentences():
+        why = f"the {own.name} sentences Olu has are in the corpus or could not be said"
+    return (Missing(metric="other sentences", why=f"{why}; give some", command="--text FILE"),)
+
+
 def reader_of(corpus: Corpus | None, speaker: Speaker | None) -> Read:
     """The corpus's reading, else the voice's own; a text that cannot be read has none."""
     read: Callable[[str], Reading]
     if corpus is not None:
-        read = from_state(read_json(corpus.ws.readings / "frontend.json")).read
+        read = from_state(read_state(corpus.ws.readings / "frontend.json")).read
     elif speaker is not None and speaker.read is not None:
         read = speaker.read
     else:

@@ -19,11 +19,11 @@ from olu.export.subject import Subject
 from olu.families import FAMILIES
 from olu.families import family as family_named
 from olu.files import Workspace
+from olu.stages.base_reading import is_by_phones
 from olu.stages.export_measures import measures_of
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state
 from olu.text.languages import Language, load
-from olu.text.phones import PhoneFrontend
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.family import Base
 from olu.train.hub import is_embedded, is_here, is_hub_id, located
@@ -166,7 +166,7 @@ def from_foreign(source: Path, *, licence: str, override: str, noise: float | No
     rights = claim({}, licence_of(place, origin=source.as_posix()), base_name=name, licence=licence, override=override)
     held = voice_json(place)
     told = _told_by(held)
-    rights = replace(rights, consent=told["consent"], credits=told["credits"], source=told["source"])
+    rights = replace(rights, consent=told["consent"], source=told["source"])
     factor = _factor(held.get("resample"))
     marks = (base.frontend or {}).get("marks", "vowel")
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
@@ -235,17 +235,9 @@ def _frontend_of(base: Base, language: Language, vocabulary: SymbolVocabulary) -
     if base.frontend is not None:
         return from_state(dict(base.frontend)), []
     sayable = vocabulary.sayable()
-    letters = CharacterFrontend(language.code, lower=base.lower, inventory=sayable, via=base.via)
-    if base.via is not None or language.folder is None or language.reading.pronounce is None:
-        return letters, []
-    sentences = _own_sentences(language)
-    read = [letters.read(text) for text in sentences]
-    lost = sum(sum(one.dropped.values()) for one in read)
-    if not sentences or lost < sum(len(text) for text in sentences) / 4:
-        return letters, []
+    if not is_by_phones(base, for_language(language), _own_sentences(language), language=language.code):
+        return CharacterFrontend(language.code, lower=base.lower, inventory=sayable, via=base.via), []
     phones = for_language(language, inventory=sayable)
-    if not isinstance(phones, PhoneFrontend):
-        return letters, []
     said = f"its symbols are not the letters of {language.name} but its phones: texts are read by Olu's rules"
     return phones, [said]
 

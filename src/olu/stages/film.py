@@ -12,6 +12,7 @@ from pathlib import Path
 from olu.audio.media import is_recording
 from olu.corpus.readers import Layout, Options, films
 from olu.corpus.readers.rows import Problem
+from olu.corpus.shapes import FILE
 from olu.errors import CorpusError
 from olu.files import Workspace, read_json, read_jsonl, write_json
 from olu.types import Tick
@@ -65,11 +66,12 @@ def remember(ws: Workspace, options: Options) -> None:
 
 def _decoded(ws: Workspace) -> dict[str, str]:
     path = ws.corpus / "audio" / DECODED
-    return dict(read_json(path)) if path.exists() else {}
+    return dict(read_json(path, shape={})) if path.exists() else {}
 
 
 def _known(ws: Workspace) -> dict[str, Path]:
-    there = {row["sha256"]: ws.corpus / "audio" / row["audio"] for row in read_jsonl(ws.corpus / "files.jsonl")}
+    files = read_jsonl(ws.corpus / "files.jsonl", shape=FILE, lost=[])  # what cannot be read is decoded again
+    there = {row["sha256"]: ws.corpus / "audio" / row["audio"] for row in files}
     sounds = {film: there[sound] for film, sound in _decoded(ws).items() if sound in there}
     return {film: path for film, path in sounds.items() if path.is_file()}
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from olu.files import Workspace, write_json, write_text
 from olu.page.style import STYLE
 from olu.stages.extras import need_training
+from olu.stages.machine import best_device
 from olu.stages.plan import choose_recipe
 from olu.stages.train import Note, check_device
 from olu.train.find_lr import HIGH, LOW, STEPS, Finding, Point, judge, range_test
@@ -21,6 +22,7 @@ from olu.types import Tick
 if TYPE_CHECKING:
     from olu.stages.train_setup import Setup
 
+RATE = "model.learning_rate"
 WIDTH, HEIGHT, EDGE = 640, 280, 44
 
 
@@ -46,17 +48,21 @@ def find_lr(
     recipe: Path | None = None,
     overrides: list[str] | None = None,
     base: Path | None = None,
-    device: str = "cpu",
+    device: str | None = None,
     steps: int = STEPS,
 ) -> Search:
-    """Nothing of the training is kept: only `find-lr.json` and `find-lr.html` in the workspace."""
+    """Nothing of the training is kept: only `find-lr.json` and `find-lr.html` in the workspace.
+
+    Without `device` the best there is.
+    """
     need_training("olu train --find-lr")
     from olu.stages.train_setup import prepare_run, set_up
 
-    check_device(device)
-    settings, said = yield from choose_recipe(ws, recipe=recipe, overrides=overrides, base=base, device=device)
+    chosen = device or best_device()
+    check_device(chosen)
+    settings, said = yield from choose_recipe(ws, recipe=recipe, overrides=overrides, base=base, device=chosen)
     yield from prepare_run(ws, settings)
-    setup = set_up(ws, settings, device=device)
+    setup = set_up(ws, settings, device=chosen)
     for sentence in [*said, *setup.notes]:
         yield Note(sentence)
     points, planned = list[Point](), float(setup.learner.parts()[setup.family.learns].lr)  # type: ignore[operator]
@@ -65,13 +71,26 @@ def find_lr(
         yield Tick(len(points), steps, f"rate {point.rate:.1e}")
     found = judge(points)
     page = ws.root / "find-lr.html"
-    command = f"olu train {shlex.quote(str(ws.root))}"
-    if found.rate is not None:
-        command += f" --set model.learning_rate={found.rate:g}"
+    command = command_with(found.rate, ws=ws.root, recipe=recipe, base=base, overrides=overrides or [], device=device)
     summary = RateSummary(found, points, planned, setup.family.learning, str(page), command)
     write_json(page.with_suffix(".json"), {**summary.row(), "page": page.name})
     write_text(page, render(ws.name, summary))
     return summary
+
+
+def command_with(
+    rate: float | None, *, ws: Path, recipe: Path | None, base: Path | None, overrides: list[str], device: str | None
+) -> str:
+    """The training that was asked about, with the rate that was found."""
+    words = ["olu", "train", str(ws)]
+    words += ["--recipe", str(recipe)] if recipe else []
+    words += ["--base", str(base)] if base else []
+    for change in overrides:
+        if rate is None or change.partition("=")[0].strip() != RATE:
+            words += ["--set", change]
+    words += ["--set", f"{RATE}={rate:g}"] if rate is not None else []
+    words += ["--device", device] if device else []
+    return shlex.join(words)
 
 
 def _points(setup: Setup, steps: int) -> Iterator[Point]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from olu.audit.aside import without_aside
 from olu.audit.fix import Effect, effect, lost, plan, read_edges
+from olu.corpus.claim import writing
 from olu.corpus.decisions import Decision, load, save, take_back
 from olu.corpus.manifest import Corpus
 from olu.files import Workspace
@@ -29,13 +31,14 @@ class FixSummary:
 def fix(ws: Workspace, *, dry: bool = False) -> Work[FixSummary]:
     """Decide on every clip with an error or long silent ends; an audit that is missing or stale comes first."""
     yield from audit(ws)
-    corpus, _ = without_aside(Corpus.open(ws))
-    before = load(ws)
-    planned = _plan(ws, corpus)
-    after = [*(one for one in before if one.by != "fix"), *planned]
-    changed = set(after) != set(before)
-    if changed and not dry:
-        save(ws, after)
+    with nullcontext() if dry else writing(ws):
+        corpus, _ = without_aside(Corpus.open(ws))
+        before = load(ws)
+        planned = _plan(ws, corpus)
+        after = [*(one for one in before if one.by != "fix"), *planned]
+        changed = set(after) != set(before)
+        if changed and not dry:
+            save(ws, after)
     own = {one.id for one in before if one.by == "person"}
     long = lost(corpus, _marks(corpus), after, most=most_seconds())
     return FixSummary(

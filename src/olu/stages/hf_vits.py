@@ -5,35 +5,34 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import shutil
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from olu.audit.plural import many
 from olu.config import check, with_overrides
-from olu.corpus.manifest import Corpus
-from olu.corpus.readers.huggingface import HUB_ID, split_name
-from olu.corpus.split import fold
 from olu.errors import ConfigError
 from olu.files import Workspace, write_text
 from olu.stages.audit import audit
 from olu.stages.extras import need_training
+from olu.stages.hf_vits_base import FOLDER as BASE
 from olu.stages.hf_vits_base import base_for, language_for, state_for
+from olu.stages.hf_vits_data import imported
 from olu.stages.hf_vits_keys import read_config
 from olu.stages.hf_vits_map import get, nested, settings, views
 from olu.stages.hf_vits_say import sentences
-from olu.stages.import_ import import_source
 from olu.stages.kinds import voices
 from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train import Note, Training, TrainSummary, check_device, train
 from olu.train.recipe import Recipe, recipe_toml
-from olu.types import Split, Tick
+from olu.train.run import Run
+from olu.types import Tick
 
 RECIPE = "hf-vits.toml"
-ONE_SPEAKER = "default"
 
 
 def train_hf_vits(
@@ -57,10 +56,13 @@ def train_hf_vits(
         return (yield from train(Workspace.open(root), device=device))
     said, (shown, more) = sentences(values, device=device), views(values)
     yield from map(Note, [f"{config}:", *said, *more])
-    with _hub(values):
+    with ExitStack() as around:
+        around.enter_context(_hub(values))
         fresh = not (root / "olu.toml").exists()
+        made = [folder for folder in (root, *root.parents) if not folder.exists()]
         ws = _workspace(root, values, config)
         if fresh:
+            around.enter_context(_not_half(root, folders=made))
             yield Note(f"{root} is the new workspace; its language is the base's, {ws.language}")
         own = [change for change in overrides or [] if not change.startswith("view.")]
         seen = [*shown, *(change for change in overrides or [] if change.startswith("view."))]
@@ -73,14 +75,14 @@ def train_hf_vits(
                 own = []
             work = train(ws, overrides=[*own, *seen], resume=True, new=new, dry=dry, device=device, profile=profile)
         else:
-            recipe = yield from _prepared(ws, values, own, device=device)
+            recipe = yield from _prepared(ws, values, own, config=config, device=device)
             if isinstance(recipe, TrainSummary):
                 return recipe
             new = new or bool(get(values, "overwrite_output_dir"))
             work = train(ws, recipe=recipe, overrides=seen, new=new, dry=dry, device=device, profile=profile)
         summary = yield from work
     if not dry:
-        yield from map(Note, _pushing(ws, values))
+        yield from map(Note, _pushing(ws, values, run=summary.run))
     return summary
 
 
@@ -113,7 +115,7 @@ def _is_unfinished(ws: Workspace) -> bool:
 
 
 def _prepared(
-    ws: Workspace, values: Mapping[str, Any], changes: list[str], *, device: str
+    ws: Workspace, values: Mapping[str, Any], changes: list[str], *, config: Path, device: str
 ) -> Generator[Tick | Note, None, Path | TrainSummary]:
     """Every stage before the training, and the recipe that was written for it."""
     from olu.stages.train_setup import rate_for, set_up
@@ -126,7 +128,7 @@ def _prepared(
 
     first = recipe(1)
     rate = rate_for(first)
-    yield from _imported(ws, values)
+    yield from imported(ws, values, config=config)
     yield from audit(ws)
     yield from read_corpus(ws)
     prepared = yield from prepare(ws, rate=rate, **sound_of(first), jobs=values.get("preprocessing_num_workers"))
@@ -145,58 +147,20 @@ def _prepared(
     return ws.root / RECIPE
 
 
-def _imported(ws: Workspace, values: Mapping[str, Any]) -> Generator[Tick | Note, None, None]:
-    name = values.get("dataset_name")
-    if not name:
-        yield Note("dataset_name is not set: the clips of the workspace are used as they are")
-        return
-    given = {kind: values.get(f"{kind}_column_name") for kind in ("audio", "text")}
-    given["speaker"] = values.get("speaker_id_column_name")
-    columns = ",".join(f"{kind}={column}" for kind, column in given.items() if column) or None
-    source = Path(name) if Path(name).exists() else Path(f"hf:{name}")
-    if not Path(name).exists() and not HUB_ID.fullmatch(name):
-        raise ConfigError(f"dataset_name: {name} is neither a folder here nor an OWNER/NAME on the hub: check it")
-    train_split, eval_split = get(values, "train_split_name"), get(values, "eval_split_name")
-    apart = bool(get(values, "do_eval")) and eval_split != train_split
-    for split in dict.fromkeys([*_parts(train_split), *(_parts(eval_split) if apart else [])]):
-        done = yield from import_source(
-            ws,
-            source,
-            layout="huggingface",
-            columns=columns,
-            config=values.get("dataset_config_name"),
-            split=split,
-            speaker=None if given["speaker"] else ONE_SPEAKER,
-        )
-        skipped = f", {len(done.skipped)} skipped, see {ws.corpus / 'problems.jsonl'}" if done.skipped else ""
-        yield Note(f"{name}, split {split}: {many(done.added, 'clip')} imported, {done.already} there already{skipped}")
-    if apart:
-        yield from _keep_apart(ws, _parts(eval_split))
-
-
-def _parts(split: str) -> list[str]:
-    if "[" in split:
-        raise ConfigError(f"split {split!r}: parts of a split cannot be imported; use max_train_samples instead")
-    return split.split("+")
-
-
-def _keep_apart(ws: Workspace, held: list[str]) -> Generator[Tick | Note, None, None]:
-    """The dataset's own sides: its evaluation split validates, all else trains."""
-    corpus, names = Corpus.open(ws), {split_name(split) for split in held}
-    sides: dict[str, Split | None] = {}
-    for clip in corpus:
-        folders = PurePosixPath(clip.audio).parts[1:-1]
-        held_back = any(split_name(folder) in names for folder in folders)
-        sides[clip.id] = ("valid" if held_back else "train") if clip.transcribed else None
-    if any(corpus.split(clip) != sides[clip.id] for clip in corpus):
-        Corpus.save_splits(ws, corpus.clips, sides)
-    trained = {fold(clip.text) for clip in corpus if sides[clip.id] == "train"}
-    both = sum(side == "valid" and fold(clip.text) in trained for clip in corpus for side in [sides[clip.id]])
-    count = sum(side == "valid" for side in sides.values())
-    yield Note(
-        f"{count} clips of the split {'+'.join(held)} validate"
-        + (f"; {both} have texts that train too" if both else "")
-    )
+@contextmanager
+def _not_half(root: Path, *, folders: list[Path]) -> Iterator[None]:
+    """A workspace that was made just now goes again, with the `folders` made for it, where nothing came into it."""
+    try:
+        yield
+    except BaseException:
+        if not any((root / "corpus").rglob("*")):
+            (root / "olu.toml").unlink(missing_ok=True)
+            for base in root.glob(f"{BASE}-*"):
+                shutil.rmtree(base, ignore_errors=True)
+            for folder in (root / "corpus", *folders):
+                with suppress(OSError):  # not there, or not empty: somebody else put something in
+                    folder.rmdir()
+        raise
 
 
 @contextmanager
@@ -216,13 +180,21 @@ def _hub(values: Mapping[str, Any]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _pushing(ws: Workspace, values: Mapping[str, Any]) -> list[str]:
+def _pushing(ws: Workspace, values: Mapping[str, Any], *, run: str) -> list[str]:
+    from olu.families.vits.config import VitsConfig
+    from olu.families.vits.foreign.to_transformers import no_judge, no_model
+
     if not get(values, "push_to_hub"):
         return []
     where = values.get("hub_model_id") or Path(values["output_dir"]).name
     place = where if "/" in where else f"OWNER/{where}"
-    return [
+    model = check(VitsConfig, Run.named(ws.runs, run).recipe.model, where=f"{run}/recipe.toml [model]")
+    said = (
         "push_to_hub: nothing was uploaded. finetune-hf-vits would have pushed model, tokenizer and feature extractor"
-        f" to {where}. Listen first; then: olu export {shlex.quote(str(ws.root))} --to hf-train"
-        f" --push {shlex.quote(place)}"
-    ]
+        f" to {where}."
+    )
+    export = f"olu export {shlex.quote(str(ws.root))}"
+    if why := no_model(model):
+        return [f"{said} This voice cannot go there: {why}. It speaks here: {export} --to voice"]
+    to = "hf" if no_judge(model) else "hf-train"
+    return [f"{said} Listen first; then: {export} --to {to} --push {shlex.quote(place)}"]

@@ -19,9 +19,10 @@ from olu.train.hub import is_hub_id, located, named
 FOLDER = "hf-base"
 TOKENIZER = "tokenizer_config.json"
 EXTRACTOR = "preprocessor_config.json"
+SYMBOLS = ("vocab.json", "phones.json")  # the second is Olu's, and about the first
 PARTS = {
     "config_name": ("config.json",),
-    "tokenizer_name": ("vocab.json", TOKENIZER, "special_tokens_map.json", "added_tokens.json"),
+    "tokenizer_name": (*SYMBOLS, TOKENIZER, "special_tokens_map.json", "added_tokens.json"),
     "feature_extractor_name": (EXTRACTOR,),
 }
 MMS = re.compile(r"mms-tts-([a-z]{3})(?![a-z])")
@@ -63,7 +64,9 @@ def _composed(ws: Workspace, base: Path, laid: Mapping[str, str], *, lower: bool
             folder = located(other)
             if not folder.is_dir():
                 raise ConfigError(f"{key}: {other} is neither a folder nor a name on the hub: check it")
-            _take(folder, made, [file for file in PARTS[key] if not (keep and file == "vocab.json")])
+            if key == "tokenizer_name" and not keep:
+                (made / SYMBOLS[1]).unlink(missing_ok=True)  # of the base, whose symbols these are not
+            _take(folder, made, [file for file in PARTS[key] if not (keep and file in SYMBOLS)])
         if lower:
             _lay(made / TOKENIZER, {"normalize": True})
         if "feature_extractor_name" in laid:

@@ -57,7 +57,7 @@ MODEL = (
 )  # fmt: skip
 DATA = (
     Key("project_name", "text", "vits_finetuning", "`view.wandb`, where `report_to` asks for it"),
-    Key("dataset_name", "text", None, "imported: a folder, or hf:OWNER/NAME; null: the workspace's own clips"),
+    Key("dataset_name", "text", None, "imported: a folder, or OWNER/NAME on the hub; null: the workspace's own clips"),
     Key("dataset_config_name", "text", None, "the import's --config"),
     Key("overwrite_cache", "yes", False, "each stage knows itself whether it is out of date", there="nothing reads it",
         inert=True),
@@ -79,8 +79,10 @@ DATA = (
     Key("min_duration_in_seconds", "number", 0.0, "`data.min_seconds`; clips below one segment always stay out",
         to=("data.min_seconds",), there="clips below one training segment crashed it"),
     Key("preprocessing_only", "yes", False, "import, audit, read and prepare, then stop"),
-    Key("train_split_name", "text", "train", "the import's --split; all of it trains unless it is also evaluated on"),
-    Key("eval_split_name", "text", "test", "imported for validation; if it is `train_split_name`, 4 % are held back"),
+    Key("train_split_name", "text", "train",
+        "the import's --split; null: every split; all of it trains unless it is also evaluated on"),
+    Key("eval_split_name", "text", "test",
+        "imported for validation; if it is null or `train_split_name`, 4 % are held back"),
     Key("do_lower_case", "yes", False, "the base's reading makes letters small, in training and in the voice",
         there="only in training: the saved model did not know of it"),
     Key("do_normalize", "yes", False, "not done: `olu audit` finds clips of odd loudness",
@@ -194,6 +196,7 @@ def _unread() -> Iterable[Key]:
 
 
 KEYS = {key.name: key for key in (*MODEL, *DATA, *OWN, *TRAINING, *_unread())}
+SPLITS = ("train_split_name", "eval_split_name")  # null and "" mean something too
 SECRET = ("token", "use_auth_token", "hub_token", "push_to_hub_token")
 LEAST = {
     **dict.fromkeys(("per_device_train_batch_size", "gradient_accumulation_steps", "preprocessing_num_workers"), 1),
@@ -223,7 +226,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def _check(key: Key, value: Any, path: Path) -> None:
-    if value is None and key.default in (None, REQUIRED):  # a required one is asked for by name
+    if value is None and (key.default in (None, REQUIRED) or key.name in SPLITS):  # a required one is asked for by name
         return
     types, said = KINDS[key.kind]
     whole = key.kind == "whole" and isinstance(value, float) and value.is_integer()

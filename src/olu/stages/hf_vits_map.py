@@ -10,7 +10,7 @@ from typing import Any
 
 from olu.config import did_you_mean
 from olu.errors import ConfigError
-from olu.stages.hf_vits_keys import KEYS
+from olu.stages.hf_vits_keys import KEYS, SPLITS
 
 WEIGHT_DECAY = 0.01  # AdamW's own, which the original always used
 KEEP_ALL = 1_000_000
@@ -35,6 +35,12 @@ def get(values: Values, name: str) -> Any:
     """What the config says, or what the original does without it."""
     found = values.get(name)
     return KEYS[name].default if found is None else found
+
+
+def splits(values: Values) -> tuple[str, str]:
+    """The split that trains and the one that validates: the same where none is named; empty is the whole dataset."""
+    train, held = (values.get(name) or "" if name in values else str(KEYS[name].default) for name in SPLITS)
+    return train, held or train
 
 
 def settings(values: Values, *, device: str, updates: int | None = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from olu.stages.hf_vits_keys import KEYS, REQUIRED, SECRET, Key
-from olu.stages.hf_vits_map import Values, get, settings, views
+from olu.stages.hf_vits_map import Values, get, settings, splits, views
 
 COLUMNS = {"audio_column_name": "audio", "text_column_name": "text", "speaker_id_column_name": "speaker"}
 YES_AND_NO = {
@@ -84,9 +84,10 @@ def _became(values: Values, name: str) -> str:
     if name == "dataset_config_name" and value:
         return f"import --config {value}"
     if name == "train_split_name":
-        return f"import --split {value}"
+        return f"import --split {value}" if value else "every split is imported"
     if name == "eval_split_name":
-        same = value == get(values, "train_split_name")
+        train, held = splits(values)
+        same = held == train
         return SAME_SPLIT if same else f"import --split {value}, for validation"
     if name == "report_to" and value is not None:
         return ", ".join(views(values)[0]) or "nothing that is installed here"

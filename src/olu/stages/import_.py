@@ -6,13 +6,15 @@ import os
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from olu.corpus import readers
+from olu.corpus.before import Before
+from olu.corpus.claim import AFTER_WORK, writing
 from olu.corpus.examples import Intake
 from olu.corpus.manifest import Corpus, Source, fingerprint
 from olu.corpus.merge import Facts, Merge, printable, probe, sift, tidy
@@ -23,14 +25,22 @@ from olu.corpus.readers.rows import Problem, Row, look
 from olu.corpus.readers.shelf import LOOKED_IN
 from olu.corpus.rights import Rights, save_source
 from olu.errors import CorpusError, LanguageError
-from olu.files import Workspace, read_json, read_jsonl, whole, write_json, write_jsonl
+from olu.files import Workspace, read_jsonl, whole, write_json, write_jsonl
 from olu.stages import film
 from olu.stages.split import choose_sides
-from olu.stages.stage import Stage
+from olu.stages.stage import Stage, State
 from olu.text.languages import resolve
-from olu.types import Clip, Tick, Work
+from olu.types import Tick, Work
 
-STAGE = Stage(
+
+class _Import(Stage):
+    def state(self, ws: Workspace) -> State:
+        """Stale too when recordings are no longer what was imported, whatever else was stamped since."""
+        state = super().state(ws)
+        return "stale" if state == "fresh" and Corpus.open(ws).changed() else state
+
+
+STAGE = _Import(
     name="import", command="olu import {ws} SOURCE", folder="corpus", inputs=lambda ws, options: fingerprint(ws)
 )
 
@@ -50,30 +60,6 @@ class ImportSummary:
     speakers: tuple[str, ...]
     language: str
     untranscribed: int = 0  # of the corpus' clips: nobody has written down what is said in them
-
-
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """What the workspace held when the import began."""
-
-    clips: tuple[Clip, ...]
-    sources: dict[str, Source]
-    origins: dict[str, str]  # of copied sources: name -> where they were copied from
-
-    @staticmethod
-    def of(ws: Workspace) -> _Before:
-        known, copied = ws.corpus / "sources.json", ws.corpus / "audio" / "origins.json"
-        sources = {row["name"]: Source(**row) for row in read_json(known)} if known.exists() else {}
-        clips = Corpus.open(ws).clips if (ws.corpus / "clips.jsonl").exists() else ()
-        return _Before(clips, sources, dict(read_json(copied)) if copied.exists() else {})
-
-    def name(self, root: Path, *, copy: bool) -> str:
-        """The name a source got when it was imported in the same way before, or the next free one."""
-        roots = self.origins if copy else {source.name: source.root for source in self.sources.values()}
-        same = [name for name, where in roots.items() if where == str(root)]
-        taken = {*self.sources, *self.origins, *(clip.audio.partition("/")[0] for clip in self.clips)}
-        free = next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
-        return min(same, default=free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +117,13 @@ def import_source(
         raise CorpusError(
             f"{source} is an archive, where nothing lies outside: leave --root out, or unpack it yourself"
         )
+    with writing(ws):
+        return (yield from _import_archive(ws, source, options=options, asked=asked))
+
+
+def _import_archive(
+    ws: Workspace, source: Path, *, options: readers.Options, asked: dict[str, Any]
+) -> Work[ImportSummary]:
     unpacked = ws.corpus / "audio" / ".unpacked.partial"
     shutil.rmtree(unpacked, ignore_errors=True)  # of an import that was killed
     place = _Place(named=source, files=unpacked.resolve(), unpacked=True)
@@ -148,14 +141,12 @@ def import_source(
 
 
 def _import(ws: Workspace, place: _Place, *, options: readers.Options, asked: dict[str, Any]) -> Work[ImportSummary]:
-    try:
-        return (yield from _import_files(ws, place, options=options, asked=asked))
-    finally:
-        film.clear(ws)
+    with ExitStack() as claims:
+        return (yield from _import_files(ws, place, options=options, asked=asked, claims=claims))
 
 
 def _import_files(
-    ws: Workspace, place: _Place, *, options: readers.Options, asked: dict[str, Any]
+    ws: Workspace, place: _Place, *, options: readers.Options, asked: dict[str, Any], claims: ExitStack
 ) -> Work[ImportSummary]:
     source, speaker = place.files if place.unpacked or options.film else place.named, asked["speaker"]
     if place.hub_id:
@@ -163,6 +154,12 @@ def _import_files(
     else:
         chosen, why = readers.choose(source, layout=asked["layout"], options=options)
     stream = _stream(place, chosen, options)
+    if stream is not None or chosen.to_decode(place.files, options):  # sound is written into the workspace from here on
+        claims.enter_context(writing(ws))
+        claims.callback(film.clear, ws)
+    else:
+        with writing(ws):  # where another command holds it for long, that is said before the work
+            pass
     options, lost = yield from film.take_out(ws, chosen, place.files, options)
     copy = asked["copy"] or place.unpacked or stream is not None or options.sounds is not None
     root = options.root or options.sounds or place.files
@@ -176,20 +173,27 @@ def _import_files(
     if not rows and stream is None:
         raise _nothing(source, problems)
 
-    before = _Before.of(ws)
+    probed = []
+    for done, one in enumerate(_probed(root, rows), 1):
+        probed.append(one)
+        yield Tick(done, len(rows), one[0].audio)
+    claims.enter_context(writing(ws, patience=AFTER_WORK))
+    before = Before.of(ws)
     origin = place.named.resolve() if place.unpacked else place.files if options.sounds else root
     said = [chosen.language(place.files)]
     name = before.name(origin, copy=copy)
     home = f"corpus/audio/{name}" if copy else str(root)
     places = {name: ws.root / home, **{s.name: ws.root / s.root for s in before.sources.values()}}
     merge = Merge(before.clips, places=places)
-    for done, (row, facts) in enumerate(_probed(root, rows), 1):
+    for row, facts in probed:
         if isinstance(facts, Problem):
             merge.problems.append(facts)
         else:
             merge.take(row, facts, source=name, language=ws.language, speaker=speaker)
-        yield Tick(done, len(rows), row.audio)
     merge.settle(complete=chosen.complete)
+    if copy:  # a copy that was changed is made anew
+        other = {audio: facts for audio, (facts, _) in merge.seen.items() if facts.is_other(_at(places, audio))}
+        merge.fresh = {**other, **merge.fresh}
     if stream is not None:
         into = (ws.root / home).resolve()
         intake = Intake(merge, home=into, source=name, language=ws.language, speaker=speaker)
@@ -207,9 +211,9 @@ def _import_files(
         move = place.unpacked or options.sounds is not None
         yield from _copy(ws, root, name=name, merge=merge, origins=origins, move=move)
     sources = dict(before.sources)
-    if merge.fresh:
+    if merge.fresh or (name not in sources and any(c.audio.startswith(f"{name}/") for c in merge.clips.values())):
         sources[name] = Source(name=name, root=home, layout=chosen.name)
-    _write(ws, merge=merge, sources=list(sources.values()), problems=problems, source=asked["source"])
+    _write(ws, before, merge=merge, sources=list(sources.values()), problems=problems, source=asked["source"])
     film.remember(ws, options)
     save_source(ws, name, Rights(**asked.get("rights", {})))
 
@@ -220,7 +224,12 @@ def _import_files(
         added=merge.added,
         already=merge.already,
         skipped=tuple(str(problem) for problem in problems),
-        notes=(*(note for one in said for note in _other_language(one, ws)), *notes, *merge.all_notes()),
+        notes=(
+            *(note for one in said for note in _other_language(one, ws)),
+            *notes,
+            *merge.all_notes(),
+            *before.notes(name=name),
+        ),
         clips=len(clips),
         seconds=round(sum(clip.seconds for clip in clips), 3),
         speakers=tuple(sorted({clip.speaker for clip in clips})),
@@ -243,6 +252,11 @@ def _stream(place: _Place, chosen: readers.Layout, options: readers.Options) -> 
 
 def _total(place: _Place, options: readers.Options) -> int:
     return 0 if place.hub_id else shards.count(place.files, config=options.config, split=options.split)
+
+
+def _at(places: dict[str, Path], audio: str) -> Path:
+    name, _, inside = audio.partition("/")
+    return places[name] / inside
 
 
 def _write_origins(ws: Workspace, origins: dict[str, str]) -> None:
@@ -310,18 +324,22 @@ def _copy(ws: Workspace, root: Path, *, name: str, merge: Merge, origins: dict[s
         yield Tick(done, len(merge.fresh), f"copying {inside}")
 
 
-def _write(ws: Workspace, *, merge: Merge, sources: list[Source], problems: list[Problem], source: str) -> None:
+def _write(
+    ws: Workspace, before: Before, *, merge: Merge, sources: list[Source], problems: list[Problem], source: str
+) -> None:
     """What was found. When nothing is new nothing is written, so that no later stage looks stale."""
     shown = [{"source": source, "where": p.where, "problem": p.message} for p in problems]
-    if merge.fresh or shown != list(read_jsonl(ws.corpus / "problems.jsonl")):
+    if merge.fresh or shown != list(read_jsonl(ws.corpus / "problems.jsonl", lost=[])):
         write_jsonl(ws.corpus / "problems.jsonl", shown)
-    if not merge.fresh and STAGE.state(ws) == "fresh":
+    if not merge.fresh and not before.lost and STAGE.state(ws) == "fresh":
         return
-    files = {row["audio"]: row for row in read_jsonl(ws.corpus / "files.jsonl")}
-    for audio, facts in merge.fresh.items():
+    files = dict(before.files)
+    lacking = {audio: facts for audio, (facts, _) in merge.seen.items() if audio not in files}
+    for audio, facts in {**lacking, **merge.fresh}.items():
         row = {"audio": audio, "sha256": facts.sha256, "bytes": facts.bytes, "mtime_ns": facts.mtime_ns}
         files[audio] = row
     clips = list(merge.clips.values())
     named = {clip.audio for clip in clips}
+    before.put_aside()
     write_jsonl(ws.corpus / "files.jsonl", (row for audio, row in files.items() if audio in named))
     Corpus.save(ws, clips, sources, choose_sides(ws, clips))

@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from olu.corpus import decisions
+from olu.corpus.claim import writing
 from olu.corpus.join import Join, Shelf
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import of_sources, save_source
+from olu.corpus.shapes import DUPLICATE
 from olu.errors import WorkspaceError
 from olu.files import Workspace, read_jsonl, write_jsonl
 from olu.stages.import_ import STAGE
@@ -34,21 +36,21 @@ class MergeSummary:
 def merge(ws: Workspace, others: list[Path], *, same_speakers: bool = False) -> Work[MergeSummary]:
     """Look at all of them, then write, the manifest last. When nothing is new nothing is written."""
     guests = _open(ws, others)
-    host = Shelf.of(ws)
-    join = Join(host, same_speakers=same_speakers)
-    for done, guest in enumerate(guests, 1):
-        join.take(Shelf.of(guest))
-        yield Tick(done, len(guests), str(guest.root))
-    summary = _summary(join)
-    _write_duplicates(ws, join)
-    _keep_rights(ws, join, guests)
-    if join.added or join.texts or STAGE.state(ws) != "fresh":
-        _write(ws, join)
-        asked = {"merge": [str(guest.root.resolve()) for guest in guests], "same_speakers": same_speakers}
-        STAGE.stamp(ws, asked, asdict(summary))
-    elif join.decided:
-        decisions.save(ws, join.decisions.values())
-    return summary
+    with writing(ws):
+        join = Join(Shelf.of(ws), same_speakers=same_speakers)
+        for done, guest in enumerate(guests, 1):
+            join.take(Shelf.of(guest))
+            yield Tick(done, len(guests), str(guest.root))
+        summary = _summary(join)
+        _write_duplicates(ws, join)
+        _keep_rights(ws, join, guests)
+        if join.added or join.texts or STAGE.state(ws) != "fresh":
+            _write(ws, join)
+            asked = {"merge": [str(guest.root.resolve()) for guest in guests], "same_speakers": same_speakers}
+            STAGE.stamp(ws, asked, asdict(summary))
+        elif join.decided:
+            decisions.save(ws, join.decisions.values())
+        return summary
 
 
 def _open(ws: Workspace, others: list[Path]) -> list[Workspace]:
@@ -77,7 +79,7 @@ def _keep_rights(ws: Workspace, join: Join, guests: list[Workspace]) -> None:
 
 def _write_duplicates(ws: Workspace, join: Join) -> None:
     path = ws.corpus / "duplicates.jsonl"
-    before = list(read_jsonl(path))
+    before = list(read_jsonl(path, shape=DUPLICATE))
     rows = join.duplicate_rows(before)
     if rows != before:
         write_jsonl(path, rows)

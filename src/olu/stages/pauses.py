@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from olu.audit.plural import many
+from olu.corpus.shapes import ROW
 from olu.errors import TrainError
 from olu.files import Workspace, read_jsonl
 from olu.stages.aligned import alignment_path
@@ -29,7 +30,7 @@ def find_pauses(ws: Workspace, readings: Mapping[str, Reading], *, least: float)
         raise TrainError(
             f"recipe: data.pauses = {least:g} needs an alignment: run 'olu align {ws.root}', or leave it out"
         )
-    rows = (Alignment.from_row(row) for row in read_jsonl(path) if row["id"] in readings)
+    rows = (Alignment.from_row(row) for row in read_jsonl(path, shape=ROW) if row["id"] in readings)
     return {one.id: _pauses(readings[one.id], one, least) for one in rows if _same(readings[one.id], one)}
 
 

@@ -16,6 +16,7 @@ from olu.corpus.manifest import Corpus, fingerprint, sides
 from olu.errors import TrainError
 from olu.families import family as family_named
 from olu.files import Workspace, hash_file, hash_value, write_text
+from olu.stages.aligned import alignment_path
 from olu.stages.audit import audit
 from olu.stages.extras import need_training
 from olu.stages.machine import this_machine
@@ -36,7 +37,8 @@ MAIN = ("model.size", "model.learning_rate", "plan.steps", "plan.batch_clips")  
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     marks = ws.audit / "audit.jsonl"
     held = hash_file(marks) if marks.exists() else ""
-    return hash_value([PLAN_VERSION, fingerprint(ws), sides(ws), hash_chosen(ws), held])
+    aligned = alignment_path(ws).exists()
+    return hash_value([PLAN_VERSION, fingerprint(ws), sides(ws), hash_chosen(ws), held, aligned])
 
 
 STAGE = Stage(name="plan", command="olu plan {ws}", folder=".", inputs=_inputs)
@@ -229,6 +231,7 @@ def _material(corpus: Corpus, asked: DataSettings, *, verdict: str) -> Material:
         verdict=verdict,
         left_out=left_out,
         left_out_seconds=round(lost, 3),
+        aligned=alignment_path(corpus.ws).exists(),
     )
 
 

@@ -67,6 +67,7 @@ def prepare(
             if one is other:
                 stage.stamp(ws, options, earlier)
             return PrepareSummary(**earlier)
+    begun = stage.inputs(ws, options)
     corpus = Corpus.open(ws)
     corpus.check_sources()
     taken = [corpus.taken(clip) for clip in corpus if clip.transcribed]
@@ -82,14 +83,14 @@ def prepare(
     summary = PrepareSummary(
         clips=len(taken) - len(problems), rate=rate, folder=feature.key, problems=problems, resample=factor
     )
-    stage.stamp(ws, options, asdict(summary))
+    stage.stamp(ws, options, asdict(summary), inputs=begun)
     return summary
 
 
 def _whole(folder: Path) -> bool:
     if not (folder / "index.json").is_file() or not (folder / "samples.i16").is_file():
         return False
-    total = sum(count for _, _, count in read_json(folder / "index.json")["clips"])
+    total = sum(count for _, _, count in read_json(folder / "index.json", shape={"clips": list})["clips"])
     return bool((folder / "samples.i16").stat().st_size == 2 * total)
 
 

@@ -37,7 +37,8 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     return hash_value([READ_VERSION, *corpus, language.code, folder_hash(language), options, words])
 
 
-STAGE = Stage(name="read", command="olu read {ws}", folder="readings", inputs=_inputs)
+FILES = ("readings.jsonl", "vocabulary.json", "frontend.json")
+STAGE = Stage(name="read", command="olu read {ws}", folder="readings", inputs=_inputs, makes=FILES)
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def read_corpus(ws: Workspace) -> Work[ReadSummary]:
     asked = settings.model_dump()
     if earlier := STAGE.done(ws, asked):
         return ReadSummary(**earlier)
+    begun = STAGE.inputs(ws, asked)
     corpus = Corpus.open(ws)
     frontend = corpus_frontend(ws, corpus, settings)
     seen: Counter[str] = Counter()
@@ -93,7 +95,7 @@ def read_corpus(ws: Workspace) -> Work[ReadSummary]:
         empty=empty,
         broken=broken,
     )
-    STAGE.stamp(ws, asked, asdict(summary))
+    STAGE.stamp(ws, asked, asdict(summary), inputs=begun)
     return summary
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from olu.corpus.manifest import Corpus
 from olu.errors import CorpusError, TrainError
-from olu.files import Workspace, read_json
+from olu.files import Workspace
 from olu.stages.audit import audit
 from olu.stages.extras import need_training
 from olu.stages.kinds import listeners
 from olu.stages.machine import this_machine
 from olu.stages.read import read_corpus
 from olu.stages.train import TrainSummary, train
+from olu.text.frontend import read_state
 from olu.train.run import Run
 from olu.types import Tick, Work
 
@@ -74,7 +75,7 @@ def _fits(ws: Workspace, run: Run, *, units: Units, everything: bool) -> bool:
     if not wanted or recipe.model.get("tone_marks") != "remove" or recipe.data.speakers or recipe.data.train_clips:
         return False
     same = run.document("facts.json")["corpus"] == Corpus.open(ws).fingerprint
-    return bool(same and run.document("frontend.json") == read_json(ws.readings / "frontend.json"))
+    return bool(same and run.document("frontend.json") == read_state(ws.readings / "frontend.json"))
 
 
 def _check_enough(ws: Workspace) -> None:
@@ -99,4 +100,4 @@ def _ticks(work: Generator[Any, None, TrainSummary]) -> Generator[Tick, None, Tr
         if isinstance(seen, Tick):
             yield seen
         elif hasattr(seen, "steps"):
-            yield Tick(seen.step, seen.steps, "recogniser")
+            yield Tick(seen.step, seen.steps, "training the recogniser")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, TextIO
 
 from olu.config import check
 from olu.stages.extras import need_serving
+from olu.stages.voice_place import voice_place
 from olu.types import Tick, Work
 
 
@@ -22,6 +24,7 @@ class Served:
     damaged: dict[str, str]  # and why
     requests: int
     seconds: float  # of sound
+    next: str = ""  # what to do where there is no voice yet
 
 
 def serve(
@@ -45,7 +48,7 @@ def serve(
     keys = read_keys(key_file)
     with listen(chosen) as held:
         where = address(held)
-        shelf = Shelf(list(places))
+        shelf = Shelf([voice_place(place) for place in places])
         pool = Pool(shelf, workers=chosen.workers, queue=chosen.queue, batch=chosen.batch, loaded=chosen.loaded)
         site = build(pool, settings=chosen, keys=keys)
         yield Tick(0, 1, where)
@@ -58,7 +61,16 @@ def serve(
     yield Tick(1, 1, where)
     voices = [one.name for one in pool.shown() if not one.fault]
     damaged = {one.name: one.fault for one in pool.shown() if one.fault}
-    return Served(where, voices, damaged, numbers.requests, round(numbers.seconds, 3))
+    then = "" if voices or damaged else _next(places)
+    return Served(where, voices, damaged, numbers.requests, round(numbers.seconds, 3), then)
+
+
+def _next(places: Sequence[Path]) -> str:
+    """What brings the first voice to places that hold none."""
+    ws = next((place for place in places if (place / "olu.toml").is_file()), None)
+    if ws is not None:
+        return f"olu export {shlex.quote(str(ws))} --to voice"
+    return f"put voices (x.voice or x.zip) into {places[0]}"
 
 
 def _stays_here(host: str) -> bool:

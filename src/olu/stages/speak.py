@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, BinaryIO
 from olu.audio.io import fitting_rate
 from olu.audio.sink import Add, check_place, format_of, into_file, into_pipe
 from olu.errors import OluError, TextError, VoiceError
-from olu.files import Workspace, embedded_voice, write_json, write_text
+from olu.files import Workspace, write_json, write_text
 from olu.speak.batch import each
 from olu.speak.stream import Manner, Sentence
 from olu.speak.times import FORMATS, as_rows, as_srt
 from olu.speak.voice import Voice, check_threads
+from olu.stages.voice_place import voice_place
+from olu.train.hub import EMBEDDED
 from olu.types import Tick, Work, finish
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from olu.speak.stream import Wishes
 
 SAFE_NAME = re.compile(r"[\w][\w.-]{0,99}")
-EMBEDDED = "embedded"
 LONGEST_NAME = 200  # bytes: a file's name has room for 255, and more than the line's name stands in it
 NAMED_FAILURES = 3
 
@@ -37,12 +38,7 @@ def find_voice(place: Path | None, *, threads: int = 0) -> Voice:
     """
     if place is None:
         place = Path() if Path("olu.toml").is_file() else Path(EMBEDDED)
-    if place == Path(EMBEDDED) and not place.exists():
-        if (own := embedded_voice()) is None:
-            raise VoiceError(
-                "which voice? This Olu was built without one of its own: name a voice or a workspace with --voice"
-            )
-        return Voice.open(own, threads=threads)
+    place = voice_place(place)
     if not (place / "olu.toml").is_file():
         return Voice.open(place, threads=threads)
     ws = Workspace.open(place)

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from olu.corpus.claim import writing
 from olu.corpus.manifest import Corpus
+from olu.corpus.shapes import FILE, MARK
 from olu.corpus.split import Shares, split
 from olu.errors import ConfigError, WorkspaceError
 from olu.files import Workspace, read_json, read_jsonl, write_json
@@ -37,21 +39,30 @@ def split_corpus(
 ) -> SplitSummary:
     """Split by these shares, or by those remembered, and remember them. What does not change is not written."""
     asked = {name: value for name, value in (("valid", valid), ("test", test), ("seed", seed)) if value is not None}
-    shares = replace(remembered(ws), **asked)  # type: ignore[arg-type]
-    corpus = Corpus.open(ws)
-    before = {clip.id: corpus.split(clip) for clip in corpus}
-    sides = choose_sides(ws, corpus.clips, shares=shares)
-    if shares != remembered(ws):
-        write_json(_path(ws), asdict(shares))
-    moved = sum(sides[id] != side for id, side in before.items())
-    if moved:
-        Corpus.save_splits(ws, corpus.clips, sides)
-    return _summary(corpus, sides, shares, moved)
+    with writing(ws):
+        shares = replace(remembered(ws), **asked)  # type: ignore[arg-type]
+        corpus = Corpus.open(ws)
+        before = _before(corpus)
+        sides = choose_sides(ws, corpus.clips, shares=shares)
+        if shares != remembered(ws):
+            write_json(_path(ws), asdict(shares))
+        moved = sum(sides[id] != side for id, side in before.items())
+        if moved or not before:
+            Corpus.save_splits(ws, corpus.clips, sides)
+        return _summary(corpus, sides, shares, moved)
+
+
+def _before(corpus: Corpus) -> dict[str, Split | None]:
+    """Clip id -> its side; nothing where the old sides cannot be read, for they are made anew here."""
+    try:
+        return {clip.id: corpus.split(clip) for clip in corpus}
+    except WorkspaceError:
+        return {}
 
 
 def choose_sides(ws: Workspace, clips: Sequence[Clip], *, shares: Shares | None = None) -> dict[str, Split | None]:
     """A side for every clip of a workspace, from what its files and its audit know of copies."""
-    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl")}
+    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
     return split(clips, shares=shares or remembered(ws), contents=contents, copies=_copies(ws))
 
 
@@ -60,7 +71,7 @@ def remembered(ws: Workspace) -> Shares:
     if not path.exists():
         return Shares()
     try:
-        return Shares(**read_json(path))
+        return Shares(**read_json(path, shape={}))
     except (TypeError, ConfigError) as bad:
         raise WorkspaceError(f"{path} cannot be used ({bad}): delete it and run 'olu split' again") from None
 
@@ -71,7 +82,7 @@ def _path(ws: Workspace) -> Path:
 
 def _copies(ws: Workspace) -> list[tuple[str, str]]:
     pairs = []
-    for row in read_jsonl(ws.audit / "audit.jsonl"):
+    for row in read_jsonl(ws.audit / "audit.jsonl", shape=MARK):
         first = COPY.search(row["message"]) if row["check"] in COPY_CHECKS else None
         if first:
             pairs.append((row["id"], first[1]))

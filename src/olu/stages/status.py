@@ -81,7 +81,7 @@ def _status(ws: Workspace, stage: Stage) -> StageStatus:
     used = disk_bytes(folder) if folder.exists() else 0
     state = stage.state(ws)
     stamp = ws.stamped(stage.name)
-    if stage.name == "train" and stamp and not (folder / stamp["summary"]["run"]).exists():
+    if stage.name == "train" and stamp and not (folder / str(stamp["summary"].get("run"))).exists():
         state = "missing"  # its run was removed by hand
     return StageStatus(stage.name, state, used, stage.command.format(ws=shlex.quote(str(ws.root))))
 

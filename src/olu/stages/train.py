@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -148,7 +149,8 @@ def _lead(
         if run is None:
             raise TrainError(f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'")
         yield from prepare_run(ws, run.recipe, run=run)
-        setup = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
+        with _room():
+            setup = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
         if setup.facts["clips"] != run.document("facts.json")["clips"]:
             raise TrainError(
                 f"the clips are not those {run.name} began with, so it cannot go on exactly:"
@@ -159,14 +161,16 @@ def _lead(
             yield Note(sentence)
         return (yield from _go(ws, run, setup, view))
     start = parse_start(ws, from_run) if from_run else None
+    size = start[0].recipe.model.get("size") if start else None
     own = start[0].folder / "recipe.toml" if start else None
     settings, said = yield from choose_recipe(ws, recipe=recipe or own, overrides=changes, base=base, device=device)
     for sentence in said:
         yield Note(sentence)
-    if start and settings.model.get("size") != start[0].recipe.model["size"]:
+    if start and settings.model.get("size") != size:
         raise TrainError(f"recipe: model.size has no effect with --from-run: {start[0].name} has its own sizes")
     yield from prepare_run(ws, settings, run=start[0] if start else None)
-    setup = set_up(ws, settings, device=device, start=start, ranks=ranks)
+    with _room():
+        setup = set_up(ws, settings, device=device, start=start, ranks=ranks)
     for sentence in setup.notes:
         yield Note(sentence)
     if dry:
@@ -178,6 +182,22 @@ def _lead(
             raise UnfinishedRun(ws, unfinished, setup)
     run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
     return (yield from _go(ws, run, setup, view))
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """A model that is larger than the memory is a setting to change, not a bug."""
+    from olu.train.engine import NO_ROOM
+
+    try:
+        yield
+    except (RuntimeError, MemoryError) as bad:
+        said = str(bad).lower()
+        if not isinstance(bad, MemoryError) and not any(words in said for words in ("out of memory", *NO_ROOM)):
+            raise
+        raise TrainError(
+            "the model does not fit into the memory: choose a smaller model.size or lower [model]"
+        ) from None
 
 
 def check_device(device: str) -> None:
@@ -245,6 +265,7 @@ def _follow(ws: Workspace, *, device: str, ranks: Ranks) -> Training:
 
 
 def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
+    begun = _stage(setup).inputs(ws, _options(setup))  # clips may be dropped while it trains
     engine = setup.engine(run)
     if setup.ranks.from_first(bool(engine.checkpoints.steps())):
         for sentence in engine.resume():
@@ -279,7 +300,8 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
     speaks = setup.family.speaks
     summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped, speaks=speaks)
     if stopped is None:  # stamped first: a kill between the two leaves a run that --resume finishes at once
-        _stage(setup).stamp(ws, _options(setup), {"run": summary.run, "steps": summary.steps, "best": summary.best})
+        told = {"run": summary.run, "steps": summary.steps, "best": summary.best}
+        _stage(setup).stamp(ws, _options(setup), told, inputs=begun)
     if not ended:  # a budget that was used up leaves a run to go on with
         run.finish(steps=engine.step, stopped=stopped)
     return summary

@@ -15,6 +15,8 @@ from olu.stages.train_setup import Setup
 from olu.train.engine import Engine
 from olu.train.run import Run
 
+REHEARSED = 8  # micro-batches of an update: the rest of a large plan.accumulate takes as long each
+
 
 def dry_run(setup: Setup) -> dict[str, Any]:
     """What the run would do, take and ignore."""
@@ -23,7 +25,10 @@ def dry_run(setup: Setup) -> dict[str, Any]:
         run.checkpoints_folder.mkdir()
         before = _memory_now()
         engine = setup.engine(run)
+        parts = min(REHEARSED, engine.plan.accumulate)
+        more = engine.plan.accumulate / parts
         ignored = ignored_settings(setup, engine)
+        engine.plan = engine.plan.model_copy(update={"accumulate": parts})
         engine.advance()  # the first step also pays for warming up
         report = engine.advance()
         clips, longest = _go_to_the_heaviest(engine)
@@ -43,9 +48,9 @@ def dry_run(setup: Setup) -> dict[str, Any]:
         "rates": {seen.part: seen.lr for seen in report.seen},
         "valid": scores,
         "events": events,
-        "seconds_per_step": round(report.seconds, 3),
-        "seconds_heaviest": round(heavy.seconds, 3),
-        "hours_expected": round(report.seconds * setup.recipe.plan.steps / 3600, 3),
+        "seconds_per_step": round(more * report.seconds, 3),
+        "seconds_heaviest": round(more * heavy.seconds, 3),
+        "hours_expected": round(more * report.seconds * setup.recipe.plan.steps / 3600, 3),
         "heaviest_batch": f"{many(len(clips), 'clip')} of up to {longest:.1f} s",
         "memory_predicted": round(predicted) if predicted else None,
         "memory_before": before if engine.device.type == "cpu" else 0,  # of which what was there without a step

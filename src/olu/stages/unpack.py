@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from olu.corpus.readers.shelf import ABSOLUTE
+from olu.corpus.shapes import ROW
 from olu.errors import WorkspaceError
-from olu.files import Workspace, whole
+from olu.files import Workspace, read_jsonl, whole
 from olu.stages.pack import MANIFEST, SCHEMA
 from olu.train.run import Run
 from olu.types import Tick, Work
@@ -69,9 +70,7 @@ def _same_clips(place: Path, ws: Workspace) -> bool:
     """Whether both have clips in common: more may have been imported since."""
 
     def ids(root: Path) -> set[str]:
-        path = root / "corpus" / "clips.jsonl"
-        lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
-        return {json.loads(line)["id"] for line in lines if line}
+        return {row["id"] for row in read_jsonl(root / "corpus" / "clips.jsonl", shape=ROW)}
 
     here, there = ids(ws.root), ids(place)
     return bool(here & there) or here == there

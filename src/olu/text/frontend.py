@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from olu.config import Strict
+from olu.damage import Shape, damaged, misfit
 from olu.errors import LanguageError, VoiceError
+from olu.files import read_json
 from olu.text.characters import CharacterFrontend
 from olu.text.pack import Pack
 from olu.text.phones import PhoneFrontend
@@ -21,6 +24,13 @@ AnyFrontend = CharacterFrontend | PhoneFrontend
 KINDS: dict[str, Callable[[dict[str, Any]], AnyFrontend]] = {
     CharacterFrontend.kind: CharacterFrontend.from_state,
     PhoneFrontend.kind: PhoneFrontend.from_state,
+}
+
+
+FRONTEND: Shape = {"kind": str, "inventory": (list, type(None))}  # what its file must hold, and each kind beside it
+BESIDE: dict[str, Shape] = {
+    CharacterFrontend.kind: {"language": str, "lower": bool},
+    PhoneFrontend.kind: {"pack": dict, "marks": str},
 }
 
 
@@ -60,6 +70,19 @@ def for_language(
     if lexicon:
         raise LanguageError('a lexicon gives phones, and these are characters: choose symbols = "phones"')
     return CharacterFrontend(language.code, lower=language.lower, inventory=inventory, pack=pack)
+
+
+def fault_of(state: Any) -> str:
+    """In what a state is none of a frontend; nothing when it is one."""
+    return misfit(state, FRONTEND) or misfit(state, BESIDE.get(state["kind"], {}))
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """The state that a file of a workspace holds."""
+    state = read_json(path)
+    if fault := fault_of(state):
+        raise damaged(path, fault)
+    return dict(state)
 
 
 def from_state(state: dict[str, Any]) -> AnyFrontend:

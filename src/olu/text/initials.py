@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from unicodedata import normalize
 
 LETTER = "[A-ZÀ-ÖØ-ÞĀ-ɏ\u1e00-\u1effЀ-ӿ][\u0300-\u036f]*"  # Latin and Cyrillic; what is small is sorted out below
 GOES_ON = ",;:"  # behind a point
@@ -16,7 +17,6 @@ NEXT = re.compile(rf"(?=\s){GAP}([^\W\d_][\w’'\u0300-\u036f-]*)")
 BEFORE = re.compile(rf"(\S+){GAP}\Z")
 PAIRED = re.compile(rf"(?<!\S){LETTER}(?:,| (?:and|or|to|y|e|o|u|a|et|ou|und|oder|na|àti|и|или)){GAP}\Z")  # A and B.
 LOOK_BACK = 60
-SHORT = 2  # letters of many words that open a sentence, and of few names
 NUMERALS = "IVX"  # behind a word these are kings, chapters and acts, and in English a person
 UNITS = "0123456789°º%"  # 220 V.
 HOURS = ("AM", "PM")
@@ -28,8 +28,14 @@ grupo equipo tipo clase opción vitamina letra sección serie eje punto generaci
 groupe équipe classe vitamine lettre opção gruppe typ klasse buchstabe kundi aina daraja herufi vitamini
 план группа группы группе класс класса тип типа витамин витамина буква буквы вариант точка точки
 """
-# Words that open many sentences and are hardly a name, beside the short ones.
+# Words that open many sentences and are hardly a name: all of two letters in more languages (Li and Ng are names).
 OPENING = """
+am an as at be by do go he if in is it me my no of oh on or so to up us we
+al da de el él en es ha la le lo me mi ni os se si sí su te tu tú un va ya yo
+ao às as da do em eu já na no os ou só um au ce ci du en et il je le ma ne on où sa se si ta tu
+ab am an da du er es ob so um wo zu di ed io lo ma mi se si un il ci ne
+ni na ya wa la za cha si ha ka ma ọ o ó ẹ à ní tí sí kí bí mo rí fi yi gi nị ọ̀
+во вы да до ее её за из их им ко мы на не ни но ну об он от по со то ты
 the then this that these those they there when what where with from after before here but and for she his her our
 however while also
 los las una uno luego después entonces este esta esto estos estas pero como cuando donde para desde sin con por también
@@ -77,7 +83,7 @@ def _named(run: re.Match[str], letters: tuple[str, ...]) -> bool:
     word = following[1]
     if not word[0].isupper():
         return word[0].islower()  # J. de la Cruz
-    if word.casefold() in OPENERS or len(word) <= SHORT:
+    if normalize("NFC", word).casefold() in OPENERS or len(word) == 1:
         return False
     found = BEFORE.search(text, max(0, start - LOOK_BACK), start)
     before = found[1] if found and not text[start - 1 : start].strip() else ""

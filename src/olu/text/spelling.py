@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from olu.text.figures import LETTER
-from olu.text.initials import RUN, judged
+from olu.text.initials import NEXT, RUN, Initials, judged
 from olu.text.style import Spelling
 from olu.text.wording import Rule
 
@@ -102,8 +102,21 @@ class Speller:
         joined = "".join(found[0].split())
         if one is None or (len(one.letters) > 1 and joined == found[0]) or self._beside(found, joined):
             return None  # U.S.A., 8 P. M.
+        if title := self._title(found, one):
+            return title
         said = " ".join(self.letters.get(letter.casefold()) or letter for letter in one.letters)
         return said if one.named else f"{said}."
+
+    def _title(self, found: re.Match[str], one: Initials) -> str | None:
+        title = self.spelling.titles.get(one.letters[0].casefold())
+        if title is None or len(one.letters) > 1 or not one.named:
+            return None
+        before = found.string[max(0, one.start - LOOK_BACK) : one.start]
+        follows = NEXT.match(found.string, one.end)
+        fits = follows is not None and (
+            follows[1] in title.names or (title.behind and re.search(f"(?:{title.behind})\\s+\\Z", before))
+        )
+        return title.said if fits else None
 
     def _consonants(self, found: re.Match[str]) -> str | None:
         plain = found[0]

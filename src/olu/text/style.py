@@ -128,12 +128,21 @@ class Money(Strict):
         return self
 
 
+class Title(Strict):
+    """A letter with a point that is no initial before some names: D. José is don José."""
+
+    said: str
+    names: tuple[str, ...]
+    behind: Regex | None = None  # what stands before one, whatever the name
+
+
 class Spelling(Strict):
     letters: dict[str, str]
     word: Regex  # an abbreviation in capitals that looks like this is read as a word
     longest: int = 4  # capitals longer than this are a word
     alone: str = ""  # letters that are no word: a capital of these that stands alone is said by its name
     called: Regex | None = None  # what stands before a letter that is meant as one, also if it is small or a word
+    titles: dict[str, Title] = Field(default_factory=dict)
     symbols: dict[str, str] = Field(default_factory=dict)  # in addresses
     signs: dict[str, str] = Field(default_factory=dict)  # in running text
 

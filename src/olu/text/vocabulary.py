@@ -10,6 +10,7 @@ from olu.types import Marks, Reading
 
 BLANK = "_"
 BLANK_ID = 0
+VOCABULARY = {"symbols": list, "interleave": bool}  # what its file must hold
 
 
 class SymbolVocabulary:
@@ -28,6 +29,7 @@ class SymbolVocabulary:
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> SymbolVocabulary:
+        """Of what `state` gave; files are read with the shape VOCABULARY."""
         return SymbolVocabulary(state["symbols"], interleave=state["interleave"], marks=state.get("marks", "vowel"))
 
     @property

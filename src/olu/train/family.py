@@ -154,6 +154,7 @@ class Base:
     lacks: tuple[str, ...] = ()  # parts that were not in it and start fresh
     frontend: Mapping[str, Any] | None = None  # the state of the one it reads with, where it is a voice of Olu's
     alone: Mapping[str, Any] = field(default_factory=dict)  # settings that a run with one speaker cannot take from it
+    phones: bool = False  # it says itself that its symbols are phones
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ NOISES = 4.0  # and how many times its own noise
 DIVERGED = 1.5  # times the lowest loss, in how far it stands above it
 STOP = 4.0
 SAFETY = 10.0  # a rate that works stays this far below the edge
+LEFT = 2.0  # times its noise: so far off, the smoothed curve has left where it began
 FIRST = 10  # losses that say where it began
 
 
@@ -75,12 +76,12 @@ def judge(points: Sequence[Point]) -> Finding:
     low = finite[bottom].smooth
     noise = _noise([point.loss - point.smooth for point in finite[:bottom]]) * math.sqrt(1 - KEEP)
     edge = _edge(points, finite, bottom, start)
-    if start - low < max(FALL * abs(start), NOISES * noise):
+    if bottom < len(first) or start - low < max(FALL * abs(start), NOISES * noise):
         said = (
             f"the curve is flat: the loss fell by {(start - low) / max(abs(start), 1e-12):.1%}, no more than its noise"
         )
-        return Finding(None, None, edge, f"{said}; keep the planned rate, or test more steps with larger batches")
-    steepest = _steepest(finite[: bottom + 1])
+        return Finding(None, None, edge, f"{said}; keep the recipe's rate, or test with larger batches")
+    steepest = _steepest(finite[: bottom + 1], start=start, band=LEFT * noise, after=len(first) // 2)
     rate = steepest if edge is None else min(steepest, edge / SAFETY)
     why = f"the loss falls fastest at {steepest:.1e}"
     why += f" and turns up at {edge:.1e}" if edge else " and does not diverge up to the end"
@@ -104,8 +105,15 @@ def _edge(points: Sequence[Point], finite: Sequence[Point], bottom: int, start: 
     return above
 
 
-def _steepest(points: Sequence[Point]) -> float:
-    """Over a window of a tenth of the curve; a rate is a step, so equal steps are equal ratios of rates."""
+def _steepest(points: Sequence[Point], *, start: float, band: float, after: int) -> float:
+    """Over a window of a tenth of the curve, on the way from where it began to where it is lowest, `band` off both.
+
+    A rate is a step, so equal steps are equal ratios of rates. The first batches move the mean most and say least.
+    """
     wide = max(2, len(points) // 10)
-    at = max(range(len(points) - wide), key=lambda at: points[at].smooth - points[at + wide].smooth)
+    left = max((at for at, point in enumerate(points) if point.smooth >= start - band), default=0)
+    there = next(at for at, point in enumerate(points) if at >= left and point.smooth <= points[-1].smooth + band)
+    begin = min(max(left - wide, after), len(points) - 1 - wide)
+    end = max(begin, there - wide)
+    at = max(range(begin, end + 1), key=lambda at: points[at].smooth - points[at + wide].smooth)
     return points[at + wide // 2].rate

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 READMES = ("README.md", "readme.md", "MODEL_CARD.md")
 TEXTS = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
@@ -21,6 +22,7 @@ FIRST = 4000  # characters of a licence text that are looked at
 class Licence:
     name: str = ""  # nothing: the folder does not say
     where: str = ""
+    credits: str = ""  # who is to be named
 
     @property
     def non_commercial(self) -> bool:
@@ -44,17 +46,29 @@ def licence_of(folder: Path, *, origin: str = "") -> Licence:
     folder = folder.parent if folder.is_file() else folder
     found = [*_cards(folder), *_configs(folder), *_texts(folder)]
     found += [Licence(name, origin) for start, name in KNOWN.items() if origin.startswith(start)]
-    return next((one for one in found if one.non_commercial), found[0] if found else Licence())
+    strictest = next((one for one in found if one.non_commercial), found[0] if found else Licence())
+    return replace(strictest, credits=_credits(folder))
 
 
 def _in_zip(path: Path) -> Licence:
     """Of a voice package in one file."""
     try:
         with zipfile.ZipFile(path) as archive:
-            told = json.loads(archive.read("voice.json")).get("licence")
+            facts = json.loads(archive.read("voice.json"))
+            told = [facts.get(name) for name in ("licence", "credits")]
     except (KeyError, ValueError, AttributeError, zipfile.BadZipFile):
         return Licence()
-    return Licence(told, "voice.json") if isinstance(told, str) else Licence()
+    name, credits = (one if isinstance(one, str) else "" for one in told)
+    return Licence(name, "voice.json" if name else "", credits)
+
+
+def _credits(folder: Path) -> str:
+    """As an export of Olu has them: in voice.json, and in the card of every other format."""
+    told = _facts(folder / "voice.json").get("credits")
+    if isinstance(told, str):
+        return told
+    found = (re.search(r"^- Credits: (.+)$", _read(folder / name), flags=re.M) for name in READMES)
+    return next((match[1].strip() for match in found if match), "")
 
 
 def _read(path: Path) -> str:
@@ -74,18 +88,21 @@ def _cards(folder: Path) -> list[Licence]:
 def _configs(folder: Path) -> list[Licence]:
     found = []
     for name in CONFIGS:
-        try:
-            facts = json.loads(_read(folder / name) or "{}")
-        except json.JSONDecodeError:
-            continue
-        if not isinstance(facts, dict):
-            continue
+        facts = _facts(folder / name)
         told = next((facts[key] for key in ("license", "licence") if isinstance(facts.get(key), str)), "")
         origin = str(facts.get("_name_or_path", ""))
         told = told or next((name for start, name in KNOWN.items() if origin.startswith(start)), "")
         if told:
             found.append(Licence(told, name))
     return found
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(_read(path) or "{}")
+    except json.JSONDecodeError:
+        return {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def _texts(folder: Path) -> list[Licence]:

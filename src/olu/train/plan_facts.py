@@ -37,6 +37,7 @@ class Material:
     verdict: str = ""  # the audit's, on what the corpus is enough for
     left_out: int = 0  # clips, by audit or decision
     left_out_seconds: float = 0.0
+    aligned: bool = False  # whether it is known where the pauses are
 
     @property
     def hours(self) -> float:

@@ -13,6 +13,8 @@ from olu.train.hub import named
 RESAMPLE = (0.8, 1.25)  # beyond them speech does not stay clean
 
 
+MOST_SEED = 2**63 - 1
+MOST_ACCUMULATED = 1024  # more is a slip of the hand: one step would take hours
 EVEN = -23.0  # LUFS that plans of voices bring every clip to
 
 
@@ -46,7 +48,7 @@ class PlanSettings(Strict):
     steps: int = Field(2000, ge=0)
     batch_clips: int = Field(16, ge=1)  # most clips in one micro-batch
     batch_seconds: float = Field(120.0, gt=0)  # most padded sound in one micro-batch
-    accumulate: int = Field(1, ge=1)  # micro-batches per update
+    accumulate: int = Field(1, ge=1, le=MOST_ACCUMULATED)  # micro-batches per update
     curriculum_epochs: int = Field(0, ge=0)  # first epochs that go from short batches to long ones
     schedule: Literal["constant", "linear", "cosine", "exponential", "milestones", "plateau"] = "exponential"
     warmup_steps: int = Field(0, ge=0)
@@ -118,7 +120,7 @@ class GuardSettings(Strict):
 class Recipe(Strict):
     family: str = "vits"
     base: str | None = None
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, le=MOST_SEED)
     data: DataSettings = DataSettings()
     model: dict[str, Any] = Field(default_factory=dict)  # the family's own settings; checked by the family
     plan: PlanSettings = PlanSettings()

@@ -5,21 +5,41 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from olu.audio import io
+from olu.config import read_toml
+from olu.damage import damaged, misfit
 from olu.errors import TrainError
-from olu.files import read_json, whole, write_json, write_jsonl, write_text
+from olu.files import lock, whole, write_json, write_jsonl, write_text
+from olu.text.frontend import fault_of
+from olu.text.vocabulary import VOCABULARY
 from olu.train.checkpoint import Checkpoints
 from olu.train.choice import why
 from olu.train.recipe import Recipe, read_recipe, recipe_toml
 
 if TYPE_CHECKING:
     from olu.train.report import Report
+
+
+RECIPE = {"family": str, "seed": int, "data": dict, "model": dict, "plan": dict, "guards": dict}
+FAULTS: dict[str, Callable[[Any], str]] = {  # file -> in what its content is not what was written
+    "facts.json": partial(misfit, shape={"recipe": str, "clips": str, "corpus": str, "from": (str, type(None))}),
+    "vocabulary.json": partial(misfit, shape=VOCABULARY),
+    "frontend.json": fault_of,
+    "speakers.json": lambda value: "" if isinstance(value, list) and value else "it is no list of speakers",
+    "result.json": partial(misfit, shape={"finished": bool, "steps": int}),
+    "best.json": partial(misfit, shape={"step": int}),
+}
+REMEDIES = {
+    "result.json": "delete it, and 'olu train {ws} --resume' writes it again",
+    "best.json": "delete it; the newest checkpoint then counts as the best",
+}
 
 
 class Run:
@@ -57,15 +77,36 @@ class Run:
 
     @property
     def recipe(self) -> Recipe:
-        return read_recipe(self.folder / "recipe.toml", [])
+        path = self.folder / "recipe.toml"
+        if fault := misfit(read_toml(path), RECIPE):  # all of them were written: an empty file is no recipe of defaults
+            raise damaged(path, fault, remedy=self._remedy)
+        return read_recipe(path, [])
 
     def document(self, name: str) -> Any:
-        return read_json(self.folder / name)
+        """What one of its files holds; a file that holds something else is named, with what to do."""
+        path = self.folder / name
+        remedy = REMEDIES.get(name, "").format(ws=self.folder.parent.parent) or self._remedy
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise damaged(path, "it is not there", remedy=remedy) from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as bad:
+            raise damaged(path, str(bad), remedy=remedy) from None
+        if fault := FAULTS[name](value) if name in FAULTS else "":
+            raise damaged(path, fault, remedy=remedy)
+        return value
+
+    @property
+    def _remedy(self) -> str:
+        return f"put it back from a copy, or move the folder {self.folder} away and train anew"
 
     @property
     def result(self) -> dict[str, Any] | None:
-        path = self.folder / "result.json"
-        return read_json(path) if path.exists() else None
+        return self._optional("result.json")
+
+    def _optional(self, name: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self.document(name) if (self.folder / name).exists() else None
+        return found
 
     @property
     def finished(self) -> bool:
@@ -74,8 +115,7 @@ class Run:
 
     @property
     def best(self) -> dict[str, Any] | None:
-        path = self.folder / "best.json"
-        return read_json(path) if path.exists() else None
+        return self._optional("best.json")
 
     def write_best(self, best: dict[str, Any], *, metric: str, reason: str = "") -> None:
         write_json(self.folder / "best.json", {**best, "metric": metric, "why": reason or why(best, metric=metric)})
@@ -94,15 +134,8 @@ class Run:
     def claimed(self) -> Iterator[None]:
         """Only one process may train a run. The operating system lets go of the claim when the process dies."""
         with (self.folder / "lock").open("w") as handle:
-            try:
-                import fcntl
-            except ImportError:  # Windows: two trainings of one run are not told apart there
-                yield
-                return
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise TrainError(f"{self.name} is being trained by another process: wait for it or stop it") from None
+            if lock(handle) is False:
+                raise TrainError(f"{self.name} is being trained by another process: wait for it or stop it")
             yield
 
     def is_claimed(self) -> bool:

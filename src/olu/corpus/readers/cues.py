@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from olu.corpus.readers.rows import UTF16, Problem, speaker_name
+from olu.corpus.readers.rows import Problem, speaker_name, wide
 
 MOST_BYTES = 16 * 2**20
 TOUCH_SECONDS = 0.05  # cues that overlap by less are neighbours that were rounded
@@ -54,9 +54,7 @@ def decode(data: bytes) -> tuple[str, str]:
     if len(data) > MOST_BYTES:
         raise ValueError(f"has {len(data) // 2**20} MiB, which no subtitles have: name the right file")
     names = ("UTF-8", "cp1252")
-    if data.startswith(UTF16):
-        names = ("UTF-16", "")
-    elif guess := _wide(data):
+    if guess := wide(data):
         names = (guess, "")
     for name in names:
         try:
@@ -65,15 +63,6 @@ def decode(data: bytes) -> tuple[str, str]:
         except UnicodeDecodeError:
             continue
     raise ValueError("is no text in UTF-8, UTF-16 or cp1252: save it as UTF-8")
-
-
-def _wide(data: bytes) -> str:
-    """UTF-16 without a mark: every digit, arrow and line end has a zero byte on the same side."""
-    start = data[:4000]
-    high, low = start[0::2].count(0), start[1::2].count(0)
-    if max(high, low) * 5 < len(start):
-        return ""
-    return "UTF-16-LE" if low > high else "UTF-16-BE"
 
 
 def parse(data: bytes, *, file: str) -> Cues:

@@ -1,4 +1,4 @@
-"""metadata.csv with `id|text` or `id|text|normalised` lines, and the audio in a folder beside it."""
+"""metadata.csv with `id|text` or `id|text|normalised` lines, or as its header says, and the audio beside it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olu.corpus.readers.columns import delimiter
-from olu.corpus.readers.rows import UTF16, Problem, Row, Tree, decode, exists, glance
+from olu.corpus.readers.ljspeech_lines import PLAIN, Line, Order, header, mistaken
+from olu.corpus.readers.rows import Problem, Row, Tree, decode, exists, glance, split_lines, wide
 from olu.corpus.readers.shelf import LOOKED_IN, Shelf
 from olu.errors import CorpusError
 
 METADATA = ("metadata.csv", "metadata.txt")
-TEXT_WORDS = {"text", "transcript", "transcription", "sentence", "raw_text", "normalized_text", "normalised_text"}
-ID_WORDS = {"id", "name", "path", "clip", "key", "file", "audio", "wav", "utt", "utterance", "recording", "filename"}
-SPEAKER_WORDS = {"speaker", "speaker_name", "speaker_id"}
 QUOTED = re.compile(r'"((?:[^"]|"")*+)"(?=\||\Z)')
 
 
@@ -46,18 +44,18 @@ def rows(source: Path) -> Iterator[Row | Problem]:
     if path is None:
         return
     data = _bytes(path)
-    if data.startswith(UTF16):
+    if wide(data):
         raise CorpusError(f"{path} is UTF-16: save it as UTF-8 and import again")
     shelf = Shelf.of(source)
-    columns: list[str] | None = None
-    for first, found in enumerate(records(data.removeprefix(b"\xef\xbb\xbf"), shelf=shelf)):
+    lines = [_line(raw) for raw in split_lines(data)]
+    first = next((n for n, line in enumerate(lines) if not _blank(line)), 0)
+    order = header(lines[first], shelf=shelf, file=path)
+    for found in Records(lines, shelf=shelf, order=order or PLAIN).read(first + 1 if order else 0):
         where = f"{path.name} line {found.line}"
         if found.fault:
             yield Problem(where=where, message=found.fault)
-        elif first == 0 and _is_header(found.cells, shelf):
-            columns = [cell.strip().lower() for cell in found.cells]
         else:
-            yield _row(found.cells, where=where, columns=columns, shelf=shelf)
+            yield _row(found.cells, where=where, order=order or PLAIN, shelf=shelf)
 
 
 @dataclass(slots=True)
@@ -67,23 +65,66 @@ class Record:
     fault: str = ""
 
 
-def records(data: bytes, *, shelf: Shelf) -> Iterator[Record]:
+class Records:
     """Rows of cells. A row goes on over lines without '|' and to the end of a field quoted over several lines."""
-    lines = [_line(raw) for raw in data.split(b"\n")]
-    at = 0
-    while at < len(lines):
-        end = _end(lines, at, shelf)
-        part = lines[at:end]
-        while part and _blank(part[-1]):
-            part.pop()
-        bad = next((n for n, text in enumerate(part) if isinstance(text, ValueError)), None)
-        if bad is not None:
-            yield Record(at + bad + 1, [], f"{part[bad]}: save the file as UTF-8; the row is left out")
-        elif part:
-            text = "\n".join(str(line) for line in part)
-            fault = "" if "|" in text else "no '|' in the line: write id|text"
-            yield Record(at + 1, _cells(text), fault)
-        at = end
+
+    def __init__(self, lines: list[Line], *, shelf: Shelf, order: Order) -> None:
+        self.lines, self.shelf, self.order = lines, shelf, order
+        self.mistaken = mistaken(lines, shelf=shelf, order=order)
+
+    def read(self, at: int) -> Iterator[Record]:
+        while at < len(self.lines):
+            end = self._end(at)
+            part = self.lines[at:end]
+            while part and _blank(part[-1]):
+                part.pop()
+            bad = next((n for n, text in enumerate(part) if isinstance(text, ValueError)), None)
+            if bad is not None:
+                yield Record(at + bad + 1, [], f"{part[bad]}: save the file as UTF-8; the row is left out")
+            elif part:
+                yield self._record(at, "\n".join(map(str, part)))
+            at = end
+
+    def _record(self, at: int, text: str) -> Record:
+        if (name := self.mistaken.get(at)) is not None:
+            fault = f"names the recording {name!r} but has no '|': write {self.order.shown(name)}"
+            return Record(at + 1, [], fault)
+        if "|" not in text:
+            return Record(at + 1, [], f"no '|' in the line: write {self.order.shown('id')}")
+        return Record(at + 1, _cells(text, self.order.text))
+
+    def _end(self, at: int) -> int:
+        """The line after the row that starts at `at`."""
+        first = self.lines[at]
+        if _blank(first):
+            return at + 1
+        if isinstance(first, str):
+            if "|" not in first:
+                return self._goes_on(at + 1) if at in self.mistaken else at + 1
+            if _parted(first, self.order.text)[1].startswith('"'):
+                text = first
+                for n in range(at + 1, len(self.lines)):
+                    line = self.lines[n]
+                    if not isinstance(line, str) or self._starts_row(line):
+                        break
+                    text += "\n" + line
+                    if QUOTED.match(_parted(text, self.order.text)[1]):
+                        return self._goes_on(n + 1)
+        return self._goes_on(at + 1)
+
+    def _goes_on(self, at: int) -> int:
+        while at < len(self.lines) and at not in self.mistaken:
+            line = self.lines[at]
+            if line.row if isinstance(line, _Bad) else "|" in str(line):
+                break
+            at += 1
+        return at
+
+    def _starts_row(self, line: str) -> bool:
+        """In a text that opened a quote: is this the next row, so that the quote was only a quote?"""
+        cells = line.split("|")
+        ids = [cells[at] for at in self.order.ids if at < len(cells)]
+        return len(cells) > 1 and any(not re.search(r'["\s]', id) or self.shelf.find(id) is not None for id in ids)
 
 
 def _blank(line: str | ValueError) -> bool:
@@ -92,7 +133,7 @@ def _blank(line: str | ValueError) -> bool:
 
 def _line(raw: bytes) -> str | ValueError:
     try:
-        return decode(raw.removesuffix(b"\r"))
+        return decode(raw)
     except ValueError as bad:
         return _Bad(str(bad), row=b"|" in raw)
 
@@ -105,71 +146,33 @@ class _Bad(ValueError):
         self.row = row
 
 
-def _end(lines: list[str | ValueError], at: int, shelf: Shelf) -> int:
-    """The line after the row that starts at `at`."""
-    first = lines[at]
-    if _blank(first):
-        return at + 1
-    if isinstance(first, str):
-        if "|" not in first:
-            return at + 1
-        if first.partition("|")[2].startswith('"'):
-            text = first
-            for n in range(at + 1, len(lines)):
-                line = lines[n]
-                if not isinstance(line, str) or _starts_row(line, shelf):
-                    break
-                text += "\n" + line
-                if QUOTED.match(text.partition("|")[2]):
-                    return _goes_on(lines, n + 1)
-    return _goes_on(lines, at + 1)
+def _parted(text: str, bars: int) -> tuple[list[str], str]:
+    """The cells before so many bars, and all that follows."""
+    *before, rest = text.split("|", bars)
+    return before, rest if len(before) == bars else ""
 
 
-def _goes_on(lines: list[str | ValueError], at: int) -> int:
-    while at < len(lines):
-        line = lines[at]
-        if line.row if isinstance(line, _Bad) else "|" in str(line):
-            break
-        at += 1
-    return at
-
-
-def _starts_row(line: str, shelf: Shelf) -> bool:
-    """In a text that opened a quote: is this the next row, so that the quote was only a quote?"""
-    id, bar, _ = line.partition("|")
-    return bool(bar) and (not re.search(r'["\s]', id) or shelf.find(id) is not None)
-
-
-def _cells(text: str) -> list[str]:
-    id, _, rest = text.partition("|")
+def _cells(text: str, said: int) -> list[str]:
+    """`said` is the column of the text, which may be quoted."""
+    before, rest = _parted(text, said)
     quoted = QUOTED.match(rest)
     if quoted and "\n" in quoted[1]:
-        return [id, quoted[1].replace('""', '"'), *rest[quoted.end() + 1 :].split("|")]
-    return [id, *rest.split("|")]
+        after = rest[quoted.end() + 1 :].split("|") if quoted.end() < len(rest) else []
+        return [*before, quoted[1].replace('""', '"'), *after]
+    return text.split("|")
 
 
-def _is_header(cells: list[str], shelf: Shelf) -> bool:
-    if shelf.find(cells[0]) is not None:
-        return False
-    words = [cell.strip().lower() for cell in cells]
-    return set(re.split(r"[_ ]", words[0])) <= ID_WORDS or words[1] in TEXT_WORDS
-
-
-def _row(cells: list[str], *, where: str, columns: list[str] | None, shelf: Shelf) -> Row | Problem:
-    id, text = cells[:2]
-    if not text.strip() and len(cells) > 2 and _is_text(columns):
-        text = cells[2]
-    speaker = None
-    for name, cell in zip(columns or [], cells, strict=False):
-        if name in SPEAKER_WORDS:
-            speaker = cell.strip() or None
-    audio = shelf.find(id)
+def _row(cells: list[str], *, where: str, order: Order, shelf: Shelf) -> Row | Problem:
+    if len(cells) <= max(order.text, min(order.ids)):
+        message = f"{len(cells)} columns where the header has {len(order.names)}: write {order.shown('id')}"
+        return Problem(where=where, message=message)
+    text = cells[order.text]
+    if not text.strip() and order.other is not None and order.other < len(cells):
+        text = cells[order.other]
+    speaker = cells[order.speaker].strip() if order.speaker is not None and order.speaker < len(cells) else ""
+    ids = [cells[at].strip() for at in order.ids if at < len(cells)]
+    audio = next((found for id in ids if (found := shelf.find(id)) is not None), None)
     if audio is None:
-        message = f"no audio for {id.strip()!r} in {LOOKED_IN}: put the file there or remove the line"
-        return Problem(where=where, message=message, missing=id.strip() or "(no name)")
-    return Row(audio=audio, text=text, where=where, speaker=speaker)
-
-
-def _is_text(columns: list[str] | None) -> bool:
-    """Whether the third column may hold words: a header can say that it holds something else."""
-    return columns is None or len(columns) < 3 or columns[2] in TEXT_WORDS or "norm" in columns[2]
+        message = f"no audio for {ids[0]!r} in {LOOKED_IN}: put the file there or remove the line"
+        return Problem(where=where, message=message, missing=ids[0] or "(no name)")
+    return Row(audio=audio, text=text, where=where, speaker=speaker or None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +12,11 @@ from pathlib import Path, PurePosixPath
 from olu.audio.io import SUFFIXES
 
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
+LINE_END = re.compile(rb"\r*\n|\r")  # old programs write the return alone
 GLANCE_BYTES = 65536
 GLANCE_LINES = 10
+GLANCE_LETTERS = 4000
+WIDE_SHARE = 20  # one byte in so many is zero at least: ids and bars are few where texts are long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +110,15 @@ def decode(data: bytes) -> str:
 def row_beside(source: Path, *, audio: str, text: str, speaker: str | None = None) -> Row | Problem:
     """A recording whose text lies in a file of its own; only the newline that ends the file is taken off."""
     try:
-        said = decode((source / text).read_bytes()).removeprefix("\ufeff")
+        data = (source / text).read_bytes()
+        if wide(data):
+            return Problem(where=text, message="is UTF-16: save it as UTF-8")
+        said = decode(data).removeprefix("\ufeff")
     except OSError as bad:
         return Problem(where=text, message=f"cannot be read ({bad.strerror}): allow reading it")
     except ValueError as bad:
         return Problem(where=text, message=f"{bad}: save it as UTF-8")
-    ending = "\r\n" if said.endswith("\r\n") else "\n"
+    ending = next((end for end in ("\r\n", "\n", "\r") if said.endswith(end)), "")
     return Row(audio=audio, text=said.removesuffix(ending), where=text, speaker=speaker)
 
 
@@ -123,13 +130,13 @@ def read_lines(source: Path, file: str) -> Iterator[Line | Problem]:
         reason = getattr(bad, "strerror", None) or "no such name"
         yield Problem(where=file, message=f"cannot be read ({reason}): allow reading it")
         return
-    if data.startswith(UTF16):
+    if wide(data):
         yield Problem(where=file, message="is UTF-16: save it as UTF-8")
         return
-    for number, raw in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+    for number, raw in enumerate(split_lines(data), 1):
         where = f"{file} line {number}"
         try:
-            text = decode(raw.removesuffix(b"\r"))
+            text = decode(raw)
         except ValueError as bad:
             yield Problem(where=where, message=f"{bad}: save the file as UTF-8; the row is left out")
         else:
@@ -137,10 +144,26 @@ def read_lines(source: Path, file: str) -> Iterator[Line | Problem]:
                 yield Line(number=number, text=text, where=where)
 
 
+def split_lines(data: bytes) -> list[bytes]:
+    """The lines of a file, without their ends and without the mark that it is UTF-8."""
+    return LINE_END.split(data.removeprefix(b"\xef\xbb\xbf"))
+
+
+def wide(data: bytes) -> str:
+    """Which UTF-16 this is, or nothing. Without a mark: its digits and bars have a zero byte on the same side."""
+    if data.startswith(UTF16):
+        return "UTF-16"
+    start = data[:GLANCE_LETTERS]
+    high, low = start[0::2].count(0), start[1::2].count(0)
+    if max(high, low) * WIDE_SHARE < max(1, len(start)) or min(high, low) * 10 > max(high, low):
+        return ""
+    return "UTF-16-LE" if low > high else "UTF-16-BE"
+
+
 def is_utf16(path: Path) -> bool:
     try:
         with path.open("rb") as data:
-            return data.read(2) in UTF16
+            return bool(wide(data.read(GLANCE_LETTERS)))
     except (OSError, ValueError):
         return False
 
@@ -152,8 +175,8 @@ def glance(source: Path, file: str) -> list[str]:
             start = data.read(GLANCE_BYTES)
     except (OSError, ValueError):
         return []
-    text = start.decode("utf-8-sig", "replace")
-    return [line.removesuffix("\r") for line in text.split("\n") if line.strip()][:GLANCE_LINES]
+    lines = [raw.decode("utf-8", "replace") for raw in split_lines(start)]
+    return [line for line in lines if line.strip()][:GLANCE_LINES]
 
 
 def speaker_name(given: str) -> str | None:

@@ -60,6 +60,7 @@ def base_of(foreign: Foreign, *, where: str) -> Base:
         judged=judged,
         speakers=foreign.speakers,
         frontend=foreign.frontend,
+        phones=foreign.phones,
         alone={"speaker_embedding_size": VitsConfig.model_fields["speaker_embedding_size"].default},
         lacks=tuple(part for part in OPTIONAL if not any(name.startswith(f"{part}.") for name in foreign.weights)),
     )

@@ -9,9 +9,13 @@ from pydantic import Field, model_validator
 
 from olu.config import Strict
 
+Width = Annotated[int, Field(ge=1, le=16384)]  # one more would be gigabytes in a single layer
+Depth = Annotated[int, Field(ge=1, le=256)]
 Count = Annotated[int, Field(ge=1)]
 Window = Annotated[int, Field(ge=64, multiple_of=4)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
+
+MOST_NOISE, SPEAKING_RATE = 2.0, (0.25, 4.0)  # as whoever speaks may choose
 
 SMALL: dict[str, Any] = {
     "hidden_size": 128,
@@ -75,12 +79,12 @@ class VitsConfig(Strict):
     size: Literal["tiny", "small", "mms"] = "small"
 
     # text encoder
-    hidden_size: int = Field(192, ge=2)
-    num_hidden_layers: int = Field(6, ge=1)
+    hidden_size: Width = Field(192, ge=2)
+    num_hidden_layers: Depth = 6
     num_attention_heads: int = Field(2, ge=1)
     window_size: int = Field(4, ge=1)
     use_bias: bool = True
-    ffn_dim: int = Field(768, ge=1)
+    ffn_dim: Width = 768
     ffn_kernel_size: int = Field(3, ge=1)
     hidden_act: Literal["relu", "gelu"] = "relu"
     hidden_dropout: float = Field(0.1, ge=0, lt=1)
@@ -89,33 +93,33 @@ class VitsConfig(Strict):
     layer_norm_eps: float = Field(1e-5, gt=0)
 
     # flow, posterior encoder
-    flow_size: int = Field(192, ge=2)
-    prior_encoder_num_flows: int = Field(4, ge=1)
-    prior_encoder_num_wavenet_layers: int = Field(4, ge=1)
-    posterior_encoder_num_wavenet_layers: int = Field(16, ge=1)
+    flow_size: Width = Field(192, ge=2)
+    prior_encoder_num_flows: Depth = 4
+    prior_encoder_num_wavenet_layers: Depth = 4
+    posterior_encoder_num_wavenet_layers: Depth = 16
     wavenet_kernel_size: int = Field(5, ge=1)
     wavenet_dilation_rate: int = Field(1, ge=1)
     wavenet_dropout: float = Field(0.0, ge=0, lt=1)
 
     # durations
     use_stochastic_duration_prediction: bool = True
-    duration_predictor_filter_channels: int = Field(256, ge=1)
+    duration_predictor_filter_channels: Width = 256
     duration_predictor_kernel_size: int = Field(3, ge=1)
     duration_predictor_dropout: float = Field(0.5, ge=0, lt=1)
-    duration_predictor_num_flows: int = Field(4, ge=1)
+    duration_predictor_num_flows: Depth = 4
     duration_predictor_flow_bins: int = Field(10, ge=2)
     duration_predictor_tail_bound: float = Field(5.0, gt=0)
-    depth_separable_num_layers: int = Field(3, ge=1)
+    depth_separable_num_layers: Depth = 3
 
     # decoder
-    upsample_initial_channel: int = Field(512, ge=2)
+    upsample_initial_channel: Width = Field(512, ge=2)
     upsample_rates: tuple[Count, ...] = (8, 8, 2, 2)
     upsample_kernel_sizes: tuple[Count, ...] = (16, 16, 4, 4)
     resblock: Literal["1", "2"] = "1"  # 2: half the convolutions, as in piper's low and medium voices
     resblock_kernel_sizes: tuple[Count, ...] = (3, 7, 11)
     resblock_dilation_sizes: tuple[tuple[Count, ...], ...] = ((1, 3, 5), (1, 3, 5), (1, 3, 5))
     leaky_relu_slope: float = Field(0.1, ge=0)
-    speaker_embedding_size: int = Field(256, ge=1)  # read when there is more than one speaker
+    speaker_embedding_size: Width = Field(256)  # read when there is more than one speaker
 
     # sound
     sampling_rate: int = Field(16000, ge=8000)
@@ -127,8 +131,8 @@ class VitsConfig(Strict):
 
     # discriminators
     discriminator_periods: tuple[Count, ...] = (2, 3, 5, 7, 11)
-    discriminator_period_channels: tuple[Count, ...] = (32, 128, 512, 1024)
-    discriminator_scale_channels: tuple[Count, ...] = (16, 64, 256, 1024)  # empty: no scale discriminator
+    discriminator_period_channels: tuple[Width, ...] = (32, 128, 512, 1024)
+    discriminator_scale_channels: tuple[Width, ...] = (16, 64, 256, 1024)  # empty: no scale discriminator
     discriminator_kernel_size: int = Field(5, ge=1)
     discriminator_stride: int = Field(3, ge=1)
     discriminator_start: int = Field(0, ge=0)  # the step at which the discriminator joins
@@ -157,9 +161,9 @@ class VitsConfig(Strict):
     weight_discriminator: float = Field(1.0, ge=0)
 
     # speaking defaults, stored in the voice
-    noise_scale: float = Field(0.667, ge=0)
-    noise_scale_duration: float = Field(0.8, ge=0)
-    speaking_rate: float = Field(1.0, gt=0)
+    noise_scale: float = Field(0.667, ge=0, le=MOST_NOISE)
+    noise_scale_duration: float = Field(0.8, ge=0, le=MOST_NOISE)
+    speaking_rate: float = Field(1.0, ge=SPEAKING_RATE[0], le=SPEAKING_RATE[1])
 
     @model_validator(mode="before")
     @classmethod
@@ -194,6 +198,8 @@ class VitsConfig(Strict):
                 raise ValueError(f"{name} must not be empty")
         if not self.discriminator_periods and not self.discriminator_scale_channels:
             raise ValueError("there must be at least one discriminator")
+        if max(self.discriminator_periods, default=0) >= self.segment_size:
+            raise ValueError(f"discriminator_periods must be below segment_size, {self.segment_size}")
         if len(self.upsample_rates) != len(self.upsample_kernel_sizes):
             raise ValueError("upsample_rates and upsample_kernel_sizes must have the same length")
         for rate, kernel in zip(self.upsample_rates, self.upsample_kernel_sizes, strict=True):

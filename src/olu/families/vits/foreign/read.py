@@ -42,6 +42,7 @@ class Foreign:
     speakers: tuple[str, ...] = ()  # their names, where the checkpoint has them
     notes: tuple[str, ...] = ()  # sentences: what it held that is not used
     frontend: dict[str, Any] | None = None  # how it reads texts, where it is a voice of Olu's
+    phones: bool = False  # it says itself that its symbols are phones
 
 
 def settings_of(values: dict[str, Any], *, where: str) -> VitsConfig:

@@ -19,6 +19,8 @@ from olu.families.vits.weights import fold
 from olu.files import write_json, write_text
 from olu.train.family import Card
 
+INSTEAD = "export with {others}, which hold any size, or train a voice with model.size = 'mms' for '--to mms'"
+
 
 def write_original(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
     """Both networks as tables of tensors; returns what stays behind."""
@@ -53,12 +55,18 @@ def _check(config: VitsConfig) -> None:
     other = PLAIN_ONLY if config.use_stochastic_duration_prediction else STOCHASTIC_ONLY
     free = {"duration_predictor_dropout", "wavenet_dropout", *other}
     wrong = [name for name, value in BUILT_IN.items() if name not in free and getattr(config, name) != value]
+    instead = INSTEAD.format(
+        others="'--to hf' or '--to voice'" if config.resblock == "1" else "'--to voice' or '--to onnx'"
+    )
     if wrong:
         listed = ", ".join(f"{name} = {getattr(config, name)} ({BUILT_IN[name]} there)" for name in wrong)
-        raise ExportError(f"the original VITS has these settings built in, and this model others: {listed}")
+        raise ExportError(f"the original VITS has these settings built in, and this model others: {listed}; {instead}")
     depth = 3 if config.resblock == "1" else 2
     if any(len(dilations) != depth for dilations in config.resblock_dilation_sizes):
-        raise ExportError(f"the original VITS has {depth} dilations in each block of model.resblock_dilation_sizes")
+        raise ExportError(
+            f"the original VITS has {depth} dilations in each block of model.resblock_dilation_sizes, and this model"
+            f" others; {instead}"
+        )
 
 
 def _save(model: Mapping[str, Tensor], path: Path, *, config: VitsConfig) -> None:

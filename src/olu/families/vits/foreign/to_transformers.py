@@ -96,7 +96,8 @@ def write_training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]
     if "discriminator" in card.lacks:
         notes.append("there is no discriminator: finetune-hf-vits will start a fresh one, without a warm-up")
     else:
-        _check_judge(config)
+        if why := no_judge(config):
+            raise ExportError(f"{why}: export with '--to hf', which leaves it behind")
         weights |= {JUDGE + name: value for name, value in fold(learner.disc.state_dict()).items()}
     _write(folder, card=card, weights=weights, settings=settings)
     _write_preprocessor(folder, config)
@@ -144,8 +145,8 @@ def of_reading(card: Card) -> list[str]:
 
 
 def _settings(config: VitsConfig, *, card: Card) -> dict[str, Any]:
-    if config.resblock != "1":
-        raise ExportError("transformers has no blocks of model.resblock = 2, as piper's voices do: use '--to mms'")
+    if why := no_model(config):
+        raise ExportError(f"{why}: use '--to mms'")
     values = config.model_dump(mode="json")
     several = len(card.speakers) > 1
     return {
@@ -161,6 +162,11 @@ def _settings(config: VitsConfig, *, card: Card) -> dict[str, Any]:
         "speaker_embedding_size": config.speaker_embedding_size if several else 0,
         **({"speakers": list(card.speakers)} if several else {}),
     }
+
+
+def no_model(config: VitsConfig) -> str:
+    """Why transformers cannot hold such a voice, or nothing."""
+    return "" if config.resblock == "1" else "transformers has no blocks of model.resblock = 2, as piper's voices do"
 
 
 def stand_ins(card: Card) -> dict[str, str]:
@@ -219,12 +225,16 @@ def _wavenets_normed(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return made
 
 
-def _check_judge(config: VitsConfig) -> None:
-    """finetune-hf-vits counts groups of the scale discriminator in its own way, which fits the usual channels."""
+def no_judge(config: VitsConfig) -> str:
+    """Why finetune-hf-vits cannot build such a discriminator, or nothing.
+
+    It counts groups of the scale discriminator in its own way, which fits the usual channels.
+    """
     channels = config.discriminator_scale_channels
     fits = all(size // SCALE_GROUP == SCALE_GROUP ** (at + 1) for at, size in enumerate(channels))
-    if not fits or config.leaky_relu_slope != SLOPE:
-        raise ExportError(
-            "finetune-hf-vits has no discriminator with these model.discriminator_scale_channels (16, 64, 256, 1024"
-            f" fit) and model.leaky_relu_slope ({SLOPE}): export with '--to hf', which leaves it behind"
-        )
+    if fits and config.leaky_relu_slope == SLOPE:
+        return ""
+    return (
+        "finetune-hf-vits has no discriminator with these model.discriminator_scale_channels (16, 64, 256, 1024"
+        f" fit) and model.leaky_relu_slope ({SLOPE})"
+    )

@@ -45,6 +45,7 @@ def read_transformers(folder: Path, *, file: Path | None = None) -> Foreign:
         num_speakers=num_speakers,
         weights={name: value.float() for name, value in _weights(folder, file).items()},
         speakers=names_of(raw.get("speakers"), count=num_speakers),
+        phones=(home / PHONES).is_file(),
     )
 
 

@@ -1,0 +1,78 @@
+"""What a workspace held when an import began; of damaged files, what can be read, so that an import mends them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from olu.corpus.manifest import Source, read_sources
+from olu.corpus.shapes import CLIP, FILE
+from olu.errors import WorkspaceError
+from olu.files import Workspace, read_json, read_jsonl, read_rows, whole
+from olu.types import Clip
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    clips: tuple[Clip, ...]
+    sources: dict[str, Source]
+    origins: dict[str, str]  # of copied sources: name -> where they were copied from
+    files: dict[str, dict[str, Any]]  # audio -> its row in files.jsonl
+    lost: dict[Path, int]  # damaged files, and how many of their lines cannot be read
+    cut: bool  # pieces of longer clips were among the clips
+
+    @staticmethod
+    def of(ws: Workspace) -> Before:
+        lines: dict[Path, list[WorkspaceError]] = {}
+        path = ws.corpus / "clips.jsonl"
+        clips = tuple(read_rows(path, lambda row: Clip(**row), shape=CLIP, lost=lines.setdefault(path, [])))
+        path = ws.corpus / "files.jsonl"
+        files = {row["audio"]: row for row in read_jsonl(path, shape=FILE, lost=lines.setdefault(path, []))}
+        known, copied = ws.corpus / "sources.json", ws.corpus / "audio" / "origins.json"
+        sources: dict[str, Source] = {}
+        try:
+            sources = read_sources(ws) if known.exists() else {}
+        except WorkspaceError as bad:
+            lines[known] = [bad]
+        origins = dict(read_json(copied, shape={})) if copied.exists() else {}
+        cuts = ws.corpus / "cuts.jsonl"
+        cut = cuts.exists() and cuts.stat().st_size > 0
+        return Before(clips, sources, origins, files, {path: len(bad) for path, bad in lines.items() if bad}, cut)
+
+    def name(self, root: Path, *, copy: bool) -> str:
+        """The name a source got when it was imported in the same way before, or the next free one."""
+        roots = self.origins if copy else {source.name: source.root for source in self.sources.values()}
+        same = [name for name, where in roots.items() if where == str(root)]
+        taken = {*self.sources, *self.origins, *(clip.audio.partition("/")[0] for clip in self.clips)}
+        free = next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
+        return min(same, default=free)
+
+    def put_aside(self) -> None:
+        """Keep what was damaged under another name, before it is written anew."""
+        for path in self.lost:
+            with whole(_aside(path)) as partial:
+                shutil.copyfile(path, partial)
+
+    def notes(self, *, name: str) -> list[str]:
+        """What was damaged, and what is still to be done about it; `name` is the source that is imported now."""
+        notes = []
+        for path, lines in self.lost.items():
+            lacked = "1 line" if lines == 1 else f"{lines} lines"
+            lost = f"{lacked} could not be read" if path.suffix == ".jsonl" else "it could not be read"
+            kept = f"{path.name} was damaged and is written anew, the old one is kept beside it"
+            notes.append(f"{kept}: {lost}")
+        others = [source.root for source in self.sources.values() if source.name != name]
+        if others or any(path.suffix == ".json" for path in self.lost):
+            which = f" ({', '.join(others)})" if others else ""
+            notes += ["import every other source again too" + which] if self.lost else []
+        if self.cut and any(path.name == "clips.jsonl" for path in self.lost):
+            notes.append("clips had been cut: run 'olu cut' with --undo, then align and cut again")
+        return notes
+
+
+def _aside(path: Path) -> Path:
+    """A name that is free."""
+    tries = (path.with_name(f"{path.name}.damaged{number or ''}") for number in range(1000))
+    return next(one for one in tries if not one.exists())

@@ -1,0 +1,60 @@
+"""The files of a run that parse, but hold something else: one sentence that names them and what to do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olu.errors import WorkspaceError
+from olu.train.recipe import Recipe
+from olu.train.run import FAULTS, Run
+
+FACTS = {"recipe": "a", "clips": "b", "corpus": "c", "from": None}
+DOCUMENTS: dict[str, Any] = {
+    "vocabulary.json": {"symbols": ["_", "a"], "interleave": True, "marks": "vowel"},
+    "frontend.json": {"kind": "characters", "language": "swa", "lower": True, "inventory": ["a"]},
+    "speakers.json": ["default"],
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    run = Run.create(tmp_path / "ws" / "runs", Recipe(), facts=FACTS, documents=DOCUMENTS)
+    run.finish(steps=3, stopped=None)
+    run.write_best({"step": 3, "score": 1.0}, metric="mel")
+    return run
+
+
+def read_all(run: Run) -> None:
+    assert run.finished and run.best is not None and run.recipe == Recipe()
+    for name in ("facts.json", *DOCUMENTS):
+        assert run.document(name) == {"facts.json": FACTS, **DOCUMENTS}[name]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("wrong", [b"{}", b"[]", b"3", b"null", b"", b'{"symbols": "\xff"}'])
+def test_what_holds_something_else_is_named(run: Run, name: str, wrong: bytes) -> None:
+    read_all(run)
+    path = run.folder / name
+    path.write_bytes(wrong)
+    with pytest.raises(WorkspaceError, match=rf"^{re.escape(str(path))} is damaged \(.+\): (put it back|delete it)"):
+        read_all(run)
+
+
+@pytest.mark.parametrize("lacking", ["family", "model", "plan", "guards"])
+def test_a_recipe_that_was_emptied_is_not_one_of_defaults(run: Run, lacking: str) -> None:
+    path = run.folder / "recipe.toml"
+    text = path.read_text(encoding="utf-8")
+    at = text.index(f"{lacking} = " if lacking == "family" else f"[{lacking}]")
+    path.write_text(text[:at], encoding="utf-8")
+    with pytest.raises(WorkspaceError, match=rf"recipe\.toml is damaged \(no '{lacking}'\): put it back from a copy"):
+        read_all(run)
+
+
+def test_a_document_that_is_gone_is_named(run: Run) -> None:
+    (run.folder / "vocabulary.json").unlink()
+    with pytest.raises(WorkspaceError, match=r"vocabulary\.json is damaged \(it is not there\)"):
+        read_all(run)
