@@ -140,7 +140,7 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield from lines
 
 
-def lock(handle: IO[Any] | int) -> bool | None:
+def lock(handle: IO[Any] | int, *, shared: bool = False) -> bool | None:
     """Claim an open file or folder, until it is closed or the process dies. False: another process holds it.
 
     None where there are no such claims: on Windows, and on some network disks.
@@ -150,7 +150,7 @@ def lock(handle: IO[Any] | int) -> bool | None:
     except ImportError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError as failed:
         return False if failed.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES) else None
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,15 @@ import pytest
 import soundfile
 
 from olu.corpus import changed
+from olu.corpus.decisions import Decision, record
 from olu.corpus.manifest import Corpus, recordings
 from olu.errors import AudioError
 from olu.files import Workspace, hash_file
 from olu.stages.audit import audit
+from olu.stages.fix import fix
 from olu.stages.import_ import STAGE, ImportSummary, import_source
 from olu.stages.prepare import prepare
+from olu.stages.status import status
 from olu.stages.train_setup import prepare_run, set_up
 from olu.train.recipe import Recipe
 from olu.types import finish
@@ -60,7 +64,7 @@ def test_a_replaced_recording_is_left_out_everywhere_by_name(ws: Workspace, sour
     assert STAGE.state(ws) == "fresh" and len(set_up(ws, recipe, device="cpu").train) == 4
     changed_id = id_of(ws, "c1")
     sound(source / "wavs" / "c1.wav", seed=9, seconds=3.0)
-    told = f"run 'olu import {ws.root} {source}' again"
+    told = f"run 'olu import {ws.root} {source}' again, or leave it out: olu drop {ws.root} {changed_id}"
     finish(prepare_run(ws, recipe))
     assert STAGE.state(ws) == "stale"
     setup = set_up(ws, recipe, device="cpu")
@@ -95,6 +99,87 @@ def test_many_are_summarised_in_one_line(ws: Workspace, source: Path) -> None:
     assert line.startswith(
         "4 recordings changed since they were imported and are left out (c0.wav, c1.wav, c2.wav ...)"
     )
+    assert f"olu drop {ws.root} ID ..., with the ids that olu clips {ws.root} --where" in line
+
+
+def test_a_changed_recording_is_never_decided_on_by_a_fix(ws: Workspace, source: Path) -> None:
+    path, id = source / "wavs" / "c1.wav", id_of(ws, "c1")
+    clip = next(clip for clip in Corpus.open(ws) if clip.id == id)
+    kept = path.read_bytes()
+    sound(path, seed=9, seconds=3.0)
+    fixed = finish(fix(ws))
+    assert any(mark.check == "unreadable" for mark in Corpus.open(ws).marks(clip))  # the audit names it
+    assert id not in {one.id for one in fixed.decisions} and Corpus.open(ws).decision(clip) is None
+    assert STAGE.state(ws) == "stale" and len(Corpus.open(ws).changed()) == 1
+    path.write_bytes(kept)
+    finish(fix(ws))
+    corpus = Corpus.open(ws)
+    assert STAGE.state(ws) == "fresh" and corpus.changed() == [] and corpus.why_not(clip) is None
+
+
+def test_what_a_fix_left_out_before_is_told_and_what_a_person_did_is_not(ws: Workspace, source: Path) -> None:
+    id = id_of(ws, "c1")
+    sound(source / "wavs" / "c1.wav", seed=9, seconds=3.0)
+    record(ws, [Decision(id=id, decision="drop", by="fix", reason="unreadable: changed")])
+    assert len(Corpus.open(ws).changed()) == 1
+    record(ws, [Decision(id=id, decision="drop", by="person")])
+    assert Corpus.open(ws).changed() == [] and STAGE.state(ws) == "fresh"
+
+
+@pytest.mark.parametrize("why", ["its row is gone", "it is broken"])
+def test_what_an_import_cannot_take_is_not_asked_for_without_end(ws: Workspace, source: Path, why: str) -> None:
+    path, id = source / "wavs" / "c1.wav", id_of(ws, "c1")
+    if why == "it is broken":
+        path.write_bytes(b"no sound")
+    else:
+        sound(path, seed=9, seconds=3.0)
+        table = source / "metadata.csv"
+        table.write_text("".join(x for x in table.read_text("utf-8").splitlines(True) if x[:2] != "c1"), "utf-8")
+    assert status(ws).next == f"olu import {ws.root} SOURCE"
+    (note,) = [one for one in bring(ws, source).notes if "changed since" in one]
+    assert note.endswith(f"did not take it: put the old sound back, or leave it out: olu drop {ws.root} {id}")
+    found = status(ws)
+    assert found.next == f"olu audit {ws.root}" and found.stages[0].state == "stale"
+    finish(audit(ws))
+    assert status(ws).next == f"olu read {ws.root}"
+    sound(source / "wavs" / "c2.wav", seed=9, seconds=3.0)  # that one was not met
+    assert status(ws).next == f"olu import {ws.root} SOURCE"
+
+
+def test_several_clips_to_leave_out_are_named_for_a_shell(tmp_path: Path, source: Path) -> None:
+    ws = Workspace.create(tmp_path / "my ws", language="swa")
+    bring(ws, source)
+    ids = [id_of(ws, "c0"), id_of(ws, "c1")]
+    for n in range(2):
+        sound(source / "wavs" / f"c{n}.wav", seed=9 + n)
+    (line,) = Corpus.open(ws).changed()
+    assert line.endswith(f"or leave them out: olu drop '{ws.root}' {' '.join(ids)}")
+
+
+def test_hashes_are_kept_before_the_first_audit_and_damage_to_them_is_passed_over(
+    ws: Workspace, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(changed, "hash_file", lambda path: (read.append(path.name), hash_file(path))[1])
+    for n in range(4):
+        os.utime(source / "wavs" / f"c{n}.wav", ns=(1, 1))
+    for _ in range(2):
+        changed._known.clear()  # as in the next process
+        status(ws)
+    assert sorted(read) == [f"c{n}.wav" for n in range(4)]
+    path = ws.corpus / changed.FILE
+    lines = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join(["{cut", *lines[1:]]), "utf-8")
+    changed._known.clear()
+    assert status(ws).stages[0].state == "fresh" and len(read) == 5
+
+
+def test_a_recording_of_many_clips_is_looked_at_once(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = Corpus.open(ws)
+    pieces = tuple(replace(corpus.clips[0], id=f"p{n}") for n in range(50))
+    looked: list[str] = []
+    monkeypatch.setattr(changed, "state_of", lambda path: (looked.append(path), Path(path).stat())[1])
+    assert Corpus(ws, pieces, corpus.sources).changed() == [] and len(looked) == 1
 
 
 def test_a_touched_recording_stays_and_is_read_once(

@@ -269,3 +269,13 @@ def test_words_that_are_names_too_may_go_on_with_a_text(tmp_path: Path) -> None:
     assert found["wavs/b.wav"] == "two\na"
     (problem,) = problems(lj(tmp_path, "a|one\nb\ttwo\nb|two\n"))
     assert problem.where == "metadata.csv line 2"
+
+
+@pytest.mark.parametrize("text", ["An enormous thing.", "this is normalized", "normal", "Norman came"])
+def test_a_sentence_is_no_header(tmp_path: Path, text: str) -> None:
+    (problem,) = problems(lj(tmp_path, f"gone|{text}|x\na|one\n"))
+    assert problem.where == "metadata.csv line 1" and "no audio for 'gone'" in problem.message
+
+
+def test_a_return_inside_a_text_is_no_end_of_a_line(tmp_path: Path) -> None:
+    assert texts(lj(tmp_path, "a|one\rtwo|\nb|three\r\n"))["wavs/a.wav"] == "one\rtwo"

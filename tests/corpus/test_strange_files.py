@@ -11,12 +11,14 @@ import pytest
 import soundfile
 
 from olu.audit import hear
+from olu.audit.checks import unreadable
 from olu.audit.sound import Facts, measure
+from olu.audit.thresholds import Thresholds
 from olu.corpus.examples import facts_of
 from olu.corpus.manifest import Corpus
 from olu.errors import AudioError, CorpusError
 from olu.files import Workspace, read_jsonl
-from olu.stages.audit import audit
+from olu.stages.fix import fix
 from olu.stages.import_ import ImportSummary, import_source
 from olu.types import Audio, finish
 
@@ -86,10 +88,32 @@ def test_a_clip_that_cannot_be_measured_stops_no_audit(
     corpus = Corpus.open(ws)
     bad = corpus.audio(corpus.clips[1])
     monkeypatch.setattr(hear, "measure", strange)
-    finish(audit(ws))
+    decided = finish(fix(ws)).decisions
     found = [row for row in read_jsonl(ws.audit / "audit.jsonl") if row["check"] == "unreadable"]
-    assert [row["id"] for row in found] == [corpus.clips[1].id]
+    assert [(row["id"], row["severity"]) for row in found] == [(corpus.clips[1].id, "warn")]
+    assert corpus.clips[1].id not in {one.id for one in decided}  # whose fault it is, is not known
     assert "c1.wav cannot be measured (ZeroDivisionError: division by zero)" in found[0]["message"]
+
+
+def test_a_strange_fault_of_a_decoder_is_the_files_and_want_of_memory_is_not(
+    ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring(ws, lj(tmp_path / "in", "\n".join(LINES).encode()))
+    corpus = Corpus.open(ws)
+
+    def fails_with(fault: Exception) -> None:
+        def fail(*args: object) -> None:
+            raise fault
+
+        monkeypatch.setattr(Corpus, "audio", fail)
+
+    fails_with(ValueError("odd"))
+    heard = hear.hear(corpus, corpus.clips[0])
+    mark = unreadable.judge(heard, Thresholds())
+    assert mark and mark.severity == "error" and "cannot be decoded (ValueError: odd)" in mark.message
+    fails_with(MemoryError())
+    with pytest.raises(MemoryError):
+        list(hear.hear_all(corpus, workers=2))
 
 
 @pytest.mark.parametrize("end", ["\r", "\r\n", "\n", "\r\r\n"])

@@ -13,7 +13,7 @@ from olu.corpus.manifest import Corpus, Source
 from olu.errors import AudioError, ConfigError, TextError, WorkspaceError
 from olu.evaluate.evaluation import Subject
 from olu.evaluate.takes import Take
-from olu.files import Workspace
+from olu.files import Workspace, write_jsonl
 from olu.stages.evaluate_subject import Speaker, of_files
 from olu.stages.evaluate_takes import Line, file_notes, file_takes, lines_for, spoken_takes
 from olu.types import Audio, Clip, Split
@@ -140,6 +140,29 @@ def test_files_that_are_not_judged_or_were_learnt_from_are_named(corpus: Corpus,
     notes = file_notes(of_files(tmp_path / "mine", language="swa"), corpus)
     assert "1 files have the name of no clip and were not judged, such as strange.wav" in notes[0]
     assert "1 files are of clips of the train side" in notes[1] and len(notes) == 2
+
+
+def test_clips_whose_recording_changed_are_left_out_and_named(corpus: Corpus, tmp_path: Path) -> None:
+    sounds = tmp_path / "sound"
+    states = {id: (sounds / f"{id}.wav").stat() for id in SIDES}
+    write_jsonl(
+        corpus.ws.corpus / "files.jsonl",
+        [
+            {"audio": f"s1/{id}.wav", "sha256": "", "bytes": state.st_size, "mtime_ns": state.st_mtime_ns}
+            for id, state in states.items()
+        ],
+    )
+    for name in ("a2", "a3", "b2"):
+        io.write(tmp_path / "mine" / f"{name}.wav", voice(1.0))
+    io.write(sounds / "a2.wav", voice(2.0))
+    assert ids(corpus, speaker("default")) == ["b2", "a3", "b3"]
+    files = of_files(tmp_path / "mine", language="swa")
+    takes = list(file_takes(files, corpus, folder=tmp_path / "out", read=reading))
+    assert sorted(take.id for take in takes) == ["a3", "b2"] and all(take.natural and take.natural() for take in takes)
+    assert any("1 recording changed since it was imported" in note for note in file_notes(files, corpus))
+    line = Line("a2", "sentensi ya a2", "in", next(clip for clip in corpus if clip.id == "a2"))
+    (take,) = spoken_takes([line], speaker("a"), folder=tmp_path / "wavs", corpus=corpus, read=reading)
+    assert isinstance(take, Take) and take.natural is None  # nothing to hold it against
 
 
 def test_text_that_is_not_utf_8_is_said(corpus: Corpus, tmp_path: Path) -> None:

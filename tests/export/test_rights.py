@@ -72,6 +72,7 @@ def test_a_licence_that_contradicts_its_parts_is_refused(
     ("held", "base", "asked"),
     [
         (("CC-BY-4.0",), "", "Apache-2.0"),
+        (("attribution-free",), "", "CC0-1.0"),
         (("CC-BY-NC-4.0",), "", "CC-BY-NC-SA-4.0"),
         (("CC-BY-SA-4.0", "CC0-1.0"), "cc-by-nc-4.0", "CC-BY-NC-SA-4.0"),
         (("",), "", "MIT"),

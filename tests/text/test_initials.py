@@ -78,6 +78,7 @@ def test_a_letter_may_still_end_one(first: str, second: str) -> None:
         ("spa", "Vino D. José Pérez.", "vino don josé pérez."),
         ("spa", "El Sr. D. Quijano y Dña. Ana.", "el señor don quijano y doña ana."),
         ("spa", "D. Juan y J. D. Juan.", "don juan y jota de juan."),
+        ("spa", "Saqué una nota D. Luis dijo que no.", "saqué una nota de luis dijo que no."),
         ("spa", "Franklin D. Roosevelt.", "franklin de roosevelt."),
         ("spa", "Toma vitamina D. José vino.", "toma vitamina de. josé vino."),
         ("spa", "Lo dijo J. Li.", "lo dijo jota li."),

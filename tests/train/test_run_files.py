@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,12 @@ def test_what_holds_something_else_is_named(run: Run, name: str, wrong: bytes) -
     path.write_bytes(wrong)
     with pytest.raises(WorkspaceError, match=rf"^{re.escape(str(path))} is damaged \(.+\): (put it back|delete it)"):
         read_all(run)
+
+
+@pytest.mark.parametrize("facts", [{"recipe": "a"}, {"recipe": "a", "clips": None, "from": None}])
+def test_a_run_that_knows_less_of_itself_is_no_damaged_one(run: Run, facts: dict[str, Any]) -> None:
+    (run.folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
+    assert run.document("facts.json") == facts
 
 
 @pytest.mark.parametrize("lacking", ["family", "model", "plan", "guards"])

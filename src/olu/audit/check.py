@@ -31,6 +31,7 @@ class Heard:
     words: tuple[Span, ...] = ()  # where the aligner found them
     aligner: str = ""  # its method
     dropped: bool = False  # a person left it out
+    measured: bool = True  # false: it was decoded, and measuring it failed
     kept: bool = False  # a person takes it, whatever is said of it
 
 

@@ -31,20 +31,32 @@ def _hear(corpus: Corpus, clip: Clip, models: Models | None) -> Heard:
     split = corpus.split(clip)
     try:
         audio = corpus.audio(clip)
-        facts = measure(audio) if np.isfinite(np.dot(audio.samples, audio.samples)) else None
-        missing = "" if clip.start else cut_off(corpus.locate(clip))
     except (AudioError, CorpusError) as bad:
         return Heard(clip=clip, facts=None, trouble=str(bad), split=split)
+    except MemoryError:  # of all threads together: no file is to blame
+        raise
     except Exception as bad:  # one strange file must not keep the others from being heard
-        why = f"{type(bad).__name__}: {bad}".splitlines()[0]
-        trouble = f"{corpus.locate(clip)} cannot be measured ({why}): export or copy it again"
+        trouble = f"{corpus.locate(clip)} cannot be decoded ({_why(bad)}): export or copy it again"
         return Heard(clip=clip, facts=None, trouble=trouble, split=split)
+    try:
+        facts = measure(audio) if np.isfinite(np.dot(audio.samples, audio.samples)) else None
+        missing = "" if clip.start else cut_off(corpus.locate(clip))
+    except MemoryError:
+        raise
+    except Exception as bad:
+        fault = f"{corpus.locate(clip)} cannot be measured ({_why(bad)}), though it can be decoded"
+        trouble = f"{fault}: listen to it, and leave it out with 'olu drop' if it is not right"
+        return Heard(clip=clip, facts=None, trouble=trouble, split=split, measured=False)
     if facts is None:  # one number that is none makes the sum none
         trouble = f"{corpus.locate(clip)} holds samples that are not numbers: export or copy it again"
         return Heard(clip=clip, facts=None, trouble=trouble, split=split)
     trouble = f"the file breaks off, {missing}: copy it again from the original" if missing else ""
     deep = models.listen(audio) if models else None
     return Heard(clip=clip, facts=facts, trouble=trouble, split=split, deep=deep)
+
+
+def _why(bad: Exception) -> str:
+    return f"{type(bad).__name__}: {bad}".splitlines()[0]
 
 
 def hear_all(corpus: Corpus, *, workers: int, models: Models | None = None) -> Iterator[Heard]:

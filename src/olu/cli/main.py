@@ -7,6 +7,7 @@ import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -55,6 +56,7 @@ app = typer.Typer(
 INTERRUPTED = 130
 
 # A machine that is full or read-only is no bug of ours: one sentence, exit code 2.
+PACKAGE = Path(__file__).parents[1]
 PLACES = {
     errno.ENOSPC: "the disk is full: free some space and run the command again; what was finished before is kept",
     errno.EDQUOT: "your disk quota is used up: free some space and run the command again",
@@ -96,7 +98,8 @@ def main() -> None:
     except OluError as mistake:
         _leave(str(mistake))
     except OSError as failed:
-        if failed.errno not in PLACES and not failed.filename:
+        own = str(failed.filename or "").startswith(str(PACKAGE))  # a file of ours that is not there is a bug
+        if own or (failed.errno not in PLACES and not failed.filename):
             raise
         other = f"{str(failed.strerror).lower()}: check the path and run the command again"
         _leave(f"{failed.filename or 'writing'}: {PLACES.get(failed.errno or 0, other)}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,33 +24,34 @@ class Watch:
 
     def __init__(self, ws: Workspace) -> None:
         self.path = ws.corpus / FILE
-        rows = read_jsonl(ws.corpus / "files.jsonl", shape=KNOWN)
-        self.imported = {row["audio"]: row for row in rows if row["bytes"]}
-        self.hashed: dict[str, dict[str, Any]] = {row["audio"]: row for row in read_jsonl(self.path, shape=KNOWN)}
+        self.imported = _imported(ws.corpus / "files.jsonl")
+        self.hashed: dict[str, dict[str, Any]] = {}
+        with suppress(OSError):  # what cannot be read of it is made again
+            self.hashed = {row["audio"]: row for row in read_jsonl(self.path, shape=KNOWN, lost=[])}
         self.news = False
 
-    def has_changed(self, audio: str, path: Path) -> bool:
+    def has_changed(self, audio: str, path: str) -> bool:
         """Whether other bytes lie there than were imported; what is gone, or was never written down, has not."""
-        row = self.imported.get(audio)
-        if row is None:
-            return False
         try:
-            state = path.stat()
-            if state.st_size != row["bytes"]:
-                return True
-            touched = bool(state.st_mtime_ns != row["mtime_ns"])
-            return touched and self._hash(audio, path, state.st_mtime_ns) != str(row["sha256"])
+            return audio in self.imported and self.is_other(audio, path, state_of(path))
         except OSError:
             return False  # whoever reads it says why
 
-    def _hash(self, audio: str, path: Path, mtime_ns: int) -> str:
+    def is_other(self, audio: str, path: str, state: os.stat_result) -> bool:
+        """The same of a recording whose size and date were looked up."""
+        row = self.imported.get(audio)
+        if row is None or (state.st_size, state.st_mtime_ns) == (row["bytes"], row["mtime_ns"]):
+            return False
+        return state.st_size != row["bytes"] or self._hash(audio, path, state.st_mtime_ns) != str(row["sha256"])
+
+    def _hash(self, audio: str, path: str, mtime_ns: int) -> str:
         size = self.imported[audio]["bytes"]
         row = self.hashed.get(audio)
         if row is not None and (row["bytes"], row["mtime_ns"]) == (size, mtime_ns):
             return str(row["sha256"])
-        key = (str(path), size, mtime_ns)
+        key = (path, size, mtime_ns)
         if key not in _known:
-            _known[key] = hash_file(path)
+            _known[key] = hash_file(Path(path))
         self.hashed[audio] = {"audio": audio, "sha256": _known[key], "bytes": size, "mtime_ns": mtime_ns}
         self.news = True
         return _known[key]
@@ -61,6 +64,23 @@ class Watch:
             self.news = False
 
 
+def state_of(path: str) -> os.stat_result:
+    """To make a Path of it takes longer than to look."""
+    return os.stat(path)  # noqa: PTH116
+
+
+def _imported(path: Path) -> Mapping[str, dict[str, Any]]:
+    if not path.exists():
+        return {}
+    state = path.stat()
+    return _rows(path, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=1)  # one command asks several times, and a large corpus takes a while
+def _rows(path: Path, *state: int) -> Mapping[str, dict[str, Any]]:
+    return {row["audio"]: row for row in read_jsonl(path, shape=KNOWN) if row["bytes"]}
+
+
 def is_other(path: Path, *, sha256: str, bytes: int, mtime_ns: int) -> bool:
     """Whether a copy that lies there is no longer what was copied."""
     if not path.is_file():
@@ -69,13 +89,26 @@ def is_other(path: Path, *, sha256: str, bytes: int, mtime_ns: int) -> bool:
     return state.st_size != bytes or (state.st_mtime_ns != mtime_ns and hash_file(path) != sha256)
 
 
-def what_to_do(ws: Workspace, roots: Iterable[str]) -> str:
+def to_import(ws: Workspace, roots: Iterable[str]) -> str:
     """The import that takes changed recordings in; a copied source has to be named by whoever knows it."""
     known = sorted(set(roots))
     source = shlex.quote(known[0]) if len(known) == 1 and Path(known[0]).is_absolute() else "SOURCE"
     return f"run 'olu import {shlex.quote(str(ws.root))} {source}' again"
 
 
-def few(names: Iterable[str]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:SHOWN]) + (" ..." if len(listed) > SHOWN else "")
+def to_drop(ws: Workspace, ids: Sequence[str]) -> str:
+    """What to do with clips whose recording no import can take any more."""
+    place = shlex.quote(str(ws.root))
+    if len(ids) <= SHOWN:
+        return f"leave {'it' if len(ids) == 1 else 'them'} out: olu drop {place} {shlex.join(ids)}"
+    listed = f"olu clips {place} --where '\"unreadable\" in marks' --ids"
+    return f"leave them out: olu drop {place} ID ..., with the ids that {listed} lists after an audit"
+
+
+def told(names: Sequence[str], remedy: str, *, imported: bool) -> str:
+    """One sentence on changed recordings; `imported`: an import was just made, and has not taken them."""
+    one = len(names) == 1
+    number, be, them = ("1 recording", "is", "it") if one else (f"{len(names)} recordings", "are", "them")
+    listed = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
+    since = f"changed since {'it was' if one else 'they were'} imported and {be} left out ({listed})"
+    return f"{number} {since}{f', and this import did not take {them}' if imported else ''}: {remedy}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from olu.audio import io
 from olu.corpus import decisions
-from olu.corpus.changed import Watch, few, what_to_do
+from olu.corpus.changed import Watch, state_of, to_drop, to_import, told
 from olu.corpus.decisions import Decision
 from olu.corpus.shapes import CLIP, MARK, ROW, SOURCE, SPLIT
 from olu.damage import damaged, misfit
@@ -88,10 +88,23 @@ class Corpus:
         return sorted({clip.speaker for clip in self.clips})
 
     def locate(self, clip: Clip) -> Path:
-        name, _, inside = clip.audio.partition("/")
-        if name not in self.sources:
-            raise CorpusError(f"clip {clip.id}: source {name!r} is not in corpus/sources.json: import it again")
-        return self.ws.root / self.sources[name].root / inside
+        return Path(self._at(clip))
+
+    def _at(self, clip: Clip) -> str:
+        if place := self.place(clip.audio):
+            return place
+        name = clip.audio.partition("/")[0]
+        raise CorpusError(f"clip {clip.id}: source {name!r} is not in corpus/sources.json: import it again")
+
+    def place(self, audio: str) -> str:
+        """Where a recording lies; nothing where its source is not known."""
+        name, _, inside = audio.partition("/")
+        return f"{self._roots[name]}/{inside}" if name in self._roots else ""
+
+    @cached_property
+    def _roots(self) -> dict[str, str]:
+        """In plain text, for paths are slow to make and a corpus has many."""
+        return {name: str(self.ws.root / source.root).rstrip("/") for name, source in self.sources.items()}
 
     @cached_property
     def _watch(self) -> Watch:
@@ -99,26 +112,53 @@ class Corpus:
 
     def has_changed(self, clip: Clip) -> bool:
         """Whether its recording is another one than was imported, so that neither text nor length need fit."""
-        known = clip.audio.partition("/")[0] in self.sources
-        return known and self._watch.has_changed(clip.audio, self.locate(clip))
+        path = self.place(clip.audio)
+        return bool(path) and self._watch.has_changed(clip.audio, path)
 
-    def changed(self) -> list[str]:
-        """One sentence on the recordings that have changed, of clips that nobody left out; none where none has."""
-        gone = {clip.audio: clip for clip in self if self.is_wanted(clip) and self.has_changed(clip)}
-        if not gone:
-            return []
-        one = len(gone) == 1
-        number = "1 recording" if one else f"{len(gone)} recordings"
-        names = few(self.locate(clip).name for clip in gone.values())
-        left = f"changed since {'it was' if one else 'they were'} imported and {'is' if one else 'are'} left out"
-        return [f"{number} {left} ({names}): {self._again(gone.values())}"]
+    def _others(self) -> set[str]:
+        """Recordings that have changed; each is looked at once, however many clips it has."""
+        one_each = {clip.audio: clip for clip in self}
+        found = {audio for audio, clip in one_each.items() if self.has_changed(clip)}
+        self._watch.remember()
+        return found
 
-    def _again(self, clips: Iterable[Clip]) -> str:
-        return what_to_do(self.ws, (self.sources[clip.audio.partition("/")[0]].root for clip in clips))
+    def unchanged(self) -> Corpus:
+        """Without the clips whose recording is another one now."""
+        others = self._others()
+        return self.where(lambda clip: clip.audio not in others) if others else self
+
+    def _changed(self) -> list[Clip]:
+        """With a text, and not left out by a person or a cut: a fix has judged a recording that may be gone."""
+        others = self._others()
+        clips = (clip for clip in self if clip.audio in others and clip.text.strip())
+        decided = ((clip, self.decision(clip)) for clip in clips)
+        return [clip for clip, one in decided if one is None or one.by == "fix" or one.decision != "drop"]
+
+    def changed(self, *, imported: bool = False) -> list[str]:
+        """One sentence on the recordings that have changed, of clips that no person left out; none where none has.
+
+        `imported`: an import was just made, and has not taken them.
+        """
+        clips = self._changed()
+        names = [self.locate(clip).name for clip in {clip.audio: clip for clip in clips}.values()]
+        remedy = f"put the old sound back, or {self._drop(clips)}" if imported else self._remedy(clips)
+        return [told(names, remedy, imported=imported)] if clips else []
+
+    def changed_files(self) -> dict[str, list[int]]:
+        """Size and date of the recordings that `changed` tells of."""
+        states = {clip.audio: state_of(self._at(clip)) for clip in self._changed()}
+        return {audio: [state.st_size, state.st_mtime_ns] for audio, state in states.items()}
+
+    def _drop(self, clips: Sequence[Clip]) -> str:
+        return to_drop(self.ws, [clip.id for clip in clips])
+
+    def _remedy(self, clips: Sequence[Clip]) -> str:
+        roots = (self.sources[clip.audio.partition("/")[0]].root for clip in clips)
+        return f"{to_import(self.ws, roots)}, or {self._drop(clips)}"
 
     def check_same(self, clip: Clip) -> None:
         if self.has_changed(clip):
-            raise AudioError(f"{self.locate(clip)} changed since it was imported: {self._again([clip])}")
+            raise AudioError(f"{self.locate(clip)} changed since it was imported: {self._remedy([clip])}")
 
     def audio(self, clip: Clip) -> Audio:
         self.check_same(clip)
@@ -197,16 +237,24 @@ class Corpus:
         return hash_value([fingerprint(self.ws), sides(self.ws), decisions.hash_chosen(self.ws)])
 
 
+def are_all_same(ws: Workspace) -> bool:
+    """Whether every recording is what was imported, also of clips that were left out: quicker than to ask a corpus."""
+    corpus, watch = Corpus(ws, (), read_sources(ws)), Watch(ws)
+    found = any(watch.has_changed(audio, path) for audio in watch.imported if (path := corpus.place(audio)))
+    watch.remember()
+    return not found
+
+
 def recordings(ws: Workspace) -> str:
     """Changes when a recording does, is lost or comes back: what the stages that listen depend on."""
     corpus = Corpus.open(ws)
     watch = Watch(ws)
     states: list[list[Any]] = []
-    for audio, path in sorted({clip.audio: corpus.locate(clip) for clip in corpus}.items()):
+    for audio, path in sorted({clip.audio: corpus._at(clip) for clip in corpus}.items()):
         try:
-            state = path.stat()
+            state = state_of(path)
             known = [audio, state.st_size, state.st_mtime_ns]
-            states.append([*known, "changed"] if watch.has_changed(audio, path) else known)
+            states.append([*known, "changed"] if watch.is_other(audio, path, state) else known)
         except OSError:
             states.append([audio, None, None])
     watch.remember()

@@ -11,7 +11,9 @@ from olu.errors import ExportError
 from olu.train.licence import NON_COMMERCIAL, Licence
 
 SHARE_ALIKE = re.compile(r"share[-\s]?alike|(?<![a-z])sa(?![a-z])|gpl", re.I)
-NAMING = re.compile(r"(?<![a-z0-9])(cc[-\s]?by|mit(?!-0)|apache|bsd|isc)(?![a-z])|(?<!no )attribution", re.I)
+NAMING = re.compile(
+    r"(?<![a-z0-9])(cc[-\s]?by|mit(?!-0)|apache|bsd|isc)(?![a-z])|(?<!no )attribution(?![-\s]free)", re.I
+)
 NO_NAMING = re.compile(r"cc[-\s]?0|cc[-\s]?zero|unlicen[cs]e|public[-\s]?domain|0bsd|wtfpl|pddl|mit-0", re.I)
 NO_DERIVATIVES = re.compile(r"no[-\s]?derivat|(?<![a-z])nd(?![a-z])", re.I)
 NO = re.compile(r"(no|none)[ .!]*|(refused|withdrawn|not given|no consent)\b.*", re.I | re.S)

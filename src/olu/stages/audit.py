@@ -181,7 +181,7 @@ def _decisions(
     """What --fix would decide, beside what people have decided already."""
     facts = {one.clip.id: one.facts for one in heard if one.facts}
     own = [one for one in corpus.decisions.values() if one.by != "fix"]
-    return [*plan(corpus, marks, facts, limits), *own]
+    return [*plan(corpus.unchanged(), marks, facts, limits), *own]
 
 
 def _left_at_import(ws: Workspace) -> list[str]:

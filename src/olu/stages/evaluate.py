@@ -165,7 +165,8 @@ def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Take], list[str]]]:
     wish = bench.wish
     lines = lines_for(bench.corpus, bench.speaker, sentences=wish.sentences, texts=wish.texts)
     takes, notes = yield from _spoken(bench, lines, bench.speaker, folder, what="speaking")
-    return takes, [*notes, *_moved(bench), *_since(bench)]
+    changed = bench.corpus.changed() if bench.corpus else []
+    return takes, [*notes, *changed, *_moved(bench), *_since(bench)]
 
 
 def _moved(bench: Bench) -> list[str]:

@@ -65,7 +65,7 @@ def _held_out(corpus: Corpus, count: int, *, speakers: Sequence[str]) -> list[Cl
     known = set(speakers) if len(speakers) > 1 else set(corpus.speakers)
     for side in ("test", "valid"):
         fit = [clip for clip in corpus if corpus.split(clip) == side and clip.speaker in known]
-        own = {clip.id: clip for clip in fit if corpus.why_not(clip) is None}
+        own = {clip.id: clip for clip in fit if corpus.why_not(clip) is None and not corpus.has_changed(clip)}
         found += [own[id] for id in spread_evenly(list(own), count - len(found))] if len(found) < count else []
     return found
 
@@ -133,7 +133,7 @@ def spoken_takes(
 
 def _take(line: Line, path: Path, *, corpus: Corpus | None, read: Read) -> Take:
     natural: Callable[[], Audio] | None = None
-    if line.clip is not None and corpus is not None:
+    if line.clip is not None and corpus is not None and not corpus.has_changed(line.clip):
         natural = partial(corpus.audio, corpus.taken(line.clip))
     return Take(
         id=line.id,
@@ -165,6 +165,7 @@ def file_notes(files: Files, corpus: Corpus) -> list[str]:
     if strangers:
         named = ", ".join(strangers[:FEW])
         notes.append(f"{len(strangers)} files have the name of no clip and were not judged, such as {named}")
+    notes += corpus.changed()
     if learnt:
         notes.append(
             f"{learnt} files are of clips of the train side, from which the recogniser has learnt: their wrong letters"
@@ -184,7 +185,8 @@ def _keep(path: Path, audio: Audio) -> None:
 
 def _files_of(files: Files, corpus: Corpus) -> list[tuple[Line, Path]]:
     clips = {clip.id: clip for clip in corpus}
-    by_text = {said(clip.text): clip for clip in corpus}
+    changed_first = sorted(corpus, key=corpus.has_changed, reverse=True)  # of one text, a sound recording counts
+    by_text = {said(clip.text): clip for clip in changed_first}
     found = [(Line(id, clips[id].text, "in", clips[id]), path) for id, path in files.by_id.items() if id in clips]
     used: set[str] = set()
     for number, (path, text) in enumerate(files.texts, 1):
@@ -197,7 +199,10 @@ def _files_of(files: Files, corpus: Corpus) -> list[tuple[Line, Path]]:
             f"no file of {files.subject.path} has the name of a clip of {corpus.ws.root}: name them by clip id"
             " ('olu clips' lists them), or put a table of file|text beside them"
         )
-    return found
+    sound = [(line, path) for line, path in found if line.clip is None or not corpus.has_changed(line.clip)]
+    if not sound:
+        raise WorkspaceError(f"no file of {files.subject.path} can be judged: {' '.join(corpus.changed())}")
+    return sound
 
 
 def file_name(id: str, number: int) -> str:

@@ -218,10 +218,10 @@ def voice_json(place: Path) -> dict[str, Any]:
 
 
 def _told_by(held: dict[str, Any]) -> dict[str, str]:
-    """Consent, credits and source that a voice package carries, for what is made from it."""
+    """Consent and source that a voice package carries, for what is made from it."""
     rights = held.get("rights")
     source = rights.get("source") if isinstance(rights, dict) else None
-    told = {"consent": held.get("consent"), "credits": held.get("credits"), "source": source}
+    told = {"consent": held.get("consent"), "source": source}
     return {name: value if isinstance(value, str) else "" for name, value in told.items()}
 
 

@@ -86,7 +86,8 @@ def decided(ws: Workspace) -> Decided:
 
 
 def _plan(ws: Workspace, corpus: Corpus) -> list[Decision]:
-    return plan(corpus, _marks(corpus), read_edges(ws), read_thresholds(ws))
+    """A recording that changed since its import is not decided on: it may be put back, or be imported again."""
+    return plan(corpus.unchanged(), _marks(corpus), read_edges(ws), read_thresholds(ws))
 
 
 def _marks(corpus: Corpus) -> dict[str, tuple[Mark, ...]]:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from olu.audit.plural import many
+from olu.corpus.claim import writing
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers import LAYOUTS, Options, archive, choose, detect, jsonl, table
 from olu.corpus.readers.columns import parse
@@ -166,19 +167,20 @@ def _parts(split: str) -> list[str]:
 
 def _keep_apart(ws: Workspace, held: list[str]) -> Generator[Tick | Note, None, None]:
     """The dataset's own sides: its evaluation split validates, all else trains."""
-    corpus, names = Corpus.open(ws), {split_name(split) for split in held}
-    sides: dict[str, Split | None] = {}
-    placed = {clip.id for clip in corpus if names & set(map(split_name, PurePosixPath(clip.audio).parts[1:-1]))}
-    placed = placed or {clip.id for clip in corpus if split_of(clip.audio.partition("/")[2]) in names}
-    for clip in corpus:
-        sides[clip.id] = ("valid" if clip.id in placed else "train") if clip.transcribed else None
-    count = sum(side == "valid" for side in sides.values())
-    if not count:
-        raise ConfigError(
-            f"eval_split_name: no clip is of the split {'+'.join(held)}: name another, or null to hold back 4 %"
-        )
-    if any(corpus.split(clip) != sides[clip.id] for clip in corpus):
-        Corpus.save_splits(ws, corpus.clips, sides)
+    with writing(ws):
+        corpus, names = Corpus.open(ws), {split_name(split) for split in held}
+        sides: dict[str, Split | None] = {}
+        placed = {clip.id for clip in corpus if names & set(map(split_name, PurePosixPath(clip.audio).parts[1:-1]))}
+        placed = placed or {clip.id for clip in corpus if split_of(clip.audio.partition("/")[2]) in names}
+        for clip in corpus:
+            sides[clip.id] = ("valid" if clip.id in placed else "train") if clip.transcribed else None
+        count = sum(side == "valid" for side in sides.values())
+        if not count:
+            raise ConfigError(
+                f"eval_split_name: no clip is of the split {'+'.join(held)}: name another, or null to hold back 4 %"
+            )
+        if any(corpus.split(clip) != sides[clip.id] for clip in corpus):
+            Corpus.save_splits(ws, corpus.clips, sides)
     trained = {fold(clip.text) for clip in corpus if sides[clip.id] == "train"}
     both = sum(side == "valid" and fold(clip.text) in trained for clip in corpus for side in [sides[clip.id]])
     yield Note(

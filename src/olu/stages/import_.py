@@ -16,7 +16,7 @@ from olu.corpus import readers
 from olu.corpus.before import Before
 from olu.corpus.claim import AFTER_WORK, writing
 from olu.corpus.examples import Intake
-from olu.corpus.manifest import Corpus, Source, fingerprint
+from olu.corpus.manifest import Corpus, Source, are_all_same, fingerprint
 from olu.corpus.merge import Facts, Merge, printable, probe, sift, tidy
 from olu.corpus.readers import archive, hub, huggingface, shards
 from olu.corpus.readers import columns as by_name
@@ -32,12 +32,22 @@ from olu.stages.stage import Stage, State
 from olu.text.languages import resolve
 from olu.types import Tick, Work
 
+MET = "changed"  # in the stamp: recordings that stayed other ones than were imported, with size and date
+
 
 class _Import(Stage):
     def state(self, ws: Workspace) -> State:
         """Stale too when recordings are no longer what was imported, whatever else was stamped since."""
         state = super().state(ws)
-        return "stale" if state == "fresh" and Corpus.open(ws).changed() else state
+        return "stale" if state == "fresh" and not are_all_same(ws) and Corpus.open(ws).changed() else state
+
+    def did_all(self, ws: Workspace) -> bool:
+        """Whether it is stale by nothing but recordings that the last import met as they are, and could not take."""
+        stamp = ws.stamped(self.name)
+        met = stamp["summary"].get(MET) if stamp else None
+        if not isinstance(met, dict) or super().state(ws) != "fresh":
+            return False
+        return all(met.get(audio) == state for audio, state in Corpus.open(ws).changed_files().items())
 
 
 STAGE = _Import(
@@ -218,6 +228,7 @@ def _import_files(
     save_source(ws, name, Rights(**asked.get("rights", {})))
 
     clips = list(merge.clips.values())
+    corpus = Corpus.open(ws)
     summary = ImportSummary(
         layout=chosen.name,
         why=f"{place.named.name} unpacked: {why}" if place.unpacked else why,
@@ -229,6 +240,7 @@ def _import_files(
             *notes,
             *merge.all_notes(),
             *before.notes(name=name),
+            *corpus.changed(imported=True),
         ),
         clips=len(clips),
         seconds=round(sum(clip.seconds for clip in clips), 3),
@@ -237,7 +249,7 @@ def _import_files(
         untranscribed=sum(not clip.transcribed for clip in clips),
     )
     if merge.fresh or STAGE.state(ws) != "fresh":
-        STAGE.stamp(ws, asked, asdict(summary))
+        STAGE.stamp(ws, asked, {**asdict(summary), MET: corpus.changed_files()})
     return summary
 
 

@@ -74,7 +74,7 @@ def _fits(ws: Workspace, run: Run, *, units: Units, everything: bool) -> bool:
         return False
     if not wanted or recipe.model.get("tone_marks") != "remove" or recipe.data.speakers or recipe.data.train_clips:
         return False
-    same = run.document("facts.json")["corpus"] == Corpus.open(ws).fingerprint
+    same = run.document("facts.json").get("corpus") == Corpus.open(ws).fingerprint
     return bool(same and run.document("frontend.json") == read_state(ws.readings / "frontend.json"))
 
 

@@ -26,7 +26,7 @@ def second_recogniser(ws: Workspace, *, device: str | None = None) -> Work[Train
     where = device or this_machine().device
     corpus = Corpus.open(ws).fingerprint
     done = [run for run in listeners(ws) if is_second(run) and run.finished]
-    fitting = [run for run in done if run.document("facts.json")["corpus"] == corpus]
+    fitting = [run for run in done if run.document("facts.json").get("corpus") == corpus]
     if fitting:
         return load(fitting[-1], language=ws.language, device=where)
     changes = ["family=recogniser", "model.units=letters", f"data.hold_back={SECOND_HALF}"]

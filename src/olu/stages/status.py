@@ -11,6 +11,7 @@ from olu.audit.aside import without_aside
 from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus
 from olu.files import Workspace, disk_bytes
+from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.stage import Stage
 
 STAGES = ("import_", "audit", "read", "align", "prepare", "train", "export")  # in the order of the data
@@ -106,6 +107,8 @@ def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]
     for stage in stages:
         if stage.name == "train" and unfinished:
             return f"{stage.command} --resume"
+        if stage.name == IMPORT.name and stage.state == "stale" and IMPORT.did_all(ws):
+            continue  # the same import again would change nothing
         if stage.name not in OPTIONAL and stage.state != "fresh":
             return stage.command
     return f'olu speak "..." --voice {shlex.quote(str(ws.root))} -o out.wav'

@@ -151,7 +151,7 @@ def _lead(
         yield from prepare_run(ws, run.recipe, run=run)
         with _room():
             setup = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
-        if setup.facts["clips"] != run.document("facts.json")["clips"]:
+        if setup.facts["clips"] != run.document("facts.json").get("clips"):
             raise TrainError(
                 f"the clips are not those {run.name} began with, so it cannot go on exactly:"
                 f" start from its weights with 'olu train {ws.root} --from-run {run.name} --new'"

@@ -226,8 +226,8 @@ def set_up(
     corpus = Corpus.open(ws)
     if writes and not run:
         check_ears(ws, recipe, corpus)
-    if run and not run.checkpoints().steps() and run.document("facts.json")["from"]:
-        start = parse_start(ws, run.document("facts.json")["from"])
+    if run and not run.checkpoints().steps() and run.document("facts.json").get("from"):
+        start = parse_start(ws, run.document("facts.json").get("from"))
     holder = run or (start[0] if start else None)
     check_speakers(corpus, recipe)
     wanted = [clip for clip in corpus if corpus.is_wanted(clip) and is_asked_for(clip, recipe)]
@@ -301,7 +301,7 @@ def set_up(
         device=device,
         facts={
             **_facts(corpus, recipe, device),
-            "from": run.document("facts.json")["from"] if run else f"{start[0].name}@{start[1]}" if start else None,
+            "from": run.document("facts.json").get("from") if run else f"{start[0].name}@{start[1]}" if start else None,
             "clips": hash_value([_heard(corpus, train_clips), _heard(corpus, valid_clips)]),
             "held_rows": held,
             HEARD_BY: listener,

@@ -112,6 +112,8 @@ class Speller:
         if title is None or len(one.letters) > 1 or not one.named:
             return None
         before = found.string[max(0, one.start - LOOK_BACK) : one.start]
+        if self.called is not None and self.called.search(before):
+            return None  # nota D. Luis: the letter ends its sentence
         follows = NEXT.match(found.string, one.end)
         fits = follows is not None and (
             follows[1] in title.names or (title.behind and re.search(f"(?:{title.behind})\\s+\\Z", before))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RECIPE = {"family": str, "seed": int, "data": dict, "model": dict, "plan": dict, "guards": dict}
 FAULTS: dict[str, Callable[[Any], str]] = {  # file -> in what its content is not what was written
-    "facts.json": partial(misfit, shape={"recipe": str, "clips": str, "corpus": str, "from": (str, type(None))}),
+    "facts.json": partial(misfit, shape={"recipe": str}),
     "vocabulary.json": partial(misfit, shape=VOCABULARY),
     "frontend.json": fault_of,
     "speakers.json": lambda value: "" if isinstance(value, list) and value else "it is no list of speakers",
@@ -139,19 +139,12 @@ class Run:
             yield
 
     def is_claimed(self) -> bool:
-        """Whether a process trains it now."""
+        """Whether a process trains it now; where there are no claims it cannot be told."""
         try:
-            import fcntl
-
             with (self.folder / "lock").open("r") as handle:
-                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return lock(handle, shared=True) is False
         except FileNotFoundError:
             return False
-        except ImportError:  # Windows: it cannot be told
-            return False
-        except OSError:
-            return True
-        return False
 
     def finish(self, *, steps: int, stopped: str | None) -> None:
         write_json(self.folder / "result.json", {"finished": stopped is None, "steps": steps, "stopped": stopped})

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from olu.audit.check import Check, Heard, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.types import Mark, Severity
 
 NAME = "unreadable"
 
@@ -10,7 +10,8 @@ NAME = "unreadable"
 def judge(heard: Heard, limits: Thresholds) -> Mark | None:
     expected = heard.clip.seconds
     if heard.facts is None:
-        return Mark(check=NAME, severity="error", value=expected, message=heard.trouble)
+        severity: Severity = "error" if heard.measured else "warn"  # the file need not be to blame
+        return Mark(check=NAME, severity=severity, value=expected, message=heard.trouble)
     if heard.trouble:
         return Mark(check=NAME, severity="error", value=heard.facts.seconds, message=heard.trouble)
     lost = abs(heard.facts.seconds - expected)
@@ -25,7 +26,8 @@ CHECK = Check(
     title="Unreadable",
     rule=lambda t: (
         f"Error when a file cannot be decoded, ends before its format says, or its length differs "
-        f"by more than {t.length_differs:.1%} from what it said when it was imported."
+        f"by more than {t.length_differs:.1%} from what it said when it was imported. "
+        f"A warning when it can be decoded but not measured."
     ),
     reason="A damaged file cannot be learned from, and a part of one no longer fits its text.",
     fix="Copy or convert the file again from the original and import it again.",

@@ -14,6 +14,8 @@ from olu.errors import CorpusError
 TEXT_WORDS = {*NAMES["text"], "raw_transcription", "words", "prompt"}
 ID_WORDS = {"id", "name", "path", "clip", "key", "file", "audio", "wav", "utt", "utterance", "recording", "filename"}
 SPEAKER_WORDS = NAMES["speaker"]
+NORMAL = {"norm", "normalized", "normalised"}
+OF_TEXT = {"text", "transcript", "transcription", "sentence"}
 LONGEST_NAME = 250
 
 Line = str | ValueError  # the error says why a line is no text
@@ -48,7 +50,7 @@ def header(line: Line, *, shelf: Shelf, file: Path) -> Order | None:
     if not (0 in ids or 1 in texts or (ids and texts and all(shelf.find(names[at]) is None for at in ids))):
         return None
     speaker = next((words.index(word) for word in SPEAKER_WORDS if word in words), None)
-    texts = sorted(texts, key=lambda at: "norm" in words[at]) or [1 if speaker != 1 else 2]
+    texts = sorted(texts, key=lambda at: _is_normal(words[at])) or [1 if speaker != 1 else 2]
     if texts[0] >= len(words):
         raise CorpusError(f"{file}: the header {'|'.join(names)} has no column for the text: call it text")
     ids = [at for at in ids if at != texts[0]]
@@ -60,7 +62,13 @@ def header(line: Line, *, shelf: Shelf, file: Path) -> Order | None:
 
 
 def _is_text(word: str) -> bool:
-    return word in TEXT_WORDS or "norm" in word
+    return word in TEXT_WORDS or _is_normal(word)
+
+
+def _is_normal(word: str) -> bool:
+    """A sentence with such a word in it is no name of a column."""
+    parts = set(word.split("_"))
+    return bool(parts & NORMAL) and parts <= NORMAL | OF_TEXT
 
 
 def mistaken(lines: list[Line], *, shelf: Shelf, order: Order) -> dict[int, str]:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from olu.audio.io import SUFFIXES
 
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
-LINE_END = re.compile(rb"\r*\n|\r")  # old programs write the return alone
+LINE_END = re.compile(rb"\r*\n")
 GLANCE_BYTES = 65536
 GLANCE_LINES = 10
 GLANCE_LETTERS = 4000
@@ -145,8 +145,12 @@ def read_lines(source: Path, file: str) -> Iterator[Line | Problem]:
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    """The lines of a file, without their ends and without the mark that it is UTF-8."""
-    return LINE_END.split(data.removeprefix(b"\xef\xbb\xbf"))
+    """The lines of a file, without their ends and without the mark that it is UTF-8.
+
+    Old programs end lines by a return alone; beside other line ends it is a part of a text.
+    """
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    return LINE_END.split(data) if b"\n" in data else data.split(b"\r")
 
 
 def wide(data: bytes) -> str:
