@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 
 from olu.stages.g2p import open_frontend
 from olu.text.dots import FILE, TOKEN, Restorer, bare, dot_ratio, dotted, has_dot, load, make, pattern
+from olu.text.frontend import for_language
 from olu.text.igbo import canonical
 from olu.text.languages import load as language
 from olu.text.pack import Pack
 from olu.text.said import Notes
+from olu.text.style import style
 
 GOLD = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared")) / "gold"
 SCRIPT = Path(__file__).parents[2] / "dev" / "train_dots.py"
@@ -168,6 +170,21 @@ def test_a_text_typed_with_its_tones_is_left_alone() -> None:
     for text in ("fópù", "dí", "bú", "òchi", "ògù nà ńkwú"):
         assert reads.read(text).normal == text
     assert reads.read("o di mma").normal == "ọ dị mma"
+
+
+def test_every_spelling_of_a_month_makes_a_date() -> None:
+    frontend = for_language(language("ibo"))
+    for names in style(Pack.of(language("ibo").files())).dates.months:  # type: ignore[union-attr]
+        for name in names:
+            said = frontend.read(f"14 {name} 2026").normal
+            assert said.startswith(f"ụbọchị iri na anọ n'ọnwa {names[0].lower()} n'afọ "), (name, said)
+
+
+def test_what_the_numbers_say_is_not_dotted_when_read_again() -> None:
+    frontend = for_language(language("ibo"))
+    for text in ("5%", "€20", "5 km", "14/11/2026", "₦1,500", "7:30"):
+        said = frontend.read(text).normal
+        assert frontend.read(said).normal == said
 
 
 def test_a_word_is_not_cut_at_a_mark() -> None:

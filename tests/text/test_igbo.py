@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import time
 import unicodedata
 from functools import cache
 from itertools import pairwise
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.text import tones
+from olu.text.frontend import for_language
 from olu.text.igbo import Igbo, canonical, detect, make, shaped, syllables
 from olu.text.languages import load
 from olu.text.pack import Pack
@@ -83,6 +85,7 @@ def test_every_unicode_vector() -> None:
         ("n\u0304dị", "n\u0304dị"),
         ("n’ ụzọ N` ụlọ", "n'ụzọ N'ụlọ"),
         ("n' to", "n' to"),
+        ("n\u2032ụlọ n\u02b9ụlọ n\ua78cụlọ n\u02bbụlọ", "n'ụlọ n'ụlọ n'ụlọ n'ụlọ"),
         ("na–aga 1990–1995", "na-aga 1990–1995"),
         ("١٢３", "123"),
         ("a\u200bb\ufeff", "ab"),
@@ -303,6 +306,15 @@ def test_every_english_phone_has_an_igbo_one() -> None:
     assert set(told) <= set(english.kinds) <= set(igbo().kinds)
     own = set(list(igbo().kinds)[:-ENGLISH_ONLY])
     assert {phone for fitted in english.fitted.values() for phone in fitted} <= own
+
+
+def test_a_long_word_takes_no_longer_than_its_length() -> None:
+    frontend = for_language(load("ibo"))
+    frontend.read("mma")
+    begun = time.perf_counter()
+    for sign in ("m", "ñ", "n'", "BBC ", "XIV "):
+        frontend.read((sign * 20_000)[:20_000])
+    assert time.perf_counter() - begun < 5  # 30 s where the work grew with the square
 
 
 def test_running_text_is_read_whole() -> None:

@@ -101,6 +101,14 @@ def test_the_hour_as_people_count_it(text: str, code: str, clock: str, words: st
         ("los km que faltan", "spa", "los kilómetros que faltan"),
         ("mz okeke", "ibo", "mazị okeke"),
         ("mee 5 ihe", "ibo", "mee ise ihe"),  # mee is a verb, not May
+        ("25.000 personas", "spa", "veinticinco mil personas"),
+        ("$1.000", "spa", "mil dólares"),
+        ("3.141", "spa", "tres punto uno cuatro uno"),
+        ("el 10 -5 %", "spa", "el diez menos cinco por ciento"),
+        ("de 5 -10", "spa", "de cinco menos diez"),
+        ("Rocky XIV y XV", "spa", "Rocky catorce y quince"),
+        ("tipo X y XX-9", "spa", "tipo equis y equis equis nueve"),
+        ("cromosoma XXI.", "spa", "cromosoma veintiuno."),
         ("wakaenda nyumbani na. baadaye", "swa", "wakaenda nyumbani na. baadaye"),
     ],
 )

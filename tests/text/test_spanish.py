@@ -109,6 +109,31 @@ def test_stress(word: str, phones: str) -> None:
     assert say(word) == phones
 
 
+@pytest.mark.parametrize(
+    ("word", "phones"),
+    [
+        ("mexiquense", "m e x i k ˈe n s e"),
+        ("ximena", "x i m ˈe n a"),
+        ("xilófono", "s i l ˈo f o n o"),
+        ("schubert", "ʃ u b ˈe ɾ t"),
+        ("piccolo", "p i k ˈo l o"),
+        ("acción", "a k s j ˈo n"),
+        ("o'higgins", "o ˈi ɡ i n s"),
+        ("pintxos", "p ˈi n t͡ʃ o s"),
+        ("dvořák", "d b o ɾ ˈa k"),
+        ("łódź", "l ˈo d s"),
+        ("ørsted", "o ɾ s t ˈe d"),
+    ],
+)
+def test_names_and_loans(word: str, phones: str) -> None:
+    assert say(word) == phones
+    assert not spanish().say(word).dropped
+
+
+def test_a_letter_of_another_script_is_still_reported() -> None:
+    assert spanish().say("xж").dropped == ("ж",)
+
+
 @given(st.text())
 def test_no_word_is_too_strange(word: str) -> None:
     said = spanish().say(word)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from olu.text import words
 from olu.text.algorithms import canonical
+from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.text.pack import Pack
 from olu.text.said import Notes
@@ -63,6 +64,12 @@ def say(word: str) -> str:
 )
 def test_words(word: str, phones: str) -> None:
     assert say(word) == phones
+
+
+@pytest.mark.parametrize("sign", "'’ʼ‘`´′＇")
+def test_an_apostrophe_may_be_typed_in_many_ways(sign: str) -> None:
+    read = for_language(load("swa")).read(f"ng{sign}ombe")
+    assert [word.phones for word in read.words] == [("ŋ", "o", "m", "b", "e")]
 
 
 @given(st.text())

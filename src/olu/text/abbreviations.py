@@ -16,11 +16,16 @@ from olu.text.pack import Pack
 from olu.text.wording import Rule
 
 FILE = "abbreviations.tsv"
+SLASHED = re.compile("[\u1200-\u135a]+/")
 FLAGS = {"open", "end", "number"}
 
 
 def rules(pack: Pack, proclitics: tuple[str, ...]) -> list[Rule]:
     rows = [[normalize("NFC", cell.strip()) for cell in row] for row in pack.rows(FILE)]
+    listed = {row[0] for row in rows}
+    # Ethiopic forms are written with a slash or with a point: ዶ/ር, ዶ.ር
+    pointed = [[row[0].replace("/", "."), *row[1:]] for row in rows if SLASHED.match(row[0])]
+    rows += [row for row in pointed if row[0] not in listed]
     known = ", ".join(sorted(FLAGS))
     for row in rows:
         if len(row) < 2 or set(row[2:]) - FLAGS:
@@ -55,7 +60,8 @@ def _form(short: str, flags: list[str]) -> str:
     if "open" in flags:
         return form
     if not short.endswith("."):
-        return f"{form}(?!{LETTER})"
+        more = rf"|\.{LETTER}" if "." in short else ""  # አ.አ is another word in አ.አ.ዩ
+        return f"{form}(?!{LETTER}{more})"
     return form if "end" in flags else rf"{form}(?=\s*\w)"  # no title stands alone
 
 

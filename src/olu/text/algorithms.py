@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -12,6 +13,7 @@ from olu.text.pack import Pack
 from olu.text.plain import RulePronouncer
 from olu.text.said import Notes, Pronouncer
 
+APOSTROPHE = re.compile(r"(?<=[^\W_])[‘`´′＇](?=[^\W_])")
 Change = Callable[[str, Notes], str]
 
 CANONICAL = {"igbo": "olu.text.igbo", "ethiopic": "olu.text.ethiopic", "yoruba": "olu.text.yoruba"}
@@ -57,9 +59,14 @@ def _named(known: dict[str, str], name: str, pack: Pack, key: str) -> object:
     return import_module(known[name])
 
 
+def _joined(text: str) -> str:
+    """Other signs that people type for an apostrophe inside a word: ng‘ombe, ng´ombe."""
+    return text if text.isascii() and "`" not in text else APOSTROPHE.sub("'", text)
+
+
 def _composed(text: str, notes: Notes) -> str:
-    return unicodedata.normalize("NFC", text)
+    return _joined(unicodedata.normalize("NFC", text))
 
 
 def _lower(text: str, notes: Notes) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    return unicodedata.normalize("NFC", _joined(unicodedata.normalize("NFC", text)).lower())

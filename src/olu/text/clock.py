@@ -8,6 +8,7 @@ from olu.text.style import Clock, Style
 from olu.text.wording import Rule, Wording
 
 HALF, QUARTER, NOON, TEN = 30, 15, 12, 10
+VERSES = r"[-–][0-9]{1,3}(?![0-9:h]|\s?[ap]\.?\s?m|\s(?:h|ሰ))"  # 3:16-18: verses of a chapter
 HALVES = r"(?P<half>[ap])\.?\s?m\b\.?"
 
 
@@ -18,7 +19,9 @@ def rules(wording: Wording) -> list[Rule]:
     said = Said(wording, clock)
     behind = rf"(?:\s?(?:{HALVES}))?" + (rf"(?:\s?(?:{clock.after}))?" if clock.after else "")
     start = r"(?<![0-9])(?<![0-9][.,:/])"
-    full = rf"{start}(?P<h>[01]?[0-9]|2[0-4])[:h](?P<m>[0-5][0-9])(?::(?P<s>[0-5][0-9]))?(?![0-9]|:[0-9]){behind}"
+    minutes = r"(?P<m>[0-5][0-9])(?::(?P<s>[0-5][0-9]))?"
+    until = r"(?P<to>[-–](?=[0-9]+(?![0-9:h])))?"
+    full = rf"{start}(?P<h>[01]?[0-9]|2[0-4])[:h]{minutes}(?![0-9]|:[0-9]|{VERSES}){behind}{until}"
     short = rf"{start}(?P<h>[01]?[0-9])\s?{HALVES}"
     return [wording.rule("clock", full, said), wording.rule("clock", short, said)]
 
@@ -53,7 +56,10 @@ class Said:
         part = self._part(hour) if known else ""
         if part and (half or self.clock.counted_from or not self.clock.hour_24):
             said = self.clock.day.replace("{time}", said).replace("{part}", part)
-        return said
+        if given.get("to"):
+            return f"{said} -"  # and not minus
+        ends = not half and found[0].endswith(".") and not found.string[found.end() :].strip()  # 15:30 h.
+        return f"{said}." if ends else said
 
     def _time(self, hour: int, minute: int, *, printed: bool) -> str:
         clock = self.clock

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from olu.text.style import Dates, Style
-from olu.text.wording import Rule, Wording
+from olu.text.wording import Rule, Wording, any_of
 
 DAYS, MONTHS = 31, 13  # thirteen: the Ethiopian year has Pagume
 SHORT_YEARS = 50  # 49 is 2049, 50 is 1950
+LETTER = r"[^\W\d_]"
 NO_MORE = r"(?![0-9]|[./-][0-9])"
 ALONE = r"(?<![0-9])(?<![0-9][.,:/-])"
 RANKED = r"(?:st|nd|rd|th|º|°|er|\.º)?"
@@ -19,8 +20,10 @@ def rules(wording: Wording) -> list[Rule]:
     if dates is None:
         return []
     said = Said(wording, dates)
-    names = "|".join(re.escape(name) for name in sorted(said.known, key=len, reverse=True))
-    month, between = rf"(?P<month>(?<![^\W\d_])(?:{names})(?![^\W\d_]))\.?", dates.between
+    full, short = any_of(said.full), any_of(name for name in said.known if name not in said.full)
+    # the point of oct. is part of it unless nothing follows; the one behind octubre ends a sentence
+    month = rf"(?<!{LETTER})(?P<month>(?:{full})(?!{LETTER})|(?:{short})(?!{LETTER})(?:\.(?=\s*[\w,;]))?)"
+    between = dates.between
     day = rf"{ALONE}(?P<day>[0-3]?[0-9]){RANKED}(?![0-9])"
     year = r"(?P<year>[12][0-9]{3})(?![0-9]|[.,:/-][0-9])"
     after_day = rf"(?:\s*(?:{dates.day_word}))?" if dates.day_word else ""
@@ -46,15 +49,17 @@ class Said:
     def __init__(self, wording: Wording, dates: Dates) -> None:
         self.wording, self.dates = wording, dates
         self.weak = {name.casefold() for name in dates.weak}
+        self.full = [names[0].casefold() for names in dates.months]
         self.known = {name.casefold(): index for index, names in enumerate(dates.months) for name in names}
 
     def __call__(self, found: re.Match[str]) -> str | None:
         given = {name: value for name, value in found.groupdict().items() if value}
         day, year = int(given["day"]), self._year(given)
         if "month" in given:
-            if year is None and given["month"].casefold() in self.weak:
+            name = given["month"].casefold().rstrip(".")
+            if year is None and name in self.weak:
                 return None
-            month = self.known[given["month"].casefold()] + 1
+            month = self.known[name] + 1
         else:
             month = int(given["m"])
             if month > 12 >= day and "short" not in given:  # as in America

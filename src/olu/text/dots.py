@@ -19,6 +19,7 @@ from olu.text.english import certain
 from olu.text.igbo import shaped
 from olu.text.pack import Pack
 from olu.text.said import Notes
+from olu.text.style import style
 
 FILE = "dots.npz"
 DOTTED_TEXT = 0.35  # of all i, o and u: such a text was typed with its dots
@@ -28,6 +29,7 @@ TOKEN = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+|[.,;:?!“”‘—]")
 DOTS = "\u0323\u0307"
 TONES = "\u0300\u0301\u0302\u0304\u030c"
 LETTERS = re.compile("[a-z]+")
+SHORTEST_NAME = 4  # shorter ones are other words too
 CACHED = 200_000
 
 
@@ -93,8 +95,11 @@ def tone_ratio(text: str) -> float:
 class Restorer:
     """Puts dots into texts that lack them; words and texts that have dots stay as they are."""
 
-    def __init__(self, model: Model, *, own: Callable[[str], bool] = shaped) -> None:
+    def __init__(
+        self, model: Model, *, own: Callable[[str], bool] = shaped, kept: frozenset[str] = frozenset()
+    ) -> None:
         self.model = model
+        self.kept = kept  # words whose spelling without dots is the right one
         self.own = own  # whether a word without dots may be a word of the language
         self.tokens: dict[str, Token] = {}
 
@@ -145,7 +150,7 @@ class Restorer:
     def _token(self, word: str) -> Token:
         toned, plain = bare(word)
         made = traits(plain, self.model)
-        if LETTERS.fullmatch(plain) and not has_dot(word):
+        if LETTERS.fullmatch(plain) and not has_dot(word) and plain not in self.kept:
             choices, name = self._choices(toned, plain)
             forms = hashes(name, choices) if len(choices) > 1 else ()
             token = Token(made, choices, forms)
@@ -188,4 +193,16 @@ def make(pack: Pack) -> Restorer | Kept:
     if pack.options.get("dots", "restore") == "keep" or FILE not in pack.files:
         return Kept()
     english = certain(pack)
-    return Restorer(load(pack.files[FILE]), own=lambda word: shaped(word) and word not in english)
+    model = load(pack.files[FILE])
+    return Restorer(model, own=lambda word: shaped(word) and word not in english, kept=_names(pack))
+
+
+def _names(pack: Pack) -> frozenset[str]:
+    """Months, money, units and signs as the pack spells them, where that is without dots."""
+    found = style(pack)
+    names = [months[0] for months in found.dates.months] if found.dates else []
+    for unit in found.money.units.values() if found.money else ():
+        names += (unit.one, unit.cent)
+    names += found.spelling.signs.values() if found.spelling else ()
+    words = " ".join([*names, found.figures.percent, *(row[1] for row in pack.rows("units.tsv"))]).lower()
+    return frozenset(word for word in words.split() if LETTERS.fullmatch(word) and len(word) >= SHORTEST_NAME)

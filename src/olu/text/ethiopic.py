@@ -37,8 +37,8 @@ MARKS = str.maketrans(
     | dict.fromkeys("‐‑", "-")
 )
 STOPS = re.compile(r"፡\s?፡|::+")  # a full stop typed as two word spaces, or with colons
-BETWEEN_DIGITS = re.compile(r"(?<=\d)[፡፥](?=\d)")  # a clock time, a verse
-LISTED_DIGITS = re.compile(r"(?<=\d)[፣።](?=\d)")
+BETWEEN_DIGITS = re.compile(r"(?<=\d)(?:፡(?=\d)|፥(?=\d\d\s?ሰ[ዓአ]ት))")  # a clock time
+LISTED_DIGITS = re.compile(r"(?<=\d)[፣።፥](?=\d)")  # a row of numbers, a verse
 NATIVE_DIGIT = re.compile(r"[^\D0-9]")
 SPACES = re.compile(r"\s+")
 ETHIOPIC = r"\u1200-\u139f\u2d80-\u2ddf\uab00-\uab2f"

@@ -109,6 +109,8 @@ class Reader:
         self.decimal = decimal
         own = [_group(sign, "+") for sign in thousands]
         clear = [_group(sign, "{2,}") for sign in ".," if sign not in thousands]
+        # 25.000 or 1.500 with the sign of another country: nobody ends three decimal digits with two zeros
+        clear += [_group(sign, "", last="[0-9]00") for sign in ".," if sign not in thousands]
         clear += [_group("\u202f", "+")] if " " not in thousands else []
         signs = "".join(dict.fromkeys((decimal, *marks)))
         # 1.234,5: two signs leave no doubt which is which
@@ -128,8 +130,8 @@ class Reader:
         return Figure(whole, rest[:1], rest[1:], plain=written.isdigit())
 
 
-def _group(sign: str, times: str) -> str:
+def _group(sign: str, times: str, last: str = "[0-9]{3}") -> str:
     between = SPACES.get(sign, re.escape(sign))
     apart = f"(?<![0-9]{between})", f"(?!{between}[0-9])"  # 91 234 56 78 is no group of three
     before, after = apart if sign in SPACES else ("(?<![0-9][.,])", "")
-    return f"(?<![0-9]){before}(?!0)[0-9]{{1,3}}(?:{between}[0-9]{{3}}){times}(?![0-9]){after}"
+    return f"(?<![0-9]){before}(?!0)[0-9]{{1,3}}(?:{between}{last}){times}(?![0-9]){after}"

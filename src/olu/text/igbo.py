@@ -22,7 +22,7 @@ STEP = "\ua71c"  # the raised arrow that some write before a downstepped syllabl
 UNSEEN = re.compile("[\ufeff\u200b-\u200f\u2060\u00ad]")
 PRIVATE = re.compile("[\uf000-\uf0ff]")
 OTHER_LETTERS = str.maketrans("ɔƆɩƖʋƲɛƐıŋŊ", "ọỌịỊụỤeEiṅṄ")
-SIGNS = str.maketrans({**dict.fromkeys("’‘ʼ´`＇", "'"), "\u2011": "-", "\u2010": "-"})
+SIGNS = str.maketrans({**dict.fromkeys("’‘ʼ´`＇′ʹʻꞌ", "'"), "\u2011": "-", "\u2010": "-"})
 CLUSTER = re.compile(f"([A-Za-z])([{COMBINING}]+)")
 DASH = re.compile(f"(?<=[^\\W\\d_]|[{COMBINING}])–(?=[^\\W\\d_])")
 DIGIT = re.compile(r"(?![0-9])\d")

@@ -12,9 +12,10 @@ from olu.text.wording import Rule, Wording, any_of
 
 DASH = r"(?:\s[-–—]\s|[-–—])"
 START = r"(?=[0-9])(?<![0-9])(?<![0-9][.,])"
+MINUS = r"(?=[-−]?[0-9])(?P<minus>(?<![\w)\].,%‰°²³€$£₦¥])[-−](?=[0-9])|−(?=[0-9]))?"
 PHONE_DIGITS = 7
-ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50}
-NUMERAL = r"(?=[ivxl])(?:x{0,3}|xl|lx{0,3})(?:ix|iv|v?i{0,3})"
+LOOK_BACK = 40
+EITHER = "lx"  # units of one letter that are also written as a capital; 5G is no weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,13 @@ class Measures:
 
     def rules(self) -> list[Rule]:
         number, make = self.wording.figure, self.wording.rule
-        several = rf"{START}(?:(?P<a>{number}){DASH})?(?P<n>{number})"
+        several = rf"{MINUS}{START}(?:(?P<a>{number}){DASH})?(?P<n>{number})"
         found = [
             make("percent", rf"{several}\s?(?P<sign>[%‰٪])", self._percent, hint=("%", "‰", "٪")),
             make("degrees", rf"{several}\s?°(?!\s?[cfk](?!{LETTER}))", self._degrees, hint=("°",)),
         ]
+        if times := self._times():
+            found.append(times)
         if self.units:
             found += [make("unit", pattern, self._unit) for pattern in self._unit_patterns(several)]
         if self.wording.style.glue.ordinals:
@@ -57,7 +60,9 @@ class Measures:
         fraction = r"(?P<a>[0-9]{1,3})/(?P<b>[0-9]{1,3})(?![0-9]|[/.,][0-9])"
         row = r"(?<![0-9.,])[0-9]+(?P<sign>[.,])[0-9]+(?:(?P=sign)[0-9]+)+(?![0-9]|[.,][0-9])"
         found.append(make("sequence", row, self._sequence))
-        found.append(make("fraction", rf"(?<![0-9])(?<![0-9][/.,])(?:(?P<n>[0-9]+)\s)?{fraction}", self._fraction))
+        found.append(
+            make("fraction", rf"{MINUS}(?<![0-9])(?<![0-9][/.,])(?:(?P<n>[0-9]+)\s)?{fraction}", self._fraction)
+        )
         found.append(make("range", rf"{START}(?P<a>{number}){DASH}(?P<b>{number})(?![0-9]|-[0-9])", self._range))
         return found
 
@@ -65,9 +70,8 @@ class Measures:
         """Every number that is left."""
         endings = any_of(self.wording.style.glue.endings)
         joined = rf"(?:(?<={LETTER})[-‐‑–](?=[0-9]))?"
-        minus = r"(?P<minus>(?<![\w)\].,])[-−](?=[0-9])|−(?=[0-9]))?"
         end = rf"(?:(?P<end>{endings})(?!{LETTER})|[-‐‑](?={LETTER}))?"
-        pattern = rf"(?=[-−‐‑–]?[0-9]){joined}{minus}(?P<n>{self.wording.figure}){end}"
+        pattern = rf"(?=[-−‐‑–]?[0-9]){joined}{MINUS}(?P<n>{self.wording.figure}){end}"
         return [
             self.wording.rule("number", pattern, self._number),
             *self._lone_units(),
@@ -81,18 +85,6 @@ class Measures:
             self.wording.rule("unit", pattern, lambda found: self.units[found["unit"].casefold()].many, digits=False)
         ]
 
-    def roman(self) -> list[Rule]:
-        reigns = self.wording.style.roman
-        if reigns is None:
-            return []
-        joiners = any_of(reigns.joiners)
-        words = any_of((*reigns.masculine, *reigns.feminine))
-        pattern = (
-            rf"(?<!{LETTER})(?P<word>{words})\s+(?P<a>{NUMERAL})(?!{LETTER})"
-            rf"(?:(?P<join>{joiners})(?P<b>{NUMERAL})(?!{LETTER}))?"
-        )
-        return [self.wording.rule("roman", pattern, self._roman, digits=False)]
-
     def _unit_patterns(self, several: str) -> list[str]:
         long = [name for name in self.units if len(name) > 1]
         short = [name for name in self.units if len(name) == 1]
@@ -100,11 +92,18 @@ class Measures:
         end = r"(?![^\W_]|[²³])"
         return [rf"{several}\s?(?P<unit>{any_of(long)}){end}", rf"{several}{gap}(?P<unit>{any_of(short)}){end}"]
 
+    def _times(self) -> Rule | None:
+        """x between two numbers is the sign ×: 4x4, 10 x 15."""
+        spelling = self.wording.style.spelling
+        word = spelling.signs.get("×") if spelling else None
+        pattern = r"(?<=[0-9])\s?[x×]\s?(?=[0-9])"
+        return self.wording.rule("times", pattern, lambda _: word) if word else None
+
     def _several(self, found: re.Match[str], name: str = "cardinal") -> str:
         said = self.wording.number(found["n"], name)
-        if not found["a"]:
-            return said
-        return self.wording.fill(self.figures.range, a=self.wording.number(found["a"], name), b=said)
+        if found["a"]:
+            said = self.wording.fill(self.figures.range, a=self.wording.number(found["a"], name), b=said)
+        return f"{self.figures.minus} {said}" if found["minus"] else said
 
     def _percent(self, found: re.Match[str]) -> str:
         template = self.figures.permille if found["sign"] == "‰" else self.figures.percent
@@ -113,12 +112,14 @@ class Measures:
     def _degrees(self, found: re.Match[str]) -> str:
         return self.wording.fill(self.figures.degrees, n=self._several(found))
 
-    def _unit(self, found: re.Match[str]) -> str:
+    def _unit(self, found: re.Match[str]) -> str | None:
+        if len(found["unit"]) == 1 and found["unit"].isupper() and found["unit"].lower() not in EITHER:
+            return None
         unit = self.units[found["unit"].casefold()]
         figure = self.wording.reader.read(found["n"])
         one = figure.whole == "1" and not figure.part and not found["a"]
         counted = "counted" if "counted" in self.wording.numbers.sets and unit.set == "counted" else ""
-        if counted and not found["a"] and not figure.part and not figure.is_code:
+        if counted and not found["a"] and not found["minus"] and not figure.part and not figure.is_code:
             return self.wording.whole(figure.value, counted, unit=unit.one)
         said = self._several(found, "cardinal" if counted else unit.set)
         return self.wording.fill(self.figures.units, n=said, unit=unit.one if one else unit.many)
@@ -137,6 +138,10 @@ class Measures:
         return between.join(self.wording.number(part) for part in found[0].split(found["sign"]))
 
     def _fraction(self, found: re.Match[str]) -> str:
+        said = self._part(found)
+        return f"{self.figures.minus} {said}" if found["minus"] else said
+
+    def _part(self, found: re.Match[str]) -> str:
         over, under = int(found["a"]), int(found["b"])
         known = self.figures.fractions.get(f"{over}/{under}")
         if known is None and over < under <= self.figures.largest_part and over > 0:
@@ -159,10 +164,15 @@ class Measures:
     def _phone(self, found: re.Match[str]) -> str | None:
         written = found[0]
         digits = re.sub("[^0-9]", "", written)
-        if len(digits) < PHONE_DIGITS or not (written[0] == "+" or digits[0] == "0"):
+        if len(digits) < PHONE_DIGITS or not (written[0] == "+" or digits[0] == "0" or self._called(found)):
             return None
         groups = re.findall("[0-9]+", written)
         return ", ".join(self.wording.numbers.digits(group) for group in groups)
+
+    def _called(self, found: re.Match[str]) -> bool:
+        before = found.string[max(0, found.start() - LOOK_BACK) : found.start()]
+        cue = self.figures.phone
+        return cue is not None and re.search(rf"(?:{cue})\W*\Z", before, re.IGNORECASE) is not None
 
     def _number(self, found: re.Match[str]) -> str:
         figure = self.wording.reader.read(found["n"])
@@ -177,19 +187,6 @@ class Measures:
             if old.endswith(ending) and ending and seam > 0 and said.endswith(old[:seam]):
                 return said[:-seam] + new
         return said + ending
-
-    def _roman(self, found: re.Match[str]) -> str:
-        reigns = self.wording.style.roman
-        assert reigns is not None
-        feminine = found["word"].casefold() in {word.casefold() for word in reigns.feminine}
-        name = "reign_feminine" if feminine else "reign"
-        said = f"{found['word']} {self.wording.whole(_value(found['a']), name)}"
-        return f"{said}{found['join']}{self.wording.whole(_value(found['b']), name)}" if found["b"] else said
-
-
-def _value(numeral: str) -> int:
-    digits = [ROMAN[letter] for letter in numeral.lower()]
-    return sum(-one if one < after else one for one, after in zip(digits, [*digits[1:], 0], strict=True))
 
 
 def _unit(row: list[str], default: str) -> Unit:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from olu.text import abbreviations, clock, dates, money
+from olu.text import abbreviations, clock, dates, money, roman
 from olu.text.figures import RAISED, fold, has_number
 from olu.text.measures import Measures
 from olu.text.numbers import FILE, Numbers
@@ -40,7 +40,7 @@ class Normaliser:
             return
         wording = Wording(Numbers(pack.toml(FILE), where=f"{pack.code}/{FILE}"), found)
         measures = Measures(wording, pack)
-        self._first = [*measures.roman(), *self._first]
+        self._first = [*roman.rules(wording), *self._first]
         self._last = [*measures.first(), *dates.rules(wording), *clock.rules(wording), *money.rules(wording)]
         self._last += [*measures.rules(), *measures.last()]
         if found.spelling:
@@ -55,7 +55,7 @@ class Normaliser:
             if said == text:
                 break
             text = said
-        return text
+        return unicodedata.normalize("NFC", text)  # a mark behind what was replaced joins the new letter
 
     def has_letters(self, text: str) -> bool:
         """Whether some of its capitals may be letters, not words."""

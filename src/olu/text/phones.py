@@ -88,8 +88,9 @@ class PhoneFrontend:
 
     def _say(self, spelled: str, mode: str, notes: Notes) -> tuple[Word, tuple[str, ...]]:
         said = self._own.get(spelled) or self._pronouncer.say(spelled, mode=mode)
+        heard = " ".join(said.phones)
         for rule in said.rules:
-            notes.add("pronounce", rule, spelled, " ".join(said.phones))
+            notes.add("pronounce", rule, spelled, heard)
         lost = Notes()
         lost.dropped.update(c for c in said.dropped if c not in words.JOINERS)  # they only hold a word together
         word = self._word(spelled, said, lost)

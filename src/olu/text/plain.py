@@ -9,6 +9,8 @@ from olu.text.pack import Pack
 from olu.text.rules import Letters
 from olu.text.said import Said
 
+UNLIKE = dict(zip("łøđðþıßæœ", "lodttisee", strict=True))  # letters that no mark sets apart from their base
+
 
 class RulePronouncer:
     def __init__(self, pack: Pack) -> None:
@@ -20,6 +22,18 @@ class RulePronouncer:
 
     def say(self, word: str, *, mode: str = "") -> Said:
         return self.lexicon.get(word) or self.letters.say(word)
+
+
+def nearest(word: str, letters: Letters) -> str:
+    """The word with letters of foreign names that the language has not (ř, ł) as those nearest to them."""
+    if word.isascii():
+        return word
+    return "".join(char if letters.begins(char) else _nearest(char, letters) for char in word)
+
+
+def _nearest(char: str, letters: Letters) -> str:
+    base = UNLIKE.get(char) or unicodedata.normalize("NFD", char)[0]
+    return base if letters.begins(base) else char
 
 
 def exceptions(pack: Pack) -> dict[str, Said]:

@@ -67,6 +67,10 @@ class Letters:
             raise LanguageError(f"{pack.code}: @{unknown[0]} is no dialect or option=choice of language.toml{hint}")
         return found
 
+    def begins(self, char: str) -> bool:
+        """Whether something is said for a word that begins with this character."""
+        return char in self._by_first
+
     def say(self, word: str) -> Said:
         found = self.spell(word)
         return Said(found.phones, rules=found.rules, dropped=found.dropped)

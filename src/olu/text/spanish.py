@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from olu.text.pack import Pack
-from olu.text.plain import exceptions
+from olu.text.plain import exceptions, nearest
 from olu.text.rules import Letters, Spelled
 from olu.text.said import Said
 from olu.text.stress import from_end, kinds
@@ -31,6 +31,7 @@ class Spanish:
         return ""
 
     def say(self, word: str, *, mode: str = "") -> Said:
+        word = nearest(word, self.letters)
         spelled = self.letters.spell(word)
         count = self._from_end(word, spelled)
         known = self.lexicon.get(word)

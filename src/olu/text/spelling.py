@@ -7,7 +7,7 @@ import re
 from olu.text.figures import LETTER
 from olu.text.initials import NEXT, RUN, Initials, judged
 from olu.text.style import Spelling
-from olu.text.wording import Rule
+from olu.text.wording import Rule, is_heading
 
 ENDS = ("com", "org", "net", "edu", "gov", "info", "ng", "et", "es", "ke", "tz", "ug", "mx", "ar", "cu", "uk")
 ENDINGS = tuple(f".{end}" for end in ENDS)
@@ -19,6 +19,8 @@ ADDRESS = re.compile(
 )
 CAPITALS = re.compile(rf"(?<!{LETTER})(?<!['’])(?:[A-ZÀ-ÖØ-ÞẸỊỌỤṄṢÑ]\.?){{2,}}(?!{LETTER}|['’$])")
 LONE = re.compile(rf"(?<!{LETTER})(?<!{LETTER}\.)(?<!['’‐‑-])[A-Za-zṄṅṢṣÑñ](?!{LETTER}|['’$‐‑-]|\.{LETTER})")
+FIDEL = "[\u1200-\u135a]"
+DOTTED = re.compile(rf"(?<!{LETTER})(?<!\.)[በለከየ]?{FIDEL}(?:\.{FIDEL})+(?!{LETTER})(?:\.(?=\s+{LETTER}))?")
 TITLE = re.compile(r"\s+[A-ZÀ-ÖØ-Þ]")
 LOOK_BACK = 40
 BESIDE = re.compile(r"[0-9]\s?\||\|\s?[0-9]")
@@ -49,7 +51,10 @@ class Speller:
         )
 
     def rules(self) -> list[Rule]:
-        found = [Rule("letters", CONSONANTS, self._consonants, digits=False)]
+        found = [
+            Rule("letters", CONSONANTS, self._consonants, digits=False),
+            Rule("initials", DOTTED, lambda run: " ".join(run[0].strip(".").split(".")), digits=False, hint=(".",)),
+        ]
         if self.spelling.alone:
             found.append(Rule("letter", LONE, self._lone, digits=False))
         if self.spelling.signs:
@@ -75,7 +80,7 @@ class Speller:
 
     def _capitals(self, found: re.Match[str]) -> str | None:
         written = found[0]
-        if found.string.isupper() and len(found.string.split()) > 1:  # a heading, not an abbreviation
+        if is_heading(found.string):  # not an abbreviation
             return None
         if self._beside(found, written):
             return None

@@ -48,6 +48,8 @@ class Figures(Strict):
     mixed_as: dict[str, str] = Field(default_factory=dict)  # "1/2" = "{n} y medio"
     units: str = "{n} {unit}"
     unit_set: str = "cardinal"
+    phone: Regex | None = None  # what stands before a telephone number, whatever it looks like
+    roman: bool = False  # XII in capitals is a number wherever it stands
     spaced_letters: bool = False  # a unit of one letter may stand apart from its number
 
 
@@ -148,10 +150,12 @@ class Spelling(Strict):
 
 
 class Reigns(Strict):
-    """Roman numerals, where these words stand before them."""
+    """Roman numerals, where these words stand before them, or behind them (II Guerra Mundial: an ordinal)."""
 
     masculine: tuple[str, ...]
     feminine: tuple[str, ...] = ()
+    before_masculine: tuple[str, ...] = ()
+    before_feminine: tuple[str, ...] = ()
     joiners: tuple[str, ...] = ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from olu.config import did_you_mean
@@ -111,6 +112,12 @@ class Wording:
             if after is None or after.match(text, end):
                 return one.set
         return "cardinal"
+
+
+@lru_cache(maxsize=8)
+def is_heading(text: str) -> bool:
+    """Several words, all in capitals; asked at every abbreviation of a text."""
+    return text.isupper() and len(text.split()) > 1
 
 
 def any_of(words: Iterable[str]) -> str:
