@@ -24,7 +24,8 @@ from olu.families.recogniser.text import writing
 from olu.files import Workspace, write_text
 from olu.stages.import_ import import_source
 from olu.stages.read import read_corpus
-from olu.stages.train import TrainSummary, train
+from olu.stages.train import train
+from olu.stages.train_stage import TrainSummary
 from olu.train.run import Run
 from olu.types import Audio, Tick, finish
 

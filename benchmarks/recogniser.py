@@ -28,7 +28,8 @@ from olu.stages.machine import this_machine
 from olu.stages.plan import _material
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
-from olu.stages.train_setup import Setup, set_up
+from olu.stages.train_ready import Setup
+from olu.stages.train_setup import set_up
 from olu.text.frontend import from_state
 from olu.train.plan import make_plan
 from olu.train.plan_facts import Case

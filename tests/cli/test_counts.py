@@ -10,8 +10,8 @@ import pytest
 
 from olu.cli.train import _tell
 from olu.corpus.merge import _counted
-from olu.stages.train import TrainSummary
-from olu.stages.train_setup import Setup
+from olu.stages.train_ready import Setup
+from olu.stages.train_stage import TrainSummary
 
 from .conftest import fine, make_recordings
 

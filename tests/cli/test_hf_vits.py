@@ -19,7 +19,7 @@ from olu.config import check
 from olu.errors import ConfigError, OluError
 from olu.files import Workspace
 from olu.stages.hf_vits_base import base_for, language_for, state_for
-from olu.stages.hf_vits_data import way_in
+from olu.stages.hf_vits_data import MUST, imported, way_in
 from olu.stages.hf_vits_keys import KEYS, REQUIRED, UNREAD, read_config
 from olu.stages.hf_vits_map import KEEP_ALL, nested, settings, splits, views
 from olu.stages.hf_vits_say import inert, sentences
@@ -469,7 +469,7 @@ def test_a_plain_folder_is_imported(base: Path, recordings: Path, tmp_path: Path
 
 
 NOT_IMPORTED: list[tuple[str, str, dict[str, Any], str]] = [
-    ("notes.md", "", {}, "recordings and no text; it must be a folder of recordings with their texts, a Hugging Face"),
+    ("notes.md", "", {}, "recordings and no text; it must be a folder or an archive of recordings with their texts"),
     ("list.csv", "path,words\nx,y\n", {"text_column_name": "word"}, "text_column_name = word: list.csv has no column"),
     ("list.csv", "path,words\nx,y\n", {"audio_column_name": "path"}, "name it with text_column_name = NAME"),
     ("metadata.csv", "z|one\n", {}, "has metadata for one recording but no audio"),
@@ -492,11 +492,32 @@ def test_what_cannot_be_imported_leaves_nothing(
     assert not (tmp_path / "new").exists()
 
 
-def test_an_archive_and_a_file_are_refused_in_the_config_s_words(base: Path, tmp_path: Path) -> None:
-    packed = Path(
-        shutil.make_archive(str(tmp_path / "packed"), "zip", sounds(tmp_path / "in", "metadata.csv", "a|one"))
-    )
-    for dataset, said in ((packed, "unpack it and name the folder"), (tmp_path / "in" / "metadata.csv", "is a file")):
+def test_an_archive_of_a_plain_corpus_is_imported(base: Path, recordings: Path, tmp_path: Path) -> None:
+    packed = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", recordings.parent, recordings.name))
+    asked = {"filter_on_speaker_id": None, "speaker_id_column_name": None, "eval_split_name": "test"}
+    config = filled(EXAMPLES[0], tmp_path, base=base, dataset=packed, **asked)
+    done = train(config, *FEW, "--dry-run")
+    assert "is a plain archive (ljspeech: metadata.csv has id|text lines): all of it is imported" in done.err
+    assert ", all of it: 10 clips imported" in done.err
+    assert len(fine("clips", tmp_path / "out", "--json").json()["clips"]) == 10
+    assert list((tmp_path / "out" / "corpus" / "audio").glob(".*")) == [], "nothing unpacked is left behind"
+    again = list(imported(Workspace.open(tmp_path / "out"), {"dataset_name": str(packed)}, config=config))
+    assert any(", all of it: 0 clips imported, 10 there already" in getattr(one, "text", "") for one in again)
+
+
+def test_archives_and_files_that_hold_no_dataset_are_refused_in_the_config_s_words(base: Path, tmp_path: Path) -> None:
+    def packed(name: str, table: str, text: str) -> Path:
+        folder = sounds(tmp_path / name, table, text)
+        return Path(shutil.make_archive(str(tmp_path / f"{name}-packed"), "zip", folder))
+
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(b"PK" + bytes(99))
+    for dataset, said in (
+        (packed("bare", "notes.md", ""), f"bare-packed.zip has 2 recordings and no text; {MUST}"),
+        (packed("in", "metadata.csv", "z|one"), "in-packed.zip has metadata for one recording but no audio"),
+        (broken, "broken.zip is not a readable archive"),
+        (tmp_path / "in" / "metadata.csv", "is a file"),
+    ):
         (tmp_path / "ws").mkdir(exist_ok=True)
         config = written(tmp_path, model_name_or_path=str(base), dataset_name=str(dataset))
         done = olu("train", tmp_path / "ws", "--from-hf-vits", config)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Done, fine, olu, states
+from .conftest import TINY, Done, fine, olu, states
 
 
 def refused(done: Done, *, said: str) -> None:
@@ -15,18 +15,85 @@ def refused(done: Done, *, said: str) -> None:
     assert said in done.err.splitlines()[-1], done.err
 
 
-def test_an_emptied_recipe_is_said_and_its_run_can_be_moved_away(voiced: Path, tmp_path: Path) -> None:
-    (voiced / "runs" / "vits-001" / "recipe.toml").write_bytes(b"")
-    said = "recipe.toml is damaged (no 'family'): put it back from a copy, or move the folder"
+WRONG = {
+    b"": "is damaged (no 'family')",
+    b"family = vits\n": "is damaged (is not valid TOML",
+    b'family = "vits"\nseed = 1\n[data]\nodd = 1\n[model]\n[plan]\n[guards]\n': "is damaged (unknown key 'data.odd'",
+}
+REMEDY = "put it back from a copy, or move the folder"
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=["empty", "no-toml", "odd-key"])
+def test_a_damaged_recipe_is_said_where_it_is_asked_for(voiced: Path, tmp_path: Path, wrong: bytes) -> None:
+    (voiced / "runs" / "vits-001" / "recipe.toml").write_bytes(wrong)
     for words in (
-        ("export", voiced, "-o", tmp_path / "z.voice"),
+        ("export", voiced, "-o", tmp_path / "z.voice"),  # there is no other
+        ("export", voiced, "--run", "vits-001", "-o", tmp_path / "z.voice"),
+        ("evaluate", voiced, "--run", "vits-001"),
+        ("train", voiced, "--resume"),
         ("train", voiced, "--from-run", "vits-001", "--new"),
-        ("runs", voiced),
-        ("status", voiced),
+        ("runs", voiced, "vits-001"),
     ):
-        refused(olu(*words), said=said)
+        done = olu(*words)
+        refused(done, said=WRONG[wrong])
+        assert REMEDY in done.err.splitlines()[-1]
+    for verb in ("status", "runs"):
+        done = fine(verb, voiced)
+        said = [line for line in (done.out + done.err).splitlines() if WRONG[wrong] in line]
+        assert len(said) == 1 and said[0].startswith("vits-001") and REMEDY in said[0], done
+    found = fine("status", voiced, "--json").json()
+    (row,) = found["runs"]
+    assert row["state"] == "damaged" and WRONG[wrong] in row["fault"]
+    assert found["next"] == f"olu train {voiced}" and states(voiced)["train"] == "missing"
+    assert fine("runs", voiced, "--json").json()["runs"][0]["fault"] == row["fault"]
+    fine("audit", voiced)  # it says what comes next, as every verb does
     shutil.move(voiced / "runs" / "vits-001", tmp_path / "away")
-    fine("status", voiced)
+    assert fine("status", voiced, "--json").json()["runs"] == []
+
+
+@pytest.fixture
+def two(voiced: Path) -> Path:
+    """Two runs, of which the newer has no recipe that can be read."""
+    shutil.copytree(voiced / "runs" / "vits-001", voiced / "runs" / "vits-002")
+    (voiced / "runs" / "vits-002" / "recipe.toml").write_bytes(b"")
+    return voiced
+
+
+def test_the_other_runs_are_used_and_shown_beside_a_damaged_one(two: Path, tmp_path: Path) -> None:
+    rows = {row["run"]: row for row in fine("status", two, "--json").json()["runs"]}
+    assert rows["vits-001"]["state"] == "finished" and rows["vits-002"]["state"] == "damaged"
+    assert "vits-001: finished at step 2" in fine("status", two).out
+    assert [row["state"] for row in fine("runs", two, "--json").json()["runs"]] == ["finished", "damaged"]
+    assert "vits-001: finished at step 2" in fine("runs", two, "vits-001").out
+    made = fine("export", two, "-o", tmp_path / "z.voice", "--json").json()
+    assert made["run"] == "vits-001" and any("vits-002 was passed over" in note for note in made["notes"])
+    named = fine("export", two, "--run", "vits-001", "-o", tmp_path / "y.voice", "--json").json()
+    assert not any("passed over" in note for note in named["notes"])
+
+
+def test_resuming_passes_a_damaged_run_over_and_says_so(two: Path) -> None:
+    (two / "runs" / "vits-001" / "result.json").unlink()
+    done = fine("train", two, "--resume")
+    assert "vits-002 was passed over" in done.out + done.err
+    assert (two / "runs" / "vits-001" / "result.json").exists()
+
+
+def test_an_equal_run_that_is_damaged_is_trained_again(voiced: Path) -> None:
+    assert fine("train", voiced, *TINY, "--json").json()["fresh"]
+    (voiced / "runs" / "vits-001" / "recipe.toml").write_bytes(b"")
+    done = fine("train", voiced, *TINY, "--json").json()
+    assert done["run"] == "vits-002" and not done["fresh"]
+
+
+def test_a_pack_takes_a_damaged_run_as_it_is_and_never_over_a_whole_one(two: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "all.tar"
+    done = fine("pack", two, "-o", packed, "--runs", "all", "--json").json()
+    assert done["runs"] == ["vits-001", "vits-002"]
+    assert any("vits-002 is packed as it is, damaged" in note for note in done["notes"])
+    (two / "runs" / "vits-001" / "recipe.toml").write_bytes(b"")  # the copy in the pack is whole
+    back = fine("unpack", packed, two, "--json").json()
+    assert back["runs"] == ["vits-003"], back
+    assert any("vits-002 is damaged in the pack" in note for note in back["notes"])
 
 
 def test_a_result_that_was_overwritten_is_written_again(voiced: Path) -> None:
@@ -34,7 +101,9 @@ def test_a_result_that_was_overwritten_is_written_again(voiced: Path) -> None:
     whole = path.read_bytes()
     path.write_text("{}", encoding="utf-8")
     for verb in ("status", "runs"):
-        refused(olu(verb, voiced), said="--resume' writes it again")
+        done = fine(verb, voiced)
+        assert "--resume' writes it again" in done.out + done.err
+    refused(olu("runs", voiced, "vits-001"), said="--resume' writes it again")
     path.unlink()
     fine("train", voiced, "--resume")
     assert path.read_bytes() == whole
@@ -53,7 +122,8 @@ def test_a_reading_that_was_overwritten_is_read_again(voiced: Path, name: str) -
 
 def test_a_clip_dropped_while_a_run_trains_makes_it_stale(voiced: Path) -> None:
     from olu.files import Workspace
-    from olu.stages.train import Note, train
+    from olu.stages.train import train
+    from olu.stages.train_stage import Note
     from olu.types import finish
 
     assert states(voiced)["train"] == "fresh"

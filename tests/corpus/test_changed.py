@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from dataclasses import replace
@@ -10,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from typer.testing import CliRunner
 
+from olu.cli.main import app
 from olu.corpus import changed
 from olu.corpus.decisions import Decision, record
 from olu.corpus.manifest import Corpus, recordings
@@ -115,6 +118,24 @@ def test_a_changed_recording_is_never_decided_on_by_a_fix(ws: Workspace, source:
     finish(fix(ws))
     corpus = Corpus.open(ws)
     assert STAGE.state(ws) == "fresh" and corpus.changed() == [] and corpus.why_not(clip) is None
+
+
+def test_a_fix_names_what_changed_and_never_says_that_all_is_well(ws: Workspace, source: Path) -> None:
+    sound(source / "wavs" / "c1.wav", seed=9, seconds=3.0)
+    id = id_of(ws, "c1")
+    remedy = f"run 'olu import {ws.root} {source}' again, or leave it out: olu drop {ws.root} {id}"
+    line = f"1 recording changed since it was imported and is left out (c1.wav): {remedy}"
+    fixed = finish(fix(ws))
+    assert fixed.other == (line,) and fixed.effect.clips_before == 3
+    for options in (["--dry-run"], []):
+        done = CliRunner().invoke(app, ["audit", str(ws.root), "--fix", *options])
+        assert done.exit_code == 0 and done.stdout.count(line) == 1, done.output
+        assert "Nothing needs fixing" not in done.stdout and "After: 3 clips" in done.stdout, done.output
+    done = CliRunner().invoke(app, ["audit", str(ws.root), "--fix", "--json"])
+    assert json.loads(done.stdout)["fix"]["other"] == [line]
+    bring(ws, source)
+    done = CliRunner().invoke(app, ["audit", str(ws.root), "--fix"])
+    assert "changed since" not in done.stdout and "Before: 4 clips" in done.stdout, done.output
 
 
 def test_what_a_fix_left_out_before_is_told_and_what_a_person_did_is_not(ws: Workspace, source: Path) -> None:

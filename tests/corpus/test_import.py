@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from olu.cli import import_ as verb
 from olu.corpus.manifest import Corpus
-from olu.corpus.merge import clip_id
+from olu.corpus.probe import clip_id
 from olu.errors import CorpusError, WorkspaceError
 from olu.files import Workspace, hash_file, read_jsonl, write_json
 from olu.stages.import_ import STAGE, ImportSummary, import_source

@@ -20,9 +20,11 @@ from typer.testing import CliRunner
 
 from olu.cli import import_ as verb
 from olu.corpus.manifest import Corpus
-from olu.corpus.merge import Facts, Merge, probe, sift
+from olu.corpus.merge import Merge
+from olu.corpus.probe import Facts, probe
 from olu.corpus.readers import LAYOUTS, Options, choose, detect
 from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.sift import sift
 from olu.errors import CorpusError, OluError
 from olu.files import Workspace
 from olu.stages.import_ import ImportSummary, import_source

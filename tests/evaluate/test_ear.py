@@ -53,15 +53,18 @@ def test_wrong_letters_are_the_mean_of_the_samples_whose_text_is_known(
 
 
 def test_a_run_hears_with_the_recogniser_it_began_with(ws: Workspace) -> None:
-    write_text(ws.runs / "recogniser-002" / "recipe.toml", "")
-    assert listener_of(ws, heard_recipe(), run=run_with(ws, "recogniser-002")) == "recogniser-002"
+    name = Run.create(ws.runs, Recipe(family="recogniser"), facts={"recipe": ""}, documents={}).name
+    assert listener_of(ws, heard_recipe(), run=run_with(ws, name)) == name
     assert listener_of(ws, heard_recipe(), run=run_with(ws, None)) is None
 
 
-def test_a_recogniser_that_is_gone_stops_only_who_depends_on_it(ws: Workspace) -> None:
+@pytest.mark.parametrize("how", ["gone", "damaged"])
+def test_a_recogniser_that_is_gone_or_damaged_stops_only_who_depends_on_it(ws: Workspace, how: str) -> None:
     run = run_with(ws, "recogniser-009")
+    if how == "damaged":
+        write_text(ws.runs / "recogniser-009" / "recipe.toml", "")
     assert listener_of(ws, Recipe(), run=run) is None
-    with pytest.raises(TrainError, match="recogniser-009 is gone"):
+    with pytest.raises(TrainError, match="recogniser-009 is gone or damaged"):
         listener_of(ws, heard_recipe(), run=run)
 
 

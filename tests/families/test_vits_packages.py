@@ -17,7 +17,7 @@ from olu.families.vits.foreign.read import Foreign
 from olu.families.vits.foreign.sniff import read_foreign
 from olu.families.vits.weights import LoadReport, load_plain
 
-from .test_vits_foreign import ours
+from .test_vits_foreign import loaded, ours
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of packages that are not ours
 SIZE, RATES, KERNELS = 192, (8, 8, 4), (16, 16, 8)  # their duration predictor has 192 channels whatever the rest has
@@ -78,12 +78,13 @@ def test_piper(stochastic: bool, speakers: int, block: str, tmp_path: Path) -> N
     table = {"num_speakers": speakers, "audio": {"sample_rate": 22050}, "phoneme_id_map": {"_": [0], "a": [3]}}
     (tmp_path / "config.json").write_text(json.dumps(table))
     found, ids = read_foreign(tmp_path), torch.arange(1, 14)[None]
+    own_gen = loaded(found)
     for speaker in range(speakers):
         who = torch.tensor([speaker]) if speakers > 1 else None
         with torch.no_grad():
             expected = gen.infer(ids, torch.tensor([13]), sid=who, noise_scale=0.0, noise_scale_w=0.0)[0][0, 0]
         assert expected.abs().max() > 0.01
-        torch.testing.assert_close(ours(found, ids, speaker), expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(ours(own_gen, ids, speaker), expected, atol=1e-5, rtol=0)
     wave = torch.randn(1, 8192)
     with torch.no_grad():
         torch.testing.assert_close(verdicts(found, wave), list(judge(wave[:, None], wave[:, None])[0]))
@@ -169,11 +170,12 @@ def test_coqui(stochastic: bool, speakers: int, tmp_path: Path) -> None:
     }
     (tmp_path / "config.json").write_text(json.dumps(table))
     found, ids = read_foreign(tmp_path), torch.tensor([[11, 1, 11, 5, 11, 7, 11]])  # 11 is the blank there
+    own_gen = loaded(found)
     for speaker in range(speakers):
         expected = coqui_says(net, ids, speaker if speakers > 1 else None)
         assert expected.abs().max() > 0.05
         own = torch.where(ids == 11, 0, ids + 1)
-        torch.testing.assert_close(ours(found, own, speaker), expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(ours(own_gen, own, speaker), expected, atol=1e-5, rtol=0)
     wave = torch.randn(1, 8192)
     with torch.no_grad():
         torch.testing.assert_close(verdicts(found, wave), list(net.disc(wave[:, None])[0]))  # type: ignore[operator]

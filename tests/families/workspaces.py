@@ -18,7 +18,8 @@ from olu.files import Workspace
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.train import train
-from olu.stages.train_setup import Setup, set_up
+from olu.stages.train_ready import Setup
+from olu.stages.train_setup import set_up
 from olu.train.recipe import Recipe
 from olu.types import Audio, Clip, finish
 

@@ -9,7 +9,8 @@ import pytest
 from olu.errors import ConfigError, TrainError
 from olu.files import Workspace, read_jsonl, write_jsonl
 from olu.stages.aligned import alignment_path, words_of
-from olu.stages.train_setup import Setup, set_up
+from olu.stages.train_ready import Setup
+from olu.stages.train_setup import set_up
 from olu.train.recipe import Recipe, read_recipe
 from olu.train.run import Run
 from olu.types import Alignment, Reading, Span

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,9 @@ from olu.train.recipe import Recipe
 from olu.train.run import Run
 from olu.types import Audio, Clip
 
-STEPS = 200
-KILLS = 25  # in `make soak`
 SOAK = os.environ.get("OLU_SOAK") == "1"
+STEPS = 200 if SOAK else 80
+KILLS = 25  # in `make soak`
 SETTINGS = {
     "model.size": "tiny",
     "model.segment_size": 2048,
@@ -42,13 +44,13 @@ SETTINGS = {
     "model.spectrogram_bins": 257,
     "model.discriminator_periods": [2],
     "model.discriminator_scale_channels": [],
-    "model.discriminator_start": 120,
+    "model.discriminator_start": STEPS * 3 // 5,
     "model.upsample_initial_channel": 8,
     "data.leave_out_errors": "false",
     "plan.steps": STEPS,
     "plan.batch_clips": 2,
     "plan.schedule": "cosine",
-    "plan.validate_every": 50,
+    "plan.validate_every": STEPS // 4,
     "plan.save_every": 10,
     "plan.demo_clips": 1,
     "view.tensorboard": "false",
@@ -94,6 +96,15 @@ def watched(self, number, *args, **more):
 os.fsync, Checkpoints.save = flush, watched
 main()
 """
+PLAIN = "from olu.cli.main import main; main()"
+QUIET = """
+import os, sys, torch
+sys.argv, (said, none) = words, (os.open(said, os.O_WRONLY | os.O_CREAT), os.open(os.devnull, os.O_WRONLY))
+os.dup2(none, 1), os.dup2(said, 2)
+torch.set_num_threads(1)
+"""
+FORKS = get_context("forkserver")  # Python and torch are loaded once, and each process is a copy of that
+FORKS.set_forkserver_preload(["olu.cli.main", "olu.stages.train_setup", "olu.stages.train_go", "torch._dynamo"])
 FLUSHES = 6  # of one save: state.json and its folder, the three files, the folder of checkpoints
 
 
@@ -112,19 +123,21 @@ def blows(hows: list[str], chance: random.Random) -> list[Blow]:
     return [Blow(how, step, chance.randint(1, FLUSHES)) for how, step in zip(hows, steps, strict=True)]
 
 
-def start(ws: Path, *, resume: bool, blow: Blow | None = None) -> subprocess.Popen[str]:
-    changes = [] if resume else [arg for key, value in SETTINGS.items() for arg in ("--set", f"{key}={value}")]
-    command = [sys.executable, "-m", "olu"]
-    if blow and blow.how == "flush":
-        command = [sys.executable, "-c", FLUSH, str(blow.flush), str(blow.step)]
-    command += ["train", str(ws), *(["--resume"] if resume else changes)]
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
+CHANGES = [arg for key, value in SETTINGS.items() for arg in ("--set", f"{key}={value}")]
 
 
-def ended(process: subprocess.Popen[str]) -> None:
-    _, said = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 0, said
+def start(ws: Path, *, resume: bool, blow: Blow | None = None) -> BaseProcess:
+    itself = ["olu", str(blow.flush), str(blow.step)] if blow and blow.how == "flush" else ["olu"]
+    words = [*itself, "train", str(ws), *(["--resume"] if resume else CHANGES)]
+    code = QUIET + (FLUSH if itself[1:] else PLAIN)
+    process = FORKS.Process(target=exec, args=(code, {"words": words, "said": f"{ws}.said", "__name__": "olu"}))
+    process.start()
+    return process
+
+
+def ended(process: BaseProcess, ws: Path) -> None:
+    process.join(PATIENCE_SECONDS)
+    assert process.exitcode == 0, Path(f"{ws}.said").read_text()
 
 
 def begun(ws: Path) -> bool:
@@ -132,11 +145,11 @@ def begun(ws: Path) -> bool:
     return bool(Run.all(ws / "runs"))
 
 
-def wait(process: subprocess.Popen[str], there: Callable[[], bool]) -> bool:
+def wait(process: BaseProcess, there: Callable[[], bool]) -> bool:
     """Until `there()`; false when the process ended first."""
     limit = time.monotonic() + PATIENCE_SECONDS
     while not there():
-        if process.poll() is not None:
+        if not process.is_alive():
             return False
         assert time.monotonic() < limit
         time.sleep(0.0005)
@@ -152,7 +165,7 @@ def partials(ws: Path) -> set[Path]:
     return set((ws / "runs/vits-001/checkpoints").glob(".*.partial"))
 
 
-def killed(process: subprocess.Popen[str], ws: Path, blow: Blow, chance: random.Random) -> None:
+def killed(process: BaseProcess, ws: Path, blow: Blow, chance: random.Random) -> None:
     old = partials(ws)
     if blow.how == "begin":
         there = wait(process, lambda: begun(ws))
@@ -167,11 +180,10 @@ def killed(process: subprocess.Popen[str], ws: Path, blow: Blow, chance: random.
             time.sleep(chance.random() * 0.01)
         else:
             wait(process, lambda: False)  # it does it itself
-            there = process.returncode == -signal.SIGKILL
-    said = "" if there else process.communicate()[1]
-    assert there, (blow, said)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+            there = process.exitcode == -signal.SIGKILL
+    assert there, (blow, Path(f"{ws}.said").read_text())
+    process.kill()
+    process.join()
 
 
 def tortured(ws: Path, plan: list[Blow], chance: random.Random) -> int:
@@ -180,7 +192,7 @@ def tortured(ws: Path, plan: list[Blow], chance: random.Random) -> int:
     for blow in plan:
         killed(start(ws, resume=begun(ws), blow=blow), ws, blow, chance)
         within += bool(partials(ws))
-    ended(start(ws, resume=True))
+    ended(start(ws, resume=True), ws)
     assert not partials(ws), "a resumed run clears away what a killed save left"
     return within
 
@@ -220,13 +232,16 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def uninterrupted(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
-    """A run nobody kills; it goes on beside the others until it is asked for."""
+    """A run nobody kills, of a Python of its own; it goes on beside the others until it is asked for."""
     ws = shutil.copytree(prepared, tmp_path_factory.mktemp("whole") / "ws")
-    process = start(ws, resume=False)
+    command = [sys.executable, "-m", "olu", "train", str(ws), *CHANGES]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
 
     @cache
     def whole() -> Path:
-        ended(process)
+        _, said = process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 0, said
         return ws
 
     return whole

@@ -19,7 +19,8 @@ from olu.files import Workspace, write_jsonl
 from olu.stages.aligned import alignment_path
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
-from olu.stages.train_setup import Setup, prepare_run, set_up
+from olu.stages.train_ready import Setup
+from olu.stages.train_setup import prepare_run, set_up
 from olu.train.family import Clock, Judge, Loss, Update
 from olu.train.recipe import DataSettings, GuardSettings, PlanSettings, Recipe, read_recipe, recipe_toml
 from olu.train.run import Run

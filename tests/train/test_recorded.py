@@ -11,7 +11,7 @@ import torch
 
 from olu.errors import TrainError
 from olu.families import family
-from olu.stages.train_setup import Setup
+from olu.stages.train_ready import Setup
 from olu.train.batches import Batches
 from olu.train.buckets import Buckets, _ends, make_buckets
 from olu.train.family import Clock, Example

@@ -65,3 +65,14 @@ def test_a_document_that_is_gone_is_named(run: Run) -> None:
     (run.folder / "vocabulary.json").unlink()
     with pytest.raises(WorkspaceError, match=r"vocabulary\.json is damaged \(it is not there\)"):
         read_all(run)
+
+
+@pytest.mark.parametrize("name", ["recipe.toml", "facts.json", "result.json", "best.json"])
+def test_a_list_of_runs_asks_for_the_fault_instead_of_failing(run: Run, name: str) -> None:
+    assert run.fault == ""
+    path = run.folder / name
+    path.write_bytes(b"{")
+    assert run.fault.startswith(f"{path} is damaged (") and "\n" not in run.fault
+    path.unlink()
+    path.mkdir()  # no file at all
+    assert run.fault.startswith(f"{path} cannot be read (Is a directory): put it back from a copy")

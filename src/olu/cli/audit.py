@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def register(app: typer.Typer) -> None:
             rest = {"fix": fix_row(fixed)} if fixed else {"decided": decided_row(ws)}
             print_json({**summary.row(), "report": str(summary.report), "marks": str(summary.marks), **rest})
         else:
-            _show(summary)
+            _show(summary, told=fixed.other if fixed else ())
             if not busy:
                 say("The corpus has not changed since the last audit: nothing was done again (--force listens again).")
             if fixed:
@@ -61,7 +62,8 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(2)
 
 
-def _show(summary: AuditSummary) -> None:
+def _show(summary: AuditSummary, *, told: Sequence[str] = ()) -> None:
+    """`told`: notes that stand elsewhere."""
     from olu.audit.checks import CHECKS
 
     rows = []
@@ -78,7 +80,8 @@ def _show(summary: AuditSummary) -> None:
         f"{many(summary.clips_with_errors, 'clip')} with errors, {summary.hours_left:.2f} hours left without them"
     )
     for note in summary.notes:
-        say(note)
+        if note not in told:
+            say(note)
     say(summary.verdict)
     say(summary.wanted)
     say(summary.memory)

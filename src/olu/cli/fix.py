@@ -47,9 +47,13 @@ def take_back(ws: Path, *, alone: bool, as_json: bool) -> None:
 
 def show_fix(done: FixSummary, ws: Path) -> None:
     now = done.effect
+    for sentence in done.other:
+        say(f"No decision is made on what changed: {sentence}")
     rows = [[WORDS[kind], check, str(clips), f"{seconds / 60:.1f}"] for kind, check, clips, seconds in now.kinds]
     if rows:
         table("", ["decision", "because of", "clips", "minutes less"], rows)
+    elif done.other:
+        say("Nothing else needs fixing.")
     else:
         say("Nothing needs fixing.")
     say(
@@ -117,6 +121,7 @@ def fix_row(done: FixSummary) -> dict[str, Any]:
         "overruled": done.overruled,
         "lost": done.lost,
         "lost_seconds": done.lost_seconds,
+        "other": list(done.other),
         "written": done.written,
     }
 

@@ -9,7 +9,7 @@ from olu.cli.show import many, say
 from olu.errors import TrainError
 
 if TYPE_CHECKING:
-    from olu.stages.train import Training, TrainSummary
+    from olu.stages.train_stage import Training, TrainSummary
 
 
 def work_of(

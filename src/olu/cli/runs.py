@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from olu.cli.show import print_json, quoted, say, table
+from olu.cli.show import print_json, quoted, say, table, warn
 
 if TYPE_CHECKING:
     from olu.stages.runs import RunDetail, RunRow
@@ -48,7 +48,11 @@ def register(app: typer.Typer) -> None:
 def _all(rows: list[RunRow]) -> None:
     columns = ["run", "state", "steps", "best", "hours", "events"]
     table("", columns, [_cells(row) for row in rows])
-    keys = list(rows[0].differs)
+    for row in rows:
+        if row.fault:
+            warn(f"{row.run} is damaged: {row.fault}")
+    rows = [row for row in rows if not row.fault]
+    keys = list(rows[0].differs) if rows else []
     if keys:
         say("Settings that differ:")
         lines = [[key, *(_short(row.differs[key]) for row in rows)] for key in keys[:MOST_SETTINGS]]
@@ -58,6 +62,8 @@ def _all(rows: list[RunRow]) -> None:
 
 
 def _cells(row: RunRow) -> list[str]:
+    if row.fault:
+        return [row.run, row.state, "", "", "", ""]
     happened = ", ".join(f"{number} {verdict.lower()}" for verdict, number in row.events.items()) or "none"
     return [row.run, row.state, f"{row.step} of {row.steps}", _best(row.best), f"{row.hours:.2f}", happened]
 

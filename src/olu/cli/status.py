@@ -38,5 +38,6 @@ def register(app: typer.Typer) -> None:
         rows = [[s.name, s.state, f"{s.bytes / 2**20:.1f} MiB", s.command] for s in found.stages]
         table("", ["stage", "state", "disk", "command"], rows)
         for run in found.runs:
-            say(f"{run['run']}: {run['state']} at step {run['step']}")
+            stands = f"{run['state']} at step {run['step']}"
+            say(f"{run['run']}: {f'damaged: {fault}' if (fault := run['fault']) else stands}")
         say(f"Next: {found.next}")

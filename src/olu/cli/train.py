@@ -17,7 +17,7 @@ from olu.errors import TrainError
 
 if TYPE_CHECKING:
     from olu.stages.evaluate import EvaluateSummary
-    from olu.stages.train import TrainSummary
+    from olu.stages.train_stage import TrainSummary
 
 
 def register(app: typer.Typer) -> None:

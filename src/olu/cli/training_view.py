@@ -21,7 +21,7 @@ def watch(work: Generator[Any, None, Result]) -> Result:
     """Show a training as it goes, and return what it returns."""
     from rich.console import Console
 
-    from olu.stages.train import Note
+    from olu.stages.train_stage import Note
     from olu.types import Tick
 
     screen = Screen(Console(stderr=True))

@@ -14,9 +14,11 @@ import soundfile
 
 from olu.audio import opus
 from olu.audio.io import SUFFIXES, wrong_rate
-from olu.corpus.merge import Facts, Merge, sift, tidy
+from olu.corpus.merge import Merge
+from olu.corpus.probe import Facts
 from olu.corpus.readers.huggingface import Example, safe
 from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.sift import sift, tidy
 from olu.files import hash_file, whole
 from olu.types import Tick
 

@@ -127,7 +127,7 @@ class Corpus:
         others = self._others()
         return self.where(lambda clip: clip.audio not in others) if others else self
 
-    def _changed(self) -> list[Clip]:
+    def changed_clips(self) -> list[Clip]:
         """With a text, and not left out by a person or a cut: a fix has judged a recording that may be gone."""
         others = self._others()
         clips = (clip for clip in self if clip.audio in others and clip.text.strip())
@@ -139,14 +139,14 @@ class Corpus:
 
         `imported`: an import was just made, and has not taken them.
         """
-        clips = self._changed()
+        clips = self.changed_clips()
         names = [self.locate(clip).name for clip in {clip.audio: clip for clip in clips}.values()]
         remedy = f"put the old sound back, or {self._drop(clips)}" if imported else self._remedy(clips)
         return [told(names, remedy, imported=imported)] if clips else []
 
     def changed_files(self) -> dict[str, list[int]]:
         """Size and date of the recordings that `changed` tells of."""
-        states = {clip.audio: state_of(self._at(clip)) for clip in self._changed()}
+        states = {clip.audio: state_of(self._at(clip)) for clip in self.changed_clips()}
         return {audio: [state.st_size, state.st_mtime_ns] for audio, state in states.items()}
 
     def _drop(self, clips: Sequence[Clip]) -> str:

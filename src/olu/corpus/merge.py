@@ -2,147 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
-import posixpath
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from dataclasses import replace
+from pathlib import Path
 
-from olu.audio.io import header
-from olu.corpus.changed import is_other
+from olu.corpus.probe import Facts, clip_id, fit
 from olu.corpus.readers.rows import Problem, Row, exists
-from olu.errors import AudioError
-from olu.files import hash_file
 from olu.types import Clip
 
 LONG_SECONDS = 60.0
-SLACK_SECONDS = 0.05  # lists round their times: an end that lies this far behind the last sample means the last sample
-CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
-STEM_BYTES = 120  # ids become file names, and those have a limit in bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a recording is: its content, and how to see later that it changed."""
-
-    sha256: str
-    bytes: int
-    mtime_ns: int
-    seconds: float
-    rate: int
-
-    def is_other(self, path: Path) -> bool:
-        """Whether a copy that lies there is no longer this recording."""
-        return is_other(path, sha256=self.sha256, bytes=self.bytes, mtime_ns=self.mtime_ns)
-
-
-def clip_id(audio: str, *, sha256: str, start: float = 0.0, seconds: float | None = None) -> str:
-    """From name, content and span: the same recording has the same id wherever it lies."""
-    stem = unicodedata.normalize("NFC", PurePosixPath(audio).stem)
-    safe = "".join(c if c in "._-" or unicodedata.category(c)[0] in "LMN" else "-" for c in stem)
-    span = f"{start:.3f}" if seconds is None else f"{start:.3f}+{seconds:.3f}"
-    short = safe.encode("utf-8")[:STEM_BYTES].decode("utf-8", "ignore")
-    return f"{short}-{hashlib.sha256(f'{sha256}{span}'.encode()).hexdigest()[:8]}"
-
-
-def sift(rows: Iterable[Row | Problem], *, root: Path) -> tuple[list[Row], list[Problem]]:
-    """One row for each stretch of a recording inside `root` (resolved) that has a text; the rest as problems."""
-    kept: dict[tuple[str, float, float | None], Row] = {}
-    problems: list[Problem] = []
-    for row in rows:
-        if isinstance(row, Problem):
-            problems.append(tidy(row))
-            continue
-        row = replace(row, audio=posixpath.normpath(row.audio))
-        fault = _fault(row, root)
-        span = (row.audio, row.start, row.seconds)
-        first = kept.get(span)
-        if not fault and first is not None and first.text != row.text:
-            fault = f"{row.audio} has another text in {first.where}, which was kept: remove one of the two"
-        if fault:
-            problems.append(tidy(Problem(where=row.where, message=fault)))
-        else:
-            kept.setdefault(span, replace(row, where=printable(row.where)))
-    return list(kept.values()), problems
-
-
-def _fault(row: Row, root: Path) -> str:
-    shown = printable(row.audio)
-    if shown != row.audio:
-        return f"the name {shown} is not valid UTF-8: rename the file"
-    if not _inside(root, row.audio):
-        return f"{row.audio} leads out of {root}: copy the file into it"
-    if row.text is not None and not row.text.strip():
-        return f"{row.audio} has no text: write what is said in it"
-    for kind, given in (("text", row.text or ""), ("speaker", row.speaker or "")):
-        if printable(given) != given:
-            return f"{row.audio}: the {kind} holds half a character (a lone surrogate): write it again as UTF-8"
-    start, seconds = row.start, row.seconds
-    if not (math.isfinite(start) and start >= 0):
-        return f"{row.audio} cannot start at {start} s: write a time from 0 on"
-    if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-        return f"{row.audio} cannot last {seconds} s: write an end after the start"
-    return ""
-
-
-def _inside(root: Path, audio: str) -> bool:
-    try:
-        return (root / audio).resolve().is_relative_to(root)
-    except (OSError, ValueError, RuntimeError):  # a link that leads in a circle leads nowhere
-        return False
-
-
-def printable(name: str) -> str:
-    """A file name that is not UTF-8 cannot be printed or stored as it is."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def tidy(problem: Problem) -> Problem:
-    """One line that can be printed and stored, whatever somebody's file names hold."""
-    shown = (CONTROL.sub(_escaped, printable(text)) for text in (problem.where, problem.message, problem.missing))
-    where, message, missing = shown
-    return Problem(where=where, message=message, missing=missing)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return repr(found[0])[1:-1]
-
-
-def probe(root: Path, row: Row) -> Facts | Problem:
-    """Look at one recording; whatever is wrong with it becomes a sentence."""
-    path = root / row.audio
-    try:
-        found = header(path)
-        state = path.stat()
-        return Facts(hash_file(path), state.st_size, state.st_mtime_ns, round(found.seconds, 6), found.rate)
-    except AudioError as bad:
-        message = str(bad).replace(str(path), row.audio)
-    except (OSError, ValueError) as bad:
-        message = (
-            f"{row.audio} cannot be read ({getattr(bad, 'strerror', None) or bad}): allow reading it, or copy it again"
-        )
-    return Problem(where=row.where, message=message)
-
-
-def fit(row: Row, facts: Facts) -> tuple[float, float | None] | Problem:
-    """Where in its recording a row lies: start, and seconds unless it is the whole recording."""
-    left = facts.seconds - row.start
-    if left <= 0 or (row.seconds or 0.0) > left + SLACK_SECONDS:
-        end = "" if row.seconds is None else f" to {row.start + row.seconds:.3f}"
-        span = f"the span from {row.start:.3f}{end} s goes beyond the recording"
-        message = f"{span}, which has {facts.seconds:.3f} s: correct the times, or copy {row.audio} again"
-        return Problem(where=row.where, message=message)
-    seconds = left if row.seconds is None else min(row.seconds, left)
-    if seconds * facts.rate < 1:
-        message = f"the span from {row.start:.3f} s is shorter than one sample: correct the times"
-        return Problem(where=row.where, message=message)
-    if row.start == 0 and facts.seconds - seconds <= SLACK_SECONDS:
-        return 0.0, None
-    return round(row.start, 6), round(seconds, 6)
 
 
 class Merge:

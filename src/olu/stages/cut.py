@@ -15,7 +15,7 @@ from olu.audit.words import low_score, named, unheard
 from olu.corpus.claim import writing
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.manifest import Corpus
-from olu.corpus.merge import clip_id
+from olu.corpus.probe import clip_id
 from olu.corpus.shapes import CUT, FILE, ROW
 from olu.errors import ConfigError, WorkspaceError
 from olu.files import Workspace, hash_file, read_jsonl, write_jsonl

@@ -18,7 +18,7 @@ from olu.speak.stream import Manner
 from olu.stages.export_measures import evaluation_of
 from olu.stages.export_subject import NOISE, from_foreign, from_run, is_foreign, voice_json
 from olu.stages.extras import need_training
-from olu.stages.kinds import voice_named, voices
+from olu.stages.kinds import passed_over, voice_named, voices
 from olu.stages.stage import Stage
 from olu.train.run import Run
 
@@ -107,6 +107,7 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
         return _written(subject, wish, path=wish.out or Path(default), given=True)
     ws = Workspace.open(source)
     chosen = voice_named(ws, run) if run else _newest_finished(ws)
+    damaged = [] if run else passed_over(ws, chosen, of_voices=True)
     at = _step(chosen, step)
     name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
     rights = {"licence": wish.licence, "override": wish.override}
@@ -118,18 +119,23 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
 
     if wish.format is not None:
         path = wish.out or ws.voices / f"{name}-{wish.format.name}"
-        return _written(made(), wish, path=path, given=wish.out is not None)
+        return _told(_written(made(), wish, path=path, given=wish.out is not None), damaged)
     path = wish.out or ws.voices / f"{name}.voice"
     options = {"run": chosen.name, "step": at, "name": name, **rights, "training": wish.with_training}
     options["measured"] = hash_value(evaluation_of(ws, chosen.name, at, noise=wish.noise))  # the card has its numbers
     options |= {"noise": wish.noise} if wish.noise is not None else {}
     earlier = STAGE.done(ws, options) if wish.out is None else None
     if earlier and (path / "voice.json").exists():
-        return ExportSummary(**{**earlier, "voice": str(path), "fresh": True})
+        return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), damaged)
     summary = _written(made(), wish, path=path, given=False)
     if wish.out is None:
         STAGE.stamp(ws, options, asdict(summary))
-    return summary
+    return _told(summary, damaged)
+
+
+def _told(summary: ExportSummary, damaged: list[str]) -> ExportSummary:
+    """Not stamped: a run that is mended is no longer passed over."""
+    return replace(summary, notes=[*summary.notes, *damaged])
 
 
 def _given(voice: Path, run: str, step: int) -> dict[str, Any]:
@@ -154,6 +160,8 @@ def _newest_finished(ws: Workspace) -> Run:
         raise ExportError(
             f"{runs[-1].name} was stopped by a guard: train anew, or export it with --run {runs[-1].name}"
         )
+    if damaged := passed_over(ws, of_voices=True):
+        raise ExportError(f"{ws.root} has no run that is whole. {'. '.join(damaged)}")
     raise ExportError(f"{ws.root} has no run yet: train one with 'olu train {ws.root}'")
 
 

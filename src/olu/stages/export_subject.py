@@ -134,6 +134,8 @@ def base_of(ws: Workspace, run: Run) -> str:
         if not (ws.runs / before / "recipe.toml").is_file():
             return f"{before} (a run that is not here)"  # what that one began with is not known
         run = Run(ws.runs / before)
+        if run.fault:
+            return f"{before} (a run that is damaged)"
     return ""
 
 

@@ -15,12 +15,13 @@ from olu.page.style import STYLE
 from olu.stages.extras import need_training
 from olu.stages.machine import best_device
 from olu.stages.plan import choose_recipe
-from olu.stages.train import Note, check_device
+from olu.stages.train import check_device
+from olu.stages.train_stage import Note
 from olu.train.find_lr import HIGH, LOW, STEPS, Finding, Point, judge, range_test
 from olu.types import Tick
 
 if TYPE_CHECKING:
-    from olu.stages.train_setup import Setup
+    from olu.stages.train_ready import Setup
 
 RATE = "model.learning_rate"
 WIDTH, HEIGHT, EDGE = 640, 280, 44

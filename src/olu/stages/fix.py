@@ -20,10 +20,11 @@ class FixSummary:
     """What was decided, and how many hours it leaves."""
 
     decisions: tuple[Decision, ...]  # the fix's own
-    effect: Effect  # of these and a person's together, on the clips that count: pieces, not the long ones cut up
+    effect: Effect  # of these and a person's together, on the clips that count: no long ones cut up, no changed ones
     overruled: int  # a person had decided otherwise
     lost: int  # clips left out for nothing but their length: a cut could have made shorter ones
     lost_seconds: float
+    other: tuple[str, ...]  # a sentence on recordings that changed since their import: nothing is decided on them
     changed: bool
     written: bool
 
@@ -43,10 +44,11 @@ def fix(ws: Workspace, *, dry: bool = False) -> Work[FixSummary]:
     long = lost(corpus, _marks(corpus), after, most=most_seconds())
     return FixSummary(
         decisions=tuple(planned),
-        effect=effect(corpus, after),
+        effect=effect(_same(corpus), after),
         overruled=sum(one.id in own for one in planned),
         lost=len(long),
         lost_seconds=round(sum(clip.seconds for clip in long), 3),
+        other=tuple(corpus.changed()),
         changed=changed,
         written=changed and not dry,
     )
@@ -88,6 +90,12 @@ def decided(ws: Workspace) -> Decided:
 def _plan(ws: Workspace, corpus: Corpus) -> list[Decision]:
     """A recording that changed since its import is not decided on: it may be put back, or be imported again."""
     return plan(corpus.unchanged(), _marks(corpus), read_edges(ws), read_thresholds(ws))
+
+
+def _same(corpus: Corpus) -> Corpus:
+    """Without what trains no more, whatever is decided, because its recording is another one."""
+    gone = {clip.id for clip in corpus.changed_clips()}
+    return corpus.where(lambda clip: clip.id not in gone)
 
 
 def _marks(corpus: Corpus) -> dict[str, tuple[Mark, ...]]:

@@ -29,11 +29,11 @@ def listener_of(ws: Workspace, recipe: Recipe, *, run: Run | None) -> str | None
         found = ready(ws, units="letters", everything=False)
         return found.name if found else None
     name = run.document("facts.json").get(HEARD_BY)
-    if name and not (ws.runs / name / "recipe.toml").is_file():
+    if name and Run(ws.runs / name).fault:
         if recipe.plan.choose == "heard":
             raise TrainError(
-                f"{run.name} chooses its best step by what {name} hears, and {name} is gone: bring it back, or start"
-                f" from its weights with 'olu train {ws.root} --from-run {run.name} --new'"
+                f"{run.name} chooses its best step by what {name} hears, and {name} is gone or damaged: bring it back,"
+                f" or start from its weights with 'olu train {ws.root} --from-run {run.name} --new'"
             )
         return None
     return str(name) if name else None

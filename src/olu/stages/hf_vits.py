@@ -27,7 +27,8 @@ from olu.stages.kinds import voices
 from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
-from olu.stages.train import Note, Training, TrainSummary, check_device, train
+from olu.stages.train import check_device, train
+from olu.stages.train_stage import Note, Training, TrainSummary
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import Run
 from olu.types import Tick
@@ -118,7 +119,8 @@ def _prepared(
     ws: Workspace, values: Mapping[str, Any], changes: list[str], *, config: Path, device: str
 ) -> Generator[Tick | Note, None, Path | TrainSummary]:
     """Every stage before the training, and the recipe that was written for it."""
-    from olu.stages.train_setup import rate_for, set_up
+    from olu.stages.train_setup import set_up
+    from olu.stages.train_start import rate_for
 
     base = base_for(ws, values, state=state_for(values))
 

@@ -1,4 +1,4 @@
-"""The dataset a finetune-hf-vits config names, imported: one of Hugging Face, or any folder of recordings."""
+"""The dataset a finetune-hf-vits config names, imported: one of Hugging Face, or any recordings that import knows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from olu.errors import ConfigError, CorpusError
 from olu.files import Workspace
 from olu.stages.hf_vits_map import get, splits
 from olu.stages.import_ import import_source
-from olu.stages.train import Note
-from olu.types import Split, Tick
+from olu.stages.import_place import room_to_unpack
+from olu.stages.train_stage import Note
+from olu.types import Split, Tick, Work
 
 DATASET = "huggingface"
 TABLES = ("jsonl", "table")
@@ -30,7 +31,7 @@ PARTICULAR = list(LAYOUTS)[: list(LAYOUTS).index(DATASET)]  # known by more than
 ONE_SPEAKER = "default"
 COLUMNS = {"audio": "audio_column_name", "text": "text_column_name", "speaker": "speaker_id_column_name"}
 KEYS = {"--columns": "the column names", "--split": "train_split_name", "--config": "dataset_config_name"}
-MUST = "it must be a folder of recordings with their texts, a Hugging Face dataset, or an OWNER/NAME on the hub"
+MUST = "it must be a folder or an archive of recordings with their texts, or an OWNER/NAME on the hub"
 YOURSELF = "import it with 'olu import' into a workspace of your own, and leave dataset_name out"
 LAYOUT = re.compile(r"; --layout recordings takes them without any text|: leave --layout out")
 
@@ -62,14 +63,15 @@ def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Gener
         )
     source = Path(name) if here else Path(f"{HUB}{name.removeprefix(HUB)}")
     try:
-        way = way_in(source, given) if here else Way(DATASET, written(given))
+        way = (yield from _way(ws, source, given)) if here else Way(DATASET, written(given))
     except CorpusError as bad:
         raise ConfigError(f"{head}: {told(str(bad))}; {MUST}") from None
     train_split, eval_split = ("", "") if way.plain else splits(values)
     apart = bool(get(values, "do_eval")) and eval_split != train_split
     if way.plain:
         yield Note(
-            f"{name} is a plain folder ({way.layout}: {way.why}): all of it is imported; it has no splits and configs,"
+            f"{name} is a plain {'archive' if archive.is_archive(source) else 'folder'} ({way.layout}: {way.why}):"
+            " all of it is imported; it has no splits and configs,"
             " so those of the config do nothing, and 4 % of the clips are held back to validate"
         )
     for split in dict.fromkeys([*_parts(train_split), *(_parts(eval_split) if apart and train_split else [])]):
@@ -84,8 +86,7 @@ def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Gener
                 speaker=None if "speaker" in given else ONE_SPEAKER,
             )
         except CorpusError as bad:
-            unpack = "; unpack it and name the folder" if archive.is_archive(source) else ""
-            raise ConfigError(f"{head}: {told(str(bad))}{unpack}") from None
+            raise ConfigError(f"{head}: {told(str(bad))}") from None
         skipped = f", {len(done.skipped)} skipped, see {ws.corpus / 'problems.jsonl'}" if done.skipped else ""
         part = f"split {split}" if split else "all of it"
         yield Note(f"{name}, {part}: {many(done.added, 'clip')} imported, {done.already} there already{skipped}")
@@ -93,10 +94,21 @@ def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Gener
         yield from _keep_apart(ws, _parts(eval_split))
 
 
+def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Work[Way]:
+    """An archive is unpacked to look: what its files hold decides how it is imported."""
+    if not archive.is_archive(source):
+        return way_in(source, given)
+    with writing(ws), room_to_unpack(ws) as unpacked:
+        yield from archive.unpack(source, into=unpacked)
+        files = archive.inner(unpacked)
+        try:
+            return way_in(files, given)
+        except CorpusError as bad:
+            raise CorpusError(str(bad).replace(str(files), str(source))) from None
+
+
 def way_in(source: Path, given: Mapping[str, str]) -> Way:
     """A dataset of Hugging Face where it is one; else the layout the folder has, with columns where that has some."""
-    if archive.is_archive(source):
-        return Way(DATASET, written(given))
     tries = [given]
     if given.get("audio") == "audio":  # what the library there calls the sound, whatever a header calls it
         tries.append({kind: name for kind, name in given.items() if kind != "audio"})

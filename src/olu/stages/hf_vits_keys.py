@@ -57,7 +57,8 @@ MODEL = (
 )  # fmt: skip
 DATA = (
     Key("project_name", "text", "vits_finetuning", "`view.wandb`, where `report_to` asks for it"),
-    Key("dataset_name", "text", None, "imported: a folder, or OWNER/NAME on the hub; null: the workspace's own clips"),
+    Key("dataset_name", "text", None,
+        "imported: a folder, an archive, or OWNER/NAME on the hub; null: the workspace's own clips"),
     Key("dataset_config_name", "text", None, "the import's --config"),
     Key("overwrite_cache", "yes", False, "each stage knows itself whether it is out of date", there="nothing reads it",
         inert=True),

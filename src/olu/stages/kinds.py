@@ -1,4 +1,4 @@
-"""Which runs of a workspace make a voice, and which only listen."""
+"""Which runs of a workspace make a voice, which only listen, and which are damaged."""
 
 from __future__ import annotations
 
@@ -10,20 +10,41 @@ from olu.train.run import Run
 
 def does_speak(run: Run) -> bool:
     """A run of a family that is gone is taken for a voice: what uses it says that it is gone."""
+    return _speaks(run.recipe.family)
+
+
+def _speaks(name: str) -> bool:
     try:
-        return family(run.recipe.family).speaks
+        return family(name).speaks
     except ConfigError:
         return True
 
 
+def whole_runs(ws: Workspace) -> list[Run]:
+    """The runs whose files are whole, oldest first: a damaged one is used only where it is named, and says so then."""
+    return [run for run in Run.all(ws.runs) if not run.fault]
+
+
 def voices(ws: Workspace) -> list[Run]:
     """The runs that make a voice, oldest first."""
-    return [run for run in Run.all(ws.runs) if does_speak(run)]
+    return [run for run in whole_runs(ws) if does_speak(run)]
 
 
 def listeners(ws: Workspace) -> list[Run]:
     """The runs that only listen, oldest first."""
-    return [run for run in Run.all(ws.runs) if not does_speak(run)]
+    return [run for run in whole_runs(ws) if not does_speak(run)]
+
+
+def passed_over(ws: Workspace, chosen: Run | None = None, *, of_voices: bool = False) -> list[str]:
+    """A sentence for every damaged run that might have been taken instead of an older one that was chosen.
+
+    Its name begins with its family, so that a recogniser is not missed among the voices.
+    """
+    runs = Run.all(ws.runs)
+    names = [run.name for run in runs]
+    later = runs[names.index(chosen.name) + 1 :] if chosen and chosen.name in names else runs
+    voiced = [run for run in later if not of_voices or _speaks(run.name.rpartition("-")[0])]
+    return [f"{run.name} was passed over: {fault}" for run in voiced if (fault := run.fault)]
 
 
 def voice_named(ws: Workspace, name: str) -> Run:

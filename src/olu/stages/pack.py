@@ -108,8 +108,14 @@ def _said(ws: Workspace, runs: list[Run], *, features: bool) -> list[str]:
     absent = (
         ["there are no features to take: 'olu prepare' makes them"] if features and not ws.features.exists() else []
     )
-    bases = {run.recipe.base for run in runs if run.recipe.base and not run.checkpoints().steps()}
-    return [*(f"the base {base} is not in the pack: bring it along" for base in sorted(bases)), *absent]
+    faults = {run.name: run.fault for run in runs}
+    whole = [run for run in runs if not faults[run.name]]
+    bases = {run.recipe.base for run in whole if run.recipe.base and not run.checkpoints().steps()}
+    return [
+        *(f"the base {base} is not in the pack: bring it along" for base in sorted(bases)),
+        *(f"{name} is packed as it is, damaged: {fault}" for name, fault in faults.items() if fault),
+        *absent,
+    ]
 
 
 def _sounds(corpus: Corpus, sounds: list[str], place: Path, *, opus: bool) -> Iterator[tuple[_Item, int]]:

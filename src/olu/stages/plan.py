@@ -188,7 +188,7 @@ def _made(ws: Workspace, *, changes: list[str], machine: Machine) -> Generator[T
 
 def _foundation(family: Family, recipe: Recipe) -> Foundation:
     need_training("a plan with a base")
-    from olu.stages.train_setup import read_base
+    from olu.stages.train_start import read_base
 
     base = read_base(family, recipe)
     assert base is not None and recipe.base is not None

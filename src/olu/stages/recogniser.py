@@ -13,7 +13,8 @@ from olu.stages.extras import need_training
 from olu.stages.kinds import listeners
 from olu.stages.machine import this_machine
 from olu.stages.read import read_corpus
-from olu.stages.train import TrainSummary, train
+from olu.stages.train import train
+from olu.stages.train_stage import TrainSummary
 from olu.text.frontend import read_state
 from olu.train.run import Run
 from olu.types import Tick, Work

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olu.config import check, flat
-from olu.errors import OluError
+from olu.errors import OluError, WorkspaceError
 from olu.families import family
 from olu.files import Workspace, disk_bytes
 from olu.train.run import Run
@@ -20,15 +20,16 @@ class RunRow:
     """One run. `differs` holds the settings in which the runs of the workspace are not all alike."""
 
     run: str
-    state: str  # running, unfinished, finished or stopped
+    state: str  # running, unfinished, finished, stopped or damaged
     step: int
-    steps: int
+    steps: int  # of its plan; 0 where that cannot be read
     best: dict[str, Any] | None
     hours: float
     events: dict[str, int]  # verdict -> how often
     rewinds: int
     differs: dict[str, Any]
     started_from: str | None
+    fault: str = ""  # what is wrong with a damaged one, and what to do
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ class RunDetail:
 
 
 def runs(ws: Workspace) -> list[RunRow]:
-    found = Run.all(ws.runs)
+    """A damaged one has a row too, and is not held against the others."""
+    everything = Run.all(ws.runs)
+    faults = {run.name: run.fault for run in everything}
+    found = [run for run in everything if not faults[run.name]]
     settings = {run.name: flat(run.recipe.model_dump(mode="json")) for run in found}
     keys = sorted({key for held in settings.values() for key in held})
     given = {run.name: _of_its_size(run) for run in found}
@@ -56,7 +60,12 @@ def runs(ws: Workspace) -> list[RunRow]:
         if len({repr(held.get(key)) for held in settings.values()}) > 1
         and any(key not in given[name] or given[name][key] != held.get(key) for name, held in settings.items())
     ]
-    return [_row(run, {key: settings[run.name].get(key) for key in apart}) for run in found]
+    return [
+        _damaged_row(run, fault)
+        if (fault := faults[run.name])
+        else _row(run, {key: settings[run.name].get(key) for key in apart})
+        for run in everything
+    ]
 
 
 def _of_its_size(run: Run) -> dict[str, Any]:
@@ -71,6 +80,8 @@ def _of_its_size(run: Run) -> dict[str, Any]:
 
 def run_detail(ws: Workspace, name: str) -> RunDetail:
     run = Run.named(ws.runs, name)
+    if fault := run.fault:
+        raise WorkspaceError(fault)
     row = next(row for row in runs(ws) if row.run == name)
     page = run.folder / PAGE
     validations = []
@@ -108,6 +119,24 @@ def _row(run: Run, differs: dict[str, Any]) -> RunRow:
         rewinds=rewinds,
         differs=differs,
         started_from=run.document("facts.json").get("from"),
+    )
+
+
+def _damaged_row(run: Run, fault: str) -> RunRow:
+    """No more than its folder tells without the files that cannot be read."""
+    steps = run.checkpoints().steps()
+    return RunRow(
+        run=run.name,
+        state="damaged",
+        step=steps[-1] if steps else 0,
+        steps=0,
+        best=None,
+        hours=0.0,
+        events={},
+        rewinds=0,
+        differs={},
+        started_from=None,
+        fault=fault,
     )
 
 

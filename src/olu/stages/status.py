@@ -12,9 +12,11 @@ from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus
 from olu.files import Workspace, disk_bytes
 from olu.stages.import_ import STAGE as IMPORT
+from olu.stages.kinds import does_speak
 from olu.stages.stage import Stage
+from olu.train.run import Run
 
-STAGES = ("import_", "audit", "read", "align", "prepare", "train", "export")  # in the order of the data
+STAGES = ("import_", "audit", "read", "align", "prepare", "train_stage", "export")  # in the order of the data
 OPTIONAL = ("align", "prepare")  # not every voice needs one; training makes its features itself
 
 
@@ -82,22 +84,22 @@ def _status(ws: Workspace, stage: Stage) -> StageStatus:
     used = disk_bytes(folder) if folder.exists() else 0
     state = stage.state(ws)
     stamp = ws.stamped(stage.name)
-    if stage.name == "train" and stamp and not (folder / str(stamp["summary"].get("run"))).exists():
-        state = "missing"  # its run was removed by hand
+    if stage.name == "train" and stamp and Run(folder / str(stamp["summary"].get("run"))).fault:
+        state = "missing"  # its run was removed by hand, or is damaged
     return StageStatus(stage.name, state, used, stage.command.format(ws=shlex.quote(str(ws.root))))
 
 
 def _runs(ws: Workspace) -> list[dict[str, object]]:
-    from olu.stages.kinds import does_speak
-    from olu.train.run import Run
-
     rows: list[dict[str, object]] = []
     for run in Run.all(ws.runs):
+        steps = run.checkpoints().steps()
+        row: dict[str, object] = {"run": run.name, "step": steps[-1] if steps else 0}
+        if fault := run.fault:
+            rows.append({**row, "state": "damaged", "best": None, "speaks": None, "fault": fault})
+            continue
         result = run.result
         state = "unfinished" if result is None else "finished" if result["finished"] else "stopped"
-        steps = run.checkpoints().steps()
-        row = {"run": run.name, "state": state, "step": steps[-1] if steps else 0, "best": run.best}
-        rows.append({**row, "speaks": does_speak(run)})
+        rows.append({**row, "state": state, "best": run.best, "speaks": does_speak(run), "fault": ""})
     return rows
 
 

@@ -80,10 +80,12 @@ def _take(run: Run, ws: Workspace) -> tuple[str, str]:
     """The name it gets here and what to say; a run that went on in both places is kept twice."""
     mine = Run(ws.runs / run.name)
     name = run.name
+    if run.fault:
+        return "", f"{name} is damaged in the pack and was not taken: mend it where it came from and pack it again"
     if (mine.folder / "recipe.toml").is_file():
         if mine.is_claimed():
             raise WorkspaceError(f"{mine.name} is being trained here: stop it first")
-        same = mine.document("facts.json") == run.document("facts.json")
+        same = not mine.fault and mine.document("facts.json") == run.document("facts.json")
         ahead, here = _last(run), _last(mine)
         if same and ahead == here and mine.result == run.result:
             return "", f"{name} is here already"

@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from statistics import median
 from typing import Any, cast
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from olu.audit.plural import many
 from olu.errors import TrainError
@@ -26,24 +25,21 @@ from olu.train.family import Batch, Clock, Exhibit, Learner, Sentence, Update
 from olu.train.fast import FastSteps
 from olu.train.guards import Event, Guard, Look, Observation, Resources, Seen, Verdict
 from olu.train.hearing import Ear, averaged, validated
-from olu.train.part import LivePart, assign, live_parts, under
+from olu.train.memory import NO_ROOM, Full, in_pieces, lighter
+from olu.train.part import LivePart, live_parts
 from olu.train.ranks import Ranks
 from olu.train.recipe import GuardSettings, PlanSettings
 from olu.train.report import Report
 from olu.train.resident import Resident
 from olu.train.scaler import Scale
 from olu.train.schedule import rate_factor
+from olu.train.snapshot import put_back, taken
 from olu.train.sounds import measure
 
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SEED_SPAN = 2**63 - 1
 VALIDATION_SEED = 977
-NO_ROOM = ("not enough memory", "allocate memory", "could not create a primitive")  # the last is oneDNN's, on CPUs
 RESOURCES_EVERY = 20  # steps between two looks at clock and disk
-
-
-class Full(Exception):
-    """Some process ran out of memory; the argument is the place of the micro-batch."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +169,7 @@ class Engine:
         events: list[Event] = []
         while True:
             began = time.monotonic()
-            pieces = [piece for group in ids for piece in _pieces(group, self.pieces)]
+            pieces = [piece for group in ids for piece in in_pieces(group, self.pieces)]
             micro = [self._micro(piece) for piece in pieces]
             waited = time.monotonic() - began
             self._waited += waited
@@ -181,7 +177,7 @@ class Engine:
                 seen, raised = self._updates(micro, tuple(clip for piece in pieces for clip in piece))
                 return seen, events + raised, waited
             except Full as full:
-                events.append(self._lighter(pieces[full.args[0]]))
+                events.append(lighter(self, pieces[full.args[0]]))
                 if events[-1].verdict is not Verdict.NOTE:
                     return [], events, waited
 
@@ -248,26 +244,6 @@ class Engine:
             live.sums[name] = live.sums.get(name, torch.zeros((), device=self.device)) + loss.sum.detach() * share
             live.overs[name] = loss.over
         (total * self.scale.value).backward(inputs=live.params)  # type: ignore[no-untyped-call]  # no other part's
-
-    def _lighter(self, clips: list[str]) -> Event:
-        """After the memory was full: the same clips in smaller pieces, or without the one that is too much alone."""
-        for live in self.live.values():
-            live.clear()
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        longest = max(clips, key=self.batches.length)
-        said = f"the memory was full with clip {longest} ({self.batches.length(longest):.1f} s) in the batch"
-        if len(clips) > self.ranks.size:
-            self.pieces *= 2
-            most = many(-(-len(clips) // 2), "clip")
-            message = f"{said}: from now on at most {most} at a time; the effective batch stays"
-            return Event(self.step, "memory", Verdict.NOTE, message, (longest,))
-        if self.batches.length(longest) <= median(self.batches.seconds):
-            message = f"{said}, alone, and it is not even long: this voice needs more memory; try a smaller model.size"
-            return Event(self.step, "memory", Verdict.STOP, message, (longest,))
-        self.batches.put_aside([longest])
-        message = f"{said}, which does not fit even alone: it is left out; cut it, or lower data.max_seconds"
-        return Event(self.step, "memory", Verdict.SKIP, message, (longest,))
 
     def _settle(
         self,
@@ -394,55 +370,11 @@ class Engine:
     # ------------------------------------------------------------ saving and going back
 
     def snapshot(self) -> Checkpoint:
-        weights = {f"learner/{n}": t for n, t in self.module.state_dict().items()}
-        optimiser: dict[str, Tensor] = {}
-        for name, live in self.live.items():
-            weights |= {f"average/{name}/{n}": t for n, t in (live.average or {}).items()}
-            optimiser |= {f"{name}/{n}": t for n, t in live.moments().items()}
-        state: dict[str, Any] = {
-            "step": self.step,
-            "rewinds": self.rewinds,
-            "rate": self.rate,
-            "precision": self.precision,
-            "pieces": self.pieces,
-            "scale": self.scale.state(),
-            "hours": round(self.hours, 4),
-            "history": self.history,
-            "learnt": self.learnt,
-            "best": self.best,
-            "since": self.since,
-            "updates": {name: live.updates for name, live in self.live.items()},
-            "ratios": {name: live.ratio for name, live in self.live.items()},
-            "batches": self.batches.state(),
-            "guards": {type(guard).__name__: guard.state() for guard in self.guards},
-        }
-        return Checkpoint(weights=weights, optimiser=optimiser, state=state)
+        return taken(self)
 
     def restore(self, checkpoint: Checkpoint, *, weights_only: bool = False) -> None:
         """Take up a checkpoint. `weights_only` leaves the place in the data, the guards and the counters alone."""
-        if self.fast is not None:
-            self.fast.forget()
-        self.module.load_state_dict(under(checkpoint.weights, "learner/"))
-        for name, live in self.live.items():
-            live.load_moments(under(checkpoint.optimiser, f"{name}/"))
-            live.updates = checkpoint.state["updates"].get(name, 0)
-            live.ratio = checkpoint.state["ratios"].get(name)
-            if live.average is not None:
-                saved = under(checkpoint.weights, f"average/{name}/")  # none where the run before kept no average
-                assign(live.average, {n: saved.get(n, p) for n, p in live.named.items()})
-            live.clear()
-        if weights_only:
-            return
-        self.step, self.best = checkpoint.state["step"], checkpoint.state["best"]
-        self.rewinds, self.rate = checkpoint.state["rewinds"], checkpoint.state["rate"]
-        self.precision, self.pieces = checkpoint.state["precision"], checkpoint.state["pieces"]
-        self.hours, self.history = checkpoint.state["hours"], list(checkpoint.state["history"])
-        self.since = checkpoint.state.get("since", 0)
-        self.learnt = {name: list(held) for name, held in checkpoint.state["learnt"].items()}
-        self.scale.load(checkpoint.state["scale"])
-        self.batches.load(checkpoint.state["batches"])
-        for guard in self.guards:
-            guard.load(checkpoint.state["guards"][type(guard).__name__])
+        put_back(self, checkpoint, weights_only=weights_only)
 
     def resume(self) -> list[str]:
         """Go on from the newest whole checkpoint; returns a sentence for each damaged one passed over."""
@@ -483,8 +415,3 @@ class Engine:
             [f"{why}back to step {step}, rate x {self.rate:g}, {many(aside, 'clip')} put in quarantine", *passed]
         )
         return Event(at, "rewind", Verdict.NOTE, message, clips)
-
-
-def _pieces(clips: list[str], number: int) -> list[list[str]]:
-    """`clips` dealt into at most `number` pieces of almost the same size."""
-    return [clips[first::number] for first in range(min(number, len(clips)))]

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 from olu.audio import io
 from olu.config import read_toml
 from olu.damage import damaged, misfit
-from olu.errors import TrainError
+from olu.errors import ConfigError, OluError, TrainError
 from olu.files import lock, whole, write_json, write_jsonl, write_text
 from olu.text.frontend import fault_of
 from olu.text.vocabulary import VOCABULARY
@@ -78,9 +78,24 @@ class Run:
     @property
     def recipe(self) -> Recipe:
         path = self.folder / "recipe.toml"
-        if fault := misfit(read_toml(path), RECIPE):  # all of them were written: an empty file is no recipe of defaults
-            raise damaged(path, fault, remedy=self._remedy)
-        return read_recipe(path, [])
+        try:
+            fault = misfit(read_toml(path), RECIPE)  # all of them were written: an empty file is no recipe of defaults
+            if not fault:
+                return read_recipe(path, [])
+        except ConfigError as bad:
+            fault = str(bad).removeprefix(str(path)).lstrip(": ")
+        raise damaged(path, fault, remedy=self._remedy)
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with a file that every list of runs asks for, as one sentence; nothing where all are whole."""
+        try:
+            _ = self.recipe, self.result, self.best, self.document("facts.json")
+        except OluError as bad:
+            return str(bad)
+        except OSError as bad:
+            return f"{bad.filename} cannot be read ({bad.strerror}): {self._remedy}"
+        return ""
 
     def document(self, name: str) -> Any:
         """What one of its files holds; a file that holds something else is named, with what to do."""

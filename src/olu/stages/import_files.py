@@ -1,0 +1,97 @@
+"""The recordings of an import: looked at, copied, and written down."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from olu.corpus import readers
+from olu.corpus.before import Before
+from olu.corpus.manifest import Corpus, Source
+from olu.corpus.merge import Merge
+from olu.corpus.probe import Facts, probe
+from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.readers.shelf import LOOKED_IN
+from olu.errors import CorpusError
+from olu.files import Workspace, read_jsonl, whole, write_json, write_jsonl
+from olu.stages.split import choose_sides
+from olu.types import Tick
+
+
+def probed_in(root: Path, rows: list[Row]) -> Iterator[tuple[Row, Facts | Problem]]:
+    """Every row with what was found, in order; each file is read once, and several at a time."""
+    first = {row.audio: row for row in reversed(rows)}
+    files = [row for row in rows if first[row.audio] is row]
+    found: dict[str, Facts | Problem] = {}
+    pool = ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1))
+    try:
+        coming = pool.map(partial(probe, root), files)
+        for row in rows:
+            if row.audio not in found:
+                found[row.audio] = next(coming)
+            facts = found[row.audio]
+            yield row, replace(facts, where=row.where) if isinstance(facts, Problem) else facts
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def unusable(source: Path, problems: list[Problem]) -> CorpusError:
+    """One sentence on why a source gave no clip."""
+    missing = [problem for problem in problems if problem.missing]
+    if not problems:
+        return readers.refusal(source)
+    if len(missing) == len(problems):
+        number = f"{len(missing)} recordings" if len(missing) > 1 else "one recording"
+        return CorpusError(
+            f"{source} has metadata for {number} but no audio for any: the first, {missing[0].missing!r}"
+            f" ({missing[0].where}), is not in {LOOKED_IN}; put the audio there"
+        )
+    number = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    return CorpusError(f"nothing in {source} can be used ({number}); the first is {problems[0]}")
+
+
+def copy_in(
+    ws: Workspace, root: Path, *, name: str, merge: Merge, origins: dict[str, str], move: bool
+) -> Iterator[Tick]:
+    if not merge.fresh:
+        return
+    write_origins(ws, origins)
+    for done, audio in enumerate(merge.fresh, 1):
+        inside = audio.partition("/")[2]
+        with whole(ws.corpus / "audio" / name / inside) as part:
+            if move:
+                (root / inside).rename(part)
+            else:
+                shutil.copyfile(root / inside, part)
+            mtime_ns = merge.fresh[audio].mtime_ns
+            os.utime(part, ns=(mtime_ns, mtime_ns))
+        yield Tick(done, len(merge.fresh), f"copying {inside}")
+
+
+def write_problems(ws: Workspace, problems: list[Problem], *, source: str, anew: bool) -> None:
+    shown = [{"source": source, "where": p.where, "problem": p.message} for p in problems]
+    if anew or shown != list(read_jsonl(ws.corpus / "problems.jsonl", lost=[])):
+        write_jsonl(ws.corpus / "problems.jsonl", shown)
+
+
+def write_corpus(ws: Workspace, before: Before, *, merge: Merge, sources: list[Source]) -> None:
+    """What was found, the manifest last."""
+    files = dict(before.files)
+    lacking = {audio: facts for audio, (facts, _) in merge.seen.items() if audio not in files}
+    for audio, facts in {**lacking, **merge.fresh}.items():
+        row = {"audio": audio, "sha256": facts.sha256, "bytes": facts.bytes, "mtime_ns": facts.mtime_ns}
+        files[audio] = row
+    clips = list(merge.clips.values())
+    named = {clip.audio for clip in clips}
+    before.put_aside()
+    write_jsonl(ws.corpus / "files.jsonl", (row for audio, row in files.items() if audio in named))
+    Corpus.save(ws, clips, sources, choose_sides(ws, clips))
+
+
+def write_origins(ws: Workspace, origins: dict[str, str]) -> None:
+    write_json(ws.corpus / "audio" / "origins.json", origins)

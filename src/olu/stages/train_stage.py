@@ -1,0 +1,59 @@
+"""When a training is done or stale, and what it tells while it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from olu.corpus.decisions import hash_chosen
+from olu.files import Workspace, hash_file, hash_value
+from olu.stages.stage import Stage
+from olu.types import Tick
+
+if TYPE_CHECKING:
+    from olu.stages.train_ready import Setup
+    from olu.train.report import Report
+
+TRAIN_VERSION = 1
+
+
+def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
+    paths = [ws.corpus / "clips.jsonl", ws.corpus / "splits.jsonl", ws.audit / "audit.jsonl"]
+    paths.append(ws.readings / "readings.jsonl")
+    return hash_value([TRAIN_VERSION, hash_chosen(ws), [hash_file(path) if path.exists() else "" for path in paths]])
+
+
+STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)
+LISTENING = Stage(name="listening", command="olu train {ws} --set family=recogniser", folder="runs", inputs=_inputs)
+
+
+def stage_of(setup: Setup) -> Stage:
+    """A recogniser's run leaves the stamp of the voice alone."""
+    return STAGE if setup.family.speaks else LISTENING
+
+
+def options_of(setup: Setup) -> dict[str, Any]:
+    return {"recipe": setup.facts["recipe"], "from": setup.facts["from"]}
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence for the person watching."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class TrainSummary:
+    run: str
+    steps: int
+    best: dict[str, Any] | None = None
+    stopped: str | None = None
+    leads: bool = True  # of several processes, this one speaks
+    fresh: bool = False  # nothing was done: an equal run exists
+    speaks: bool = True  # else it is a recogniser, and there is no voice to export
+    dry: dict[str, Any] = field(default_factory=dict)
+
+
+Training = Generator["Tick | Note | Report", None, TrainSummary]
