@@ -13,7 +13,7 @@ import transformers
 import olu.families.vits as vits
 from olu.families.vits.foreign.sniff import read_foreign
 
-from ..families.test_vits_foreign import ours
+from ..families.test_vits_foreign import loaded, ours
 from .conftest import fine, olu
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
@@ -28,7 +28,7 @@ def test_a_run_goes_out_to_transformers_and_comes_back_as_a_base(walked: Path, v
     found = read_foreign(out)
     ids = torch.arange(1, 9)[None]
     with torch.no_grad():
-        torch.testing.assert_close(ours(found, ids), model(input_ids=ids).waveform[0], atol=1e-5, rtol=0)
+        torch.testing.assert_close(ours(loaded(found), ids), model(input_ids=ids).waveform[0], atol=1e-5, rtol=0)
     run = json.loads((walked / "runs" / summary["run"] / "vocabulary.json").read_text())
     assert list(found.symbols) == run["symbols"]
     done = fine("train", voiced, "--base", out, "--set", "plan.batch_clips=2", "--dry-run")

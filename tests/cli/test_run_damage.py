@@ -44,7 +44,10 @@ def test_a_damaged_recipe_is_said_where_it_is_asked_for(voiced: Path, tmp_path: 
     found = fine("status", voiced, "--json").json()
     (row,) = found["runs"]
     assert row["state"] == "damaged" and WRONG[wrong] in row["fault"]
-    assert found["next"] == f"olu train {voiced}" and states(voiced)["train"] == "missing"
+    assert (
+        found["next"] == f"mend vits-001 as said above, or olu train {voiced} --new"
+        and states(voiced)["train"] == "missing"
+    )
     assert fine("runs", voiced, "--json").json()["runs"][0]["fault"] == row["fault"]
     fine("audit", voiced)  # it says what comes next, as every verb does
     shutil.move(voiced / "runs" / "vits-001", tmp_path / "away")
@@ -67,6 +70,8 @@ def test_the_other_runs_are_used_and_shown_beside_a_damaged_one(two: Path, tmp_p
     assert "vits-001: finished at step 2" in fine("runs", two, "vits-001").out
     made = fine("export", two, "-o", tmp_path / "z.voice", "--json").json()
     assert made["run"] == "vits-001" and any("vits-002 was passed over" in note for note in made["notes"])
+    packed = fine("pack", two, "-o", tmp_path / "last.tar", "--json").json()
+    assert packed["runs"] == ["vits-001"] and any("vits-002 was passed over" in note for note in packed["notes"])
     named = fine("export", two, "--run", "vits-001", "-o", tmp_path / "y.voice", "--json").json()
     assert not any("passed over" in note for note in named["notes"])
 
@@ -78,10 +83,14 @@ def test_resuming_passes_a_damaged_run_over_and_says_so(two: Path) -> None:
     assert (two / "runs" / "vits-001" / "result.json").exists()
 
 
-def test_an_equal_run_that_is_damaged_is_trained_again(voiced: Path) -> None:
+@pytest.mark.parametrize("file", ["recipe.toml", "result.json", "best.json"])
+def test_nothing_is_trained_from_the_start_beside_a_damaged_run_unless_asked(voiced: Path, file: str) -> None:
     assert fine("train", voiced, *TINY, "--json").json()["fresh"]
-    (voiced / "runs" / "vits-001" / "recipe.toml").write_bytes(b"")
-    done = fine("train", voiced, *TINY, "--json").json()
+    (voiced / "runs" / "vits-001" / file).write_bytes(b"{}" if file.endswith("json") else b"")
+    refused(olu("train", voiced, *TINY), said="add --new to train another")
+    assert not (voiced / "runs" / "vits-002").exists()
+    assert fine("status", voiced, "--json").json()["next"].startswith("mend vits-001 as said above, or olu train ")
+    done = fine("train", voiced, *TINY, "--new", "--json").json()
     assert done["run"] == "vits-002" and not done["fresh"]
 
 

@@ -17,7 +17,7 @@ from olu.speak.stream import Manner
 from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
 from olu.stages.evaluate_takes import Line, Read, file_notes, file_takes, lines_for, no_others, reader_of, spoken_takes
 from olu.stages.extras import EVALUATE
-from olu.stages.kinds import voice_named
+from olu.stages.kinds import passed_over, voice_named
 from olu.stages.read import read_corpus
 from olu.stages.voice_place import voice_place
 from olu.types import Tick, Work
@@ -181,15 +181,18 @@ def _moved(bench: Bench) -> list[str]:
 
 
 def _since(bench: Bench) -> list[str]:
-    """The sides of the split are those of now: a run of before may have learnt from what is held out today."""
+    """Of the run: a damaged one may be newer; it may have learnt from what is held out today."""
     run = bench.speaker.subject.run if bench.speaker else None
     if bench.ws is None or bench.corpus is None or bench.wish.corpus is not None or run is None:
         return []
-    trained_on = voice_named(bench.ws, run).document("facts.json").get("corpus")
+    voice = voice_named(bench.ws, run)
+    damaged = passed_over(bench.ws, voice, speaks=True) if bench.wish.run is None else []
+    trained_on = voice.document("facts.json").get("corpus")
     if trained_on in (None, bench.corpus.fingerprint):
-        return []
+        return damaged
     return [
-        f"The corpus or its split has changed since {run} was trained: it may have learnt from sentences judged here"
+        *damaged,
+        f"The corpus or its split has changed since {run} was trained: it may have learnt from sentences judged here",
     ]
 
 

@@ -107,7 +107,7 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
         return _written(subject, wish, path=wish.out or Path(default), given=True)
     ws = Workspace.open(source)
     chosen = voice_named(ws, run) if run else _newest_finished(ws)
-    damaged = [] if run else passed_over(ws, chosen, of_voices=True)
+    damaged = [] if run else passed_over(ws, chosen, speaks=True)
     at = _step(chosen, step)
     name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
     rights = {"licence": wish.licence, "override": wish.override}
@@ -160,7 +160,7 @@ def _newest_finished(ws: Workspace) -> Run:
         raise ExportError(
             f"{runs[-1].name} was stopped by a guard: train anew, or export it with --run {runs[-1].name}"
         )
-    if damaged := passed_over(ws, of_voices=True):
+    if damaged := passed_over(ws, speaks=True):
         raise ExportError(f"{ws.root} has no run that is whole. {'. '.join(damaged)}")
     raise ExportError(f"{ws.root} has no run yet: train one with 'olu train {ws.root}'")
 

@@ -35,7 +35,7 @@ def listeners(ws: Workspace) -> list[Run]:
     return [run for run in whole_runs(ws) if not does_speak(run)]
 
 
-def passed_over(ws: Workspace, chosen: Run | None = None, *, of_voices: bool = False) -> list[str]:
+def passed_over(ws: Workspace, chosen: Run | None = None, *, speaks: bool | None = None) -> list[str]:
     """A sentence for every damaged run that might have been taken instead of an older one that was chosen.
 
     Its name begins with its family, so that a recogniser is not missed among the voices.
@@ -43,8 +43,8 @@ def passed_over(ws: Workspace, chosen: Run | None = None, *, of_voices: bool = F
     runs = Run.all(ws.runs)
     names = [run.name for run in runs]
     later = runs[names.index(chosen.name) + 1 :] if chosen and chosen.name in names else runs
-    voiced = [run for run in later if not of_voices or _speaks(run.name.rpartition("-")[0])]
-    return [f"{run.name} was passed over: {fault}" for run in voiced if (fault := run.fault)]
+    alike = [run for run in later if speaks is None or _speaks(run.name.rpartition("-")[0]) is speaks]
+    return [f"{run.name} was passed over: {fault}" for run in alike if (fault := run.fault)]
 
 
 def voice_named(ws: Workspace, name: str) -> Run:

@@ -17,7 +17,7 @@ from olu.corpus.manifest import Corpus
 from olu.errors import WorkspaceError
 from olu.files import Workspace, hash_value, whole
 from olu.stages.import_ import STAGE as IMPORT
-from olu.stages.kinds import voices
+from olu.stages.kinds import passed_over, voices
 from olu.stages.reading_settings import FILE as READING
 from olu.stages.reading_settings import lexicon_path, read_settings
 from olu.train.run import Run
@@ -66,6 +66,7 @@ def pack(
     sounds = sorted({clip.audio for clip in corpus}) if corpus else []
     notes = [
         *_said(ws, taken, features=features),
+        *(passed_over(ws, taken[0] if taken else None, speaks=True) if runs == "last" else []),
         *(["the sound was made smaller with Opus, which loses a little of it"] if opus else []),
     ]
     with tempfile.TemporaryDirectory() as place, whole(path) as partial, tarfile.open(partial, "w") as tar:

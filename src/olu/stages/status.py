@@ -105,12 +105,15 @@ def _runs(ws: Workspace) -> list[dict[str, object]]:
 
 def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]]) -> str:
     of_voices = [run for run in runs if run["speaks"]]
+    damaged = runs[-1]["run"] if runs and runs[-1]["fault"] else None
     unfinished = bool(of_voices) and of_voices[-1]["state"] == "unfinished"
     for stage in stages:
         if stage.name == "train" and unfinished:
             return f"{stage.command} --resume"
         if stage.name == IMPORT.name and stage.state == "stale" and IMPORT.did_all(ws):
             continue  # the same import again would change nothing
+        if stage.name == "train" and damaged and stage.state != "fresh":
+            return f"mend {damaged} as said above, or {stage.command} --new"
         if stage.name not in OPTIONAL and stage.state != "fresh":
             return stage.command
     return f'olu speak "..." --voice {shlex.quote(str(ws.root))} -o out.wav'

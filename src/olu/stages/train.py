@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from olu.errors import TrainError
 from olu.files import Workspace
 from olu.stages.extras import need_training
-from olu.stages.kinds import does_speak, passed_over, whole_runs
+from olu.stages.kinds import does_speak, listeners, passed_over, voices, whole_runs
 from olu.stages.plan import choose_recipe
 from olu.stages.train_go import follow, go
 from olu.stages.train_stage import Note, Training, TrainSummary, options_of, stage_of
@@ -138,6 +138,7 @@ def _lead(
             return TrainSummary(**{**earlier, "fresh": True, "speaks": setup.family.speaks})
         if (unfinished := _unfinished(ws, speaks=setup.family.speaks)) is not None:
             raise UnfinishedRun(ws, unfinished, setup)
+        _refuse_beside_damage(ws, speaks=setup.family.speaks)
     run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
     return (yield from go(ws, run, setup, view))
 
@@ -176,6 +177,13 @@ def _unfinished(ws: Workspace, *, speaks: bool | None = None) -> Run | None:
     newest = [run for kind, last in of_kind.items() for run in last if speaks in (None, kind)]
     open_ = [run for run in newest if run.result is None]
     return max(open_, key=runs.index) if open_ else None
+
+
+def _refuse_beside_damage(ws: Workspace, *, speaks: bool) -> None:
+    """The newest run might be the one that was asked for, or wait to be gone on with: its owner decides."""
+    newest = (voices(ws) if speaks else listeners(ws))[-1:]
+    if damaged := passed_over(ws, newest[0] if newest else None, speaks=speaks):
+        raise TrainError(f"{'. '.join(damaged)}. Or add --new to train another")
 
 
 def _is_there(ws: Workspace, name: str) -> bool:
