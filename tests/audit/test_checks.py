@@ -9,7 +9,7 @@ import pytest
 
 from olu.audit import coverage
 from olu.audit.check import Finding, Heard
-from olu.audit.checks import CHECKS
+from olu.audit.checks import CHECKS, near_duplicate
 from olu.audit.deep.models import Deep
 from olu.audit.fix import plan
 from olu.audit.match import Match
@@ -33,10 +33,12 @@ GOOD = Facts(
     rate=16000,
     speech_dbfs=-20.0,
     noise_dbfs=-60.0,
+    pauseless=False,
     offset=0.0,
     hum_dbfs=-120.0,
     bandwidth=8000.0,
     prints=(),
+    core=4.8,
 )
 TEXT = "Nnọọ, kedụ ka ị mere taa na ụlọ akwụkwọ ahụ? "  # 34 letters
 
@@ -54,7 +56,7 @@ def heard(
     deep: dict[str, Any] | None = None,
     **facts: Any,
 ) -> Heard:
-    found = replace(GOOD, **{"pcm": id, **facts})
+    found = replace(GOOD, **{"pcm": id, "core": facts.get("seconds", GOOD.seconds) - 0.2, **facts})
     announced = facts.get("seconds", GOOD.seconds)
     clip = Clip(id=id, audio=f"s/{id}.wav", seconds=announced, rate=16000, text=text, language="ibo", speaker=speaker)
     told = replace(DEEP, **deep) if deep is not None else None
@@ -111,6 +113,14 @@ def test_a_good_clip_has_no_mark():
         ("clipping", {"clipped": 0.002}, "error"),
         ("text", {"text": "… 12 !"}, "error"),
         ("text", {"text": "bia\tebe\na"}, "warn"),
+        ("text", {"text": "bia\x07 ebe a"}, "warn"),
+        ("text", {"text": "b\ufffda ebe a"}, "warn"),
+        ("text", {"text": "Nnọọ, kedụ".encode().decode("latin-1")}, "warn"),
+        ("text", {"text": "“kedu”".encode().decode("cp1252", "ignore") + " ọ"}, None),
+        ("text", {"text": "è buona, señor: 3 < 5 & 7 > 2"}, None),
+        ("text", {"text": "می\u200cروم"}, None),
+        ("text", {"text": "<i>bia</i> ebe a"}, "warn"),
+        ("text", {"text": "bia &amp; ebe a"}, "warn"),
         ("unreadable", {"trouble": "x.wav breaks off"}, "error"),
         ("rate", {"text": "a" * 250}, "error"),
         ("rate", {"text": "abc"}, "error"),
@@ -120,6 +130,7 @@ def test_a_good_clip_has_no_mark():
         ("level", {"speech_dbfs": -120.0, "speech": 0.0}, None),
         ("noise", {"noise_dbfs": -30.0}, "warn"),
         ("noise", {"noise_dbfs": -28.0}, "error"),
+        ("noise", {"noise_dbfs": -28.0, "pauseless": True}, "warn"),
         ("noise", {"noise_dbfs": None}, None),
         ("offset", {"offset": -0.02}, "warn"),
         ("hum", {"hum_dbfs": -45.0}, "warn"),
@@ -259,6 +270,17 @@ def prints(seed: int, *, wrong: int = 0) -> tuple[bytes, ...]:
     return (np.packbits(bits).tobytes(),) * 2
 
 
+@pytest.mark.parametrize(("most", "wrong"), [(near_duplicate.MOST_PAIRS, 280), (0, 100)])
+def test_near_copies_are_found_by_comparing_all_and_in_large_corpora_by_keys(
+    most: int, wrong: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(near_duplicate, "MOST_PAIRS", most)
+    copies = [heard(f"copy{n}", prints=prints(n, wrong=wrong), seconds=5.05) for n in range(0, 200, 10)]
+    found = look("near_duplicate", [*(heard(f"c{n}", prints=prints(n)) for n in range(200)), *copies])
+    marked = {id for id, one in found.items() if one.mark.severity == "error"}
+    assert marked == {one.clip.id for one in copies}
+
+
 def test_near_copies_are_found_among_strangers_and_exact_ones_left_to_the_other_check():
     clips = [heard(f"c{n}", prints=prints(n)) for n in range(300)]
     clips += [heard("near", prints=prints(7, wrong=150), seconds=5.05)]
@@ -322,6 +344,9 @@ def matched() -> list[Heard]:
         words = (first, Span("ị", 1.0, 1.2, -0.2), last)
         clips.append(replace(heard(f"fit{number}", speaker="aligned"), match=match, words=words, aligner="frames"))
     clips[7] = replace(clips[7], words=(*clips[7].words, Span("taa", 4.9, 5.0, -2.0)))
+    clips[8] = replace(
+        clips[8], words=(*clips[8].words, *(Span("taa", 4 + n / 10, 4.1 + n / 10, -3.0) for n in range(3)))
+    )
     clips[3] = replace(clips[3], match=replace(clips[3].match or Match(), score=-1.35))
     clips[4] = replace(clips[4], match=replace(clips[4].match or Match(), cer=0.5))
     low = Span("ka", 0.1, 0.4, -1.5)
@@ -437,6 +462,7 @@ MOVED = {
     "mismatch_cer": 0.6,
     "mismatch_lowest": 0.3,
     "unheard_share": 0.5,
+    "unheard_error": 1.0,
     "unheard_iqr": 50.0,
     "cut_off_iqr": 50.0,
     "cut_off_edge": 0.001,
@@ -610,6 +636,15 @@ def test_words_that_are_not_heard_as_they_are_read_are_named():
     assert found["year"].mark.message == ("3 of its 8 words are not heard as read: elfu mbili at 0.0 s, kumi at 1.5 s")
     assert "1 of its 1 word is not" in found["short"].mark.message
     assert set(look("unheard", [*good, year, name], unheard_share=0.1)) == {"year", "name"}
+
+
+def test_a_clip_half_of_which_is_not_heard_is_an_error_however_many_are_such():
+    good = [spoken(f"good{n}", [-0.3, -0.4, -0.5, -0.2, -0.3]) for n in range(30)]
+    half = [spoken(f"half{n}", [-7.0, -0.3, -8.0, -0.3, -9.0, -7.5]) for n in range(20)]
+    few = spoken("few", [-7.0, -8.0])  # both of two words: too few to tell
+    found = look("unheard", [*good, *half, few])
+    assert {id: f.mark.severity for id, f in found.items()} == {one.clip.id: "error" for one in half} | {"few": "warn"}
+    assert {f.mark.severity for f in look("unheard", [*good, *half], unheard_error=0.9).values()} == {"warn"}
 
 
 def test_each_way_of_aligning_is_measured_by_itself_and_few_words_by_nothing():

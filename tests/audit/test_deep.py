@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import olu.audit.deep.models
+from olu.audit.deep import silero
 from olu.audit.deep.models import Deep, Models
 from olu.corpus.manifest import Corpus
 from olu.errors import ConfigError, MissingExtra
@@ -100,3 +101,10 @@ def test_a_voice_is_the_same_whatever_its_loudness():
     assert voice @ louder > 0.95
     assert voice @ unlike < voice @ louder
     assert np.linalg.norm(voice) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_an_offset_is_no_noise_beside_the_voice():
+    sound = speech(3, lead=0.8, tail=0.8)
+    spoken = np.zeros(len(sound) // silero.FRAME, dtype=bool)
+    spoken[30:60] = True
+    assert silero.snr(sound + np.float32(0.05), spoken) == pytest.approx(silero.snr(sound, spoken), abs=0.1)

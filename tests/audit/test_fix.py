@@ -118,7 +118,7 @@ def faulty(make: Make) -> Workspace:
     return make(
         {
             "good": (speech(3, seed=2), "Nke a bụ okwu ọma"),
-            "loud": (np.clip(speech(3, seed=1) * 40, -1, 1), "O na-eti mkpu nke ukwuu"),
+            "loud": (np.clip(speech(3, seed=1) * 8, -1, 1), "O na-eti mkpu nke ukwuu"),
             "edge": (np.concatenate([silence(1), speech(2, seed=4), silence(2)]), "Tupu okwu amalite"),
             "tail": (np.concatenate([speech(4, seed=5), silence(36)]), "Okwu dị mkpirikpi ebe a"),
         }

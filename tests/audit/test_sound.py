@@ -75,8 +75,42 @@ def test_noise_is_measured_between_the_words_and_not_in_digital_silence():
     found = measure(Audio(sound + noise, RATE))
     assert found.noise_dbfs == pytest.approx(-40.0, abs=0.7)
     assert found.snr == pytest.approx(20.0, abs=3.0)
-    gated = np.concatenate([silence(0.6), speech(2, lead=0, tail=0), silence(0.6)])
+    gated = np.concatenate([silence(0.6), speech(0.9, lead=0, tail=0), silence(0.6)])
     assert measure(Audio(gated, RATE)).snr is None
+
+
+def test_noise_without_pauses_is_what_the_quietest_moments_hold():
+    hiss = np.random.default_rng(1).normal(0, 0.05, 3 * RATE).astype(np.float32)
+    tone = np.float32(0.2) * np.sin(2 * np.pi * 440 * np.arange(3 * RATE) / RATE).astype(np.float32)
+    for steady in (hiss, tone):
+        assert (measure(Audio(steady, RATE)).snr or 99) < 2
+    talking = speech(3, lead=0, tail=0)
+    assert (measure(Audio(talking, RATE)).snr or 0) > 12
+    assert (measure(Audio(talking + hiss, RATE)).snr or 99) < 9
+
+
+def test_noise_over_the_speech_is_no_lack_of_bandwidth():
+    hiss = np.random.default_rng(1).normal(0, 0.05, 3 * RATE).astype(np.float32)
+    assert measure(Audio(speech(3, lead=0.5, tail=0.5) + hiss, RATE)).bandwidth == pytest.approx(8000, abs=300)
+    tone = np.sin(np.arange(3 * RATE) * 0.1).astype(np.float32)
+    assert measure(Audio(tone, RATE)).bandwidth == 0.0  # steady throughout, which is not judged
+
+
+@pytest.mark.parametrize("gain", [0.9, 0.3])
+def test_flat_tops_are_found_after_the_sound_was_turned_down(gain: float):
+    sound = speech(3) * np.float32(0.5)
+    assert measure(Audio(sound, RATE)).clipped == 0.0
+    half = float(np.abs(sound).max()) / 4
+    clipped = measure(Audio(np.clip(sound, -half, half) / np.float32(half) * np.float32(gain), RATE)).clipped
+    assert clipped > 0.001
+
+
+def test_the_print_of_the_core_outlives_trimming_and_turning_down():
+    sound = speech(4, lead=1.0, tail=1.2) + np.random.default_rng(3).normal(0, 0.002, 4 * RATE).astype(np.float32)
+    whole, trimmed = measure(Audio(sound, RATE)), measure(Audio(sound[15360:46080] * np.float32(0.4), RATE))
+    assert trimmed.core == pytest.approx(whole.core, abs=0.05)
+    differ = np.bitwise_count(np.frombuffer(whole.prints[1], np.uint8) ^ np.frombuffer(trimmed.prints[1], np.uint8))
+    assert differ.sum() < 0.3 * 1024
 
 
 @pytest.mark.parametrize(("line", "seconds"), [(50, 3), (60, 3), (50, 1.2)])

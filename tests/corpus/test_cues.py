@@ -61,6 +61,73 @@ def test_vtt() -> None:
     assert found.problems == []
 
 
+ROLLING = """WEBVTT
+Kind: captions
+
+00:00:00.160 --> 00:00:02.470 align:start position:0%
+ 
+habari<00:00:00.480><c> za</c><00:00:00.799><c> asubuhi</c>
+
+00:00:02.470 --> 00:00:02.480 align:start position:0%
+habari za asubuhi
+ 
+
+00:00:02.480 --> 00:00:04.789 align:start position:0%
+habari za asubuhi
+karibu<00:00:02.720><c> tena</c>
+
+00:00:04.789 --> 00:00:04.799 align:start position:0%
+karibu tena
+ 
+
+00:00:04.799 --> 00:00:06.900 align:start position:0%
+karibu tena
+leo<00:00:05.200><c> tuna</c>
+
+00:00:06.900 --> 00:00:06.910 align:start position:0%
+leo tuna
+ 
+
+00:00:06.910 --> 00:00:09.000 align:start position:0%
+leo tuna
+mgeni<00:00:07.400><c> wetu</c>
+"""
+
+
+def test_lines_that_roll_up_are_taken_once() -> None:
+    found = parse(ROLLING.encode(), file="a.vtt")
+    assert [(round(start, 3), text) for start, _, text in texts(found)] == [
+        (0.16, "habari za asubuhi"),
+        (2.48, "karibu tena"),
+        (4.799, "leo tuna"),
+        (6.91, "mgeni wetu"),
+    ]
+    assert found.problems == [] and len(found.busy) == 4
+
+
+def test_a_refrain_is_no_line_that_rolls_up() -> None:
+    lines = ["Hapana.", "Hapana.", "Hapana.\nNdiyo.", "Ndiyo.", "Hapana.", "Hapana."]
+    blocks = (f"{n}\n00:00:{2 * n:02d},000 --> 00:00:{2 * n + 1:02d},000\n{text}\n" for n, text in enumerate(lines))
+    assert [cue.text for cue in parse("\n".join(blocks).encode(), file="a.srt").cues] == [
+        line.replace("\n", " ") for line in lines
+    ]
+
+
+def test_names_of_speakers_are_not_read_aloud() -> None:
+    lines = ["JUMA: Habari.", "Mama Asha: Nzuri.", "Kumbuka: leo ni siku njema.", "- Mama Asha: Karibu.", "Saa 10:30."]
+    lines += ["<i>Mama Asha: Asante.</i>", "BARUA: KESHO: MAPEMA."]
+    blocks = (f"{n}\n00:00:{2 * n:02d},000 --> 00:00:{2 * n + 1:02d},000\n{text}\n" for n, text in enumerate(lines))
+    found = parse("\n".join(blocks).encode(), file="a.srt")
+    said = ["Habari.", "Nzuri.", lines[2], "Karibu.", "Saa 10:30.", "Asante.", "BARUA: KESHO: MAPEMA."]
+    assert [cue.text for cue in found.cues] == said
+    assert found.counts["speaker names"] == 4 and found.cues[0].turn and not found.cues[2].turn
+
+
+def test_entities_are_letters_in_both_formats() -> None:
+    found = parse(b"1\n00:00:01,000 --> 00:00:02,000\nFish &amp; chips&#39; &lt;3\n", file="a.srt")
+    assert [cue.text for cue in found.cues] == ["Fish & chips' <3"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("text", [SRT, VTT])
@@ -150,7 +217,7 @@ def test_lines_that_belong_to_no_cue_are_named_and_lost_blanks_mended() -> None:
     ],
 )
 def test_plain(lines: list[str], text: str) -> None:
-    assert plain(lines, web=False, counts=Counter())[0] == text
+    assert plain(lines, counts=Counter())[0] == text
 
 
 def cue(start: float, end: float, text: str, *, speaker: str | None = None, turn: bool = False) -> Cue:

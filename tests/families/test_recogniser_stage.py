@@ -99,9 +99,9 @@ def made(ws: Workspace, **more: Any) -> tuple[Trained, list[Tick]]:
 
 
 def test_it_learns_to_hear_what_it_has_not_heard(tmp_path: Path, corpus: Any) -> None:
-    ws = workspace(tmp_path, corpus, steps=100)
+    ws = workspace(tmp_path, corpus, steps=150)
     heard, ticks = made(ws)
-    assert [tick.done for tick in ticks if tick.what == "training the recogniser"] == list(range(1, 101))
+    assert [tick.done for tick in ticks if tick.what == "training the recogniser"] == list(range(1, 151))
     run = Run.named(ws.runs, "recogniser-001")
     assert run.finished and run.recipe.data.hold_back == 0.2 and not run.recipe.data.everything
     assert [event for event in (run.folder / "events.jsonl").read_text().splitlines() if "NOTE" not in event] == []

@@ -180,6 +180,12 @@ def test_every_spelling_of_a_month_makes_a_date() -> None:
             assert said.startswith(f"ụbọchị iri na anọ n'ọnwa {names[0].lower()} n'afọ "), (name, said)
 
 
+def test_roman_numerals_get_no_dots() -> None:
+    frontend = for_language(language("ibo"))
+    assert frontend.read("nke II").normal == "nke abụọ"
+    assert frontend.read("O bi na VI").normal == "O bi na vi i"
+
+
 def test_what_the_numbers_say_is_not_dotted_when_read_again() -> None:
     frontend = for_language(language("ibo"))
     for text in ("5%", "€20", "5 km", "14/11/2026", "₦1,500", "7:30"):

@@ -75,6 +75,7 @@ def test_spanish_dialects(text: str, dialect: str, words: str) -> None:
         ("7:00", "swa", "swahili", "saa moja asubuhi"),
         ("13:15", "swa", "swahili", "saa saba na robo mchana"),
         ("0:30", "swa", "swahili", "saa sita na nusu usiku"),
+        ("7:00-13", "swa", "swahili", "saa moja asubuhi hadi saa saba mchana"),
     ],
 )
 def test_the_hour_as_people_count_it(text: str, code: str, clock: str, words: str) -> None:

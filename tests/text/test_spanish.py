@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.text.pack import Pack
 from olu.text.said import Pronouncer
@@ -123,6 +124,7 @@ def test_stress(word: str, phones: str) -> None:
         ("dvořák", "d b o ɾ ˈa k"),
         ("łódź", "l ˈo d s"),
         ("ørsted", "o ɾ s t ˈe d"),
+        ("sigurðsson", "s i ɡ ˈu ɾ d s o n"),
     ],
 )
 def test_names_and_loans(word: str, phones: str) -> None:
@@ -153,3 +155,8 @@ def test_wiktionary_agrees(name: str, dialect: str, monkeypatch: pytest.MonkeyPa
     assert found.rows == 1000
     assert found.value <= WORST
     sys.modules.pop("reading")
+
+
+def test_a_sentence_behind_a_short_form_is_one_though_its_capital_is_made_small() -> None:
+    read = for_language(load("spa")).read("Vino a las 15:30 h. Luego pan, vino, etc. Después nada.")
+    assert read.normal == "vino a las quince treinta. luego pan, vino, etcétera. después nada."

@@ -10,7 +10,7 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from olu.audio.io import header, opened
+from olu.audio.io import header, mono, opened
 from olu.errors import AudioError
 from olu.types import Audio
 
@@ -79,7 +79,7 @@ def file_levels(path: Path) -> Levels:
     try:
         with opened(path, soundfile.SoundFile) as sound:
             coming = sound.blocks(blocksize=BLOCK_FRAMES * width, dtype="float32", always_2d=True)
-            return _joined(frame_dbfs(Audio(mono, rate)) for mono in _mono(coming))
+            return _joined(frame_dbfs(Audio(one, rate)) for one in _mono(coming))
     except (soundfile.SoundFileError, OSError) as bad:
         raise AudioError(f"{path} breaks off while decoding ({bad}): convert or copy it again") from None
 
@@ -92,7 +92,7 @@ def frame_rate(rate: int) -> float:
 def _mono(blocks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
     for block in blocks:
         if len(block):
-            yield np.ascontiguousarray(np.nan_to_num(block.mean(axis=1, dtype=np.float32)))
+            yield mono(np.nan_to_num(block))
 
 
 def _joined(parts: Iterator[Levels]) -> Levels:

@@ -33,6 +33,8 @@ KINDS = {
 }
 RATE_HZ = (1_000, 768_000)  # what no recording of speech lies outside of: beyond it a header is wrong
 SUFFIXES = tuple(f".{kind}" for kind in KINDS)
+BLOCK = 1 << 19  # samples: the Vorbis encoder dies of a few minutes handed over at once
+OPPOSITE = 0.1  # of the channels' own power: less is left when one is the other upside down
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def opened(path: Path, use: Callable[[Any], Result]) -> Result:
 
 
 def read(path: Path, *, start: float = 0.0, seconds: float | None = None) -> Audio:
-    """Decode a file or a stretch of it; channels are averaged."""
+    """Decode a file or a stretch of it as mono."""
     facts = header(path)
     first = round(start * facts.rate)
     frames = -1 if seconds is None else round(seconds * facts.rate)
@@ -95,8 +97,18 @@ def read(path: Path, *, start: float = 0.0, seconds: float | None = None) -> Aud
         raise AudioError(f"{path} breaks off while decoding ({reason(bad)}): convert or copy it again") from None
     if len(samples) == 0:
         raise AudioError(f"{path} has no sound from {start:.2f} s on: check the clip's times")
-    mono = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
-    return Audio(np.ascontiguousarray(mono), int(rate))
+    return Audio(mono(samples), int(rate))
+
+
+def mono(samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean of the channels; the loudest alone where they would cancel each other, as with a balanced cable."""
+    if samples.shape[1] == 1:
+        return np.ascontiguousarray(samples[:, 0])
+    mean: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
+    power = np.einsum("ij,ij->j", samples, samples)
+    if float(np.dot(mean, mean)) >= OPPOSITE * float(power.mean()) / samples.shape[1]:
+        return mean
+    return np.ascontiguousarray(samples[:, int(power.argmax())])
 
 
 def resample(audio: Audio, rate: int, *, factor: float = 1.0) -> Audio:
@@ -130,7 +142,11 @@ def write(path: Path, audio: Audio) -> None:
     audio = resample(audio, fitting_rate(kind, audio.rate))
     with whole(path) as partial:
         try:
-            soundfile.write(str(partial), np.clip(audio.samples, -1.0, 1.0), audio.rate, format=form, subtype=subtype)
+            with soundfile.SoundFile(
+                str(partial), "w", samplerate=audio.rate, channels=1, format=form, subtype=subtype
+            ) as out:
+                for start in range(0, len(audio.samples), BLOCK):
+                    out.write(np.clip(audio.samples[start : start + BLOCK], -1.0, 1.0))
         except (soundfile.SoundFileError, OSError) as bad:
             raise AudioError(f"{path} cannot be written ({reason(bad)}): check the folder and free space") from None
 

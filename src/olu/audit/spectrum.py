@@ -17,6 +17,7 @@ QUIETEST = 1e-12  # power of a band that counts as nothing: below the steps of 1
 FLOOR_SHARE = 0.05  # of the frames of a band are at its floor
 ABOVE_FLOOR_DB = 10.0
 BELOW_LOUD_DB = 72.0  # weaker than this next to the loudest band is a resampler's leftover, not sound
+AUDIBLE_DB = 45.0  # louder than this next to the loudest band is sound even if steady: noise over the speech hides it
 WINDOW_SECONDS = 1.0
 # A coder fills the empty bands of an upsampled recording with faint noise, but leaves the cliff at their edge. In 2,200
 # real clips no voice falls this steeply and stays this faint.
@@ -57,7 +58,7 @@ def bands(audio: Audio) -> NDArray[np.float32]:
 
 
 def bandwidth(power: NDArray[np.float32]) -> float:
-    """Hz up to which the clip holds sound: the loudest second of a band stands out of the band's own quiet."""
+    """Hz up to which the clip holds sound: the loudest second of a band is audible or stands out of its own quiet."""
     step = max(1, round(WINDOW_SECONDS / FRAME_SECONDS))
     starts = np.arange(0, max(1, len(power) - step // 2), step)
     sums = np.add.reduceat(power, starts, axis=0)
@@ -66,9 +67,10 @@ def bandwidth(power: NDArray[np.float32]) -> float:
     lowest = int(FLOOR_SHARE * (len(power) - 1))
     floor = np.partition(power.T.copy(), lowest, axis=1)[:, lowest]
     least = np.maximum(floor * 10 ** (ABOVE_FLOOR_DB / 10), loudest.max() * 10 ** (-BELOW_LOUD_DB / 10))
+    if not np.any(loudest > np.maximum(least, QUIETEST)):
+        return 0.0  # steady from one end to the other: a tone, no speech
+    least = np.minimum(least, loudest.max() * 10 ** (-AUDIBLE_DB / 10))
     sounding = np.flatnonzero(loudest > np.maximum(least, QUIETEST))
-    if len(sounding) == 0:
-        return 0.0
     return min(int(sounding[-1]) + 1, _cliff(loudest)) * BAND_HZ
 
 

@@ -83,6 +83,7 @@ class Thresholds(Strict):
     mismatch_cer: float = Field(default=0.4, gt=0, le=1)  # share of a text that is heard otherwise
     mismatch_lowest: float = Field(default=0.02, ge=0, lt=1)  # share of the clips
     unheard_share: float = Field(default=0.2, ge=0, lt=1)  # of a clip's words; olu cut goes by it too
+    unheard_error: float = Field(default=0.4, ge=0, le=1)
     unheard_iqr: float = Field(default=3.0, ge=0)  # interquartile ranges below the lower quartile
     cut_off_iqr: float = Field(default=3.0, ge=0)  # interquartile ranges below the lower quartile
     cut_off_edge: float = Field(default=0.01, ge=0)  # seconds

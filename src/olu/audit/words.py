@@ -9,6 +9,7 @@ import numpy as np
 from olu.types import Span
 
 LEAST_IQR = 0.2  # made speech has almost none
+MOST_IQR = 1.0  # of words that are said: a wider half holds words that are not, and is no measure
 MOST_RUNS = 5  # named
 MOST_WORDS = 8  # of one run
 
@@ -18,7 +19,8 @@ def low_score(scores: Sequence[float], *, far: float) -> float | None:
     if not scores:
         return None
     quarter, three = (float(value) for value in np.percentile(scores, (25, 75)))
-    return quarter - far * max(three - quarter, LEAST_IQR)
+    width = min(max(three - quarter, LEAST_IQR), MOST_IQR)
+    return max(quarter, three - MOST_IQR) - far * width
 
 
 def unheard(words: Sequence[Span], *, low: float | None) -> frozenset[int]:

@@ -34,7 +34,7 @@ from olu.types import Mark, Span, Tick, Work
 if TYPE_CHECKING:
     from olu.audit.deep.models import Models
 
-AUDIT_VERSION = 4  # raise it when the same sound and thresholds would be judged differently
+AUDIT_VERSION = 5  # raise it when the same sound and thresholds would be judged differently
 MOST_WORKERS = 4
 SIZES = ("small", "mms")  # whose memory is predicted
 THRESHOLDS = "thresholds.toml"  # in the workspace: what a person set otherwise

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from olu.text.style import Clock, Style
-from olu.text.wording import Rule, Wording
+from olu.text.wording import Rule, Wording, begins_sentence
 
 HALF, QUARTER, NOON, TEN = 30, 15, 12, 10
-VERSES = r"[-–][0-9]{1,3}(?![0-9:h]|\s?[ap]\.?\s?m|\s(?:h|ሰ))"  # 3:16-18: verses of a chapter
+DAY, LOOK_BACK = 24, 40
 HALVES = r"(?P<half>[ap])\.?\s?m\b\.?"
 
 
@@ -17,11 +17,12 @@ def rules(wording: Wording) -> list[Rule]:
     if clock is None:
         return []
     said = Said(wording, clock)
-    behind = rf"(?:\s?(?:{HALVES}))?" + (rf"(?:\s?(?:{clock.after}))?" if clock.after else "")
+    after = rf"(?:\s?(?:{clock.after}))?" if clock.after else ""
+    behind = rf"(?:\s?(?:{HALVES}))?{after}"
     start = r"(?<![0-9])(?<![0-9][.,:/])"
     minutes = r"(?P<m>[0-5][0-9])(?::(?P<s>[0-5][0-9]))?"
-    until = r"(?P<to>[-–](?=[0-9]+(?![0-9:h])))?"
-    full = rf"{start}(?P<h>[01]?[0-9]|2[0-4])[:h]{minutes}(?![0-9]|:[0-9]|{VERSES}){behind}{until}"
+    until = rf"(?:[-–](?P<to>[0-9]{{1,3}})(?![0-9]|[:h.,/-][0-9]|\s?(?:[%°]|[ap]\.?\s?m\b))(?P<hours>{after}))?"
+    full = rf"{start}(?P<h>[01]?[0-9]|2[0-4])[:h]{minutes}(?![0-9]|:[0-9]){behind}{until}"
     short = rf"{start}(?P<h>[01]?[0-9])\s?{HALVES}"
     return [wording.rule("clock", full, said), wording.rule("clock", short, said)]
 
@@ -36,30 +37,47 @@ class Said:
 
     def __init__(self, wording: Wording, clock: Clock) -> None:
         self.wording, self.clock = wording, clock
+        self.cue = re.compile(rf"(?<!\w)(?:{clock.before})[\s:]*\Z", re.IGNORECASE) if clock.before else None
 
     def __call__(self, found: re.Match[str]) -> str | None:
         given = found.groupdict()
+        if given.get("to") and self._is_verse(found):
+            return None
         hour, minute = int(given["h"]), int(given.get("m") or 0)
         half = (given.get("half") or "").casefold()
         if half and not 1 <= hour <= NOON:
             half = ""
         if half:
             hour = hour % NOON + (NOON if half == "p" else 0)
-        if hour == 2 * NOON:
-            hour = 0
-        said = self._time(hour, minute, printed=not half)
-        if given.get("s"):
-            said += self.wording.fill(self.clock.seconds, s=int(given["s"]))
+        seconds = self.wording.fill(self.clock.seconds, s=int(given["s"])) if given.get("s") else ""
+        said = self._hour(hour % DAY, minute, seconds, half=bool(half))
+        if given.get("to"):
+            said = self._until(said, int(given["to"]))
+        ends = not half and found[0].endswith(".") and begins_sentence(found.string, found.end())  # 15:30 h.
+        return f"{said}." if ends else said
+
+    def _is_verse(self, found: re.Match[str]) -> bool:
+        """3:16-18 are verses of a chapter; 8:30-12 and de 8:10-12 are hours."""
+        minute, to = int(found["m"]), int(found["to"])
+        if found["half"] or found["hours"] or not (to > DAY or 0 < minute < to):
+            return False
+        before = found.string[max(0, found.start() - LOOK_BACK) : found.start()]
+        return self.cue is None or not self.cue.search(before)
+
+    def _until(self, said: str, hour: int) -> str:
+        if hour > DAY:
+            return f"{said} - {hour}"
+        return self.wording.fill(self.wording.style.figures.range, a=said, b=self._hour(hour % DAY))
+
+    def _hour(self, hour: int, minute: int = 0, seconds: str = "", *, half: bool = False) -> str:
+        said = self._time(hour, minute, printed=not half) + seconds
         for old, new in self.clock.fixes:
             said = said.replace(old, new)
         known = half or hour > NOON or hour == 0 or self.clock.always_part
         part = self._part(hour) if known else ""
         if part and (half or self.clock.counted_from or not self.clock.hour_24):
             said = self.clock.day.replace("{time}", said).replace("{part}", part)
-        if given.get("to"):
-            return f"{said} -"  # and not minus
-        ends = not half and found[0].endswith(".") and not found.string[found.end() :].strip()  # 15:30 h.
-        return f"{said}." if ends else said
+        return said
 
     def _time(self, hour: int, minute: int, *, printed: bool) -> str:
         clock = self.clock

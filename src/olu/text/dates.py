@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from olu.text.style import Dates, Style
-from olu.text.wording import Rule, Wording, any_of
+from olu.text.wording import Rule, Wording, any_of, begins_sentence
 
 DAYS, MONTHS = 31, 13  # thirteen: the Ethiopian year has Pagume
 SHORT_YEARS = 50  # 49 is 2049, 50 is 1950
@@ -20,8 +20,8 @@ def rules(wording: Wording) -> list[Rule]:
     if dates is None:
         return []
     said = Said(wording, dates)
-    full, short = any_of(said.full), any_of(name for name in said.known if name not in said.full)
-    # the point of oct. is part of it unless nothing follows; the one behind octubre ends a sentence
+    full, short = any_of(set(said.known) - said.short), any_of(said.short)
+    # the point of oct. is part of it unless a sentence begins behind it; the one behind octubre ends a sentence
     month = rf"(?<!{LETTER})(?P<month>(?:{full})(?!{LETTER})|(?:{short})(?!{LETTER})(?:\.(?=\s*[\w,;]))?)"
     between = dates.between
     day = rf"{ALONE}(?P<day>[0-3]?[0-9]){RANKED}(?![0-9])"
@@ -49,10 +49,15 @@ class Said:
     def __init__(self, wording: Wording, dates: Dates) -> None:
         self.wording, self.dates = wording, dates
         self.weak = {name.casefold() for name in dates.weak}
-        self.full = [names[0].casefold() for names in dates.months]
+        self.short = _short(dates.months)
         self.known = {name.casefold(): index for index, names in enumerate(dates.months) for name in names}
 
     def __call__(self, found: re.Match[str]) -> str | None:
+        said = self._date(found)
+        ends = said is not None and found[0].endswith(".") and begins_sentence(found.string, found.end())
+        return f"{said}." if ends else said
+
+    def _date(self, found: re.Match[str]) -> str | None:
         given = {name: value for name, value in found.groupdict().items() if value}
         day, year = int(given["day"]), self._year(given)
         if "month" in given:
@@ -83,3 +88,11 @@ class Said:
         said_year = "" if year is None else self.wording.whole(year, self.dates.year_set)
         said_day = first or self.wording.whole(day)
         return self.wording.fill(template, day=said_day, m=month, month=name, year=said_year)
+
+
+def _short(months: tuple[tuple[str, ...], ...]) -> set[str]:
+    """Names that another one of the same month begins with: oct, sept."""
+    found = set()
+    for first, *others in ([name.casefold() for name in names] for names in months):
+        found |= {name for name in others if any(one != name and one.startswith(name) for one in (first, *others))}
+    return found

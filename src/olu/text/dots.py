@@ -29,6 +29,7 @@ TOKEN = re.compile(r"(?:[^\W\d_][\u0300-\u036f]*)+|[.,;:?!“”‘—]")
 DOTS = "\u0323\u0307"
 TONES = "\u0300\u0301\u0302\u0304\u030c"
 LETTERS = re.compile("[a-z]+")
+NUMERAL = re.compile("[IVX]{2,}")
 SHORTEST_NAME = 4  # shorter ones are other words too
 CACHED = 200_000
 
@@ -150,7 +151,8 @@ class Restorer:
     def _token(self, word: str) -> Token:
         toned, plain = bare(word)
         made = traits(plain, self.model)
-        if LETTERS.fullmatch(plain) and not has_dot(word) and plain not in self.kept:
+        is_kept = has_dot(word) or plain in self.kept or NUMERAL.fullmatch(word)
+        if LETTERS.fullmatch(plain) and not is_kept:
             choices, name = self._choices(toned, plain)
             forms = hashes(name, choices) if len(choices) > 1 else ()
             token = Token(made, choices, forms)

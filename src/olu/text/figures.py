@@ -12,6 +12,9 @@ HUNDRED, MYRIAD = "፻", "፼"
 ETHIOPIC = re.compile("[፩-፼]{1,40}")  # more is no number, and would take for ever
 SPACES = {" ": "[ \u00a0\u202f\u2009]"}  # a space between groups, of whatever width
 LETTER = r"(?:[^\W\d_²³]|[\u0300-\u036f])"  # or a mark on one: some letters have no single character
+MINUS = "−"
+# a hyphen that stands apart from what is before it; behind a figure or a unit it is a range
+SIGN = re.compile(r"(?<![^\s(\[{“‘«\"'=:;<>+*·×/])(?<![0-9][\"'])-(?=[0-9]|[^\s\d-]{1,5}\s?[0-9])")
 NUMERIC = ("Nd", "Nl", "No")
 PLAIN = re.compile("[0-9]")
 PLANE, LAST = 0x10000, 0x20000
@@ -62,6 +65,11 @@ def fold(text: str) -> str:
     return text
 
 
+def signed(text: str) -> str:
+    """Hyphens that are a minus as that sign, so that nobody has to ask again once what stands before them is words."""
+    return SIGN.sub(MINUS, text) if "-" in text else text
+
+
 def _plain(found: re.Match[str]) -> str:
     char = found[0]
     if char.isascii() or char in RAISED:
@@ -109,8 +117,8 @@ class Reader:
         self.decimal = decimal
         own = [_group(sign, "+") for sign in thousands]
         clear = [_group(sign, "{2,}") for sign in ".," if sign not in thousands]
-        # 25.000 or 1.500 with the sign of another country: nobody ends three decimal digits with two zeros
-        clear += [_group(sign, "", last="[0-9]00") for sign in ".," if sign not in thousands]
+        # 25.000 with the point of another country; 1.500 may be meant as the language writes decimals
+        clear += [_group(".", "", last="000")] if "." not in thousands else []
         clear += [_group("\u202f", "+")] if " " not in thousands else []
         signs = "".join(dict.fromkeys((decimal, *marks)))
         # 1.234,5: two signs leave no doubt which is which
@@ -130,7 +138,7 @@ class Reader:
         return Figure(whole, rest[:1], rest[1:], plain=written.isdigit())
 
 
-def _group(sign: str, times: str, last: str = "[0-9]{3}") -> str:
+def _group(sign: str, times: str, *, last: str = "[0-9]{3}") -> str:
     between = SPACES.get(sign, re.escape(sign))
     apart = f"(?<![0-9]{between})", f"(?!{between}[0-9])"  # 91 234 56 78 is no group of three
     before, after = apart if sign in SPACES else ("(?<![0-9][.,])", "")

@@ -12,9 +12,15 @@ from olu.text.wording import Rule, Wording, any_of
 
 DASH = r"(?:\s[-–—]\s|[-–—])"
 START = r"(?=[0-9])(?<![0-9])(?<![0-9][.,])"
-MINUS = r"(?=[-−]?[0-9])(?P<minus>(?<![\w)\].,%‰°²³€$£₦¥])[-−](?=[0-9])|−(?=[0-9]))?"
+MINUS = r"(?=−?[0-9])(?P<minus>−(?=[0-9]))?"  # figures.signed has found them
 PHONE_DIGITS = 7
 LOOK_BACK = 40
+# what a telephone number looks like and is none: dates, years
+DATED = re.compile(
+    r"[0-3]?[0-9]([ -])[01]?[0-9]\1[12][0-9]{3}|[12][0-9]{3}([ -])[01]?[0-9]\2[0-3]?[0-9]"
+    r"|\(?[12][0-9]{3}(?:\s?[–-]\s?[12][0-9]{3})+"
+)
+ROUND = re.compile(rf"[1-9][0-9]*0000(?=\s?{LETTER})")  # 2500000 españoles
 EITHER = "lx"  # units of one letter that are also written as a capital; 5G is no weight
 
 
@@ -31,6 +37,11 @@ class Measures:
     def __init__(self, wording: Wording, pack: Pack) -> None:
         self.wording, self.figures = wording, wording.style.figures
         money = wording.style.money
+        cue = self.figures.phone
+        self.cue = re.compile(rf"(?<!\w)(?:{cue})[\s:(]{{0,3}}\Z", re.IGNORECASE) if cue else None
+        names = [name for one in (money.units.values() if money else ()) for name in (one.one, one.many) if name]
+        amounts = any_of((*names, *(money.signs if money else ()), "%"))
+        self.amount = re.compile(rf"\s?(?:{amounts})(?!{LETTER})", re.IGNORECASE)
         self.units = {row[0].casefold(): _unit(row, self.figures.unit_set) for row in pack.rows("units.tsv")}
         for unit in self.units.values():
             wording.check_set(unit.set)
@@ -39,7 +50,7 @@ class Measures:
 
     def first(self) -> list[Rule]:
         """What must be taken before dates and money."""
-        return [self.wording.rule("telephone", r"(?<![\w+.,:/])\+?\(?[0-9][0-9 ()–-]{5,}[0-9](?![0-9])", self._phone)]
+        return [self.wording.rule("telephone", r"(?<![\w+.,:/])\+?\(?[0-9][0-9 ()−–-]{5,}[0-9](?![0-9])", self._phone)]
 
     def rules(self) -> list[Rule]:
         number, make = self.wording.figure, self.wording.rule
@@ -63,7 +74,7 @@ class Measures:
         found.append(
             make("fraction", rf"{MINUS}(?<![0-9])(?<![0-9][/.,])(?:(?P<n>[0-9]+)\s)?{fraction}", self._fraction)
         )
-        found.append(make("range", rf"{START}(?P<a>{number}){DASH}(?P<b>{number})(?![0-9]|-[0-9])", self._range))
+        found.append(make("range", rf"{MINUS}{START}(?P<a>{number}){DASH}(?P<b>{number})(?![0-9]|-[0-9])", self._range))
         return found
 
     def last(self) -> list[Rule]:
@@ -103,6 +114,9 @@ class Measures:
         said = self.wording.number(found["n"], name)
         if found["a"]:
             said = self.wording.fill(self.figures.range, a=self.wording.number(found["a"], name), b=said)
+        return self._minus(found, said)
+
+    def _minus(self, found: re.Match[str], said: str) -> str:
         return f"{self.figures.minus} {said}" if found["minus"] else said
 
     def _percent(self, found: re.Match[str]) -> str:
@@ -138,8 +152,7 @@ class Measures:
         return between.join(self.wording.number(part) for part in found[0].split(found["sign"]))
 
     def _fraction(self, found: re.Match[str]) -> str:
-        said = self._part(found)
-        return f"{self.figures.minus} {said}" if found["minus"] else said
+        return self._minus(found, self._part(found))
 
     def _part(self, found: re.Match[str]) -> str:
         over, under = int(found["a"]), int(found["b"])
@@ -159,27 +172,29 @@ class Measures:
         names = [self.wording.set_at(figure, found.string, found.start(), found.end()) for figure in figures]
         said = [self.wording.say(figure, name) for figure, name in zip(figures, names, strict=True)]
         rising = not any(figure.is_code for figure in figures) and figures[0].exact < figures[1].exact
-        return self.wording.fill(self.figures.range, a=said[0], b=said[1]) if rising else " ".join(said)
+        text = self.wording.fill(self.figures.range, a=said[0], b=said[1]) if rising else " ".join(said)
+        return self._minus(found, text)
 
     def _phone(self, found: re.Match[str]) -> str | None:
         written = found[0]
         digits = re.sub("[^0-9]", "", written)
-        if len(digits) < PHONE_DIGITS or not (written[0] == "+" or digits[0] == "0" or self._called(found)):
+        if len(digits) < PHONE_DIGITS or DATED.fullmatch(written):
             return None
-        groups = re.findall("[0-9]+", written)
-        return ", ".join(self.wording.numbers.digits(group) for group in groups)
+        if not (written[0] == "+" or digits[0] == "0" or self._called(found)):
+            return None
+        opened = "(" if written[0] == "(" and ")" not in written else ""
+        return opened + ", ".join(self.wording.numbers.digits(group) for group in re.findall("[0-9]+", written))
 
     def _called(self, found: re.Match[str]) -> bool:
-        before = found.string[max(0, found.start() - LOOK_BACK) : found.start()]
-        cue = self.figures.phone
-        return cue is not None and re.search(rf"(?:{cue})\W*\Z", before, re.IGNORECASE) is not None
+        text, start, end = found.string, found.start(), found.end()
+        if self.cue is None or not self.cue.search(text[max(0, start - LOOK_BACK) : start]):
+            return False
+        return not (self.amount.match(text, end) or ROUND.match(text, start))
 
     def _number(self, found: re.Match[str]) -> str:
         figure = self.wording.reader.read(found["n"])
         said = self.wording.say(figure, self.wording.set_at(figure, found.string, found.start(), found.end()))
-        if found["minus"]:
-            said = f"{self.figures.minus} {said}"
-        return self._joined(said, found["end"] or "")
+        return self._joined(self._minus(found, said), found["end"] or "")
 
     def _joined(self, said: str, ending: str) -> str:
         for old, new in self.wording.style.glue.joins:

@@ -17,11 +17,11 @@ def rules(wording: Wording) -> list[Rule]:
         return []
     said = Said(wording, money)
     number = rf"(?P<n>{wording.figure})(?:\s?(?P<scale>{any_of(money.scales)})(?![^\W_]))?(?:/[=-])?"
-    minus = r"(?:(?<![\w)])(?P<minus>[-−]))?"
+    minus = "(?P<minus>−)?"
     free = r"(?<![^\W\d_])(?<![\u0300-\u036f])"
     patterns = [
         rf"{minus}{free}(?<![0-9])(?<![0-9]\s)(?P<sign>{any_of(money.signs)})\s?(?P<inner>[-−])?{number}",
-        rf"(?=[-−]?[0-9]){minus}(?<![0-9])(?<![0-9][.,]){number}\s?(?P<sign>{any_of(money.signs)})(?![^\W_])",
+        rf"(?=−?[0-9]){minus}(?<![0-9])(?<![0-9][.,]){number}\s?(?P<sign>{any_of(money.signs)})(?![^\W_])",
     ]
     if money.prefixes:
         patterns.insert(1, rf"{minus}{free}(?P<sign>{any_of(money.prefixes)})(?={wording.figure}){number}")

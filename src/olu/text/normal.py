@@ -21,7 +21,7 @@ class Normal:
         return _edged(self._run(text, notes), like=text)
 
     def _run(self, text: str, notes: Notes) -> str:
-        if self._lower and self._normaliser.has_letters(text):  # which nothing tells from words once they are small
+        if self._lower and self._normaliser.needs_capitals(text):  # once they are small, nothing tells
             text = self._normaliser.normalise(text, notes)
         plain = self.canonical(text, notes)
         notes.add("canonical", "canonical", text, plain)

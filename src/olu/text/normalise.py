@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from olu.text import abbreviations, clock, dates, money, roman
-from olu.text.figures import RAISED, fold, has_number
+from olu.text.figures import MINUS, RAISED, fold, has_number, signed
 from olu.text.measures import Measures
 from olu.text.numbers import FILE, Numbers
 from olu.text.pack import Pack
@@ -22,6 +22,7 @@ LEADING = ("date", "clock", "money", "percent", "unit")  # their first word is n
 LAST_WORD = re.compile(r"([^\W\d_]+)\s+\Z")
 LOOK_BACK = 40
 DASHES = "-‐‑–"
+CLOSED = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,5}\.\s+[A-ZÀ-ÖØ-Þ]")  # 15:30 h. Luego, etc. Luego: a new sentence
 ROUNDS = 4  # what one rule says can be read by another, but not for ever
 
 
@@ -49,23 +50,30 @@ class Normaliser:
             self._last += self._speller.rules()
 
     def normalise(self, text: str, notes: Notes) -> str:
-        text = unicodedata.normalize("NFC", text)
+        written = text = unicodedata.normalize("NFC", text)
+        if self._digits and has_number(text):
+            text = self._folded(text, notes)
         for _ in range(ROUNDS):
             said = self._round(text, notes)
             if said == text:
                 break
             text = said
+        if MINUS not in written:
+            text = text.replace(MINUS, "-")  # before what is no number after all
         return unicodedata.normalize("NFC", text)  # a mark behind what was replaced joins the new letter
 
-    def has_letters(self, text: str) -> bool:
-        """Whether some of its capitals may be letters, not words."""
+    def needs_capitals(self, text: str) -> bool:
+        """Whether some of its capitals may be letters, not words, or show that a point ends a sentence."""
+        if CLOSED.search(text):
+            return True
         return self._speller is not None and self._speller.has_letters(unicodedata.normalize("NFC", text))
 
+    def _folded(self, text: str, notes: Notes) -> str:
+        folded = fold(text)
+        notes.add(STAGE, "digits", text, folded)
+        return signed(folded)
+
     def _round(self, text: str, notes: Notes) -> str:
-        if self._digits and not text.isascii() and has_number(text):
-            folded = fold(text)
-            notes.add(STAGE, "digits", text, folded)
-            text = folded
         text = self._apply(self._first, text, notes)
         return self._apply(self._last, text, notes)
 
@@ -91,7 +99,7 @@ class Normaliser:
             said = self._once(said, text[max(0, start - LOOK_BACK) : start])
         notes.add(STAGE, rule.name, found[0], said)
         dash = DASHES if rule.digits else ""  # 10:30-11:45: two words, not one with a hyphen
-        touches = bool(start) and (_joins(text[start - 1]) or text[start - 1] in dash)
+        touches = bool(start) and (_joins(text[start - 1]) or text[start - 1] in (dash + MINUS if dash else ""))
         before = " " if touches and not self._clitic(text, start) else ""
         behind = text[end : end + 1]
         # an abbreviation may have an ending of its own

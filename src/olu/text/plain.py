@@ -9,7 +9,7 @@ from olu.text.pack import Pack
 from olu.text.rules import Letters
 from olu.text.said import Said
 
-UNLIKE = dict(zip("łøđðþıßæœ", "lodttisee", strict=True))  # letters that no mark sets apart from their base
+UNLIKE = dict(zip("łøđðþıßæœ", "loddtisee", strict=True))  # letters that no mark sets apart from their base
 
 
 class RulePronouncer:

@@ -5,23 +5,42 @@ from __future__ import annotations
 import re
 
 from olu.text.figures import LETTER
-from olu.text.style import Reigns
-from olu.text.wording import Rule, Wording, any_of, is_heading
+from olu.text.style import Figures, Reigns
+from olu.text.wording import Rule, Wording, any_of
 
 VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
 NUMERAL = r"(?=[ivxl])(?:x{0,3}|xl|lx{0,3})(?:ix|iv|v?i{0,3})"
 # in capitals, and more than one: I, V and X alone are letters
-ALONE = re.compile(
-    rf"(?<!{LETTER})(?<![0-9.'’-])(?=[IVX]{{2}})X{{0,3}}(?:IX|IV|V?I{{0,3}})(?!{LETTER}|[0-9'’-]|\.{LETTER})"
-)
+ALONE = rf"(?<!{LETTER})(?<![0-9.'’-])(?=[IVX]{{2}})X{{0,3}}(?:IX|IV|V?I{{0,3}})(?!{LETTER}|[0-9'’-]|\.{LETTER})"
+LOOK_BACK = 40
 
 
 def rules(wording: Wording) -> list[Rule]:
     reigns = wording.style.roman
     found = _reigns(wording, reigns) if reigns else []
     if wording.style.figures.roman:
-        found.append(Rule("roman", ALONE, _alone, digits=False))
+        found.append(_alone(wording.style.figures))
     return found
+
+
+def _alone(figures: Figures) -> Rule:
+    """As digits, which other rules read by what stands beside them."""
+    behind = re.compile(rf"(?<!\w)(?:{figures.roman_behind})\Z", re.IGNORECASE) if figures.roman_behind else None
+
+    def say(found: re.Match[str]) -> str | None:
+        if found["kept"]:
+            return None
+        doubtful = behind is not None and len(found[0]) == 2 and found[0] != "II"  # VI is a place, too
+        if behind is not None and doubtful and not behind.search(_before(found)):
+            return None
+        return str(_value(found[0]))
+
+    pattern = rf"(?P<kept>{figures.not_roman or '(?!)'})|{ALONE}"
+    return Rule("roman", re.compile(pattern), say, digits=False)
+
+
+def _before(found: re.Match[str]) -> str:
+    return found.string[max(0, found.start() - LOOK_BACK) : found.start()]
 
 
 def _reigns(wording: Wording, reigns: Reigns) -> list[Rule]:
@@ -31,7 +50,7 @@ def _reigns(wording: Wording, reigns: Reigns) -> list[Rule]:
         rf"(?:(?P<join>{any_of(reigns.joiners)})(?P<b>{NUMERAL})(?!{LETTER}))?"
     )
     words = any_of((*reigns.before_masculine, *reigns.before_feminine))
-    before = rf"(?<!{LETTER})(?<![.'’-])(?P<a>{NUMERAL})\s+(?P<word>{words})(?!{LETTER})"
+    before = rf"(?<!{LETTER})(?<![.'’-])(?P<a>{NUMERAL})\s+(?P<word>(?:{words}))(?P<many>s?)(?!{LETTER})"
     return [
         wording.rule("roman", behind, said.behind, digits=False),
         wording.rule("roman", before, said.before, digits=False),
@@ -53,13 +72,12 @@ class Said:
     def before(self, found: re.Match[str]) -> str | None:
         if not found["a"].isupper():
             return None
-        name = "ordinal_feminine" if found["word"].casefold() in self.feminine else "ordinal_apocope"
-        return f"{self.wording.whole(_value(found['a']), name)} {found['word']}"
-
-
-def _alone(found: re.Match[str]) -> str | None:
-    """As digits, which other rules read by what stands beside them."""
-    return None if len(found[0]) == 2 and is_heading(found.string) else str(_value(found[0]))  # LO QUE VI
+        feminine, many = found["word"].casefold() in self.feminine, found["many"]
+        name = "ordinal_feminine" if feminine else "ordinal" if many else "ordinal_apocope"
+        said = self.wording.whole(_value(found["a"]), name)
+        if many:  # las II Jornadas
+            said = " ".join(f"{word}{many.lower()}" for word in said.split())
+        return f"{said} {found['word']}{many}"
 
 
 def _value(numeral: str) -> int:

@@ -7,7 +7,7 @@ import re
 from olu.text.figures import LETTER
 from olu.text.initials import NEXT, RUN, Initials, judged
 from olu.text.style import Spelling
-from olu.text.wording import Rule, is_heading
+from olu.text.wording import Rule, any_of, is_heading
 
 ENDS = ("com", "org", "net", "edu", "gov", "info", "ng", "et", "es", "ke", "tz", "ug", "mx", "ar", "cu", "uk")
 ENDINGS = tuple(f".{end}" for end in ENDS)
@@ -20,7 +20,6 @@ ADDRESS = re.compile(
 CAPITALS = re.compile(rf"(?<!{LETTER})(?<!['’])(?:[A-ZÀ-ÖØ-ÞẸỊỌỤṄṢÑ]\.?){{2,}}(?!{LETTER}|['’$])")
 LONE = re.compile(rf"(?<!{LETTER})(?<!{LETTER}\.)(?<!['’‐‑-])[A-Za-zṄṅṢṣÑñ](?!{LETTER}|['’$‐‑-]|\.{LETTER})")
 FIDEL = "[\u1200-\u135a]"
-DOTTED = re.compile(rf"(?<!{LETTER})(?<!\.)[በለከየ]?{FIDEL}(?:\.{FIDEL})+(?!{LETTER})(?:\.(?=\s+{LETTER}))?")
 TITLE = re.compile(r"\s+[A-ZÀ-ÖØ-Þ]")
 LOOK_BACK = 40
 BESIDE = re.compile(r"[0-9]\s?\||\|\s?[0-9]")
@@ -53,7 +52,13 @@ class Speller:
     def rules(self) -> list[Rule]:
         found = [
             Rule("letters", CONSONANTS, self._consonants, digits=False),
-            Rule("initials", DOTTED, lambda run: " ".join(run[0].strip(".").split(".")), digits=False, hint=(".",)),
+            Rule(
+                "initials",
+                self._dotted(),
+                lambda run: " ".join(run[0].strip(".").split(".")),
+                digits=False,
+                hint=(".",),
+            ),
         ]
         if self.spelling.alone:
             found.append(Rule("letter", LONE, self._lone, digits=False))
@@ -63,6 +68,13 @@ class Speller:
                 Rule("sign", re.compile(f"[{signs}]"), lambda sign: self.spelling.signs[sign[0]], digits=False)
             )
         return found
+
+    def _dotted(self) -> re.Pattern[str]:
+        """Fidel with points between them, and names of foreign letters: ኢ.ቢ.ሲ, ኤች.አይ.ቪ."""
+        names = any_of(name for name in self.letters.values() if re.fullmatch(f"{FIDEL}+", name))
+        one = f"(?:{names}|{FIDEL})"
+        end = rf"(?!{LETTER}|\.{LETTER})"
+        return re.compile(rf"(?<!{LETTER})(?<!\.)[በለከየ]?{one}(?:\.{one})+{end}(?:\.(?=\s+{LETTER}))?")
 
     def initials(self) -> Rule:
         return Rule("initials", RUN, self._initials, digits=False, hint=(".",))

@@ -50,6 +50,8 @@ class Figures(Strict):
     unit_set: str = "cardinal"
     phone: Regex | None = None  # what stands before a telephone number, whatever it looks like
     roman: bool = False  # XII in capitals is a number wherever it stands
+    roman_behind: Regex | None = None  # two letters (but II) are one only behind this
+    not_roman: Regex | None = None  # words and a numeral that is none: lo que VI
     spaced_letters: bool = False  # a unit of one letter may stand apart from its number
 
 
@@ -100,6 +102,7 @@ class Clock(Strict):
     parts: tuple[tuple[int, str], ...] = ()  # from which hour on a part of the day has its name
     always_part: bool = False
     fixes: tuple[tuple[str, str], ...] = ()
+    before: Regex | None = None  # what stands before an hour, and never before a verse
     after: Regex | None = None  # what may follow and is said already
 
 

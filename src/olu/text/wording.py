@@ -17,6 +17,7 @@ from olu.text.style import FILE, Style
 READ_AS_ONE = 2  # digits after the decimal sign, where a language reads them as a number
 NAMING = ("set", "cent_set", "year_set", "unit_set", "grammar")
 LOOK_BACK = 60  # characters before a number that can matter for it
+NEXT = re.compile(r"\s*\Z|\s+[\"“‘«(¿¡]*([^\W\d_])")
 
 Say = Callable[[re.Match[str]], str | None]
 
@@ -117,7 +118,15 @@ class Wording:
 @lru_cache(maxsize=8)
 def is_heading(text: str) -> bool:
     """Several words, all in capitals; asked at every abbreviation of a text."""
-    return text.isupper() and len(text.split()) > 1
+    if not text.isupper() or any(char.isalpha() and not char.isupper() for char in text):  # fidel has no capitals
+        return False
+    return sum(word.isupper() for word in text.split()) > 1
+
+
+def begins_sentence(text: str, at: int) -> bool:
+    """Whether a point before this place ends its sentence: nothing follows, or no small letter."""
+    found = NEXT.match(text, at)
+    return found is not None and not (found[1] or "").islower()
 
 
 def any_of(words: Iterable[str]) -> str:

@@ -27,7 +27,8 @@ CHECK = Check(
     name=NAME,
     title="Clipping",
     rule=lambda t: (
-        f"Samples cut off at full scale: error over {t.clipped_error:.2%}, warning over {t.clipped_warn:.2%}, "
+        f"Samples cut off flat, at full scale or at the clip's own highest level: error over {t.clipped_error:.2%}, "
+        f"warning over {t.clipped_warn:.2%}, "
         + (f"noted over {t.clipped_info:.3%}." if t.clipped_info else "noted when there are any.")
     ),
     reason="Too loud for the recorder: the tops of the wave are cut off, which sounds harsh and is learned as a buzz.",

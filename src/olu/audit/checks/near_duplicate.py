@@ -12,6 +12,7 @@ from olu.types import Mark
 NAME = "near_duplicate"
 KEY_BYTES = 2  # 16 of the 1024 bits: two copies agree on some of the 64 keys, strangers rarely on one
 NEIGHBOURS = 4  # compared for one key: the cost stays linear (but for sorting) however alike the clips are
+MOST_PAIRS = 2_000_000  # of clips of the same length: up to here all are compared, which also finds poor copies
 
 Places = NDArray[np.intp]
 
@@ -19,7 +20,7 @@ Places = NDArray[np.intp]
 def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
     heard = sorted(heard, key=lambda one: one.dropped)  # of two copies, never the dropped one is the one to keep
     best: dict[int, tuple[float, int]] = {}  # place of a copy -> how far it is from which earlier clip
-    for which in (0, 1):  # the whole sound finds what was converted, its speech alone what was trimmed
+    for which in (0, 1, 2):  # the whole sound finds what was converted, its core or its speech what was trimmed
         places = np.array([n for n, one in enumerate(heard) if _usable(one, which)], dtype=np.intp)
         if len(places) < 2:
             continue
@@ -57,7 +58,7 @@ def _print(heard: Heard, which: int) -> bytes:
 
 def _length(heard: Heard, which: int) -> float:
     assert heard.facts is not None
-    return max(1e-3, heard.facts.spoken if which else heard.facts.seconds)
+    return max(1e-3, (heard.facts.seconds, heard.facts.core, heard.facts.spoken)[which])
 
 
 def _pcm(heard: Heard) -> str:
@@ -67,7 +68,22 @@ def _pcm(heard: Heard) -> str:
 def _candidates(
     prints: NDArray[np.uint8], lengths: NDArray[np.float64], near: float
 ) -> Iterator[tuple[Places, Places]]:
-    """Pairs, the earlier first, that share a key and a bin of lengths; the bins are laid twice, half a bin apart."""
+    """Pairs, the earlier first, that have the same length; where these are too many, only those that share a key."""
+    order = np.argsort(lengths, kind="stable")
+    logs = np.log(lengths[order])
+    ends = np.searchsorted(logs, logs + near, side="right")  # the clips up to here are as long as this one
+    counts = ends - np.arange(len(ends)) - 1
+    if counts.sum() > MOST_PAIRS:
+        yield from _by_key(prints, lengths, near)
+        return
+    for step in range(1, int(counts.max()) + 1):
+        one = np.flatnonzero(counts >= step)
+        pair = np.sort(np.stack([order[one], order[one + step]]), axis=0)
+        yield pair[0], pair[1]
+
+
+def _by_key(prints: NDArray[np.uint8], lengths: NDArray[np.float64], near: float) -> Iterator[tuple[Places, Places]]:
+    """Pairs that share a key and a bin of lengths; the bins are laid twice, half a bin apart."""
     for shift in (0.0, 0.5):
         bins = np.floor(np.log(lengths) / (2 * near) + shift).astype(np.int64)
         for start in range(0, prints.shape[1], KEY_BYTES):

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+import unicodedata
+
 from olu.audit.check import Check, Heard, each
 from olu.audit.letters import count_letters
 from olu.audit.plural import many
@@ -7,6 +10,10 @@ from olu.audit.thresholds import Thresholds
 from olu.types import Mark
 
 NAME = "text"
+BREAKS = "\n\r\t"
+LOST = "\ufffd"  # what programs write for a letter that they could not read
+NO_SIGNS = ("Cc", "Cn", "Co", "Cs")  # controls and places without a sign; joiners and marks of direction are writing
+MARKUP = re.compile(r"</?[a-z][^<>]*>|&(?:[a-z]+|#\d+);|https?://\S+|\{\\\w[^}]*\}", re.IGNORECASE)
 
 
 def judge(heard: Heard, limits: Thresholds) -> Mark | None:
@@ -17,12 +24,44 @@ def judge(heard: Heard, limits: Thresholds) -> Mark | None:
     if letters < limits.letters_least:
         message = "the text has no letter" if letters == 0 else f"the text has only {many(letters, 'letter')}"
         return Mark(check=NAME, severity="error", value=float(letters), message=f"{message}: write what is said")
-    breaks = sum(text.count(mark) for mark in "\n\r\t")
-    if breaks:
-        signs, read = ("break or tab", "a space") if breaks == 1 else ("breaks or tabs", "spaces")
-        message = f"{breaks} line {signs} in the text, read as {read}: two lines may have become one"
-        return Mark(check=NAME, severity="warn", value=float(breaks), message=message)
+    for count, message in (_breaks(text), _lost(text), _markup(text)):
+        if count:
+            return Mark(check=NAME, severity="warn", value=float(count), message=message)
     return None
+
+
+def _breaks(text: str) -> tuple[int, str]:
+    count = sum(text.count(mark) for mark in BREAKS)
+    signs, read = ("break or tab", "a space") if count == 1 else ("breaks or tabs", "spaces")
+    return count, f"{count} line {signs} in the text, read as {read}: two lines may have become one"
+
+
+def _lost(text: str) -> tuple[int, str]:
+    """Letters that a wrong encoding took: a sign for them, none at all, or two for one."""
+    if _misread(text):
+        return 1, "the text was read in a wrong encoding: save the list as UTF-8 from the original"
+    signs = [sign for sign in text if sign == LOST or (unicodedata.category(sign) in NO_SIGNS and sign not in BREAKS)]
+    named = f"U+{ord(signs[0]):04X}" if signs else ""
+    return len(signs), f"{many(len(signs), 'sign')} in the text that nobody writes ({named}): a letter may be lost"
+
+
+def _misread(text: str) -> bool:
+    """UTF-8 that was taken for Latin letters: only such text makes UTF-8 again."""
+    if text.isascii():
+        return False
+    for encoding in ("cp1252", "latin-1"):
+        try:
+            return text.encode(encoding).decode("utf-8") != text
+        except UnicodeError:
+            continue
+    return False
+
+
+def _markup(text: str) -> tuple[int, str]:
+    found = MARKUP.findall(text)
+    return len(
+        found
+    ), f"marks of a web page or subtitle in the text, such as {found[0] if found else ''}: take them out"
 
 
 CHECK = Check(
@@ -30,11 +69,11 @@ CHECK = Check(
     title="Text",
     rule=lambda t: (
         f"Error when the text has fewer than {t.letters_least} letter{'s' * (t.letters_least != 1)}; "
-        "warning for line breaks and tabs inside."
+        "warning for line breaks, tabs and control characters inside, letters lost to a wrong encoding, tags and links."
     ),
     reason=(
         "Without words there is nothing to learn the sound from. A line break often means that a second line was "
-        "pasted in."
+        "pasted in; a lost letter or a tag is not what is said."
     ),
     fix="Write what is said in one line, and import again. Olu reads a line break as a space.",
     look=each(judge),

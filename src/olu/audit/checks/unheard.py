@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from olu.audit.check import Check, Finding, Heard
 from olu.audit.thresholds import Thresholds
 from olu.audit.words import low_score, named, unheard
-from olu.types import Mark
+from olu.types import Mark, Severity
 
 NAME = "unheard"
 LEAST_WORDS = 100  # fewer have no middle half worth the name
+LEAST_UNHEARD = 3  # words: one of two is no half of a text
 
 
 def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
@@ -19,7 +20,8 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
             share = len(bad) / len(one.words)
             are = "word is" if len(one.words) == 1 else "words are" if len(bad) > 1 else "words is"
             message = f"{len(bad)} of its {len(one.words)} {are} not heard as read: {named(one.words, bad)}"
-            mark = Mark(check=NAME, severity="warn", value=share, message=message)
+            severity: Severity = "error" if share > limits.unheard_error and len(bad) >= LEAST_UNHEARD else "warn"
+            mark = Mark(check=NAME, severity=severity, value=share, message=message)
             yield Finding(id=one.clip.id, mark=mark, badness=share)
 
 
@@ -37,7 +39,8 @@ CHECK = Check(
     title="Words said otherwise",
     rule=lambda t: (
         f"By the aligner: warning when more than {t.unheard_share:.0%} of the words of a clip are heard far less "
-        f"clearly than other words ({t.unheard_iqr:g} times the width of the middle half below it)."
+        f"clearly than other words ({t.unheard_iqr:g} times the width of the middle half below it); error over "
+        f"{t.unheard_error:.0%} and {LEAST_UNHEARD} words."
     ),
     reason=(
         "Years, large numbers, abbreviations and foreign names are often said otherwise than Olu reads them: the voice "

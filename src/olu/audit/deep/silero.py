@@ -54,7 +54,7 @@ def _chances(session: Any, samples: Samples) -> NDArray[np.float32]:
 def snr(samples: Samples, spoken: NDArray[np.bool_]) -> float | None:
     """Decibels between the frames with a voice and those well outside it."""
     frames = _frames(samples)
-    power = np.einsum("ij,ij->i", frames, frames) / FRAME
+    power = np.einsum("ij,ij->i", frames, frames) / FRAME - frames.mean(axis=1) ** 2  # an offset is no noise
     inside = spoken[: len(frames)]
     if not inside.any():
         return None

@@ -6,9 +6,10 @@ import html
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from olu.corpus.readers.captions import DASH, NAME, TAG, names, unrolled
 from olu.corpus.readers.rows import Problem, speaker_name, wide
 
 MOST_BYTES = 16 * 2**20
@@ -21,8 +22,6 @@ FORM = "write 00:00:01,000 --> 00:00:02,500"
 SKIPPED = ("NOTE", "STYLE", "REGION")  # blocks of WebVTT that are no cues
 
 VOICE = re.compile(r"<v(?:\.[^\s<>]*+)?[ \t]++([^<>]*+)>")
-TAG = re.compile(r"</?[A-Za-z][^<>]*>|</?[0-9:.]+>|</?>|\{\\[^{}]*\}|\{[YyCcFfSsPpaA]:[^{}]*\}")
-DASH = re.compile(r"^\s*(?:[-‐‑–—]+|>>+)\s*(?=\S)")
 NOTE = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|（[^（）]*）|【[^【】]*】|[♪♫♩♬][^♪♫♩♬]*(?:[♪♫♩♬]|$)|^\s*#[^#]*#\s*$")
 
 
@@ -75,14 +74,22 @@ def parse(data: bytes, *, file: str) -> Cues:
         return found
     lines = re.split(r"\r\n|\r|\n", text)
     web = bool(lines) and lines[0].startswith("WEBVTT")
-    cues = list(_cues(lines, file=file, web=web, found=found))
+    blocks = list(_blocks(lines, file=file, web=web, found=found))
+    words = list(unrolled([words for _, words, _ in blocks]))
+    found.counts["lines shown again"] += sum(len(b[1]) - len(left or ()) for b, left in zip(blocks, words, strict=True))
+    known = names([words for _, words, _ in blocks])
+    cues = []
+    for (line, _, where), left in zip(blocks, words, strict=True):
+        if left is not None and (cue := _cue(line, left, where=where, known=known, found=found)):
+            cues.append(cue)
     cues = _in_order(cues, found)
     found.cues = _apart(cues, found)
     found.busy.sort()
     return found
 
 
-def _cues(lines: list[str], *, file: str, web: bool, found: Cues) -> Iterator[Cue]:
+def _blocks(lines: list[str], *, file: str, web: bool, found: Cues) -> Iterator[tuple[str, list[str], str]]:
+    """The line with the times of each cue, its words, and where it stands."""
     at = 1 if web else 0
     while web and at < len(lines) and lines[at].strip():
         at += 1  # the rest of the header
@@ -95,9 +102,8 @@ def _cues(lines: list[str], *, file: str, web: bool, found: Cues) -> Iterator[Cu
             while at < len(lines) and lines[at].strip():
                 at += 1
         elif "-->" in line:
-            at, words = _words(lines, at)
-            if cue := _cue(line, words, where=where, web=web, found=found):
-                yield cue
+            at, words = _words(lines, at, web=web)
+            yield line, words, where
         elif not _is_name(lines, at, web=web):
             shown = " ".join(line.split())[:40]
             message = f"{shown!r} belongs to no cue: give it times, or remove the empty line above it"
@@ -114,8 +120,10 @@ def _is_name(lines: list[str], at: int, *, web: bool) -> bool:
     return (follows and (web or before.isdecimal())) or (before.isdecimal() and last)
 
 
-def _words(lines: list[str], at: int) -> tuple[int, list[str]]:
+def _words(lines: list[str], at: int, *, web: bool) -> tuple[int, list[str]]:
     """The lines of a cue up to an empty one, or up to the next cue where the empty one is missing."""
+    while web and at < len(lines) and lines[at].isspace():  # captions that roll up begin with a line of one space
+        at += 1
     first = at
     while at < len(lines) and lines[at].strip() and "-->" not in lines[at]:
         at += 1
@@ -125,7 +133,7 @@ def _words(lines: list[str], at: int) -> tuple[int, list[str]]:
     return at, words
 
 
-def _cue(line: str, words: list[str], *, where: str, web: bool, found: Cues) -> Cue | None:
+def _cue(line: str, words: Sequence[str], *, where: str, known: frozenset[str], found: Cues) -> Cue | None:
     times = TIMES.fullmatch(line.strip()) if len(line) < LONGEST_LINE else None
     if times is None or any(int(times[n]) > 59 for n in (3, 4, 8, 9)):
         found.problems.append(Problem(where=where, message=f"its times cannot be read: {FORM}"))
@@ -141,7 +149,7 @@ def _cue(line: str, words: list[str], *, where: str, web: bool, found: Cues) -> 
     if fault:
         found.problems.append(Problem(where=where, message=f"{fault}: correct its times"))
         return None
-    text, speaker, turn = plain(words, web=web, counts=found.counts)
+    text, speaker, turn = plain(words, known=known, counts=found.counts)
     return Cue(start=start, end=end, text=text, where=where, speaker=speaker, turn=turn)
 
 
@@ -151,8 +159,13 @@ def _seconds(times: re.Match[str], first: int) -> float:
     return -value - 1e-9 if sign else value  # -0 is before 0 too
 
 
-def plain(lines: Iterable[str], *, web: bool, counts: Counter[str]) -> tuple[str, str | None, bool]:
-    """The words of a cue as they are said, who says them, and whether a dash begins them; what went is counted."""
+def plain(
+    lines: Iterable[str], *, counts: Counter[str], known: frozenset[str] = frozenset()
+) -> tuple[str, str | None, bool]:
+    """The words of a cue as they are said, who says them, and whether somebody else begins; what went is counted.
+
+    `known` are the names of speakers that stand before a colon.
+    """
     said: list[str] = []
     voices: list[str] = []
     turns = 0
@@ -161,11 +174,13 @@ def plain(lines: Iterable[str], *, web: bool, counts: Counter[str]) -> tuple[str
         voices += VOICE.findall(line)
         line, tags = TAG.subn("", line)
         counts["tags"] += tags
-        line = html.unescape(line) if web else line
-        line, dashes = DASH.subn("", line)
-        turns += dashes
-        said.append(line)
-    counts["speaker dashes"] += turns
+        line, dashes = DASH.subn("", html.unescape(line))
+        counts["speaker dashes"] += dashes
+        name = NAME.match(line)
+        named = name is not None and name[1] in known
+        counts["speaker names"] += named
+        turns += dashes > 0 or named
+        said.append(line[name.end() :] if name is not None and named else line)
     text, notes = NOTE.subn(" ", " ".join(said))
     counts["sound notes"] += notes
     text = " ".join(text.split())

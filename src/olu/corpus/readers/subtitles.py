@@ -23,7 +23,7 @@ from olu.errors import AudioError, CorpusError
 ENDINGS = (".srt", ".vtt")
 TAGS = re.compile(r"(?:\.(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|forced|default|sdh|cc|hi))+")
 PAST_SECONDS = 1.0  # a last cue may stay on the screen a moment longer than the sound
-COUNTED = ("tags", "speaker dashes", "sound notes")
+COUNTED = ("tags", "speaker dashes", "speaker names", "sound notes", "lines shown again")
 
 SEVERAL = "has several subtitles"
 
