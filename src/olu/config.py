@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from olu.errors import ConfigError
+from olu.parse import BadData, from_toml, load_toml
 
 
 class Strict(BaseModel):
@@ -49,17 +49,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return load_toml(path)
     except FileNotFoundError:
         raise ConfigError(f"{path} is not there: check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as bad:
+    except BadData as bad:
         raise ConfigError(f"{path} is not valid TOML: {bad}") from None
 
 
 def parse_toml(text: str, *, where: str = "this file") -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as bad:
+        return from_toml(text)
+    except BadData as bad:
         raise ConfigError(f"{where} is not valid TOML: {bad}") from None
 
 
@@ -94,8 +94,8 @@ def _copy(values: dict[str, Any]) -> dict[str, Any]:
 
 def _value(raw: str) -> Any:
     try:
-        return tomllib.loads(f"value = {raw}")["value"]
-    except tomllib.TOMLDecodeError:
+        return from_toml(f"value = {raw}")["value"]
+    except BadData:
         return raw
 
 
@@ -116,7 +116,7 @@ def _sentence(model: type[BaseModel], bad: ValidationError, where: str) -> str:
         hint = did_you_mean(str(first["loc"][-1]), known) or f"; known here: {', '.join(sorted(known))}"
         return f"{where}: unknown key {key!r}{hint}"
     reason = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {key or 'settings'}: {reason} (got {first['input']!r})" if key else f"{where}: {reason}"
+    return f"{where}: {key or 'settings'}: {reason} (got {first['input']!r:.200})" if key else f"{where}: {reason}"
 
 
 def _fields(model: type[BaseModel], path: Iterable[int | str]) -> list[str]:

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import IO, Any, TypeVar
 
 from olu.damage import Shape, damaged, misfit
 from olu.errors import WorkspaceError
+from olu.parse import BadData, from_json, load_json, load_toml
 
 SCHEMA = 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -81,8 +81,8 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path, *, shape: Shape | None = None) -> Any:
     """What a file holds. With a shape it is an object that has these keys."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as bad:
+        value = load_json(path)
+    except BadData as bad:
         raise damaged(path, str(bad)) from None
     if shape is not None and (fault := misfit(value, shape)):
         raise damaged(path, fault)
@@ -118,12 +118,12 @@ def read_rows(
         try:
             if not line.strip():  # left behind by an editor
                 continue
-            row = json.loads(line.decode("utf-8"))
+            row = from_json(line)
             if fault := misfit(row, shape or {}):
                 raise ValueError(fault)
             made = make(row)
         except (ValueError, TypeError, KeyError) as bad:
-            why = bad.msg if isinstance(bad, json.JSONDecodeError) else str(bad)
+            why = bad.why if isinstance(bad, BadData) else str(bad)
             why = f"no {why}" if isinstance(bad, KeyError) else why
             found = damaged(path, why, line=number)
             if lost is None:
@@ -207,8 +207,8 @@ class Workspace:
                 f"{root} is not a workspace (no olu.toml): make one with 'olu new {root} --language CODE'"
             )
         try:
-            facts = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as bad:
+            facts = load_toml(path)
+        except BadData as bad:
             raise WorkspaceError(f"{path} cannot be read: {bad}") from None
         schema = facts.get("schema")
         if not isinstance(schema, int):

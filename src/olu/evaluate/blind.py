@@ -15,6 +15,7 @@ from olu.evaluate.page import page
 from olu.evaluate.sounding import flac_uri
 from olu.evaluate.stats import Preference, preference
 from olu.files import hash_value
+from olu.parse import from_json, load_json
 from olu.types import Audio
 
 KIND = "olu-choices"
@@ -119,10 +120,10 @@ def count(files: Sequence[Path]) -> Counted:
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, int], str]:
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
+        row = load_json(path)
         if row["kind"] != KIND or row["schema"] != SCHEMA:
             raise KeyError(KIND)
-        key = json.loads(base64.b64decode(row["key"]))
+        key = from_json(base64.b64decode(row["key"]))
         choices = {str(id): int(choice) for id, choice in row["choices"].items()}
         if not set(choices.values()) <= {0, 1, 2} or not choices.keys() <= key["swapped"].keys():
             raise KeyError("choices")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import stat
 import zipfile
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from olu.errors import VoiceError
+from olu.parse import BadData, from_json
 
 SCHEMA = 2
 OLDEST = 1  # packages without digests and without the decoder's context
@@ -81,8 +81,8 @@ def _prove(files: dict[str, bytes], digests: Any, where: str) -> None:
 
 def _json(files: dict[str, bytes], name: str, where: str) -> dict[str, Any]:
     try:
-        value = json.loads(files[name].decode("utf-8"))
-    except (ValueError, RecursionError):  # bad UTF-8, bad JSON, endless numbers, endless nesting
+        value = from_json(files[name])
+    except BadData:
         raise VoiceError(f"{where}: {name} is damaged: export the voice again") from None
     if not isinstance(value, dict):
         raise VoiceError(f"{where}: {name} is damaged: export the voice again")

@@ -19,6 +19,7 @@ from olu.audit.match import Match
 from olu.corpus.manifest import Corpus, recordings
 from olu.errors import AlignError, AudioError, CorpusError
 from olu.files import Workspace, hash_value, read_json, write_json
+from olu.parse import BadData, from_json
 from olu.stages.align_match import Texts, cross_match, halves_path
 from olu.stages.aligned import Listened, Words, to_align
 from olu.types import Alignment, Audio, Clip, Tick, Work
@@ -113,8 +114,8 @@ def _kept(path: Path, key: str) -> dict[str, tuple[Alignment, Match]]:
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     for line in lines:
         try:
-            row: dict[str, Any] = json.loads(line)
-        except json.JSONDecodeError:
+            row: dict[str, Any] = from_json(line)
+        except BadData:
             continue
         if row["key"] == key:
             alignment = Alignment.from_row(row["row"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from olu.evaluate.names import named, spread_of, written
 from olu.files import Workspace
+from olu.parse import BadData, load_json
 from olu.train.run import Run
 
 
@@ -51,8 +51,8 @@ def _evaluations(ws: Workspace) -> Iterator[dict[str, Any]]:
     pages = sorted(ws.root.glob("evaluations/*/evaluation.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in pages:
         try:
-            yield json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
+            yield load_json(path)
+        except BadData:
             continue
 
 

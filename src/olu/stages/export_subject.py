@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from dataclasses import replace
@@ -19,6 +18,7 @@ from olu.export.subject import Subject
 from olu.families import FAMILIES
 from olu.families import family as family_named
 from olu.files import Workspace
+from olu.parse import BadData, from_json, load_json
 from olu.stages.base_reading import is_by_phones
 from olu.stages.export_measures import measures_of
 from olu.text.characters import CharacterFrontend
@@ -213,8 +213,17 @@ def voice_json(place: Path) -> dict[str, Any]:
         else:
             with zipfile.ZipFile(place) as archive:
                 data = archive.read("voice.json")
-        held = json.loads(data)
+        held = from_json(data)
     except (ValueError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """What a small file beside a checkpoint says; one that is not there or damaged says nothing."""
+    try:
+        held = load_json(path)
+    except (BadData, OSError):
         return {}
     return held if isinstance(held, dict) else {}
 
@@ -256,7 +265,7 @@ def _language_of(source: Path) -> tuple[Language, list[str]]:
     """The tokenizer's language where it is given, else the code the folder's name begins with, else undetermined."""
     source = source.parent if source.is_file() else source
     path = source / "tokenizer_config.json"
-    stated = json.loads(path.read_text(encoding="utf-8")).get("language") if path.exists() else None
+    stated = _json(path).get("language")
     guess = re.match(r"(?:mms-tts-)?([a-z]{3})\b", source.resolve().name)
     try:
         found = load(str(stated or (guess[1] if guess else "")))

@@ -10,6 +10,7 @@ from typing import Any
 
 from olu.config import did_you_mean
 from olu.errors import ConfigError
+from olu.parse import BadData, load_json
 
 REQUIRED = "required"
 KINDS: dict[str, tuple[tuple[type, ...], str]] = {
@@ -209,10 +210,10 @@ LEAST = {
 def read_config(path: Path) -> dict[str, Any]:
     """What a config says; the first thing that is wrong in it is one error."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = load_json(path)
     except OSError as bad:
         raise ConfigError(f"{path} cannot be read ({bad.strerror}): name the JSON file of finetune-hf-vits") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as bad:
+    except BadData as bad:
         raise ConfigError(f"{path} is not valid JSON: {bad}") from None
     if not isinstance(values, dict):
         raise ConfigError(f'{path} is not a JSON object: write {{"model_name_or_path": ..., "output_dir": ...}}')

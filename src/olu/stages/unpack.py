@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import tarfile
@@ -15,6 +14,7 @@ from olu.corpus.readers.shelf import ABSOLUTE
 from olu.corpus.shapes import ROW
 from olu.errors import WorkspaceError
 from olu.files import Workspace, read_jsonl, whole
+from olu.parse import load_json
 from olu.stages.pack import MANIFEST, SCHEMA
 from olu.train.run import Run
 from olu.types import Tick, Work
@@ -137,10 +137,10 @@ def _lay_out(file: Path, place: Path) -> Work[dict[str, Any]]:
 
 def _checked(file: Path, place: Path, seen: dict[str, str]) -> dict[str, Any]:
     try:
-        facts = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        facts = load_json(place / MANIFEST)
         rows = {str(row["path"]): (row["sha256"], int(row["mtime_ns"]), int(row["bytes"])) for row in facts["files"]}
         schema, _ = facts["schema"], facts["language"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise WorkspaceError(f"{file}: {MANIFEST} is damaged: copy it again") from None
     if schema != SCHEMA:
         raise WorkspaceError(f"{file} has schema {schema}, this Olu knows {SCHEMA}: use the Olu that packed it")

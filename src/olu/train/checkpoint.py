@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from olu.errors import TrainError
 from olu.files import disk_bytes, hash_file, whole, write_json
+from olu.parse import BadData, load_json
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-UNREADABLE = (OSError, LookupError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError)
+UNREADABLE = (OSError, LookupError, TypeError, AttributeError, BadData)
 WEIGHTS, OPTIMISER, STATE = "weights.safetensors", "optimiser.safetensors", "state.json"
 
 
@@ -59,7 +59,7 @@ class Checkpoints:
 
         path = self.path(step)
         try:
-            state = json.loads((path / STATE).read_text(encoding="utf-8"))
+            state = load_json(path / STATE)
             for name, expected in state.pop("sha256").items():
                 if hash_file(path / name) != expected:
                     raise TrainError(f"{path / name} is damaged (its checksum differs)")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from olu.parse import BadData, from_json
 
 READMES = ("README.md", "readme.md", "MODEL_CARD.md")
 TEXTS = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
@@ -54,7 +55,7 @@ def _in_zip(path: Path) -> Licence:
     """Of a voice package in one file."""
     try:
         with zipfile.ZipFile(path) as archive:
-            facts = json.loads(archive.read("voice.json"))
+            facts = from_json(archive.read("voice.json"))
             told = [facts.get(name) for name in ("licence", "credits")]
     except (KeyError, ValueError, AttributeError, zipfile.BadZipFile):
         return Licence()
@@ -99,8 +100,8 @@ def _configs(folder: Path) -> list[Licence]:
 
 def _facts(path: Path) -> dict[str, Any]:
     try:
-        facts = json.loads(_read(path) or "{}")
-    except json.JSONDecodeError:
+        facts = from_json(_read(path) or "{}")
+    except BadData:
         return {}
     return facts if isinstance(facts, dict) else {}
 

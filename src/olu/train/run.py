@@ -17,6 +17,7 @@ from olu.config import read_toml
 from olu.damage import damaged, misfit
 from olu.errors import ConfigError, OluError, TrainError
 from olu.files import lock, whole, write_json, write_jsonl, write_text
+from olu.parse import BadData, from_json, load_json
 from olu.text.frontend import fault_of
 from olu.text.vocabulary import VOCABULARY
 from olu.train.checkpoint import Checkpoints
@@ -102,10 +103,10 @@ class Run:
         path = self.folder / name
         remedy = REMEDIES.get(name, "").format(ws=self.folder.parent.parent) or self._remedy
         try:
-            value = json.loads(path.read_text(encoding="utf-8"))
+            value = load_json(path)
         except FileNotFoundError:
             raise damaged(path, "it is not there", remedy=remedy) from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as bad:
+        except BadData as bad:
             raise damaged(path, str(bad), remedy=remedy) from None
         if fault := FAULTS[name](value) if name in FAULTS else "":
             raise damaged(path, fault, remedy=remedy)
@@ -176,8 +177,8 @@ def _whole_rows(path: Path) -> list[dict[str, Any]]:
     rows = []
     for line in path.read_text(encoding="utf-8").split("\n"):
         try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError:
+            rows.append(from_json(line))
+        except BadData:
             continue
     return rows
 

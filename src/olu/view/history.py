@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from olu.parse import BadData, from_json
 
 if TYPE_CHECKING:
     from olu.train.report import Report
@@ -99,6 +100,6 @@ def whole_rows(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             try:
-                yield json.loads(line)
-            except json.JSONDecodeError:
+                yield from_json(line)
+            except BadData:
                 continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from olu.corpus.readers import columns as by_name
 from olu.corpus.readers.rows import Line, Problem, Row, Tree, folder_of, glance, look, read_lines, speaker_name
 from olu.corpus.readers.shelf import LOOKED_IN, Shelf
+from olu.parse import BadData, from_json
 
 ENDINGS = (".jsonl", ".json", ".ndjson")
 
@@ -47,8 +47,8 @@ def rows(
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return from_json(text)
+    except BadData:
         return None
 
 

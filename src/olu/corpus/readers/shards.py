@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 from olu.corpus.readers.huggingface import ENDINGS, Columns, Example, no_such, safe, split_name, split_of
 from olu.corpus.readers.rows import Problem, folder_of, look, name_of
 from olu.errors import CorpusError, MissingExtra
+from olu.parse import BadData, load_json
 
 ROWS = 8  # decoded at a time: sound is large
 PATTERN = re.compile(r"\*\*/|\*|\?|[^*?]+")
@@ -243,7 +243,7 @@ def _inside(files: list[str], folder: str) -> list[Shard]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        value = load_json(path)
+    except (OSError, BadData):
         return {}
     return value if isinstance(value, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from torch import Tensor
 from olu.config import check
 from olu.errors import TrainError
 from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
+from olu.parse import BadData, load_json
 
 # Plain data that training programs store beside the tensors. A path is made as one that touches no file.
 HARMLESS: list[Any] = [
@@ -55,10 +55,10 @@ def settings_of(values: dict[str, Any], *, where: str) -> VitsConfig:
 
 def json_of(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = load_json(path)
     except (FileNotFoundError, NotADirectoryError):
         raise TrainError(f"{path} is not there: a base is a folder with config.json, vocab.json and weights") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as bad:
+    except BadData as bad:
         raise TrainError(f"{path} is damaged ({bad}): download it again") from None
     if not isinstance(value, dict):
         raise TrainError(f"{path} is not a table of settings")
