@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,29 @@ from olu.errors import VoiceError
 
 ENCODER = ("ids", "noise", "duration_noise", "noise_scale", "duration_noise_scale", "length_scale", "speaker")
 DECODER = ("latents", "speaker")
+NO_MEMORY = re.compile(r"bad.alloc|allocat\w* memory|out of memory", re.IGNORECASE)  # as onnxruntime says it
+
+
+class Ended(Exception):
+    """A run was ended from outside before it was done."""
+
+
+class NoMemory(VoiceError):
+    """A run needs more memory than there is."""
+
+
+class Halt:
+    """Ends runs of networks from another thread, even in the middle of one; until lifted, also those that follow."""
+
+    def __init__(self) -> None:
+        self.options = onnxruntime.RunOptions()
+
+    def end(self) -> None:
+        self.options.terminate = True
+
+    def lift(self) -> None:
+        if self.options.terminate:
+            self.options = onnxruntime.RunOptions()
 
 
 class Graph:
@@ -27,8 +51,10 @@ class Graph:
         where: str,
         threads: int,
         optimised: bool = False,
+        halt: Halt | None = None,
     ) -> None:
         """An `optimised` graph of many small steps is loaded without planning its memory: twice as fast."""
+        self._halt = halt
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 4
@@ -49,11 +75,16 @@ class Graph:
 
     def run(self, feeds: dict[str, Any]) -> list[NDArray[np.float32]]:
         """Feed what the graph asks for: a plain duration predictor has no use for noise, one speaker needs no name."""
+        options = self._halt.options if self._halt else None
         try:
             outputs: list[NDArray[np.float32]] = self._session.run(
-                None, {name: np.asarray(feeds[name]) for name in self._inputs}
+                None, {name: np.asarray(feeds[name]) for name in self._inputs}, options
             )
         except Exception as bad:  # onnxruntime raises kinds of its own
+            if options is not None and options.terminate:
+                raise Ended from None
+            if isinstance(bad, MemoryError) or NO_MEMORY.search(str(bad)):
+                raise NoMemory("the voice's network needs more memory than there is") from None
             reason = str(bad).strip().splitlines()[0][:200] if str(bad).strip() else type(bad).__name__
             raise VoiceError(f"the voice's network failed ({reason}): export the voice again") from None
         return outputs

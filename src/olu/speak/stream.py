@@ -103,13 +103,22 @@ class Spoken:
 
 @dataclass(frozen=True)
 class ReadLine:
-    """A sentence the voice can say, or the end of a text that ends with a pause."""
+    """A sentence the voice can say, a stretch of a long one, or the end of a text that ends with a pause."""
 
     text: str
     pause: float | None
     reading: Reading | None = None
     ids: tuple[int, ...] = ()
     unsaid: Mapping[str, int] = field(default_factory=dict)  # of sentences before it that were left out whole
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """A text read to its end."""
+
+    lines: tuple[ReadLine, ...]
+    tokens: int
+    unsaid: Mapping[str, int]  # what the voice has no letter for, and how often
 
 
 class Ahead(Generic[Item]):

@@ -13,10 +13,11 @@ import numpy as np
 
 from olu.errors import ConfigError, LanguageError, TextError, VoiceError
 from olu.speak.chunk import Part, Plan, parts
-from olu.speak.graphs import DECODER, ENCODER, Graph
+from olu.speak.graphs import DECODER, ENCODER, Graph, Halt
 from olu.speak.package import FILES, GRAPHS, SCHEMA, Package, read_package
 from olu.speak.sentences import lines
-from olu.speak.stream import Ahead, Making, Manner, ReadLine, Sentence, Spoken, Wave, Wishes, pieces
+from olu.speak.stream import Ahead, Making, Manner, ReadLine, ReadText, Sentence, Spoken, Wave, Wishes, pieces
+from olu.speak.stretch import stretches
 from olu.speak.times import word_spans
 from olu.text.frontend import AnyFrontend, from_state
 from olu.text.vocabulary import SymbolVocabulary
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["FILES", "GRAPHS", "SCHEMA", "Manner", "Sentence", "Spoken", "Voice"]
 
 NOISE_FRAMES_PER_TOKEN = 16  # the encoder repeats noise when a text needs more frames than this
+MOST_STRETCHING = 16.0  # a package may ask for speech so slow that its noise would fill the memory
 CHECKED_TOKENS = 41  # of a check sentence, so that opening stays quick
 SAMPLING = ("noise_scale", "duration_noise_scale", "length_scale")
 LIMITS = {"rate": 768_000, "hop": 65_536, "channels": 16_384}
@@ -35,12 +37,22 @@ MOST_CONTEXT = 10_000
 MOST_THREADS = 256
 
 
+class TooManyTokens(TextError):
+    """A text that becomes longer than it may when it is read."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the text is more than {most} tokens when it is read: send it in parts")
+
+
 class Voice:
     """Opened once, it may be used by several threads: nothing in it changes."""
 
-    def __init__(self, package: Package, *, threads: int = 0) -> None:
-        """`threads` are the decoder's. The encoder has one: its sums would otherwise depend on their number."""
-        given: dict[str, Any] = {"where": package.where}
+    def __init__(self, package: Package, *, threads: int = 0, halt: Halt | None = None) -> None:
+        """`threads` are the decoder's. The encoder has one: its sums would otherwise depend on their number.
+
+        `halt` can end its networks' runs, from another thread.
+        """
+        given: dict[str, Any] = {"where": package.where, "halt": halt}
         new = package.schema > 1
         with ThreadPoolExecutor(2) as beside:  # onnxruntime prepares the networks while Python prepares the reading
             encoder = beside.submit(
@@ -99,10 +111,10 @@ class Voice:
         return self._hop / self.rate
 
     @staticmethod
-    def open(path: str | Path, *, threads: int = 0) -> Voice:
+    def open(path: str | Path, *, threads: int = 0, halt: Halt | None = None) -> Voice:
         """A package folder or zip. `threads` 0 lets onnxruntime choose."""
         check_threads(threads)
-        return Voice(read_package(Path(path)), threads=threads)
+        return Voice(read_package(Path(path)), threads=threads, halt=halt)
 
     def speak(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Audio:
         """The whole text as one sound. What can be wished for: the fields of Manner."""
@@ -133,17 +145,17 @@ class Voice:
                 yield made
 
     def begin(
-        self, text: str, *, manner: Manner, quick: bool = True, hurry: Callable[[], bool] = lambda: True
+        self, text: str | ReadText, *, manner: Manner, quick: bool = True, hurry: Callable[[], bool] = lambda: True
     ) -> Making:
         """As `stream`, but it also yields each part for the decoder, and is to be sent what `decode` makes of it.
 
         `hurry` is asked at each sentence: without it chunks are long after all.
         """
         who = self._speaker(manner.speaker)
-        unknown = Counter[str]()
-        sayable = Ahead(self._sayable(text, unknown))
+        sayable = Ahead(self._sayable(text) if isinstance(text, str) else iter(text.lines))
         first = sayable.peek()
         if first is None or not first.ids:
+            unknown = first.unsaid if first is not None else {}
             hint = f" (it has no {', '.join(map(repr, list(unknown)[:5]))})" if unknown else ""
             raise TextError(f"nothing in the text can be said by the voice {self.name}{hint}: check text and language")
 
@@ -154,22 +166,35 @@ class Voice:
 
         return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness if quick else None)
 
-    def _sayable(self, text: str, unknown: Counter[str]) -> Iterator[ReadLine]:
+    def read(self, text: str, *, most_tokens: int) -> ReadText:
+        """The whole text as it will be said, before any of it is: what `begin` takes in a text's place."""
+        found, tokens, unsaid = list[ReadLine](), 0, Counter[str]()
+        for line in self._sayable(text):
+            tokens += len(line.ids)
+            if tokens > most_tokens:
+                raise TooManyTokens(most_tokens)
+            found.append(line)
+            unsaid.update(line.unsaid)
+            unsaid.update(line.reading.dropped if line.reading else {})
+        return ReadText(tuple(found), tokens, dict(unsaid))
+
+    def _sayable(self, text: str) -> Iterator[ReadLine]:
         """What can be said, read one sentence at a time; a pause around what cannot is kept."""
         pause: float | None = None
-        found, unsaid = False, Counter[str]()
+        unsaid = Counter[str]()
         for line in lines(text, self._ends, abbreviations=self._abbreviations):
             if line.pause is not None:
                 pause = (pause or 0.0) + line.pause
             reading = self.frontend.read(line.text) if line.text else None
-            ids = self.vocabulary.encode(reading) if reading is not None and reading.words else []
-            if ids:
-                yield ReadLine(line.text, pause, reading, tuple(ids), dict(unsaid))
-                pause, found = None, True
+            said = stretches(line.text, reading, self.vocabulary) if reading is not None and reading.words else []
+            for one in said:
+                yield ReadLine(one.text, pause, one.reading, one.ids, dict(unsaid))
+                pause = 0.0  # inside a sentence its own marks make the pauses
                 unsaid.clear()
+            if said:
+                pause = None
             elif reading is not None:
                 unsaid.update(reading.dropped)
-                unknown.update({} if found else reading.dropped)
         if pause or unsaid:
             yield ReadLine("", pause or 0.0, unsaid=dict(unsaid))
 
@@ -207,7 +232,7 @@ class Voice:
     def _encode(self, ids: Any, bits: np.random.PCG64, *, manner: Manner, speaker: Any) -> tuple[Any, Any]:
         random = np.random.Generator(bits)
         length_scale = self.sampling["length_scale"] / manner.speed
-        frames = math.ceil(NOISE_FRAMES_PER_TOKEN * len(ids) * max(1.0, length_scale))
+        frames = math.ceil(NOISE_FRAMES_PER_TOKEN * len(ids) * min(MOST_STRETCHING, max(1.0, length_scale)))
         noise, rhythm = manner.noise, manner.duration_noise
         feeds: dict[str, Any] = {
             "ids": np.array([ids], np.int64),
