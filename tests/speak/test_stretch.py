@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from pathlib import Path
 from typing import Any
@@ -61,10 +62,10 @@ def test_the_sound_and_the_times_go_on_over_the_cuts(voice: Voice, monkeypatch: 
     assert all(sentence.text.endswith(",") for sentence in sentences[:-1]), "cut after a comma"
     words = [word for sentence in sentences for word in sentence.words]
     assert [word.label for word in words] == LONG.replace(",", "").split()
-    assert all(one.end <= other.start for one, other in zip(words, words[1:], strict=False))
+    assert all(one.end <= other.start for one, other in itertools.pairwise(words))
     samples = sum(len(piece.audio.samples) for piece in pieces)
     assert sentences[-1].end == pytest.approx(samples / voice.rate), "there is no pause inside a sentence"
-    for one, other in zip(sentences, sentences[1:], strict=False):
+    for one, other in itertools.pairwise(sentences):
         assert one.end == pytest.approx(other.start)
 
 

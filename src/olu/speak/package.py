@@ -7,10 +7,10 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from olu.errors import VoiceError
 from olu.parse import BadData, from_json
@@ -25,6 +25,7 @@ LARGEST_TEXT = 2**26
 LARGEST_TEXTS = 2**28  # all files but the graphs together: many small ones can swell too
 MOST_FILES = 10_000
 ZIP_ERRORS = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, RuntimeError, ValueError, LookupError)
+BLOCK = 2**20  # bytes of a file gone through at a time
 PACKED = 200  # nothing of a voice shrinks more than this
 PACKED_FROM = 2**20  # bytes; smaller files may
 
@@ -41,20 +42,37 @@ class Package:
     decoder: bytes
 
 
+@dataclass(frozen=True)
+class Outline:
+    """What a package says of itself."""
+
+    schema: int
+    facts: dict[str, Any]
+    check: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The files of a package, and their digests. Of a file that was only gone through there is no more than that."""
+
+    files: dict[str, bytes]
+    digests: dict[str, str]
+
+
+def read_outline(path: Path) -> Outline:
+    """Proved as `read_package` does, a piece at a time: the networks, which may be large, are never held."""
+    return _outline(_held(path, whole=False), str(path))
+
+
 def read_package(path: Path) -> Package:
     where = str(path)
-    files = _folder(path) if path.is_dir() else _zip(path)
-    facts = _json(files, "voice.json", where)
-    schema = facts.get("schema")
-    if type(schema) is not int or not OLDEST <= schema <= SCHEMA:
-        raise VoiceError(f"{where} has schema {schema!r:.40}, this Olu knows {SCHEMA}: upgrade Olu or export again")
-    check = _json(files, "check.json", where)
-    if schema > 1:
-        _prove(files, check.get("files"), where)
+    held = _held(path, whole=True)
+    outline, files = _outline(held, where), held.files
+    check = outline.check
     return Package(
         where=where,
-        schema=schema,
-        facts=facts,
+        schema=outline.schema,
+        facts=outline.facts,
         vocabulary=_json(files, "vocabulary.json", where),
         frontend=_with_files(_json(files, "language/frontend.json", where), files, where),
         check=check,
@@ -63,19 +81,49 @@ def read_package(path: Path) -> Package:
     )
 
 
-def _prove(files: dict[str, bytes], digests: Any, where: str) -> None:
+def _held(path: Path, *, whole: bool) -> _Held:
+    return _folder(path, whole=whole) if path.is_dir() else _zip(path, whole=whole)
+
+
+def _outline(held: _Held, where: str) -> Outline:
+    facts = _json(held.files, "voice.json", where)
+    schema = facts.get("schema")
+    if type(schema) is not int or not OLDEST <= schema <= SCHEMA:
+        raise VoiceError(f"{where} has schema {schema!r:.40}, this Olu knows {SCHEMA}: upgrade Olu or export again")
+    check = _json(held.files, "check.json", where)
+    if schema > 1:
+        _prove(held.digests, check.get("files"), where)
+    return Outline(schema, facts, check)
+
+
+def _taken(names: Collection[str], opened: Callable[[str], IO[bytes]], *, whole: bool) -> _Held:
+    held = _Held({}, {})
+    for name in sorted(names):
+        digest = hashlib.sha256()
+        with opened(name) as stream:
+            if whole or name not in GRAPHS:
+                held.files[name] = stream.read()
+                digest.update(held.files[name])
+            else:
+                while block := stream.read(BLOCK):
+                    digest.update(block)
+        held.digests[name] = digest.hexdigest()
+    return held
+
+
+def _prove(files: dict[str, str], digests: Any, where: str) -> None:
     """Every file that is used is byte for byte what was exported."""
     if not isinstance(digests, dict):
         raise VoiceError(f"{where}: check.json is damaged: export the voice again")
     absent = next((name for name in digests if LANGUAGE.fullmatch(name) and name not in files), None)
     if absent is not None:
         raise VoiceError(f"{where} is not a whole voice package (no {absent}): export it again")
-    for name, data in sorted(files.items(), key=lambda item: len(item[1])):
+    for name, digest in files.items():
         if name == "check.json":
             continue
         if name not in digests:
             raise VoiceError(f"{where}: {name:.80} was not exported with it: take it out, or export the voice again")
-        if hashlib.sha256(data).hexdigest() != digests[name]:
+        if digest != digests[name]:
             raise VoiceError(f"{where}: {name:.80} is damaged: export the voice again")
 
 
@@ -100,7 +148,7 @@ def _with_files(state: dict[str, Any], files: dict[str, bytes], where: str) -> d
     return {**state, "pack": {**pack, "files": {name: files[f"language/{name}"] for name in pack["files"]}}}
 
 
-def _folder(path: Path) -> dict[str, bytes]:
+def _folder(path: Path, *, whole: bool) -> _Held:
     absent = next((name for name in FILES if not (path / name).is_file()), None)
     if absent is not None:
         raise VoiceError(f"{path} is not a voice package (no {absent}): make one with 'olu export'")
@@ -108,12 +156,12 @@ def _folder(path: Path) -> dict[str, bytes]:
     names = {*FILES, *beside}
     _sizes(path, {name: (path / name).stat().st_size for name in names})
     try:
-        return {name: (path / name).read_bytes() for name in names}
+        return _taken(names, lambda name: (path / name).open("rb"), whole=whole)
     except OSError as bad:
         raise VoiceError(f"{path} cannot be read ({bad.strerror}): check the disk and who may read it") from None
 
 
-def _zip(path: Path) -> dict[str, bytes]:
+def _zip(path: Path, *, whole: bool) -> _Held:
     if not path.exists():
         raise VoiceError(f"{path} is not there: check the path, or make a voice with 'olu export'")
     try:
@@ -126,7 +174,7 @@ def _zip(path: Path) -> dict[str, bytes]:
                 raise VoiceError(f"{path} is not a voice package (no {absent}): make one with 'olu export'")
             names = {*FILES, *(name for name in sizes if LANGUAGE.fullmatch(name))}
             _sizes(path, {name: sizes[name] for name in names})
-            return {name: archive.read(name) for name in names}
+            return _taken(names, archive.open, whole=whole)
     except VoiceError:
         raise
     except (*ZIP_ERRORS, OSError):
