@@ -505,7 +505,7 @@ def usual(odd: list[Heard]) -> list[object]:
 def verdicts(odd: list[Heard], limits: Thresholds) -> list[object]:
     marks = [(f.id, f.mark.check, f.mark.severity) for c in CHECKS for f in c.look(odd, limits)]
     told = [c.tell(odd, list(c.look(odd, limits)), limits) for c in CHECKS if c.name == "speakers"]
-    rare = coverage.rare({"a": 500, "b": 5}, few=limits.coverage_few, scripts={"LATIN"})
+    rare = coverage.rare(coverage.Units("letters", {"a": 500, "b": 5}), few=limits.coverage_few, scripts={"LATIN"})
     said = [verdict(minutes * 60, speakers=1, limits=limits) for minutes in (5, 30, 100, 300)]
     fixed = plan([one.clip for one in odd], {}, {one.clip.id: one.facts for one in odd if one.facts}, limits)
     stays = [(one.id, str(one.start), str(one.seconds)) for one in fixed]
@@ -535,11 +535,19 @@ def test_checks_have_names_of_their_own_and_words_for_people():
 
 def test_letters_are_counted_with_their_marks_and_the_rare_ones_are_named():
     counts = coverage.count(["Ọ́ ọ a-1", unicodedata.normalize("NFD", "ọ́ ж")])
-    assert counts == {"ọ́": 2, "a": 1, "ж": 1, "ọ": 1}
+    assert counts.counts == {"ọ́": 2, "a": 1, "ж": 1, "ọ": 1}
     assert coverage.rare(counts, few=2, scripts={"LATIN"}) == ["a", "ọ"]
     assert "a (1), ọ (1)" in wanted(["a", "ọ"], counts, few=2)
     assert "at least 2 times" in wanted([], counts, few=2)
-    assert "no usable text" in wanted([], {}, few=2)
+    assert "no usable text" in wanted([], coverage.Units("letters", {}), few=2)
+
+
+def test_phones_are_counted_where_a_language_is_read_as_phones():
+    words = {"ʃa": ("ʃ", "a"), "ba": ("b", "a")}
+    found = coverage.count(["ʃa ba", "ba"], spoken=lambda text: [(word, words[word]) for word in text.split()])
+    assert found.counts == {"a": 3, "b": 2, "ʃ": 1}
+    assert coverage.rare(found, few=2, scripts=set()) == ["ʃ"]
+    assert "with the phones that occur fewer than 2 times: ʃ (1, as in ʃa)." in wanted(["ʃ"], found, few=2)
 
 
 @pytest.mark.parametrize(
@@ -566,14 +574,25 @@ def test_a_long_clip_is_named_with_what_it_costs():
 
 
 def test_mixed_rates_mark_the_few_and_are_told_once():
-    clips = [heard(f"c{n}") for n in range(30)] + [heard("one", rate=44100), heard("dull", rate=8000)]
+    bright = {"rate": 44100, "bandwidth": 15000.0}
+    clips = [heard(f"c{n}") for n in range(30)] + [heard("one", **bright), heard("dull", rate=8000)]
     found = look("rates", clips)
     assert {id: f.mark.severity for id, f in found.items()} == {"one": "error", "dull": "error"}
-    half = [heard(f"c{n}") for n in range(30)] + [heard(f"h{n}", rate=48000) for n in range(20)]
+    half = [heard(f"c{n}") for n in range(30)] + [heard(f"h{n}", rate=48000, bandwidth=15000.0) for n in range(20)]
     assert {f.mark.severity for f in look("rates", half).values()} == {"warn"}
     told = told_by("rates", half)
     assert "16,000 Hz: 30 clips" in told and "48,000 Hz: 20 clips" in told
     assert not look("rates", clips[:30]) and told_by("rates", clips[:30]) == ""
+
+
+def test_rates_that_hold_no_more_sound_are_no_mix():
+    usual = [heard(f"c{n}") for n in range(30)]
+    assert not look("rates", [*usual, *(heard(f"h{n}", rate=48000) for n in range(20))])  # up to 8 kHz, as the others
+    assert not look("rates", [*usual, heard("one", rate=44100)])  # a single one neither
+    most = [heard(f"h{n}", rate=48000, bandwidth=7800.0) for n in range(30)]
+    assert not look("rates", [*most, *usual[:20]])  # the usual rate is the higher one, and holds nothing more
+    mixed = [*usual, heard("same", rate=48000), heard("more", rate=48000, bandwidth=15000.0)]
+    assert look("rates", mixed).keys() == {"more"}
 
 
 def told_by(name: str, clips: list[Heard]) -> str:
@@ -672,4 +691,6 @@ def test_a_single_clip_is_told_as_one():
     text = "nke a bụ ihe a na-ekwu ebe a"
     clips = [heard("train", text=text), heard("valid", text=text, split="valid", speaker="other")]
     assert told_by("overlap", clips).startswith("1 clip kept for validation or test shares its words")
-    assert "16,000 Hz: 1 clip" in told_by("rates", [*(heard(f"c{n}", rate=44100) for n in range(3)), heard("one")])
+    assert "16,000 Hz: 1 clip" in told_by(
+        "rates", [*(heard(f"c{n}", rate=44100, bandwidth=15000.0) for n in range(3)), heard("one")]
+    )

@@ -46,7 +46,7 @@ def test_what_comes_next_is_what_the_workspace_lacks(mixed: Workspace):
     run(str(mixed.root))
     finish(read_corpus(mixed))
     said = run(str(mixed.root)).stdout.splitlines()[-1]
-    assert said == f"Next: {status(mixed).next}" == f"Next: olu train {mixed.root}"
+    assert said == f"Next: {status(mixed).next}" == f"Next: olu train {mixed.root} --base embedded"
 
 
 def test_json_is_one_object_and_nothing_else(mixed: Workspace):
@@ -72,3 +72,16 @@ def test_strict_exits_with_two_and_one_line(mixed: Workspace):
 def test_strict_is_content_with_good_clips(make: Make):
     ws = make({"good": (speech(3), "Otu okwu ọma")})
     assert run(str(ws.root), "--strict").exit_code == 0
+
+
+def test_a_fix_does_not_tell_the_whole_audit_again(mixed: Workspace):
+    first = run(str(mixed.root)).stdout
+    assert "Silence inside" in first and "checks found nothing more." in first
+    assert not [line for line in first.splitlines() if line.count(" - ") == 3]  # rows without a finding
+    again = run(str(mixed.root), "--fix").stdout
+    assert "Silence inside" not in again and "of usable speech" not in again
+    assert "Before: 2 clips" in again and len(again.splitlines()) < 15
+
+
+def test_a_fix_that_comes_first_tells_the_audit(mixed: Workspace):
+    assert "Silence inside" in run(str(mixed.root), "--fix").stdout

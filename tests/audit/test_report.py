@@ -91,9 +91,11 @@ def test_every_player_has_its_spectrogram_as_a_whole_png(page: str):
         assert len(set(rows)) > 5
 
 
-def test_the_page_says_for_what_it_is_enough_and_counts_the_letters(page: str):
+def test_the_page_says_for_what_it_is_enough_and_counts_the_phones(page: str):
     assert "rules of thumb" in page
-    assert '<span class="letter warn"><b><bdi>ọ</bdi></b> 12</span>' in page
+    assert "--base embedded is the Amharic voice that comes with Olu (MIT)" in page
+    assert "<h2>Phones</h2>" in page
+    assert '<span class="letter warn"><b><bdi>ɔ</bdi></b> 12</span>' in page
 
 
 def test_a_full_page_embeds_no_more(make: Make, monkeypatch: pytest.MonkeyPatch):
@@ -122,3 +124,20 @@ def test_every_value_is_in_a_bar():
 @pytest.mark.parametrize(("value", "expected"), [(0.9, 1), (1.0, 1), (1.1, 2), (3, 5), (7, 10), (0.03, 0.05)])
 def test_nice_steps(value: float, expected: float):
     assert nice(value) == pytest.approx(expected)
+
+
+def test_minutes_and_clips_on_the_page_count_the_same(make: Make):
+    """A clip without a text trains as little as one with an error, and stands in both counts or in none."""
+    ws = make(
+        {
+            "good": (speech(6), "Otu okwu ọma nke abụọ"),
+            "bare": (speech(6, seed=1), ""),
+            "mute": (silence(6), "Otu okwu"),
+        }
+    )
+    summary = finish(audit(ws))
+    assert (summary.clips, summary.clips_left, round(summary.seconds_left)) == (3, 1, 6)
+    page = summary.report.read_text(encoding="utf-8")
+    assert "2 clips of 3 would be left out of training: 1 for an error, 1 without a text" in page
+    assert "1 clip remains, 6.0 seconds of 18.0 seconds." in page
+    assert '<span class="n">6.0 seconds · 1 clip</span>' in page

@@ -261,7 +261,7 @@ def test_status_names_the_one_next_command_all_the_way(recordings: Path, tmp_pat
     fine("audit", ws)
     assert next_command(ws) == f"olu read {ws}"
     fine("read", ws)
-    assert next_command(ws) == f"olu train {ws}"
+    assert next_command(ws) == f"olu train {ws} --base embedded"
     fine("train", ws, *TINY)
     assert next_command(ws) == f"olu export {ws} --to voice"
     fine("export", ws)
@@ -292,7 +292,7 @@ def test_a_changed_corpus_makes_what_follows_stale(voiced: Path, tmp_path: Path)
     fine("audit", voiced)
     fine("read", voiced)
     assert states(voiced)["train"] == "stale"
-    assert next_command(voiced) == f"olu train {voiced}"
+    assert next_command(voiced) == f"olu train {voiced} --base embedded"
 
 
 def test_status_of_a_fresh_workspace_shows_for_people(tmp_path: Path):

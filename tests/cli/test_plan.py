@@ -37,7 +37,7 @@ def recipe(ws: Path) -> dict[str, Any]:
 
 def test_the_plan_is_written_with_reasons_and_trains(ws: Path, capsys: pytest.CaptureFixture[str]):
     shown = fine("plan", ws, "--set", "model.size=tiny", "--set", "plan.steps=30")
-    assert f"Next: olu train {ws}" in shown.out
+    assert f"Next: olu plan {ws} --base embedded" in shown.out
     written = (ws / "recipe.toml").read_text(encoding="utf-8")
     assert (recipe(ws)["model"]["size"], recipe(ws)["plan"]["steps"]) == ("tiny", 30)
     before = contents(ws)

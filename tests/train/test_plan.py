@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.families import family
-from olu.families.vits.plan import TUNING_MOST, TUNING_RATE, tuning_rate
+from olu.families.vits.plan import OTHER_LANGUAGE_RATE, TUNING_MOST, TUNING_RATE, tuning_rate
 from olu.train.family import Family
 from olu.train.licence import Licence, licence_of
 from olu.train.plan import make_plan, recipe_of
@@ -107,6 +107,22 @@ def test_the_rates_of_the_published_recipes() -> None:
     assert planned()["model.learning_rate"] == 2e-4
     assert planned(100, base=BASE)["model.learning_rate"] == 2e-5
     assert 2e-5 < planned(8000, base=BASE)["model.learning_rate"] < 1e-4
+
+
+def test_a_base_of_another_language_learns_faster_and_the_reason_is_true() -> None:
+    """material() is Swahili."""
+    own = planned(100, base=replace(BASE, language="swa", language_name="Swahili"))
+    other = planned(100, base=replace(BASE, language="amh", language_name="Amharic"))
+    unknown = planned(100, base=BASE)
+    assert own["model.learning_rate"] == unknown["model.learning_rate"] == 2e-5
+    assert other["model.learning_rate"] == other["model.discriminator_learning_rate"] == OTHER_LANGUAGE_RATE
+    assert OTHER_LANGUAGE_RATE > TUNING_MOST
+    assert "Fine-tuning within one language" in _why(own) and "does not tell its language" in _why(unknown)
+    assert "The base speaks Amharic (amh) and the corpus swa" in _why(other) and "100 clips" not in _why(other)
+
+
+def _why(plan: Plan) -> str:
+    return next(one.reason for one in plan.settings if one.key == "model.learning_rate")
 
 
 def test_a_base_without_a_judge_gets_one_that_learns_from_scratch() -> None:

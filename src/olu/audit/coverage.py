@@ -1,10 +1,12 @@
-"""Which letters the usable clips hold, how often, and which are too rare to be learned."""
+"""Which letters or phones the usable clips hold, how often, and which are too rare to be learned."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from olu.audit.letters import script
 
@@ -20,15 +22,44 @@ def units(text: str) -> list[str]:
     return found
 
 
-def count(texts: Iterable[str]) -> dict[str, int]:
-    """Each unit and its count, the commonest first."""
+@dataclass(frozen=True)
+class Units:
+    """What a voice has to learn to say, and how often each occurs."""
+
+    kind: Literal["letters", "phones"]
+    counts: dict[str, int]  # the commonest first
+    examples: Mapping[str, str] = field(default_factory=dict)  # phone -> a word it stands in
+
+    def said(self, unit: str) -> str:
+        word = self.examples.get(unit)
+        return f"{self.counts[unit]}, as in {word}" if word else f"{self.counts[unit]}"
+
+
+Spoken = Callable[[str], Iterable[tuple[str, Sequence[str]]]]  # a text -> its words and the phones of each
+
+
+def count(texts: Iterable[str], *, spoken: Spoken | None = None) -> Units:
+    """Each unit and its count; `spoken` reads a language that is learnt as phones."""
     counts: Counter[str] = Counter()
+    if spoken is None:
+        for text in texts:
+            counts.update(units(text))
+        return Units("letters", _sorted(counts))
+    examples: dict[str, str] = {}
     for text in texts:
-        counts.update(units(text))
+        for word, phones in spoken(text):
+            counts.update(phones)
+            for phone in phones:
+                examples.setdefault(phone, word)
+    return Units("phones", _sorted(counts), examples)
+
+
+def _sorted(counts: Counter[str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def rare(counts: dict[str, int], *, few: int, scripts: set[str]) -> list[str]:
-    """Units of the corpus' own scripts with fewer than `few` occurrences, the rarest first."""
-    found = [unit for unit, number in counts.items() if number < few and script(unit[0]) in scripts]
-    return sorted(found, key=lambda unit: (counts[unit], unit))
+def rare(found: Units, *, few: int, scripts: set[str]) -> list[str]:
+    """Units with fewer than `few` occurrences, the rarest first; of letters only those of the corpus' own scripts."""
+    own = found.kind == "phones"
+    few_times = [unit for unit, number in found.counts.items() if number < few and (own or script(unit[0]) in scripts)]
+    return sorted(few_times, key=lambda unit: (found.counts[unit], unit))

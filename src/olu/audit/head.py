@@ -20,18 +20,19 @@ def head(
     cards = [
         (f"{summary.clips:,}", "clip" if summary.clips == 1 else "clips"),
         (f"{summary.speakers:,}", "speaker" if summary.speakers == 1 else "speakers"),
-        (f"{len(broken):,}", "clip left out" if len(broken) == 1 else "clips left out"),
+        (f"{(out := summary.clips - summary.clips_left):,}", "clip left out" if out == 1 else "clips left out"),
         (f"{len(marked):,}", "clip worth a look" if len(marked) == 1 else "clips worth a look"),
     ]
     shown = "".join(f'<div class="card"><b>{escape(value)}</b><span>{label}</span></div>' for value, label in cards)
     languages = ", ".join(sorted({one.clip.language for one in heard}))
     notes = "".join(f"<li>{escape(note)}</li>" for note in summary.notes)
     trimmed = summary.seconds_fixed < summary.seconds_left
+    start = f"<p>{escape(summary.start)}</p>" if summary.start else ""
     long = 0 if summary.aside else summary.long  # what a cut has left long, another one would too
     return (
         f'<p class="soft">What Olu found in the recordings. Language: {escape(languages)}</p>'
         f'<p class="lead">{escape(_verdict(summary, findings, broken=len(broken), look=len(marked)))}</p>'
-        f'<p class="lead">{escape(summary.verdict)}</p>'
+        f'<p class="lead">{escape(summary.verdict)}</p>{start}'
         f'<div class="cards">{shown}</div>{_hours(summary)}'
         f"<h2>Worth knowing</h2><ul>{notes}<li>{escape(summary.wanted)}</li><li>{escape(summary.memory)}</li></ul>"
         "<h2>What to do now</h2>"
@@ -41,10 +42,12 @@ def head(
 
 
 def _verdict(summary: AuditSummary, findings: Mapping[str, Sequence[Finding]], *, broken: int, look: int) -> str:
-    if broken:
+    out = summary.clips - summary.clips_left
+    remain = "remains" if summary.clips_left == 1 else "remain"
+    if out:
         said = (
-            f"{clips(broken)} of {summary.clips:,} would be left out of training. "
-            f"{length(summary.seconds_left)} of {length(summary.seconds)} remain."
+            f"{clips(out)} of {summary.clips:,} would be left out of training: {_why_out(summary, out)}. "
+            f"{clips(summary.clips_left)} {remain}, {length(summary.seconds_left)} of {length(summary.seconds)}."
         )
     else:
         said = f"No clip has to be left out: all {length(summary.seconds)} can be used."
@@ -54,11 +57,19 @@ def _verdict(summary: AuditSummary, findings: Mapping[str, Sequence[Finding]], *
     return said
 
 
+def _why_out(summary: AuditSummary, out: int) -> str:
+    """Errors first; a clip without a text that has one too is counted with these."""
+    rest = out - summary.clips_out_by_error
+    why = [f"{summary.clips_out_by_error:,} for an error"] if summary.clips_out_by_error else []
+    why += [f"{rest:,} without a text or dropped by a person"] if rest else []
+    return ", ".join(why)
+
+
 def _hours(summary: AuditSummary) -> str:
     """Three bars: everything, without errors, after a fix."""
     rows = [
         ("recorded", summary.seconds, summary.clips),
-        ("without errors", summary.seconds_left, summary.clips - summary.clips_with_errors),
+        ("with a text and without errors", summary.seconds_left, summary.clips_left),
         ("after a fix: errors out, ends trimmed", summary.seconds_fixed, summary.clips_fixed),
     ]
     most = max(summary.seconds, 1e-9)

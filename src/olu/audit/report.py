@@ -53,7 +53,7 @@ def render(
         '<p class="soft">An error leaves a clip out of training; a warning is worth a look.</p>'
         f"{_table(findings, thresholds)}"
         f"<h2>The corpus in two pictures</h2>{_charts(heard, thresholds)}"
-        f"<h2>Letters</h2>{_letters(summary, thresholds)}"
+        f"<h2>{summary.units.capitalize()}</h2>{_letters(summary, thresholds)}"
         f"{listen}</main><script>{SCRIPT}</script></body></html>\n"
     )
 
@@ -114,14 +114,14 @@ def _charts(heard: Sequence[Heard], t: Thresholds) -> str:
 
 
 def _letters(summary: AuditSummary, t: Thresholds) -> str:
-    """Every letter and its count; those that occur too rarely stand out."""
+    """Every letter or phone and its count; those that occur too rarely stand out."""
     rare = set(summary.rare)
     cells = "".join(
         f'<span class="letter{" warn" if unit in rare else ""}"><b><bdi>{escape(unit)}</bdi></b> {count:,}</span>'
         for unit, count in summary.letters.items()
     )
     return (
-        f'<p class="soft">How often each of the {len(summary.letters):,} letters occurs in the usable clips; '
+        f'<p class="soft">How often each of the {len(summary.letters):,} {summary.units} occurs in the usable clips; '
         f"marked: fewer than {t.coverage_few} times.</p>"
         f'<div class="letters">{cells or "No usable text."}</div>'
     )

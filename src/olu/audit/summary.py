@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,15 @@ class AuditSummary:
     speakers: int
     counts: dict[str, dict[str, int]]  # check -> severity -> clips
     clips_with_errors: int
-    seconds_left: float  # of the clips without an error
+    clips_out_by_error: int  # of these, without those that a person keeps
+    clips_left: int  # without an error, and with a text
+    seconds_left: float  # of these
     worst: list[dict[str, Any]]  # rows as in audit.jsonl
+    units: str  # letters, or phones where the language is read as these
     letters: dict[str, int]  # how often each occurs in the clips without an error, the commonest first
-    rare: list[str]  # letters of the corpus' own script with few occurrences, the rarest first
+    rare: list[str]  # those with few occurrences, the rarest first; of letters, only of the corpus' own script
     verdict: str  # what the corpus is enough for
+    start: str  # what to begin with where that is too little to train from scratch; else nothing
     wanted: str  # what to record more of
     memory: str  # what the longest clip means for training
     memory_bytes: dict[str, float]  # the same as numbers, by size of the network
@@ -82,10 +86,13 @@ def summarise(
     aside: Sequence[Clip],
     long: Sequence[Clip],
     notes: Sequence[str],
+    start: Callable[[float], str],
+    spoken: coverage.Spoken | None,
 ) -> AuditSummary:
     """`findings` are those of each check, worst first; `fixed` is what --fix would do.
 
-    `aside` are clips that do not count, as they were cut; `long` those that could be.
+    `aside` are clips that do not count, as they were cut; `long` those that could be. `start` says what so many
+    seconds of one speaker should begin with; `spoken` reads a language that is learnt as phones.
     """
     broken = {f.id for found in findings.values() for f in found if f.mark.severity == "error"}
     counts: dict[str, dict[str, int]] = {
@@ -98,12 +105,13 @@ def summarise(
     )
     left = [one for one in heard if (one.clip.id not in broken or one.kept) and not one.dropped]
     good = [one.clip for one in left if one.clip.transcribed]
-    letters = coverage.count(clip.text for clip in good)
+    units = coverage.count((clip.text for clip in good), spoken=spoken)
     scripts = main_scripts(((clip.language, clip.text) for clip in good), least=limits.script_main)
-    rare = coverage.rare(letters, few=limits.coverage_few, scripts=set(scripts.values()))
+    rare = coverage.rare(units, few=limits.coverage_few, scripts=set(scripts.values()))
     by_speaker: dict[str, float] = {}
     for clip in good:
         by_speaker[clip.speaker] = by_speaker.get(clip.speaker, 0.0) + clip.seconds
+    most = max(by_speaker.values(), default=0.0)
     memory, needed = longest(good, plan=plan)
     return AuditSummary(
         folder=folder,
@@ -112,12 +120,16 @@ def summarise(
         speakers=len({one.clip.speaker for one in heard}),
         counts=counts,
         clips_with_errors=len(broken),
+        clips_out_by_error=sum(one.clip.id in broken and not one.kept for one in heard),
+        clips_left=len(good),
         seconds_left=round(sum(clip.seconds for clip in good), 3),
         worst=[row(f) for severity, _, f in ranked if SEVERITIES[severity] != "info"][:WORST],
-        letters=letters,
+        units=units.kind,
+        letters=units.counts,
         rare=rare,
-        verdict=verdict(max(by_speaker.values(), default=0.0), speakers=len(by_speaker), limits=limits),
-        wanted=wanted(rare, letters, few=limits.coverage_few),
+        verdict=verdict(most, speakers=len(by_speaker), limits=limits),
+        start=start(most),
+        wanted=wanted(rare, units, few=limits.coverage_few),
         memory=memory,
         memory_bytes={size: round(amount) for size, amount in needed.items()},
         notes=[

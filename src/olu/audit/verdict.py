@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from olu.audit.coverage import Units
 from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
 from olu.types import Clip
@@ -19,7 +20,7 @@ def verdict(seconds: float, *, speakers: int, limits: Thresholds) -> str:
     tune, scratch, good = limits.enough_tune, limits.enough_scratch, limits.enough_good
     if minutes < tune:
         said = f"too little to train on yet; fine-tuning a ready voice takes about {tune:g} minutes"
-    elif minutes < scratch:
+    elif is_little(seconds, limits):
         said = f"enough to fine-tune a ready voice, too little to train one from scratch (about {scratch:g} minutes)"
     elif minutes < good:
         said = f"enough to fine-tune, and the least to train from scratch; {good:g} minutes would be safer"
@@ -28,15 +29,20 @@ def verdict(seconds: float, *, speakers: int, limits: Thresholds) -> str:
     return f"{minutes:.0f} minutes {whose}: {said}. These are rules of thumb."
 
 
-def wanted(rare: Sequence[str], counts: dict[str, int], *, few: int) -> str:
+def is_little(seconds: float, limits: Thresholds) -> bool:
+    """Whether a voice cannot be trained from scratch on so much of one speaker."""
+    return seconds / 60 < limits.enough_scratch
+
+
+def wanted(rare: Sequence[str], units: Units, *, few: int) -> str:
     """What to record more of."""
-    if not counts:
-        return "There is no usable text, so nothing can be said of its letters."
+    if not units.counts:
+        return f"There is no usable text, so nothing can be said of its {units.kind}."
     if not rare:
-        return f"Every letter occurs at least {few} times."
-    named = ", ".join(f"{unit} ({counts[unit]})" for unit in rare[:MOST_NAMED])
+        return f"Every {units.kind.removesuffix('s')} occurs at least {few} times."
+    named = ", ".join(f"{unit} ({units.said(unit)})" for unit in rare[:MOST_NAMED])
     more = f" and {len(rare) - MOST_NAMED} more" if len(rare) > MOST_NAMED else ""
-    return f"Record more sentences with the letters that occur fewer than {few} times: {named}{more}."
+    return f"Record more sentences with the {units.kind} that occur fewer than {few} times: {named}{more}."
 
 
 def lying_aside(clips: Sequence[Clip]) -> str:

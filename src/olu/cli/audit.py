@@ -46,8 +46,11 @@ def register(app: typer.Typer) -> None:
             rest = {"fix": fix_row(fixed)} if fixed else {"decided": decided_row(ws)}
             print_json({**summary.row(), "report": str(summary.report), "marks": str(summary.marks), **rest})
         else:
-            _show(summary, told=fixed.other if fixed else ())
-            if not busy:
+            if fixed and not busy:
+                _show_short(summary)
+            else:
+                _show(summary, told=fixed.other if fixed else ())
+            if not busy and not fixed:
                 say("The corpus has not changed since the last audit: nothing was done again (--force listens again).")
             if fixed:
                 show_fix(fixed, ws)
@@ -62,27 +65,46 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(2)
 
 
+def _show_short(summary: AuditSummary) -> None:
+    """Before a fix of an audit that was shown when it was made."""
+    say(_in_all(summary))
+    say(f"Report: {summary.report}")
+
+
+def _in_all(summary: AuditSummary) -> str:
+    return (
+        f"{many(summary.clips, 'clip')}, {summary.seconds / 3600:.2f} hours, {many(summary.speakers, 'speaker')}; "
+        f"{many(summary.clips_with_errors, 'clip')} with errors; {many(summary.clips_left, 'clip')} with a text and"
+        f" without errors, {summary.hours_left:.2f} hours"
+    )
+
+
 def _show(summary: AuditSummary, *, told: Sequence[str] = ()) -> None:
     """`told`: notes that stand elsewhere."""
     from olu.audit.checks import CHECKS
 
-    rows = []
+    rows, fine = [], 0
     for check in CHECKS:
         count = summary.counts.get(check.name)
         if count is None:  # only --deep looks at it
             continue
-        rows.append([check.title, *(str(count[severity] or "-") for severity in ("error", "warn", "info"))])
-    table("", ["check", "errors", "warnings", "notes"], rows)
+        if any(count.values()):
+            rows.append([check.title, *(str(count[severity] or "-") for severity in ("error", "warn", "info"))])
+        else:
+            fine += 1
+    if rows:
+        table("", ["check", "errors", "warnings", "notes"], rows)
+    if fine:
+        say(f"{many(fine, 'check')} found nothing{' more' if rows else ''}.")
     for bad in summary.worst:
         say(f"{bad['severity']:5} {bad['check']}: {bad['id']}: {bad['message']}")
-    say(
-        f"{many(summary.clips, 'clip')}, {summary.seconds / 3600:.2f} hours, {many(summary.speakers, 'speaker')}; "
-        f"{many(summary.clips_with_errors, 'clip')} with errors, {summary.hours_left:.2f} hours left without them"
-    )
+    say(_in_all(summary))
     for note in summary.notes:
         if note not in told:
             say(note)
     say(summary.verdict)
+    if summary.start:
+        say(summary.start)
     say(summary.wanted)
     say(summary.memory)
     say(f"Report: {summary.report}")

@@ -30,12 +30,25 @@ def register(app: typer.Typer) -> None:
             return
         if found.listed:
             _show(found.listed)
+            _offer(found.language)
             say(f"Next: olu doctor --base {found.listed[0].id}  (fetches it and says whether it is whole)")
             return
         say(f"No checkpoint is known for {found.language}." + (" Near it are:" if found.near else ""))
         if found.near:
             _show(found.near)
-        say("Another language's can be a start too, as can none at all.")
+        if following := _offer(found.language):
+            say(f"Next: {following}")
+
+
+def _offer(language: str) -> str:
+    """The voice that comes with Olu, which is always here; returns how to begin with it."""
+    from olu.stages.base_choice import offers
+
+    for one in offers(language):
+        if one.here:
+            say(f"Always there: --base {one.base}, {one.facts()}{one.gain()}.")
+            return f"olu train WS --base {one.base}"
+    return ""
 
 
 def _show(rows: list[Listed]) -> None:

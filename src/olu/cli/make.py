@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from olu.cli.show import print_json, quoted, say
+from olu.errors import ConfigError
 
 
 def register(app: typer.Typer) -> None:
@@ -17,6 +18,12 @@ def register(app: typer.Typer) -> None:
         language: str = typer.Option(..., "--language", "-l", help="Language code: am, amh, am-ET, ig, es, swa ..."),
         recipe: Path | None = typer.Option(None, "--recipe", metavar="FILE", help="Training settings in TOML."),
         changes: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Change a setting: plan.steps=500"),
+        base: Path | None = typer.Option(
+            None, "--base", help="Fine-tune this: a folder, a file, a hub id, or embedded."
+        ),
+        from_scratch: bool = typer.Option(
+            False, "--from-scratch", help="Without a base, though there is too little speech for that."
+        ),
         device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: the best there is"),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
@@ -28,7 +35,20 @@ def register(app: typer.Typer) -> None:
         from olu.stages.make import make as stage
 
         where = device or best_device()
-        made = watch(stage(ws, source, language=language, recipe=recipe, overrides=changes, device=where))
+        if from_scratch and base:
+            raise ConfigError("--from-scratch and --base exclude each other: leave one out")
+        made = watch(
+            stage(
+                ws,
+                source,
+                language=language,
+                recipe=recipe,
+                overrides=changes,
+                base=base,
+                device=where,
+                scratch=from_scratch,
+            )
+        )
         if as_json:
             print_json(asdict(made))
             return

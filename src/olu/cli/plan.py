@@ -50,4 +50,6 @@ def register(app: typer.Typer) -> None:
             warn(f"note: {note}")
         size = f"{made.memory_bytes / 1e9:.1f} GB"
         say(f"Expected: {made.hours_expected:.1f} hours ({made.pace}), {size} of memory. Written: {made.recipe}")
-        say(f"Next: {made.command}")
+        if made.advice:
+            say(made.advice)
+        say(f"Next: {made.next}")

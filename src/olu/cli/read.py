@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from olu.cli.show import followed, many, print_json, quoted, say, table
+from olu.cli.show import followed, many, print_json, say, table
 from olu.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from olu.files import Workspace
+    from olu.stages.next_training import training_advice, training_command
     from olu.stages.read import read_corpus
     from olu.stages.reading_settings import change_settings
 
@@ -168,7 +169,10 @@ def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
         say(f"malformed markup in {wrong}")
     if not busy:
         say("The corpus has not changed since it was read: nothing was done again.")
-    say(f"Next: olu train {quoted(ws)}")
+    advice = training_advice(opened)
+    if advice:
+        say(advice.sentence())
+    say(f"Next: {training_command(opened)}")
 
 
 def _counts(counts: dict[str, int]) -> str:

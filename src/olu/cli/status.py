@@ -40,4 +40,6 @@ def register(app: typer.Typer) -> None:
         for run in found.runs:
             stands = f"{run['state']} at step {run['step']}"
             say(f"{run['run']}: {f'damaged: {fault}' if (fault := run['fault']) else stands}")
+        if found.advice:
+            say(found.advice)
         say(f"Next: {found.next}")

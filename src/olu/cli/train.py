@@ -29,6 +29,9 @@ def register(app: typer.Typer) -> None:
         resume: bool = typer.Option(False, "--resume", help="Go on with the newest unfinished run, exactly."),
         from_run: str | None = typer.Option(None, "--from-run", metavar="RUN[@STEP]", help="Start from its weights."),
         base: Path | None = typer.Option(None, "--base", help="Fine-tune this: a folder, a file or a hub id."),
+        from_scratch: bool = typer.Option(
+            False, "--from-scratch", help="Without a base, though there is too little speech for that."
+        ),
         from_hf_vits: Path | None = typer.Option(
             None, "--from-hf-vits", metavar="FILE", help="Run a config of finetune-hf-vits; WS may be left out."
         ),
@@ -58,6 +61,8 @@ def register(app: typer.Typer) -> None:
                 raise TrainError("--find-lr starts from fresh weights or --base: it takes no run and no other mode")
             find_rate_of(ws, recipe=recipe, changes=changes, base=base, device=device, as_json=as_json)
             return
+        if from_scratch and (base or from_run or resume or from_hf_vits):
+            raise TrainError("--from-scratch is a start without weights: leave it out, or the option that names some")
         device = device or best_device()
         if evaluate and dry_run:
             raise TrainError("--evaluate has no effect with --dry-run: nothing is trained")
@@ -87,6 +92,7 @@ def register(app: typer.Typer) -> None:
                 dry=dry_run,
                 device=device,
                 profile=profile,
+                scratch=from_scratch,
             )
         summary = watch(work)
         if not summary.leads:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from olu.audit.aside import set_aside, without_aside
 from olu.audit.check import Finding, Heard, order
 from olu.audit.checks import CHECKS
+from olu.audit.coverage import Spoken
 from olu.audit.fix import edges_path, effect, plan, too_long, write_edges
 from olu.audit.hear import hear_all
 from olu.audit.match import match_path, read_match
@@ -23,10 +24,13 @@ from olu.audit.verdict import Plan
 from olu.config import Strict, check, read_toml
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
-from olu.errors import WorkspaceError
+from olu.errors import OluError, WorkspaceError
 from olu.families import family
 from olu.files import Workspace, hash_file, hash_value, read_jsonl, write_json, write_jsonl, write_text
 from olu.stages.aligned import alignment_path
+from olu.stages.base_choice import advise
+from olu.stages.read import corpus_frontend, read_clip
+from olu.stages.reading_settings import read_settings
 from olu.stages.stage import Stage
 from olu.train.recipe import Recipe
 from olu.types import Mark, Span, Tick, Work
@@ -34,7 +38,7 @@ from olu.types import Mark, Span, Tick, Work
 if TYPE_CHECKING:
     from olu.audit.deep.models import Models
 
-AUDIT_VERSION = 5  # raise it when the same sound and thresholds would be judged differently
+AUDIT_VERSION = 6  # raise it when the same sound and thresholds would be judged differently
 MOST_WORKERS = 4
 SIZES = ("small", "mms")  # whose memory is predicted
 THRESHOLDS = "thresholds.toml"  # in the workspace: what a person set otherwise
@@ -108,6 +112,8 @@ def audit(
             *corpus.changed(),
             *(said for one in checks if (said := one.tell(heard, found[one.name], limits))),
         ],
+        start=partial(_start, ws.language, limits),
+        spoken=_spoken(ws, corpus),
     )
     yield Tick(len(corpus), len(corpus), "writing the report")
     page = render(
@@ -127,6 +133,26 @@ def audit(
     write_json(summary.summary, summary.row())
     STAGE.stamp(ws, options, summary.row(), inputs=begun)
     return summary
+
+
+def _start(language: str, limits: Thresholds, seconds: float) -> str:
+    advice = advise(seconds, language=language, limits=limits)
+    return advice.sentence() if advice else ""
+
+
+def _spoken(ws: Workspace, corpus: Corpus) -> Spoken | None:
+    """How a language that is learnt as phones is read; nothing for one by letters, or with settings nobody can read."""
+    try:
+        frontend = corpus_frontend(ws, corpus, read_settings(ws))
+    except OluError:
+        return None
+    if frontend.kind != "phones":
+        return None
+
+    def spoken(text: str) -> list[tuple[str, Sequence[str]]]:
+        return [(word.text, word.phones) for word in read_clip(frontend, text)[0].words]
+
+    return spoken
 
 
 def _models() -> Models:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +10,15 @@ from typing import Any
 from olu.config import check
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import of_sources
-from olu.errors import ExportError, LanguageError
+from olu.errors import ExportError
 from olu.export.card import shown
 from olu.export.rights import claim
 from olu.export.subject import Subject
 from olu.families import FAMILIES
 from olu.families import family as family_named
 from olu.files import Workspace
-from olu.parse import BadData, from_json, load_json
+from olu.parse import from_json
+from olu.stages.base_language import language_of
 from olu.stages.base_reading import is_by_phones
 from olu.stages.export_measures import measures_of
 from olu.text.characters import CharacterFrontend
@@ -176,7 +176,7 @@ def from_foreign(source: Path, *, licence: str, override: str, noise: float | No
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=base.num_speakers)
     notes = [note for note in base.load(learner) if not any(part in note for part in base.lacks)]  # of training
     notes += [f"it holds no {' and no '.join(base.lacks)}: speaking needs none"] if base.lacks else []
-    language, guessed = (load(str(base.frontend["language"])), []) if base.frontend else _language_of(place)
+    language, guessed = _language_of(place, base)
     frontend, said = _frontend_of(base, language, vocabulary)
     sentences = _own_sentences(language)
     alone = ["default"] if base.num_speakers == 1 else [f"speaker-{number}" for number in range(base.num_speakers)]
@@ -219,15 +219,6 @@ def voice_json(place: Path) -> dict[str, Any]:
     return held if isinstance(held, dict) else {}
 
 
-def _json(path: Path) -> dict[str, Any]:
-    """What a small file beside a checkpoint says; one that is not there or damaged says nothing."""
-    try:
-        held = load_json(path)
-    except (BadData, OSError):
-        return {}
-    return held if isinstance(held, dict) else {}
-
-
 def _told_by(held: dict[str, Any]) -> dict[str, str]:
     """Consent and source that a voice package carries, for what is made from it."""
     rights = held.get("rights")
@@ -261,16 +252,11 @@ def _own_sentences(language: Language) -> tuple[str, ...]:
     return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
-def _language_of(source: Path) -> tuple[Language, list[str]]:
-    """The tokenizer's language where it is given, else the code the folder's name begins with, else undetermined."""
-    source = source.parent if source.is_file() else source
-    path = source / "tokenizer_config.json"
-    stated = _json(path).get("language")
-    guess = re.match(r"(?:mms-tts-)?([a-z]{3})\b", source.resolve().name)
-    try:
-        found = load(str(stated or (guess[1] if guess else "")))
-    except LanguageError:
-        found = Language(code="und", name="undetermined", native="undetermined")
-        return found, ["its language is not known: name its folder after the code, such as amh-voice"]
+def _language_of(place: Path, base: Base) -> tuple[Language, list[str]]:
+    """The language its files name, else the code the folder's name begins with, else undetermined."""
+    found, by = language_of(place, frontend=base.frontend)
+    if found is None:
+        unknown = Language(code="und", name="undetermined", native="undetermined")
+        return unknown, ["its language is not known: name its folder after the code, such as amh-voice"]
     told = f"its files name no language: {found.name} ({found.code}) is what its folder's name begins with"
-    return found, [] if stated else [told]
+    return found, [] if by == "files" else [told]

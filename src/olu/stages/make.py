@@ -40,14 +40,16 @@ def make(
     language: str,
     recipe: Path | None = None,
     overrides: list[str] | None = None,
+    base: Path | None = None,
     device: str = "cpu",
+    scratch: bool = True,
 ) -> Making:
     """Each stage runs only if it is missing or stale, and an unfinished run is gone on with: run it again any time."""
     ws = _workspace(root, language)
     imported = yield from import_source(ws, source)
     yield Note(f"imported {many(imported.added, 'clip')} ({imported.layout}), {len(imported.skipped)} skipped")
     try:
-        trained = yield from train(ws, recipe=recipe, overrides=overrides, device=device)
+        trained = yield from train(ws, recipe=recipe, overrides=overrides, base=base, device=device, scratch=scratch)
     except UnfinishedRun as unfinished:
         if not unfinished.same_recipe:
             raise

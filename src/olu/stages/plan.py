@@ -17,12 +17,14 @@ from olu.errors import TrainError
 from olu.families import family as family_named
 from olu.files import Workspace, hash_file, hash_value, write_text
 from olu.stages.aligned import alignment_path
-from olu.stages.audit import audit
+from olu.stages.audit import audit, read_thresholds
+from olu.stages.base_choice import Advice, advise, most_of_one
+from olu.stages.base_language import language_of
 from olu.stages.extras import need_training
 from olu.stages.machine import this_machine
 from olu.stages.stage import Stage
 from olu.train.family import Family
-from olu.train.hub import is_here, located, named
+from olu.train.hub import is_here, is_hub_id, located, named
 from olu.train.licence import licence_of
 from olu.train.plan import make_plan, recipe_of
 from olu.train.plan_facts import Case, Foundation, Machine, Material, Piece, Plan
@@ -31,6 +33,7 @@ from olu.train.recipe import DataSettings, Recipe, read_recipe
 from olu.types import Tick
 
 PLAN_VERSION = 1
+HOURS_UNASKED = 1.0  # of training from scratch on too little speech that nobody has asked for
 MAIN = ("model.size", "model.learning_rate", "plan.steps", "plan.batch_clips")  # said in one line
 
 
@@ -58,6 +61,8 @@ class PlanSummary:
     measured: dict[str, Any]  # by --measure
     notes: list[str]
     command: str
+    advice: str  # what to begin with instead, where there is too little speech to train from scratch
+    next: str
 
 
 Planning = Generator[Tick, None, PlanSummary]
@@ -79,12 +84,13 @@ def plan(
 ) -> Planning:
     """Make the recipe. One that a person wrote or edited is never written over without `force`."""
     path, machine = recipe_path(ws), this_machine(device)
-    if write and not force and _is_edited(ws):
+    if write and not force and is_edited(ws):
         raise TrainError(f"{path} was edited by hand and is kept: --print shows the plan, --force writes it over yours")
     changes = _changes(overrides, base)
     if write and not family_named(read_recipe(None, changes).family).speaks:
         raise TrainError(f"{path} is the recipe of the voice, and a recogniser is none: --print shows its plan")
     made, case, family = yield from _made(ws, changes=changes, machine=machine)
+    advice = _scratch_advice(ws, case, family)
     measured: dict[str, Any] = {}
     if measure:
         measured = yield from _measure(ws, made, changes, device=machine.device)
@@ -94,7 +100,8 @@ def plan(
     command = f"olu train {shlex.quote(str(ws.root))}" + (
         f" --device {machine.device}" if machine.device != "cpu" else ""
     )
-    text = plan_toml(made, head=_head(ws, made, case, command, measured))
+    head = [*_head(ws, made, case, command, measured), *([advice.sentence()] if advice else [])]
+    text = plan_toml(made, head=head)
     if write:
         write_text(path, text)
         STAGE.stamp(ws, {}, {"recipe": hash_file(path)})
@@ -111,13 +118,24 @@ def plan(
         measured=measured,
         notes=list(made.notes),
         command=command,
+        advice=advice.sentence() if advice else "",
+        next=f"olu plan {shlex.quote(str(ws.root))} {advice.option}" if advice else command,
     )
 
 
 def choose_recipe(
-    ws: Workspace, *, recipe: Path | None, overrides: list[str] | None, base: Path | None, device: str
+    ws: Workspace,
+    *,
+    recipe: Path | None,
+    overrides: list[str] | None,
+    base: Path | None,
+    device: str,
+    scratch: bool = True,
 ) -> Generator[Tick, None, tuple[Recipe, list[str]]]:
-    """What a training trains: the recipe that is named, the workspace's own, or a plan made on the spot."""
+    """What a training trains: the recipe that is named, the workspace's own, or a plan made on the spot.
+
+    Without `scratch` such a plan is refused where it would take hours from scratch on too little speech.
+    """
     changes, own = _changes(overrides, base), recipe_path(ws)
     if recipe is not None:
         settings = read_recipe(recipe, changes)
@@ -129,7 +147,7 @@ def choose_recipe(
     elif own.exists():
         planned = read_recipe(own, [])
         if base is None or planned.base == named(base.as_posix()):
-            stale = not _is_edited(ws) and STAGE.state(ws) == "stale"
+            stale = not is_edited(ws) and STAGE.state(ws) == "stale"
             notes = (
                 [f"the corpus has changed since {own} was planned: 'olu plan {ws.root}' plans anew"] if stale else []
             )
@@ -143,11 +161,24 @@ def choose_recipe(
     if family.advice is None:
         return bare, notes
     try:
-        made, _, _ = yield from _made(ws, changes=changes, machine=this_machine(device.partition(":")[0]))
+        made, case, _ = yield from _made(ws, changes=changes, machine=this_machine(device.partition(":")[0]))
     except NothingToPlan:
         return bare, notes  # the training says which clips are left out, and why
     settings = check(Recipe, with_overrides(made.values(), changes), where="recipe")
-    return settings, [*notes, _in_short(ws, made), *made.notes, *_licence(settings)]
+    advice = _scratch_advice(ws, case, family)
+    if advice and made.hours > HOURS_UNASKED and not scratch:
+        raise TrainError(
+            f"{advice.sentence()} Add {advice.option}, or --from-scratch to train about {made.hours:.1f} hours without"
+        )
+    said = [advice.sentence()] if advice else []
+    return settings, [*notes, _in_short(ws, made), *said, *made.notes, *_licence(settings)]
+
+
+def _scratch_advice(ws: Workspace, case: Case, family: Family) -> Advice | None:
+    """For a voice that would be trained without a base."""
+    if case.base or not family.speaks:
+        return None
+    return advise(case.material.most_seconds, language=ws.language, limits=read_thresholds(ws))
 
 
 class NothingToPlan(TrainError):
@@ -165,7 +196,7 @@ def _licence(recipe: Recipe) -> list[str]:
     return [f"base {recipe.base}: {licence_of(located(recipe.base), origin=recipe.base).sentence()}"]
 
 
-def _is_edited(ws: Workspace) -> bool:
+def is_edited(ws: Workspace) -> bool:
     path, stamp = recipe_path(ws), ws.stamped(STAGE.name)
     return path.exists() and (stamp is None or stamp["summary"].get("recipe") != hash_file(path))
 
@@ -192,12 +223,17 @@ def _foundation(family: Family, recipe: Recipe) -> Foundation:
 
     base = read_base(family, recipe)
     assert base is not None and recipe.base is not None
+    origin = recipe.base if is_hub_id(recipe.base) else ""
+    language, by = language_of(located(recipe.base), frontend=base.frontend, origin=origin)
+    language = None if by == "name" else language  # a guess must not set a rate
     return Foundation(
         folder=recipe.base,
         settings=base.settings,
         speakers=base.num_speakers,
         licence=licence_of(located(recipe.base), origin=recipe.base),
         judged=base.judged,
+        language=language.code if language else "",
+        language_name=language.name if language else "",
     )
 
 
@@ -232,6 +268,7 @@ def _material(corpus: Corpus, asked: DataSettings, *, verdict: str) -> Material:
         left_out=left_out,
         left_out_seconds=round(lost, 3),
         aligned=alignment_path(corpus.ws).exists(),
+        most_seconds=most_of_one(corpus),
     )
 
 

@@ -13,6 +13,7 @@ from olu.corpus.manifest import Corpus
 from olu.files import Workspace, disk_bytes
 from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.kinds import does_speak
+from olu.stages.next_training import training_advice, training_command
 from olu.stages.stage import Stage
 from olu.train.run import Run
 
@@ -42,6 +43,7 @@ class Status:
     runs: list[dict[str, object]]
     bytes: int
     next: str
+    advice: str  # what to begin with, where that is next and the speech too little to train from scratch
 
 
 def status(ws: Workspace) -> Status:
@@ -49,6 +51,8 @@ def status(ws: Workspace) -> Status:
     found = without_aside(Corpus.open(ws)) if (ws.corpus / "clips.jsonl").exists() else None
     corpus, aside = found or (None, ())
     runs = _runs(ws)
+    following = _next(ws, stages, runs)
+    advice = training_advice(ws) if " --base " in following else None
     return Status(
         workspace=str(ws.root),
         language=ws.language,
@@ -61,7 +65,8 @@ def status(ws: Workspace) -> Status:
         stages=stages,
         runs=runs,
         bytes=disk_bytes(ws.root),
-        next=_next(ws, stages, runs),
+        next=following,
+        advice=advice.sentence() if advice else "",
     )
 
 
@@ -115,5 +120,5 @@ def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]
         if stage.name == "train" and damaged and stage.state != "fresh":
             return f"mend {damaged} as said above, or {stage.command} --new"
         if stage.name not in OPTIONAL and stage.state != "fresh":
-            return stage.command
+            return training_command(ws) if stage.name == "train" else stage.command
     return f'olu speak "..." --voice {shlex.quote(str(ws.root))} -o out.wav'

@@ -45,10 +45,12 @@ def train(
     device: str = "cpu",
     profile: int = 0,
     resumed: str | None = None,
+    scratch: bool = True,
 ) -> Training:
     """Start a run, or go on with one. Yields progress, sentences and a `Report` per step.
 
-    `resumed` names the run to go on with, where it need not be the newest.
+    `resumed` names the run to go on with, where it need not be the newest. Without `scratch` hours from scratch on too
+    little speech are refused, unless a recipe asks for them.
 
     Under torchrun the first process does all of this, and the others only train along.
     """
@@ -73,6 +75,7 @@ def train(
                 ranks=ranks,
                 profile=profile,
                 resumed=resumed,
+                scratch=scratch or dry,
             )
         )
 
@@ -91,6 +94,7 @@ def _lead(
     ranks: Ranks,
     profile: int,
     resumed: str | None,
+    scratch: bool,
 ) -> Training:
     from olu.stages.train_dry import dry_run
     from olu.stages.train_setup import prepare_run, set_up
@@ -121,7 +125,9 @@ def _lead(
     start = parse_start(ws, from_run) if from_run else None
     size = start[0].recipe.model.get("size") if start else None
     own = start[0].folder / "recipe.toml" if start else None
-    settings, said = yield from choose_recipe(ws, recipe=recipe or own, overrides=changes, base=base, device=device)
+    settings, said = yield from choose_recipe(
+        ws, recipe=recipe or own, overrides=changes, base=base, device=device, scratch=scratch
+    )
     for sentence in said:
         yield Note(sentence)
     if start and settings.model.get("size") != size:

@@ -37,6 +37,7 @@ class Material:
     verdict: str = ""  # the audit's, on what the corpus is enough for
     left_out: int = 0  # clips, by audit or decision
     left_out_seconds: float = 0.0
+    most_seconds: float = 0.0  # of the speaker who has most
     aligned: bool = False  # whether it is known where the pauses are
 
     @property
@@ -63,6 +64,8 @@ class Foundation:
     speakers: int
     licence: Licence
     judged: bool  # whether it brings a discriminator
+    language: str = ""  # its code; nothing where the base does not tell
+    language_name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

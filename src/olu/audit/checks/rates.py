@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
 
 from olu.audit.check import Check, Finding, Heard
 from olu.audit.plural import many
+from olu.audit.sound import Facts
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark, Severity
 
@@ -16,9 +18,9 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
     counts = _counts(heard)
     if len(counts) < 2:
         return
-    usual = _usual(counts)
+    usual, tops = _usual(counts), _tops(heard, limits)
     for one in heard:
-        if one.facts is None or one.facts.rate == usual:
+        if one.facts is None or one.facts.rate == usual or _holds_no_more(one.facts, usual, tops):
             continue
         rate = one.facts.rate
         few = counts[rate] <= limits.rates_few * counts.total()
@@ -28,6 +30,22 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
         message = f"{rate:,} Hz where most clips have {usual:,}: {why}"
         mark = Mark(check=NAME, severity=severity, value=float(rate), message=message)
         yield Finding(id=one.clip.id, mark=mark, badness=usual / rate if dull else rate / usual / 100)
+
+
+def _holds_no_more(facts: Facts, usual: int, tops: Mapping[int, float]) -> bool:
+    """Whether the higher of the two rates holds no sound that the lower one could not: then no ear tells them apart."""
+    low, high = sorted((facts.rate, usual))
+    top = facts.bandwidth if facts.rate == high and facts.bandwidth else tops.get(high, float(high))
+    return top <= low / 2
+
+
+def _tops(heard: Sequence[Heard], limits: Thresholds) -> dict[int, float]:
+    """Rate -> how far up the sound of its clips reaches, in the middle of them."""
+    found = defaultdict[int, list[float]](list)
+    for one in heard:
+        if one.facts and one.facts.bandwidth and one.facts.spoken >= limits.bandwidth_least_seconds:
+            found[one.facts.rate].append(one.facts.bandwidth)
+    return {rate: median(tops) for rate, tops in found.items()}
 
 
 def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
@@ -53,7 +71,8 @@ CHECK = Check(
     title="Mixed sample rates",
     rule=lambda t: (
         "Error for a clip of another rate than most, where such clips are few "
-        f"(up to {t.rates_few:.0%} of the corpus) or lack sound that {t.bandwidth_rate:g} Hz can hold; else a warning."
+        f"(up to {t.rates_few:.0%} of the corpus) or lack sound that {t.bandwidth_rate:g} Hz can hold; else a warning. "
+        "Nothing where the higher rate holds no more sound than the lower one."
     ),
     reason="Other rates mean other recorders: a voice trained on dull and bright clips changes its sound as it speaks.",
     fix="Keep the rate that most clips have. Copies in a better rate may exist; converting does not bring sound back.",

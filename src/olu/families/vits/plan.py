@@ -6,7 +6,7 @@ from typing import Any
 
 from olu.families.vits.config import SIZES, VitsConfig
 from olu.families.vits.memory import PARAMETERS, memory
-from olu.train.plan_facts import Advice, Case, Setting
+from olu.train.plan_facts import Advice, Case, Foundation, Material, Setting
 from olu.train.recipe import EVEN
 
 SCRATCH_RATE = 2e-4  # the paper's and MMS'; our 20-minute run from 88 minutes of speech used it too
@@ -14,6 +14,7 @@ TUNING_RATE = 2e-5  # finetune-hf-vits, for some 100 clips
 TUNING_HOURS = 0.15  # that 100 clips come to
 TUNING_POWER = 0.25  # sixteen times the hours, twice the rate
 TUNING_MOST = 1e-4
+OTHER_LANGUAGE_RATE = 2e-4  # a base of another language: its text side learns nearly from the start
 LITTLE_HOURS = 0.5
 SCRATCH_STEPS = {"tiny": 2000, "small": 20_000, "mms": 50_000}  # for an hour; with the root of the hours
 SECONDS_PER_CLIP = {"tiny": 0.035, "small": 0.235, "mms": 1.25}  # CPU: benchmarks/results, 2 cores, clips of 3 s
@@ -25,6 +26,22 @@ DROPOUTS = ("hidden_dropout", "attention_dropout", "activation_dropout")
 def tuning_rate(hours: float) -> float:
     rate = TUNING_RATE * (max(hours, TUNING_HOURS) / TUNING_HOURS) ** TUNING_POWER
     return float(f"{min(TUNING_MOST, rate):.1e}")
+
+
+def _tuning(base: Foundation, material: Material) -> tuple[float, str]:
+    """Within a language little has to move; another one has new symbols, other lengths and another melody."""
+    if base.language and base.language != material.language:
+        return OTHER_LANGUAGE_RATE, (
+            f"The base speaks {base.language_name} ({base.language}) and the corpus {material.language}: symbols and"
+            " melody are learnt anew, so it learns about as fast as from scratch; the rate of fine-tuning within one"
+            " language is too slow for that."
+        )
+    whose = "" if base.language else " The base does not tell its language: it is taken for the corpus' own."
+    minutes = 60 * material.hours
+    return tuning_rate(material.hours), (
+        "Fine-tuning within one language: 2e-5 for some 100 clips, rising with the fourth root of the hours;"
+        f" {minutes:.0f} min here.{whose}"
+    )
 
 
 def _size(case: Case) -> tuple[str, str]:
@@ -48,8 +65,7 @@ def _model(case: Case) -> list[Setting]:
     own = SIZES.get(size, {})
     hours, minutes = material.hours, 60 * material.hours
     if base:
-        rate = tuning_rate(hours)
-        why = f"Fine-tuning: 2e-5 for some 100 clips, rising with the fourth root of the hours; {minutes:.0f} min here."
+        rate, why = _tuning(base, material)
         judge, why_judge = (rate, "As the generator's.") if base.judged else (SCRATCH_RATE, _FRESH)
     elif "learning_rate" in own:
         rate, why = own["learning_rate"], f"What the size {size} learns with; it is for tests, not for voices."

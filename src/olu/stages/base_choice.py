@@ -1,0 +1,101 @@
+"""Whether there is too little speech to train from scratch, and which base to begin with then. Every verb asks here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from olu.audit.thresholds import Thresholds
+from olu.audit.verdict import is_little
+from olu.corpus.manifest import Corpus
+from olu.files import embedded_voice, read_json
+from olu.stages.bases import bases
+from olu.text.languages import load
+from olu.train.hub import EMBEDDED
+from olu.train.licence import licence_of
+
+# benchmarks/results/voices_h200_202611.md: 136 minutes of Yoruba from scratch, and from an Amharic voice
+MEASURED = "for Yoruba it was worth 17 instead of 29 % wrong letters"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A base that a language can begin with."""
+
+    base: str  # as --base takes it
+    language: str  # its name
+    own: bool  # whether it is the language asked for
+    licence: str
+    non_commercial: bool
+
+    @property
+    def here(self) -> bool:
+        """Whether it needs no network."""
+        return self.base == EMBEDDED
+
+    def facts(self) -> str:
+        """What it is, and what it allows."""
+        kind = f"the {self.language} voice that comes with Olu" if self.here else f"a checkpoint of {self.language}"
+        allows = f"{self.licence}: non-commercial" if self.non_commercial else self.licence
+        return f"{kind} ({allows}{'' if self.here else ', fetched from the hub'})"
+
+    def gain(self) -> str:
+        """What one of another language is good for."""
+        return "" if self.own else f". A base of any language can already sound: {MEASURED}"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to begin with, for a corpus that is too little to train from scratch."""
+
+    minutes: float  # of the speaker who has most
+    least: float  # minutes that a start from scratch takes
+    offers: tuple[Offer, ...]  # the one to take first comes first
+
+    @property
+    def option(self) -> str:
+        """For a command line: --base embedded."""
+        return f"--base {self.offers[0].base}"
+
+    def sentence(self) -> str:
+        first, *others = self.offers
+        said = (
+            f"{self.minutes:.0f} minutes are too little to train from scratch (about {self.least:g}), so begin with a"
+            f" base: {self.option} is {first.facts()}{first.gain()}."
+        )
+        return " ".join([said, *(f"Nearer is --base {one.base}, {one.facts()}." for one in others)])
+
+
+@lru_cache(maxsize=32)
+def offers(language: str) -> tuple[Offer, ...]:
+    """The voice that comes with Olu, as it is always here; then the best published one of the language itself."""
+    code = load(language).code
+    found = list[Offer]()
+    if (own := embedded_voice()) is not None:
+        spoken, allows = load(read_json(own / "voice.json", shape={"language": str})["language"]), licence_of(own)
+        found.append(
+            Offer(
+                EMBEDDED, spoken.name, spoken.code == code, allows.name or "licence not stated", allows.non_commercial
+            )
+        )
+    if not any(one.own for one in found) and (listed := bases(code).listed):
+        best = listed[0]  # with a discriminator, where one has it
+        found.append(Offer(best.id, load(code).name, True, best.licence, "nc" in best.licence.split("-")))
+    return tuple(found)
+
+
+def advise(seconds: float, *, language: str, limits: Thresholds) -> Advice | None:
+    """`seconds` of the speaker who has most; nothing where they are enough, or where no base is known."""
+    known = offers(language)
+    if not known or not is_little(seconds, limits):
+        return None
+    return Advice(minutes=seconds / 60, least=limits.enough_scratch, offers=known)
+
+
+def most_of_one(corpus: Corpus) -> float:
+    """Seconds that may train of the speaker who has most, after the audit and the decisions."""
+    by_speaker: dict[str, float] = {}
+    for clip in corpus:
+        if corpus.why_not(clip) is None:
+            by_speaker[clip.speaker] = by_speaker.get(clip.speaker, 0.0) + corpus.taken(clip).seconds
+    return max(by_speaker.values(), default=0.0)
