@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from olu.audio import io
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
+from olu.corpus.sources import Source
 from olu.files import Workspace
 from olu.types import Audio, Clip
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
+from olu.corpus.sources import Source
 from olu.files import Workspace
 from olu.stages.audit import audit
 from olu.types import Clip, finish

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from olu.audio import io
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
+from olu.corpus.sources import Source
 from olu.files import Workspace
 from olu.stages.audit import audit
 from olu.types import Audio, Clip, Mark, finish

@@ -156,7 +156,7 @@ def test_what_an_import_cannot_take_is_not_asked_for_without_end(ws: Workspace, 
         sound(path, seed=9, seconds=3.0)
         table = source / "metadata.csv"
         table.write_text("".join(x for x in table.read_text("utf-8").splitlines(True) if x[:2] != "c1"), "utf-8")
-    assert status(ws).next == f"olu import {ws.root} SOURCE"
+    assert status(ws).next == f"olu import {ws.root} {source}"
     (note,) = [one for one in bring(ws, source).notes if "changed since" in one]
     assert note.endswith(f"did not take it: put the old sound back, or leave it out: olu drop {ws.root} {id}")
     found = status(ws)
@@ -164,7 +164,7 @@ def test_what_an_import_cannot_take_is_not_asked_for_without_end(ws: Workspace, 
     finish(audit(ws))
     assert status(ws).next == f"olu read {ws.root}"
     sound(source / "wavs" / "c2.wav", seed=9, seconds=3.0)  # that one was not met
-    assert status(ws).next == f"olu import {ws.root} SOURCE"
+    assert status(ws).next == f"olu import {ws.root} {source}"
 
 
 def test_several_clips_to_leave_out_are_named_for_a_shell(tmp_path: Path, source: Path) -> None:

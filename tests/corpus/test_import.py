@@ -171,7 +171,7 @@ def test_a_moved_source_is_found_again(ws: Workspace, tmp_path: Path) -> None:
     source.rename(tmp_path / "new place")
     again = bring(ws, tmp_path / "new place")
     assert (again.added, again.already) == (0, 3)
-    assert again.notes == ("3 clips had moved and were found again here",)
+    assert again.notes == (f"the recordings of s1 had moved from {source} and were found again here",)
     corpus = Corpus.open(ws)
     assert [clip.id for clip in corpus] == ids
     assert all(corpus.locate(clip).is_file() for clip in corpus)

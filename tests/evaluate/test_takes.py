@@ -9,7 +9,8 @@ import pytest
 import soundfile
 
 from olu.audio import io
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
+from olu.corpus.sources import Source
 from olu.errors import AudioError, ConfigError, TextError, WorkspaceError
 from olu.evaluate.evaluation import Subject
 from olu.evaluate.takes import Take

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from olu.audio import io
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
+from olu.corpus.sources import Source
 from olu.errors import CorpusError, ExportError, OluError, TrainError
 from olu.families.recogniser.recognise import Trained
 from olu.families.recogniser.text import edits

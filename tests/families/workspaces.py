@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import save_file
 
 from olu.audio import io
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
+from olu.corpus.sources import Source
 from olu.families import family
 from olu.families.vits.weights import fold
 from olu.files import Workspace

@@ -23,7 +23,8 @@ import pytest
 import torch
 
 from olu.audio import io
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
+from olu.corpus.sources import Source
 from olu.files import Workspace
 from olu.stages.train_setup import prepare_run
 from olu.train.recipe import Recipe

@@ -12,7 +12,8 @@ import torch
 
 from olu.audio import io
 from olu.config import check
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
+from olu.corpus.sources import Source
 from olu.errors import ConfigError, TrainError
 from olu.families import family
 from olu.files import Workspace, write_jsonl

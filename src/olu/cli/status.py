@@ -32,6 +32,8 @@ def register(app: typer.Typer) -> None:
         if found.untranscribed:
             have = "has no text and is" if found.untranscribed == 1 else "have no text and are"
             say(f"{found.untranscribed} of the clips {have} never trained on")
+        for sentence in found.lost:
+            say(sentence[:1].upper() + sentence[1:])
         if found.decisions:
             kinds = ", ".join(f"{number} {kind}" for kind, number in found.decisions.items())
             say(f"Decided: {kinds}; {found.seconds_left / 60:.1f} minutes are left to train on")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from olu.corpus.manifest import Source, read_sources
+from olu.corpus.moved import lost, source_found
 from olu.corpus.shapes import CLIP, FILE
+from olu.corpus.sources import Source, clip_of, read_sources
 from olu.errors import WorkspaceError
 from olu.files import Workspace, read_json, read_jsonl, read_rows, whole
 from olu.types import Clip
@@ -16,6 +18,7 @@ from olu.types import Clip
 
 @dataclass(frozen=True, slots=True)
 class Before:
+    ws: Workspace
     clips: tuple[Clip, ...]
     sources: dict[str, Source]
     origins: dict[str, str]  # of copied sources: name -> where they were copied from
@@ -27,7 +30,7 @@ class Before:
     def of(ws: Workspace) -> Before:
         lines: dict[Path, list[WorkspaceError]] = {}
         path = ws.corpus / "clips.jsonl"
-        clips = tuple(read_rows(path, lambda row: Clip(**row), shape=CLIP, lost=lines.setdefault(path, [])))
+        clips = tuple(read_rows(path, clip_of, shape=CLIP, lost=lines.setdefault(path, [])))
         path = ws.corpus / "files.jsonl"
         files = {row["audio"]: row for row in read_jsonl(path, shape=FILE, lost=lines.setdefault(path, []))}
         known, copied = ws.corpus / "sources.json", ws.corpus / "audio" / "origins.json"
@@ -39,15 +42,32 @@ class Before:
         origins = dict(read_json(copied, shape={})) if copied.exists() else {}
         cuts = ws.corpus / "cuts.jsonl"
         cut = cuts.exists() and cuts.stat().st_size > 0
-        return Before(clips, sources, origins, files, {path: len(bad) for path, bad in lines.items() if bad}, cut)
+        return Before(ws, clips, sources, origins, files, {path: len(bad) for path, bad in lines.items() if bad}, cut)
 
-    def name(self, root: Path, *, copy: bool) -> str:
-        """The name a source got when it was imported in the same way before, or the next free one."""
+    def name(self, root: Path, *, copy: bool, here: Mapping[str, str]) -> str:
+        """The name a source got when it was imported in the same way before, or has moved from; else a free one.
+
+        `here`: path inside the place that is imported -> hash of the recording.
+        """
         roots = self.origins if copy else {source.name: source.root for source in self.sources.values()}
         same = [name for name, where in roots.items() if where == str(root)]
+        if not same and not copy and (moved := source_found(self.clips, self._gone(), self.files, here)):
+            return moved
         taken = {*self.sources, *self.origins, *(clip.audio.partition("/")[0] for clip in self.clips)}
         free = next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
         return min(same, default=free)
+
+    def _gone(self) -> list[str]:
+        """Sources whose recordings are not where they were; what was copied in here never moves by itself."""
+        outside = {name: one for name, one in self.sources.items() if Path(one.root).is_absolute()}
+        return [one.source.name for one in lost(self.ws, outside, self.clips, only_whole=True)]
+
+    def found_again(self, name: str, root: str) -> list[str]:
+        """A note where the source that is imported now had moved."""
+        old = self.sources.get(name)
+        if old is None or old.root == root:
+            return []
+        return [f"the recordings of {name} had moved from {old.root} and were found again here"]
 
     def put_aside(self) -> None:
         """Keep what was damaged under another name, before it is written anew."""

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from olu.corpus.again import import_again
 from olu.corpus.shapes import FILE as KNOWN
 from olu.files import Workspace, hash_file, read_jsonl, write_jsonl
 
@@ -90,10 +91,9 @@ def is_other(path: Path, *, sha256: str, bytes: int, mtime_ns: int) -> bool:
 
 
 def to_import(ws: Workspace, roots: Iterable[str]) -> str:
-    """The import that takes changed recordings in; a copied source has to be named by whoever knows it."""
-    known = sorted(set(roots))
-    source = shlex.quote(known[0]) if len(known) == 1 and Path(known[0]).is_absolute() else "SOURCE"
-    return f"run 'olu import {shlex.quote(str(ws.root))} {source}' again"
+    """The import that takes changed recordings in."""
+    commands = [f"'{import_again(ws, root)}'" for root in sorted(set(roots))]
+    return f"run {' and '.join(commands)} again"
 
 
 def to_drop(ws: Workspace, ids: Sequence[str]) -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from olu.corpus.decisions import Decision, load
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import exists
 from olu.corpus.shapes import FILE
+from olu.corpus.sources import Source
 from olu.errors import CorpusError
 from olu.files import Workspace, hash_file, read_jsonl
 from olu.types import Clip

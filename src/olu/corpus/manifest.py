@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,30 +12,12 @@ from olu.audio import io
 from olu.corpus import decisions
 from olu.corpus.changed import Watch, state_of, to_drop, to_import, told
 from olu.corpus.decisions import Decision
-from olu.corpus.shapes import CLIP, MARK, ROW, SOURCE, SPLIT
-from olu.damage import damaged, misfit
+from olu.corpus.moved import Lost, lost, place_now
+from olu.corpus.shapes import CLIP, MARK, ROW, SPLIT
+from olu.corpus.sources import Source, clip_of, read_sources
 from olu.errors import AudioError, CorpusError, WorkspaceError
-from olu.files import Workspace, hash_file, hash_value, read_json, read_jsonl, read_rows, write_json, write_jsonl
+from olu.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl
 from olu.types import Alignment, Audio, Clip, Mark, Reading, Split
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """One import: where its files lie. Moving the recordings means editing `root` in corpus/sources.json."""
-
-    name: str
-    root: str  # absolute, or relative to the workspace when the audio was copied
-    layout: str
-
-
-def read_sources(ws: Workspace) -> dict[str, Source]:
-    path = ws.corpus / "sources.json"
-    if not path.exists():
-        raise damaged(path, "it is not there")
-    rows = read_json(path)
-    if not isinstance(rows, list) or any(misfit(row, SOURCE) or len(row) > len(SOURCE) for row in rows):
-        raise damaged(path, "it is no list of sources")
-    return {row["name"]: Source(**row) for row in rows}
 
 
 class Corpus:
@@ -51,7 +33,7 @@ class Corpus:
         path = ws.corpus / "clips.jsonl"
         if not path.exists():
             raise WorkspaceError(f"{ws.root} has no clips yet: run 'olu import {ws.root} SOURCE' first")
-        clips = tuple(read_rows(path, lambda row: Clip(**row), shape=CLIP))
+        clips = tuple(read_rows(path, clip_of, shape=CLIP))
         return Corpus(ws, clips, read_sources(ws))
 
     @staticmethod
@@ -100,6 +82,10 @@ class Corpus:
         """Where a recording lies; nothing where its source is not known."""
         name, _, inside = audio.partition("/")
         return f"{self._roots[name]}/{inside}" if name in self._roots else ""
+
+    def root_of(self, audio: str) -> Path:
+        """The folder of the source that a recording belongs to."""
+        return Path(self._roots[audio.partition("/")[0]])
 
     @cached_property
     def _roots(self) -> dict[str, str]:
@@ -153,8 +139,11 @@ class Corpus:
         return to_drop(self.ws, [clip.id for clip in clips])
 
     def _remedy(self, clips: Sequence[Clip]) -> str:
-        roots = (self.sources[clip.audio.partition("/")[0]].root for clip in clips)
-        return f"{to_import(self.ws, roots)}, or {self._drop(clips)}"
+        return f"{to_import(self.ws, self.roots_of(clips))}, or {self._drop(clips)}"
+
+    def roots_of(self, clips: Sequence[Clip]) -> list[str]:
+        """Of the sources that these clips lie in."""
+        return sorted({self.sources[clip.audio.partition("/")[0]].root for clip in clips})
 
     def check_same(self, clip: Clip) -> None:
         if self.has_changed(clip):
@@ -222,14 +211,24 @@ class Corpus:
         """The side it is on; none for a clip without a text, or one that lies between two sides."""
         return self._splits.get(clip.id, "train")
 
+    def lost(self, *, only_whole: bool = False) -> list[Lost]:
+        """Recordings that are not there, of clips that nobody left out, by source."""
+        clips = [clip for clip in self if not self.is_dropped(clip)]
+        return lost(self.ws, self.sources, clips, only_whole=only_whole)
+
+    def is_dropped(self, clip: Clip) -> bool:
+        decision = self.decision(clip)
+        return decision is not None and decision.decision == "drop"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Of every recording, in bytes, as it was imported."""
+        return {audio: row["bytes"] for audio, row in self._watch.imported.items()}
+
     def check_sources(self) -> None:
         """Recordings that are gone as a whole are a moved folder or a disk that is not there, not bad clips."""
-        for source in self.sources.values():
-            root = self.ws.root / source.root
-            if not root.is_dir():
-                raise CorpusError(
-                    f"the recordings of {source.name} are not at {root}: import them from their new place"
-                )
+        for gone in self.lost(only_whole=True):
+            raise CorpusError(gone.sentence(place_now(gone, self.sizes)))
 
     @property
     def fingerprint(self) -> str:

@@ -25,6 +25,7 @@ class Merge:
         self.places = places  # source name -> where it lies
         self.fresh: dict[str, Facts] = {}  # audio -> facts of what was added or moved
         self.added = self.already = self.moved = 0
+        self.moved_from: set[str] = set()  # sources whose clips lie here now
         self.compared: set[str] = set()  # recordings whose earlier clips were looked at
         self.problems: list[Problem] = []
         self.notes: list[str] = []
@@ -132,9 +133,8 @@ class Merge:
             return
         there = old.audio in self.fresh or (source in self.places and exists(self.places[source] / inside))
         if old.audio != audio and not there:
-            self.clips[old.id] = replace(old, audio=audio)
+            self._move(old.audio, audio)
             self.fresh[audio] = facts
-            self.moved += 1
         elif old.audio != audio and audio.startswith(f"{source}/"):
             message = f"{row.audio} is the same recording as {inside}, which was kept: remove one of the two"
             self.problems.append(Problem(where=row.where, message=message))
@@ -142,6 +142,15 @@ class Merge:
         elif old.audio != audio:
             self.elsewhere[source] += 1
         self.already += 1
+
+    def _move(self, old: str, audio: str) -> None:
+        """A recording lies elsewhere, with every clip of it: those that were cut from others have no row of their own."""
+        for clip in self.by_audio.get(old, ()):
+            now = self.clips.get(clip.id)
+            if now is not None and now.audio == old:
+                self.clips[clip.id] = replace(now, audio=audio)
+                self.moved += 1
+        self.moved_from.add(old.partition("/")[0])
 
     def all_notes(self) -> tuple[str, ...]:
         notes = list(self.notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -66,6 +66,16 @@ def of_sources(ws: Workspace, names: list[str]) -> dict[str, Rights]:
     """Every source with what holds for it: its own words, else the workspace's."""
     whole, own = of_workspace(ws), by_source(ws)
     return {name: own.get(name, Rights()).over(whole) for name in names}
+
+
+def moved_rights(ws: Workspace, names: Iterable[str]) -> Rights:
+    """What was said of sources whose recordings lie together elsewhere now: all of it holds."""
+    held = by_source(ws)
+    own = [held[name] for name in sorted(names) if name in held]
+    said = {
+        field.name: dict.fromkeys(filter(None, (getattr(one, field.name) for one in own))) for field in fields(Rights)
+    }
+    return Rights(**{name: (" AND " if name == "licence" else "; ").join(values) for name, values in said.items()})
 
 
 def save_source(ws: Workspace, name: str, rights: Rights) -> None:

@@ -12,13 +12,14 @@ from olu.corpus import readers
 from olu.corpus.before import Before
 from olu.corpus.claim import AFTER_WORK, writing
 from olu.corpus.examples import Intake
-from olu.corpus.manifest import Corpus, Source, are_all_same, fingerprint
+from olu.corpus.manifest import Corpus, are_all_same, fingerprint
 from olu.corpus.merge import Merge
 from olu.corpus.readers import archive, huggingface
 from olu.corpus.readers import columns as by_name
 from olu.corpus.readers.rows import Problem
-from olu.corpus.rights import Rights, save_source
+from olu.corpus.rights import Rights, moved_rights, save_source
 from olu.corpus.sift import printable, sift, tidy
+from olu.corpus.sources import Source
 from olu.errors import CorpusError, LanguageError
 from olu.files import Workspace
 from olu.stages import film
@@ -167,9 +168,10 @@ def _import_files(
     before = Before.of(ws)
     origin = place.named.resolve() if place.unpacked else place.files if options.sounds else root
     said = [chosen.language(place.files)]
-    name = before.name(origin, copy=copy)
+    here = {row.audio: facts.sha256 for row, facts in probed if not isinstance(facts, Problem)}
+    name = before.name(origin, copy=copy, here=here)
     home = f"corpus/audio/{name}" if copy else str(root)
-    places = {name: ws.root / home, **{s.name: ws.root / s.root for s in before.sources.values()}}
+    places = {**{s.name: ws.root / s.root for s in before.sources.values()}, name: ws.root / home}
     merge = Merge(before.clips, places=places)
     for row, facts in probed:
         if isinstance(facts, Problem):
@@ -196,14 +198,13 @@ def _import_files(
         origins = {**before.origins, name: str(origin)}
         move = place.unpacked or options.sounds is not None
         yield from copy_in(ws, root, name=name, merge=merge, origins=origins, move=move)
-    sources = dict(before.sources)
-    if merge.fresh or (name not in sources and any(c.audio.startswith(f"{name}/") for c in merge.clips.values())):
-        sources[name] = Source(name=name, root=home, layout=chosen.name)
+    sources = _sources(before, merge, Source(name=name, root=home, layout=chosen.name))
+    is_new = merge.fresh or sources != before.sources
     write_problems(ws, problems, source=asked["source"], anew=bool(merge.fresh))
-    if merge.fresh or before.lost or STAGE.state(ws) != "fresh":  # else no later stage shall look stale
+    if is_new or before.lost or STAGE.state(ws) != "fresh":  # else no later stage shall look stale
         write_corpus(ws, before, merge=merge, sources=list(sources.values()))
     film.remember(ws, options)
-    save_source(ws, name, Rights(**asked.get("rights", {})))
+    save_source(ws, name, Rights(**asked.get("rights", {})).over(moved_rights(ws, merge.moved_from)))
 
     clips = list(merge.clips.values())
     corpus = Corpus.open(ws)
@@ -216,6 +217,7 @@ def _import_files(
         notes=(
             *(note for one in said for note in _other_language(one, ws)),
             *notes,
+            *before.found_again(name, home),
             *merge.all_notes(),
             *before.notes(name=name),
             *corpus.changed(imported=True),
@@ -226,9 +228,18 @@ def _import_files(
         language=ws.language,
         untranscribed=sum(not clip.transcribed for clip in clips),
     )
-    if merge.fresh or STAGE.state(ws) != "fresh":
+    if is_new or STAGE.state(ws) != "fresh":
         STAGE.stamp(ws, asked, {**asdict(summary), MET: corpus.changed_files()})
     return summary
+
+
+def _sources(before: Before, merge: Merge, source: Source) -> dict[str, Source]:
+    """Those that clips lie in: one that gave none is asked for by nobody."""
+    used = {clip.audio.partition("/")[0] for clip in merge.clips.values()}
+    known = dict(before.sources)
+    if merge.fresh or source.name not in known or known[source.name].root != source.root:
+        known[source.name] = source
+    return {name: one for name, one in known.items() if name in used}
 
 
 def _at(places: dict[str, Path], audio: str) -> Path:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from olu.corpus import readers
 from olu.corpus.before import Before
-from olu.corpus.manifest import Corpus, Source
+from olu.corpus.manifest import Corpus
 from olu.corpus.merge import Merge
 from olu.corpus.probe import Facts, probe
 from olu.corpus.readers.rows import Problem, Row
 from olu.corpus.readers.shelf import LOOKED_IN
+from olu.corpus.sources import Source
 from olu.errors import CorpusError
 from olu.files import Workspace, read_jsonl, whole, write_json, write_jsonl
 from olu.stages.split import choose_sides

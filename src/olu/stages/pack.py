@@ -14,12 +14,13 @@ from typing import IO, Any, Literal
 
 from olu.audio import io
 from olu.corpus.manifest import Corpus
-from olu.errors import WorkspaceError
+from olu.errors import AudioError, WorkspaceError
 from olu.files import Workspace, hash_value, whole
 from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.kinds import passed_over, voices
 from olu.stages.reading_settings import FILE as READING
 from olu.stages.reading_settings import lexicon_path, read_settings
+from olu.text.lexicon import load_lexicon
 from olu.train.run import Run
 from olu.types import Clip, Tick, Work
 
@@ -63,8 +64,9 @@ def pack(
     corpus = Corpus.open(ws) if (ws.corpus / "clips.jsonl").exists() else None
     if corpus is not None:
         corpus.check_sources()
-    sounds = sorted({clip.audio for clip in corpus}) if corpus else []
+    sounds, absent = _to_take(corpus) if corpus else ([], [])
     notes = [
+        *absent,
         *_said(ws, taken, features=features),
         *(passed_over(ws, taken[0] if taken else None, speaks=True) if runs == "last" else []),
         *(["the sound was made smaller with Opus, which loses a little of it"] if opus else []),
@@ -119,13 +121,44 @@ def _said(ws: Workspace, runs: list[Run], *, features: bool) -> list[str]:
     ]
 
 
+def _to_take(corpus: Corpus) -> tuple[list[str], list[str]]:
+    """The recordings to pack, and a sentence on those that are not there, whose clips were all left out.
+
+    A workspace may come from elsewhere: only sound is taken, and only from inside the folders it was imported from.
+    """
+    clips: dict[str, list[Clip]] = {}
+    for clip in corpus:
+        clips.setdefault(clip.audio, []).append(clip)
+    taken, absent = [], []
+    for audio, held in sorted(clips.items()):
+        path = corpus.locate(held[0])
+        if not path.is_file() and all(corpus.is_dropped(clip) for clip in held):
+            absent.append(path.name)
+            continue
+        _check_sound(path, corpus.root_of(audio), clip=held[0])
+        taken.append(audio)
+    number = "1 recording is" if len(absent) == 1 else f"{len(absent)} recordings are"
+    return taken, [
+        f"{number} not there and not in the pack ({absent[0]}): all clips in it were left out"
+    ] if absent else []
+
+
+def _check_sound(path: Path, root: Path, *, clip: Clip) -> None:
+    if not path.is_file():
+        raise WorkspaceError(f"clip {clip.id}: {path} is not there: bring it back, or drop the clip")
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise WorkspaceError(f"clip {clip.id}: {path} leads out of {root}: nothing was packed")
+    try:
+        io.header(path)
+    except AudioError as bad:
+        raise WorkspaceError(f"clip {clip.id}: {bad}; nothing was packed: bring it back, or drop the clip") from None
+
+
 def _sounds(corpus: Corpus, sounds: list[str], place: Path, *, opus: bool) -> Iterator[tuple[_Item, int]]:
     """Every recording that a clip lies in, once, under corpus/audio; and its rate there."""
     first = {clip.audio: clip for clip in corpus}
     for audio in sounds:
         path = corpus.locate(first[audio])
-        if not path.is_file():
-            raise WorkspaceError(f"clip {first[audio].id}: {path} is not there: bring it back, or drop the clip")
         mtime = path.stat().st_mtime_ns
         if not opus:
             yield _Item(f"corpus/audio/{audio}", path=path, mtime_ns=mtime), first[audio].rate
@@ -142,6 +175,7 @@ def _files(
     made = _made(corpus, rates) if corpus else []
     lexicon = lexicon_path(ws, read_settings(ws))
     if lexicon is not None and not lexicon.resolve().is_relative_to(ws.root.resolve()):
+        load_lexicon(lexicon)  # a workspace from elsewhere may name any file here: only a lexicon is taken
         text = (ws.root / READING).read_text(encoding="utf-8")
         given = json.dumps(read_settings(ws).lexicon, ensure_ascii=False)
         made.append(_Item(READING, data=text.replace(given, json.dumps(LEXICON)).encode()))
@@ -151,10 +185,13 @@ def _files(
     folders = [folder for folder in sorted(ws.root.iterdir()) if folder.is_dir() and folder.name not in LEFT]
     places = [*folders, *(run.folder for run in runs), *([ws.features] if features and ws.features.exists() else [])]
     loose = [path for path in sorted(ws.root.iterdir()) if path.is_file()]
+    homes = (ws.root.resolve(), ws.runs.resolve())  # runs may lie on a larger disk
     for path in [*loose, *(file for place in places for file in sorted(place.rglob("*")) if file.is_file())]:
         name = path.relative_to(ws.root).as_posix()
         if name in anew or not _is_ours(name):
             continue
+        if not any(path.resolve().is_relative_to(home) for home in homes):
+            raise WorkspaceError(f"{path} leads out of the workspace to {path.resolve()}: put the file itself there")
         yield _Item(name, path=path, mtime_ns=path.stat().st_mtime_ns)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import Path
 
 from olu.audit.aside import without_aside
+from olu.corpus.again import import_again
 from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus
+from olu.corpus.moved import Lost, place_now
 from olu.files import Workspace, disk_bytes
 from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.kinds import does_speak
@@ -18,6 +21,7 @@ from olu.stages.stage import Stage
 from olu.train.run import Run
 
 STAGES = ("import_", "audit", "read", "align", "prepare", "train_stage", "export")  # in the order of the data
+MOVED = "moved"  # no recording of a source is where it was
 OPTIONAL = ("align", "prepare")  # not every voice needs one; training makes its features itself
 
 
@@ -36,6 +40,7 @@ class Status:
     clips: int
     seconds: float
     aside: int  # long clips beside these, whose pieces are counted instead
+    lost: list[str]  # sentences on recordings that are not where they were
     decisions: dict[str, int]  # decision -> clips
     untranscribed: int  # clips without a text
     seconds_left: float  # that train, after the audit's errors and the decisions
@@ -47,9 +52,11 @@ class Status:
 
 
 def status(ws: Workspace) -> Status:
-    stages = [_status(ws, _stage(name)) for name in STAGES]
     found = without_aside(Corpus.open(ws)) if (ws.corpus / "clips.jsonl").exists() else None
     corpus, aside = found or (None, ())
+    places = _lost(corpus) if corpus else []
+    stages = [_status(ws, _stage(name)) for name in STAGES]
+    stages[0] = _imported(ws, stages[0], corpus, places)
     runs = _runs(ws)
     following = _next(ws, stages, runs)
     advice = training_advice(ws) if " --base " in following else None
@@ -59,6 +66,7 @@ def status(ws: Workspace) -> Status:
         clips=len(corpus) if corpus else 0,
         seconds=corpus.seconds if corpus else 0.0,
         aside=len(aside),
+        lost=[one.sentence(place) for one, place in places],
         decisions=dict(sorted(Counter(one.decision for one in _held(corpus)).items())),
         untranscribed=sum(not clip.transcribed for clip in corpus) if corpus else 0,
         seconds_left=round(_seconds_left(corpus), 3) if corpus else 0.0,
@@ -68,6 +76,25 @@ def status(ws: Workspace) -> Status:
         next=following,
         advice=advice.sentence() if advice else "",
     )
+
+
+def _lost(corpus: Corpus) -> list[tuple[Lost, Path | None]]:
+    """Recordings that are not there, by source, and where they seem to lie now."""
+    found = corpus.lost()
+    return [(one, place_now(one, corpus.sizes) if one.whole else None) for one in found]
+
+
+def _imported(
+    ws: Workspace, stage: StageStatus, corpus: Corpus | None, places: list[tuple[Lost, Path | None]]
+) -> StageStatus:
+    """The import with its exact command, where its recordings have moved or changed."""
+    for one, place in places:
+        if one.whole:
+            return replace(stage, state=MOVED, command=one.command(place))
+    if corpus is None or stage.state != "stale":
+        return stage
+    roots = corpus.roots_of(corpus.changed_clips())
+    return replace(stage, command=import_again(ws, roots[0])) if roots else stage
 
 
 def _held(corpus: Corpus | None) -> list[Decision]:
