@@ -233,7 +233,7 @@ def test_a_copy_that_was_changed_is_copied_again(tmp_path: Path, source: Path) -
     inside = ws.corpus / "audio" / "s1" / "wavs" / "c1.wav"
     sound(inside, seed=9, seconds=2.0)
     (line,) = Corpus.open(ws).changed()
-    assert f"run 'olu import {ws.root} SOURCE' again" in line
+    assert f"run 'olu import {ws.root} {source} --copy' again" in line
     bring(ws, source, copy=True)
     assert Corpus.open(ws).changed() == [] and STAGE.state(ws) == "fresh"
     assert hash_file(inside) == hash_file(source / "wavs" / "c1.wav")

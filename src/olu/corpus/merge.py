@@ -144,7 +144,7 @@ class Merge:
         self.already += 1
 
     def _move(self, old: str, audio: str) -> None:
-        """A recording lies elsewhere, with every clip of it: those that were cut from others have no row of their own."""
+        """A recording lies elsewhere, with every clip of it: pieces of a clip have no row of their own."""
         for clip in self.by_audio.get(old, ()):
             now = self.clips.get(clip.id)
             if now is not None and now.audio == old:
