@@ -11,6 +11,7 @@ OluError                 exit code 2, no traceback
 ├── TrainError           training cannot start or go on
 ├── ExportError          a run cannot become a voice
 ├── VoiceError           a voice package is damaged, foreign or lacks what was asked
+├── NetworkError         an ONNX file is damaged, or holds what no network needs
 └── MissingExtra         a verb needs packages that are not installed
 """
 
@@ -58,6 +59,10 @@ class ExportError(OluError):
 
 
 class VoiceError(OluError):
+    pass
+
+
+class NetworkError(OluError):
     pass
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from olu.network.session import load_model, open_session, read_network
+
 LEAST = 256  # numbers; what is smaller (scales, shapes) stays as it is
 LARGEST = 65_504.0  # of 16 bits
 
@@ -19,7 +21,7 @@ def optimise(path: Path) -> None:
     options.log_severity_level = 3
     made = path.with_name(f"{path.name}.optimised")
     options.optimized_model_filepath = str(made)
-    onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    open_session(read_network(path), options)
     made.replace(path)
 
 
@@ -31,7 +33,7 @@ def halve(path: Path) -> None:
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 
-    model = onnx.load(str(path))
+    model = load_model(path)
     graph, casts, kept = model.graph, [], []
     for tensor in graph.initializer:
         weights = numpy_helper.to_array(tensor)

@@ -10,6 +10,8 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from olu.errors import VoiceError
+from olu.network.proof import Network
+from olu.network.session import open_session
 
 ENCODER = ("ids", "noise", "duration_noise", "noise_scale", "duration_noise_scale", "length_scale", "speaker")
 DECODER = ("latents", "speaker")
@@ -43,7 +45,7 @@ class Graph:
 
     def __init__(
         self,
-        data: bytes,
+        network: Network,
         *,
         name: str,
         inputs: tuple[str, ...],
@@ -64,7 +66,7 @@ class Graph:
             options.enable_cpu_mem_arena = False  # it would keep the most that a sentence ever took; chunks are bounded
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+            self._session = open_session(network, options)
             self._inputs = [spec.name for spec in self._session.get_inputs()]
             self.shapes = {spec.name: spec.shape for spec in self._session.get_inputs()}
             found = len(self._session.get_outputs())

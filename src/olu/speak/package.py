@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from olu.errors import VoiceError
+from olu.errors import NetworkError, VoiceError
+from olu.network.proof import LARGEST, Network, prove
 from olu.parse import BadData, from_json
 
 SCHEMA = 2
@@ -20,7 +21,6 @@ OLDEST = 1  # packages without digests and without the decoder's context
 GRAPHS = ("encoder.onnx", "decoder.onnx")
 FILES = ("voice.json", "vocabulary.json", "check.json", "language/frontend.json", *GRAPHS)
 LANGUAGE = re.compile(r"language/[^/\\:]+")
-LARGEST_GRAPH = 2**31 - 1  # what the format can hold
 LARGEST_TEXT = 2**26
 LARGEST_TEXTS = 2**28  # all files but the graphs together: many small ones can swell too
 MOST_FILES = 10_000
@@ -38,8 +38,8 @@ class Package:
     vocabulary: dict[str, Any]
     frontend: dict[str, Any]
     check: dict[str, Any]
-    encoder: bytes
-    decoder: bytes
+    encoder: Network
+    decoder: Network
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def read_package(path: Path) -> Package:
         vocabulary=_json(files, "vocabulary.json", where),
         frontend=_with_files(_json(files, "language/frontend.json", where), files, where),
         check=check,
-        encoder=files["encoder.onnx"],
-        decoder=files["decoder.onnx"],
+        encoder=_network(files, "encoder.onnx", where),
+        decoder=_network(files, "decoder.onnx", where),
     )
 
 
@@ -125,6 +125,13 @@ def _prove(files: dict[str, str], digests: Any, where: str) -> None:
             raise VoiceError(f"{where}: {name:.80} was not exported with it: take it out, or export the voice again")
         if digest != digests[name]:
             raise VoiceError(f"{where}: {name:.80} is damaged: export the voice again")
+
+
+def _network(files: dict[str, bytes], name: str, where: str) -> Network:
+    try:
+        return prove(files[name], name=name)
+    except NetworkError as bad:
+        raise VoiceError(f"{where}: {bad}") from None
 
 
 def _json(files: dict[str, bytes], name: str, where: str) -> dict[str, Any]:
@@ -200,5 +207,5 @@ def _sizes(path: Path, sizes: dict[str, int]) -> None:
     if total > LARGEST_TEXTS:
         raise VoiceError(f"{path}: its language is too large for a voice ({total} bytes): export the voice again")
     for name, size in sizes.items():
-        if size > (LARGEST_GRAPH if name in GRAPHS else LARGEST_TEXT):
+        if size > (LARGEST if name in GRAPHS else LARGEST_TEXT):
             raise VoiceError(f"{path}: {name:.80} is too large for a voice ({size} bytes): export the voice again")

@@ -14,6 +14,7 @@ from olu.export.package import Contents, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import Subject
 from olu.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
+from olu.network.session import load_model
 from olu.speak.stream import Manner
 from olu.stages.export_measures import evaluation_of
 from olu.stages.export_subject import NOISE, from_foreign, from_run, is_foreign, voice_json
@@ -233,7 +234,7 @@ def _size(subject: Subject, to: Format, folder: Path) -> int:
         import onnx  # a large library
 
         kinds = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
-        return sum(math.prod(one.dims) for one in onnx.load(str(graphs[0])).graph.initializer if one.data_type in kinds)
+        return sum(math.prod(one.dims) for one in load_model(graphs[0]).graph.initializer if one.data_type in kinds)
     parts = subject.learner.parts()  # type: ignore[operator]
     taken = parts if to.trains and "discriminator" not in subject.lacks else {"": parts[subject.family.learns]}
     gone = tuple(f"{part}." for part in subject.lacks)

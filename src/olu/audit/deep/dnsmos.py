@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
+
+from olu.network.session import open_session, quiet, read_network
 
 WINDOW = 144160  # samples at 16 kHz: 9.01 s
 MOST_WINDOWS = 4  # of a long clip, spread evenly
@@ -19,9 +20,7 @@ CURVES = {  # the published fits from the network's outputs to opinions, in the 
 
 
 def load(path: Path) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return open_session(read_network(path), quiet(1))
 
 
 def overall(session: Any, samples: NDArray[np.float32]) -> float:

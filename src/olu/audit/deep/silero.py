@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
+
+from olu.network.session import open_session, quiet, read_network
 
 FRAME = 512  # samples at 16 kHz
 CONTEXT = 64  # samples of the frame before
@@ -21,9 +22,7 @@ Samples = NDArray[np.float32]
 
 
 def load(path: Path) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return open_session(read_network(path), quiet(1))
 
 
 def spoken(session: Any, samples: Samples) -> NDArray[np.bool_]:

@@ -18,6 +18,7 @@ from olu.audit.deep.models import INSTALL
 from olu.errors import MissingExtra
 from olu.evaluate.metrics.speech import numbers_only
 from olu.evaluate.numbers import Figure, figure
+from olu.network.session import open_session, quiet, read_network
 from olu.types import Audio
 
 if TYPE_CHECKING:
@@ -144,15 +145,11 @@ def instrument() -> str:
 @cache
 def _session() -> Any:
     """The network's file alone is used, with one thread; the package is not imported."""
-    import onnxruntime
-
     spec = find_spec("swift_f0")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder) / "model.onnx"
         if path.is_file():
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = options.inter_op_num_threads = 1
-            return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+            return open_session(read_network(path), quiet(1))
     raise MissingExtra("olu evaluate", package="swift-f0", install=INSTALL)
 
 

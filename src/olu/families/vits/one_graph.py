@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from olu.families.vits.export import OPSET, plain
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Generator
+from olu.network.session import load_model
 
 
 class OneGraph(nn.Module):
@@ -69,7 +70,7 @@ def one_graph(
             dynamo=False,
         )
     if facts:
-        model = onnx.load(str(path))
+        model = load_model(path)
         onnx.helper.set_model_props(model, dict(facts))
         onnx.save(model, str(path))
     return {

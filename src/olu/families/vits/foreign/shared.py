@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from olu.errors import TrainError
+from olu.network.session import load_model
 
 GRAPHS = ("encoder.onnx", "decoder.onnx")
 LEAST = 256  # numbers; smaller ones are not kept in half precision, nor worth a line
@@ -23,7 +24,7 @@ Place = dict[str, Any]  # graph, its tensor, and how its axes lie
 
 def find_shared(package: Path, weights: Mapping[str, Tensor]) -> dict[str, Place]:
     """Where in the graphs of a package folder each of these weights stands, for those that do."""
-    held = [(graph, name, array) for graph in GRAPHS for name, array in _arrays(package / graph)]
+    held = [(graph, name, array) for graph in GRAPHS for name, array in _arrays(package, graph)]
     found = {}
     for name, value in weights.items():
         if value.numel() >= LEAST and (place := _place(value.float().numpy(), held)) is not None:
@@ -33,7 +34,7 @@ def find_shared(package: Path, weights: Mapping[str, Tensor]) -> dict[str, Place
 
 def take_shared(package: Path, places: Mapping[str, Place], *, where: str) -> dict[str, Tensor]:
     """These weights again, out of the graphs."""
-    held = {(graph, name): array for graph in GRAPHS for name, array in _arrays(package / graph)}
+    held = {(graph, name): array for graph in GRAPHS for name, array in _arrays(package, graph, where=where)}
     found = {}
     for name, place in places.items():
         try:
@@ -44,11 +45,10 @@ def take_shared(package: Path, places: Mapping[str, Place], *, where: str) -> di
     return found
 
 
-def _arrays(path: Path) -> Iterator[tuple[str, NDArray[np.generic]]]:
-    import onnx
+def _arrays(package: Path, graph: str, *, where: str = "") -> Iterator[tuple[str, NDArray[np.generic]]]:
     from onnx import numpy_helper
 
-    for tensor in onnx.load(str(path)).graph.initializer:
+    for tensor in load_model(package / graph, name=f"{where or package}: {graph}").graph.initializer:
         array = numpy_helper.to_array(tensor)
         if array.dtype == np.float16:
             yield tensor.name, array
