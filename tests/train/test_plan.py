@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.families import family
-from olu.families.vits.plan import OTHER_LANGUAGE_RATE, TUNING_MOST, TUNING_RATE, tuning_rate
+from olu.families.vits.plan import OTHER_LANGUAGE_RATE, SCRATCH_RATE, TUNING_MOST, TUNING_RATE, tuning_rate
 from olu.train.family import Family
 from olu.train.licence import Licence, licence_of
 from olu.train.plan import make_plan, recipe_of
@@ -24,6 +24,7 @@ from olu.train.recipe import Recipe, read_recipe
 CPU = Machine(device="cpu", name="a CPU", memory=16e9, cores=4)
 GPU = Machine(device="cuda", name="a GPU", memory=24e9, cores=8, bf16=True)
 VITS = family("vits")
+SMALL = VITS.config.model_validate({"size": "small"}).model_dump(mode="json")
 BASE = Foundation(
     folder="/some/base",
     settings=VITS.config.model_validate({"size": "mms"}).model_dump(mode="json"),
@@ -112,11 +113,13 @@ def test_the_rates_of_the_published_recipes() -> None:
 def test_a_base_of_another_language_learns_faster_and_the_reason_is_true() -> None:
     """material() is Swahili."""
     own = planned(100, base=replace(BASE, language="swa", language_name="Swahili"))
-    other = planned(100, base=replace(BASE, language="amh", language_name="Amharic"))
+    other = planned(100, base=replace(BASE, language="amh", language_name="Amharic", settings=SMALL))
+    large = planned(100, base=replace(BASE, language="amh", language_name="Amharic"))
     unknown = planned(100, base=BASE)
     assert own["model.learning_rate"] == unknown["model.learning_rate"] == 2e-5
     assert other["model.learning_rate"] == other["model.discriminator_learning_rate"] == OTHER_LANGUAGE_RATE
-    assert OTHER_LANGUAGE_RATE > TUNING_MOST
+    assert OTHER_LANGUAGE_RATE > SCRATCH_RATE == large["model.learning_rate"] > TUNING_MOST
+    assert "only `small` was measured" in _why(large)
     assert "Fine-tuning within one language" in _why(own) and "does not tell its language" in _why(unknown)
     assert "The base speaks Amharic (amh) and the corpus swa" in _why(other) and "100 clips" not in _why(other)
 

@@ -14,7 +14,7 @@ TUNING_RATE = 2e-5  # finetune-hf-vits, for some 100 clips
 TUNING_HOURS = 0.15  # that 100 clips come to
 TUNING_POWER = 0.25  # sixteen times the hours, twice the rate
 TUNING_MOST = 1e-4
-OTHER_LANGUAGE_RATE = 2e-4  # a base of another language: its text side learns nearly from the start
+OTHER_LANGUAGE_RATE = 3e-4  # the best of six, `small`, 13 and 56 minutes: benchmarks/results/rates_h200_202611.md
 LITTLE_HOURS = 0.5
 SCRATCH_STEPS = {"tiny": 2000, "small": 20_000, "mms": 50_000}  # for an hour; with the root of the hours
 SECONDS_PER_CLIP = {"tiny": 0.035, "small": 0.235, "mms": 1.25}  # CPU: benchmarks/results, 2 cores, clips of 3 s
@@ -31,10 +31,15 @@ def tuning_rate(hours: float) -> float:
 def _tuning(base: Foundation, material: Material) -> tuple[float, str]:
     """Within a language little has to move; another one has new symbols, other lengths and another melody."""
     if base.language and base.language != material.language:
-        return OTHER_LANGUAGE_RATE, (
+        rate, why = (
+            OTHER_LANGUAGE_RATE,
+            "measured with 13 and 56 minutes: at 2e-5 about twice as many letters stay wrong",
+        )
+        if base.settings.get("size") != "small":
+            rate, why = SCRATCH_RATE, "the published rate of a start; only `small` was measured"
+        return rate, (
             f"The base speaks {base.language_name} ({base.language}) and the corpus {material.language}: symbols and"
-            " melody are learnt anew, so it learns about as fast as from scratch; the rate of fine-tuning within one"
-            " language is too slow for that."
+            f" melody are learnt anew ({why})."
         )
     whose = "" if base.language else " The base does not tell its language: it is taken for the corpus' own."
     minutes = 60 * material.hours
