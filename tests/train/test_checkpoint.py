@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -9,7 +10,18 @@ import torch
 
 from olu.errors import TrainError
 from olu.train import checkpoint as module
-from olu.train.checkpoint import OPTIMISER, STATE, WEIGHTS, Checkpoint, Checkpoints
+from olu.train.checkpoint import (
+    OPTIMISER,
+    STATE,
+    WEIGHTS,
+    Checkpoint,
+    Checkpoints,
+    DamagedError,
+    UnreadableError,
+    unsealed,
+)
+
+from . import toys
 
 
 def content(value: float = 1.0) -> Checkpoint:
@@ -116,9 +128,10 @@ DAMAGES += [(STATE, cut), (STATE, empty), (STATE, Path.unlink)]
 def test_a_damaged_newest_falls_back_with_a_sentence(name: str, hurt, tmp_path: Path) -> None:
     checkpoints = saved(tmp_path, 5, 10, 15)
     hurt(checkpoints.path(15) / name)
-    with pytest.raises(TrainError, match=r"step-15.* is damaged"):
+    with pytest.raises(DamagedError, match=r"step-15.* is damaged"):
         checkpoints.load(15)
-    found, step, (sentence,) = checkpoints.newest()
+    found, step, passed = checkpoints.newest()
+    (sentence,) = passed.values()
     assert step == 10 and found.state["step"] == 10
     assert "step-15" in sentence and "damaged" in sentence and "falling back to the one before it" in sentence
 
@@ -133,14 +146,114 @@ def test_a_state_without_checksums_or_of_another_kind_is_damage(tmp_path: Path) 
             checkpoints.load(5)
 
 
-def test_two_damaged_ones_give_two_sentences_and_are_dropped_on_resume(tmp_path: Path) -> None:
+def test_two_damaged_ones_give_two_sentences_and_are_put_aside(tmp_path: Path) -> None:
     checkpoints = saved(tmp_path, 5, 10, 15)
     for step in (10, 15):
         flip(checkpoints.path(step) / WEIGHTS)
-    _, step, sentences = checkpoints.newest()
-    assert step == 5 and len(sentences) == 2
-    checkpoints.drop_after(step)
+    _, step, passed = checkpoints.newest()
+    assert step == 5 and list(passed) == [15, 10]
+    checkpoints.tidy(damaged=passed, best=None)
     assert checkpoints.steps() == [5]
+    assert [path.name for path in checkpoints.damaged()] == ["step-10.damaged", "step-15.damaged"]
+    assert all({WEIGHTS, OPTIMISER, STATE} == {f.name for f in path.iterdir()} for path in checkpoints.damaged())
+
+
+def test_those_put_aside_are_never_counted_nor_overwritten(tmp_path: Path) -> None:
+    checkpoints = saved(tmp_path, 5, 10)
+    for _ in range(3):
+        checkpoints.put_aside([10])
+        checkpoints.save(10, content(10), best=None)
+    checkpoints.keep = 1
+    checkpoints.save(15, content(15), best=None)
+    checkpoints.drop_after(5)
+    names = ["step-10.damaged", "step-10.damaged-2", "step-10.damaged-3"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names == [p.name for p in checkpoints.damaged()]
+
+
+def stutter(monkeypatch: pytest.MonkeyPatch, *, times: int, number: int = errno.EIO) -> list[Path]:
+    """The disk does not hand out the weights so many times."""
+    real, failed = module.hash_file, list[Path]()
+
+    def hash_file(path: Path) -> str:
+        if path.name == WEIGHTS and len(failed) < times:
+            failed.append(path)
+            raise OSError(number, "not today", str(path))
+        return real(path)
+
+    monkeypatch.setattr(module, "hash_file", hash_file)
+    monkeypatch.setattr(module, "WAITS", (0.0, 0.0, 0.0))
+    return failed
+
+
+def test_a_disk_that_stutters_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoints = saved(tmp_path, 5, 10)
+    failed = stutter(monkeypatch, times=3)
+    assert checkpoints.newest()[1:] == (10, {}) and len(failed) == 3
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES, errno.ENOMEM])
+def test_what_cannot_be_read_stops_a_resume_and_nothing_is_removed(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = toys.engine(toys.made("tokens"), tmp_path, steps=30)
+    list(engine.train())
+    assert engine.checkpoints.steps() == [10, 20, 30]
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    again = toys.engine(toys.made("tokens"), tmp_path, steps=40)
+    with monkeypatch.context() as patched:
+        stutter(patched, times=10**6, number=number)
+        with pytest.raises(UnreadableError, match=r"step-30 cannot be read \(not today\).*nothing was removed"):
+            again.resume()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert again.resume() == [] and again.step == 30
+
+
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoints = saved(tmp_path, 5)
+
+    def refuse(path: Path) -> None:
+        raise OSError(errno.EIO, "not today", str(path))
+
+    monkeypatch.setattr(module, "WAITS", ())
+    monkeypatch.setattr(module.os, "scandir", refuse)
+    with pytest.raises(UnreadableError):
+        checkpoints.steps()
+
+
+CHANGES = {  # one value of state.json, still JSON
+    "place": lambda state: state["batches"].update(place=state["batches"]["place"] + 1),
+    "rate": lambda state: state.update(rate=9.0),
+    "step": lambda state: state.update(step=57),
+    "updates": lambda state: state["updates"].update(body=3),
+    "place below": lambda state: state["batches"].update(place=-3),
+    "no number": lambda state: state.update(rate=float("nan")),
+    "epoch as text": lambda state: state["batches"].update(epoch="1"),
+    "a letter of guards": lambda state: state.update(guardz=state.pop("guards")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_one_changed_value_of_the_state_falls_back_with_a_sentence(change: str, tmp_path: Path) -> None:
+    engine = toys.engine(toys.made("tokens"), tmp_path, steps=30)
+    list(engine.train())
+    path = engine.checkpoints.path(30) / STATE
+    state = json.loads(path.read_text())
+    CHANGES[change](state)
+    path.write_text(json.dumps(state, indent=1))
+    again = toys.engine(toys.made("tokens"), tmp_path, steps=40)
+    (sentence,) = again.resume()
+    assert again.step == 20 and "step-30 is damaged (its digest differs)" in sentence and "step-30.damaged" in sentence
+    assert (tmp_path / "step-30.damaged" / STATE).is_file()
+
+
+def test_a_checkpoint_of_before_there_were_digests_opens(tmp_path: Path) -> None:
+    checkpoints = saved(tmp_path, 5)
+    path = checkpoints.path(5) / STATE
+    state = json.loads(path.read_text())
+    del state["digest"]
+    path.write_text(json.dumps(state))
+    assert checkpoints.load(5).state == content(5).state
+    assert unsealed({"a": 1}) == {"a": 1}
 
 
 def test_nothing_whole_is_an_error_in_plain_words(tmp_path: Path) -> None:
@@ -161,7 +274,7 @@ def test_taken_up_again_a_run_clears_away_what_a_kill_left(tmp_path: Path) -> No
     (tmp_path / ".step-1.gone.partial").mkdir()
     (tmp_path / "notes").mkdir()
     checkpoints.keep = 1
-    checkpoints.tidy(15, best=5)
+    checkpoints.tidy(best=5)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "step-15", "step-5"]
 
 
@@ -176,7 +289,7 @@ def test_a_checkpoint_half_removed_no_longer_passes_for_one(tmp_path: Path, monk
 
     monkeypatch.setattr(module.shutil, "rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
-        checkpoints.tidy(10, best=None)
+        checkpoints.tidy(best=None)
     assert checkpoints.steps() == [10]
 
 

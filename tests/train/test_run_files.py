@@ -67,6 +67,16 @@ def test_a_document_that_is_gone_is_named(run: Run) -> None:
         read_all(run)
 
 
+@pytest.mark.parametrize(("name", "change"), [("best.json", {"step": 57}), ("result.json", {"finished": False})])
+def test_one_changed_value_of_what_steers_is_damage(run: Run, name: str, change: dict[str, object]) -> None:
+    run.write_best({"step": 5, "score": 0.5}, metric="mel")
+    run.finish(steps=10, stopped=None)
+    assert run.fault == "" and run.best is not None and run.best["step"] == 5 and run.finished
+    path = run.folder / name
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **change}), encoding="utf-8")
+    assert f"{name} is damaged (its digest differs): delete it" in run.fault
+
+
 @pytest.mark.parametrize("name", ["recipe.toml", "facts.json", "result.json", "best.json"])
 def test_a_list_of_runs_asks_for_the_fault_instead_of_failing(run: Run, name: str) -> None:
     assert run.fault == ""

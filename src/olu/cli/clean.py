@@ -13,6 +13,7 @@ def register(app: typer.Typer) -> None:
     @app.command()
     def clean(
         ws: Path = typer.Argument(..., metavar="WS"),
+        damaged: bool = typer.Option(False, "--damaged", help="Remove damaged checkpoints that were put aside, too."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Remove what can be made again: features and leftovers of killed commands."""
@@ -21,9 +22,11 @@ def register(app: typer.Typer) -> None:
         from olu.files import Workspace
         from olu.stages.clean import clean as stage
 
-        summary = stage(Workspace.open(ws))
+        summary = stage(Workspace.open(ws), damaged=damaged)
         if as_json:
             print_json(asdict(summary))
         else:
             removed = ", ".join(summary.removed) or "nothing to remove"
             say(f"{removed}: {summary.bytes / 2**20:.1f} MiB given back")
+            if summary.aside:
+                say(f"Kept: {', '.join(summary.aside)} (damaged; --damaged removes them)")

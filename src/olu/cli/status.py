@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import many, print_json, say, table
+from olu.cli.show import many, print_json, quoted, say, table
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +40,9 @@ def register(app: typer.Typer) -> None:
         rows = [[s.name, s.state, f"{s.bytes / 2**20:.1f} MiB", s.command] for s in found.stages]
         table("", ["stage", "state", "disk", "command"], rows)
         for run in found.runs:
+            if run["aside"]:
+                names = ", ".join(map(str, run["aside"]))  # type: ignore[call-overload]
+                say(f"{run['run']}: damaged and put aside: {names} ('olu clean {quoted(ws)} --damaged' removes it)")
             stands = f"{run['state']} at step {run['step']}"
             say(f"{run['run']}: {f'damaged: {fault}' if (fault := run['fault']) else stands}")
         if found.advice:

@@ -9,23 +9,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olu.files import Workspace, disk_bytes
+from olu.train.run import Run
 
 
 @dataclass(frozen=True)
 class CleanSummary:
     removed: list[str]
     bytes: int
+    aside: list[str]  # damaged checkpoints, which stay unless they are asked for
 
 
-def clean(ws: Workspace) -> CleanSummary:
-    """Features and partial files. Clips, marks, readings, runs and voices stay."""
+def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:
+    """Features and partial files; `damaged`: checkpoints put aside too. Clips, marks, readings, runs, voices stay."""
+    aside = [path for run in Run.all(ws.runs) for path in run.checkpoints().damaged()]
     partial = [path for path in ws.root.rglob("*.partial") if not any(p.suffix == ".partial" for p in path.parents)]
-    found = [path for path in (ws.features, *partial) if path.exists() and not _in_use(path)]
+    found = [path for path in (ws.features, *partial, *(aside if damaged else [])) if path.exists() and not _in_use(path)]
     freed = sum(disk_bytes(path) for path in found)
     for path in found:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     ws.stamp_path("prepare").unlink(missing_ok=True)
-    return CleanSummary([str(path.relative_to(ws.root)) for path in found], freed)
+    left = [str(path.relative_to(ws.root)) for path in aside if path.exists()]
+    return CleanSummary([str(path.relative_to(ws.root)) for path in found], freed, left)
 
 
 def _in_use(path: Path) -> bool:

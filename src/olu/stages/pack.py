@@ -21,6 +21,7 @@ from olu.stages.kinds import passed_over, voices
 from olu.stages.reading_settings import FILE as READING
 from olu.stages.reading_settings import lexicon_path, read_settings
 from olu.text.lexicon import load_lexicon
+from olu.train.checkpoint import DAMAGED
 from olu.train.run import Run
 from olu.types import Clip, Tick, Work
 
@@ -196,9 +197,11 @@ def _files(
 
 
 def _is_ours(name: str) -> bool:
-    """Not recordings, which came before, nor leftovers and locks."""
+    """Not recordings, which came before, nor leftovers, locks and checkpoints put aside."""
     parts = name.split("/")
     if name.startswith("corpus/audio/") or parts[-1] == "lock" or name == MANIFEST:
+        return False
+    if parts[0] == "runs" and any(part.startswith("step-") and DAMAGED in part for part in parts):
         return False
     return not any(part.startswith(".") or part.endswith(".partial") for part in parts)
 

@@ -126,6 +126,7 @@ def _runs(ws: Workspace) -> list[dict[str, object]]:
     for run in Run.all(ws.runs):
         steps = run.checkpoints().steps()
         row: dict[str, object] = {"run": run.name, "step": steps[-1] if steps else 0}
+        row["aside"] = [path.name for path in run.checkpoints().damaged()]
         if fault := run.fault:
             rows.append({**row, "state": "damaged", "best": None, "speaks": None, "fault": fault})
             continue

@@ -68,6 +68,8 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
     run.rewind_records(engine.step, rewinds=engine.rewinds)
     if engine.best:
         run.write_best(engine.best, metric=setup.metric)
+    else:
+        (run.folder / "best.json").unlink(missing_ok=True)  # of a checkpoint that was damaged since
     yield Note(f"{run.name}: {setup.describe()}, from step {engine.step} to {engine.plan.steps}")
     stopped, ended = None, False
     viewer = Viewer(

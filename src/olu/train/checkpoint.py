@@ -1,21 +1,56 @@
-"""Checkpoints: whole or not there, checksummed, pruned by step number, never the best or the newest."""
+"""Checkpoints: whole or not there, every file with a digest, pruned by step number, never the best or the newest.
+
+What is read and wrong is damaged: it is passed over and put aside for a person to look at. What cannot be read says
+nothing of what is there: it is tried again, and then training stops and removes nothing.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from olu.errors import TrainError
-from olu.files import disk_bytes, hash_file, whole, write_json
+from olu.files import disk_bytes, hash_file, hash_value, whole, write_json
 from olu.parse import BadData, load_json
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-UNREADABLE = (OSError, LookupError, TypeError, AttributeError, BadData)
+Value = TypeVar("Value")
+
+WRONG = (LookupError, TypeError, AttributeError, BadData)
+NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)  # the disk answered: a file is missing
+WAITS = (0.2, 1.0, 3.0)  # seconds before each further try to read
 WEIGHTS, OPTIMISER, STATE = "weights.safetensors", "optimiser.safetensors", "state.json"
+DIGEST = "digest"  # in a JSON file: the hash of all it holds beside it
+DAMAGED = ".damaged"
+
+
+class DamagedError(TrainError):
+    """A checkpoint was read, and is not what was written."""
+
+
+class UnreadableError(TrainError):
+    """The disk did not hand it out: nobody knows what is there."""
+
+
+def sealed(value: dict[str, Any]) -> dict[str, Any]:
+    """With a digest of what it holds, as JSON keeps it."""
+    return {**value, DIGEST: hash_value(json.loads(json.dumps(value)))}
+
+
+def unsealed(value: dict[str, Any]) -> dict[str, Any]:
+    """What `sealed` was given; a file of before there were digests is taken as it is."""
+    held = {name: one for name, one in value.items() if name != DIGEST}
+    if DIGEST in value and value[DIGEST] != hash_value(held):
+        raise BadData("its digest differs")
+    return held
 
 
 @dataclass(frozen=True)
@@ -33,8 +68,19 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """By number, not by name: step 10000 comes after step 2000."""
-        names = (path.name for path in self.folder.glob("step-*") if path.is_dir())
-        return sorted(int(name.removeprefix("step-")) for name in names if name.removeprefix("step-").isdigit())
+        numbers = (name.removeprefix("step-") for name in self._folders() if name.startswith("step-"))
+        return sorted(int(number) for number in numbers if number.isdigit())
+
+    def damaged(self) -> list[Path]:
+        """Those put aside."""
+        return [self.folder / name for name in sorted(self._folders()) if DAMAGED in name and name.startswith("step-")]
+
+    def _folders(self) -> list[str]:
+        def listed() -> list[str]:
+            with os.scandir(self.folder) as found:
+                return [one.name for one in found if one.is_dir()]
+
+        return patiently(listed, self.folder) if self.folder.is_dir() else []
 
     def path(self, step: int) -> Path:
         return self.folder / f"step-{step}"
@@ -45,7 +91,7 @@ class Checkpoints:
             _write(checkpoint.weights, partial / WEIGHTS)
             _write(checkpoint.optimiser, partial / OPTIMISER)
             sums = {name: hash_file(partial / name) for name in (WEIGHTS, OPTIMISER)}
-            write_json(partial / STATE, {**checkpoint.state, "sha256": sums})
+            write_json(partial / STATE, sealed({**checkpoint.state, "sha256": sums}))
         self._prune(best)
 
     def _prune(self, best: int | None) -> None:
@@ -54,48 +100,82 @@ class Checkpoints:
                 _discard(self.path(old))
 
     def load(self, step: int) -> Checkpoint:
+        return patiently(lambda: self._load(step), self.path(step))
+
+    def _load(self, step: int) -> Checkpoint:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         path = self.path(step)
         try:
-            state = load_json(path / STATE)
+            state = unsealed(load_json(path / STATE))
             for name, expected in state.pop("sha256").items():
                 if hash_file(path / name) != expected:
-                    raise TrainError(f"{path / name} is damaged (its checksum differs)")
+                    raise DamagedError(f"{path / name} is damaged (its checksum differs)")
             return Checkpoint(load_file(path / WEIGHTS), load_file(path / OPTIMISER), state)
-        except (*UNREADABLE, SafetensorError) as bad:
-            raise TrainError(f"{path} is damaged ({bad})") from None
+        except SafetensorError as bad:
+            if "os error" in str(bad).lower() or "i/o" in str(bad).lower():  # its checksum was right just now
+                raise OSError(str(bad)) from None
+            raise DamagedError(f"{path} is damaged ({bad})") from None
+        except (*WRONG, *NOT_THERE) as bad:
+            raise DamagedError(f"{path} is damaged ({bad})") from None
 
-    def newest(self, until: int | None = None) -> tuple[Checkpoint, int, list[str]]:
-        """The newest whole checkpoint (up to a step), its step, and a sentence for every damaged one passed over."""
-        passed: list[str] = []
+    def newest(self, until: int | None = None) -> tuple[Checkpoint, int, dict[int, str]]:
+        """The newest whole checkpoint (up to a step), its step, and the damaged ones passed over, each with a sentence.
+
+        One that cannot be read ends the search: an older one in its place would cost what was learnt since.
+        """
+        passed: dict[int, str] = {}
         for step in reversed([step for step in self.steps() if until is None or step <= until]):
             try:
                 return self.load(step), step, passed
-            except TrainError as bad:
-                passed.append(f"{bad}: falling back to the one before it")
-        raise TrainError(
-            f"{self.folder} has no whole checkpoint: start a new run ({'; '.join(passed) or 'it is empty'})"
-        )
+            except DamagedError as bad:
+                passed[step] = f"{bad}: falling back to the one before it; it is kept as step-{step}{DAMAGED}"
+        said = "; ".join(passed.values()) or "it is empty"
+        raise TrainError(f"{self.folder} has no whole checkpoint: start a new run ({said})")
 
     def room(self) -> tuple[int, int]:
         """Bytes left on the disk, and bytes the newest checkpoint takes."""
         newest = self.steps()[-1:]
         return shutil.disk_usage(self.folder).free, disk_bytes(self.path(newest[0])) if newest else 0
 
-    def drop_after(self, step: int) -> None:
-        """Remove the damaged or misled checkpoints newer than the one a run goes on from."""
+    def drop_after(self, step: int, *, damaged: Iterable[int] = ()) -> None:
+        """Remove the misled checkpoints newer than the one a run goes back to; damaged ones are put aside."""
+        self.put_aside(damaged)
         for later in self.steps():
             if later > step:
                 _discard(self.path(later))
 
-    def tidy(self, step: int, *, best: int | None) -> None:
-        """When a run is taken up again at `step`: away with what a kill left half written or half removed."""
-        self.drop_after(step)
+    def put_aside(self, steps: Iterable[int]) -> None:
+        """Out of the way of training, and kept: only a person knows whether it is worth mending."""
+        for step in steps:
+            aside, more = self.folder / f"step-{step}{DAMAGED}", 2
+            while aside.exists():
+                aside, more = self.folder / f"step-{step}{DAMAGED}-{more}", more + 1
+            self.path(step).rename(aside)
+
+    def tidy(self, *, damaged: Iterable[int] = (), best: int | None) -> None:
+        """When a run is taken up again: away with what a kill left half written or half removed."""
+        self.put_aside(damaged)
         for left in self.folder.glob(".step-*.partial"):
             shutil.rmtree(left)
         self._prune(best)
+
+
+def patiently(read: Callable[[], Value], path: Path) -> Value:
+    """A disk that stutters is asked again; one that goes on is told of, and nothing is concluded from it."""
+    for wait in (*WAITS, None):
+        try:
+            return read()
+        except (OSError, MemoryError) as failed:
+            if wait is None:
+                why = getattr(failed, "strerror", None) or str(failed) or "the memory is full"
+                raise UnreadableError(
+                    f"{path} cannot be read ({why.lower()}), though it was tried {len(WAITS) + 1} times: nothing was"
+                    " removed; see to the disk, then run the command again"
+                ) from None
+            time.sleep(wait)
+    raise AssertionError
 
 
 def _discard(path: Path) -> None:

@@ -378,12 +378,18 @@ class Engine:
 
     def resume(self) -> list[str]:
         """Go on from the newest whole checkpoint; returns a sentence for each damaged one passed over."""
-        checkpoint, step, passed = self.checkpoints.newest()
-        self.restore(checkpoint)
-        self.ranks.wait()
+        passed = self._take_up(until=None)[1]
         if self.ranks.leads:
-            self.checkpoints.tidy(step, best=self._best_step())
-        return passed
+            self.checkpoints.tidy(damaged=passed, best=self._best_step())
+        return list(passed.values())
+
+    def _take_up(self, *, until: int | None, weights_only: bool = False) -> tuple[int, dict[int, str]]:
+        """The newest whole checkpoint by the first process' reading, in every process; its step, and those passed."""
+        found = self.checkpoints.newest(until) if self.ranks.leads else None
+        step = self.ranks.from_first(found[1] if found else 0)
+        self.restore(found[0] if found else self.checkpoints.load(step), weights_only=weights_only)
+        self.ranks.wait()
+        return step, found[2] if found else {}
 
     def _save(self) -> None:
         if self.ranks.leads:
@@ -401,10 +407,9 @@ class Engine:
                 f"{why}still unstable after {self.rewinds} rewinds: look at these clips, and train with a lower rate"
             )
             return Event(at, "rewind", Verdict.STOP, message, clips)
-        checkpoint, step, passed = self.checkpoints.newest(int(to["step"]) if to else None)
-        self.restore(checkpoint, weights_only=True)
+        step, passed = self._take_up(until=int(to["step"]) if to else None, weights_only=True)
         if self.ranks.leads:
-            self.checkpoints.drop_after(step)
+            self.checkpoints.drop_after(step, damaged=passed)
         self.step, self.rewinds, self.since = step, self.rewinds + 1, 0
         self.rate = self.limits.rewind_factor**self.rewinds
         if self.rewinds >= 2:
@@ -412,6 +417,6 @@ class Engine:
             self.scale.off()
         aside = self.batches.put_aside(clips)
         message = "; ".join(
-            [f"{why}back to step {step}, rate x {self.rate:g}, {many(aside, 'clip')} put in quarantine", *passed]
+            [f"{why}back to step {step}, rate x {self.rate:g}, {many(aside, 'clip')} put in quarantine", *passed.values()]
         )
         return Event(at, "rewind", Verdict.NOTE, message, clips)

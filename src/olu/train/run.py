@@ -20,7 +20,7 @@ from olu.files import lock, whole, write_json, write_jsonl, write_text
 from olu.parse import BadData, from_json, load_json
 from olu.text.frontend import fault_of
 from olu.text.vocabulary import VOCABULARY
-from olu.train.checkpoint import Checkpoints
+from olu.train.checkpoint import Checkpoints, sealed, unsealed
 from olu.train.choice import why
 from olu.train.recipe import Recipe, read_recipe, recipe_toml
 
@@ -37,6 +37,7 @@ FAULTS: dict[str, Callable[[Any], str]] = {  # file -> in what its content is no
     "result.json": partial(misfit, shape={"finished": bool, "steps": int}),
     "best.json": partial(misfit, shape={"step": int}),
 }
+SEALED = ("result.json", "best.json")  # these steer what is gone on with, spoken and exported
 REMEDIES = {
     "result.json": "delete it, and 'olu train {ws} --resume' writes it again",
     "best.json": "delete it; the newest checkpoint then counts as the best",
@@ -104,6 +105,7 @@ class Run:
         remedy = REMEDIES.get(name, "").format(ws=self.folder.parent.parent) or self._remedy
         try:
             value = load_json(path)
+            value = unsealed(value) if name in SEALED and isinstance(value, dict) else value
         except FileNotFoundError:
             raise damaged(path, "it is not there", remedy=remedy) from None
         except BadData as bad:
@@ -134,7 +136,8 @@ class Run:
         return self._optional("best.json")
 
     def write_best(self, best: dict[str, Any], *, metric: str, reason: str = "") -> None:
-        write_json(self.folder / "best.json", {**best, "metric": metric, "why": reason or why(best, metric=metric)})
+        told = {**best, "metric": metric, "why": reason or why(best, metric=metric)}
+        write_json(self.folder / "best.json", sealed(told))
 
     def checkpoints(self, *, keep: int = 3) -> Checkpoints:
         return Checkpoints(self.checkpoints_folder, keep=keep)
@@ -163,7 +166,8 @@ class Run:
             return False
 
     def finish(self, *, steps: int, stopped: str | None) -> None:
-        write_json(self.folder / "result.json", {"finished": stopped is None, "steps": steps, "stopped": stopped})
+        result = {"finished": stopped is None, "steps": steps, "stopped": stopped}
+        write_json(self.folder / "result.json", sealed(result))
 
 
 def _number(folder: Path) -> int | None:
