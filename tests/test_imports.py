@@ -13,7 +13,7 @@ ROOT = Path(olu.__file__).parent
 
 # The data's path, top to bottom. A package imports from its own line and from those before it.
 ORDER = (
-    ("types", "errors", "parse", "config", "damage", "files"),
+    ("types", "errors", "parse", "config", "damage", "files", "halt"),
     ("network",),
     ("audio", "page"),
     ("corpus",),
@@ -45,7 +45,7 @@ LEAVES = {
     ("cli/audit.py", "olu.audit.checks"): "the titles of the checks, for the table",
     ("cli/training_view.py", "olu.view.pace"): "how fast a run goes, from the reports its stage yields",
 }
-CLI_MAY = ("cli", "stages", "errors", "files", "types", "text")
+CLI_MAY = ("cli", "stages", "errors", "files", "halt", "types", "text")
 SPEAK_MAY_NOT = ("train", "corpus")
 TORCH_AT_THE_TOP = ("train/", "align/", "nn/", "export/", "features/mel.py", "stages/train")
 

@@ -18,7 +18,7 @@ from olu.train.buckets import make_buckets
 from olu.train.checkpoint import Checkpoints
 from olu.train.engine import Engine
 from olu.train.family import Example
-from olu.train.fast import FastSteps, Flight
+from olu.train.fast import AHEAD, FastSteps, Flight
 from olu.train.guards import Event, Verdict
 from olu.train.recipe import Recipe
 from olu.train.resident import Resident
@@ -215,7 +215,38 @@ def test_a_recording_that_fails_midway_takes_the_plain_way(tmp_path: Path, monke
 def test_a_clock_that_is_used_up_saves_and_stops(tmp_path: Path) -> None:
     engine = recorded(tmp_path, steps=10**5, max_hours=0.002)
     events = run(engine)
-    assert "budget" in {event.guard for event in events} and engine.checkpoints.steps()[-1] == engine.step
+    assert "budget" in {event.guard for event in events}
+    saved_as_it_stood(engine)
+
+
+def saved_as_it_stood(engine: Engine) -> None:
+    """The newest checkpoint has the weights of its step, not of steps that were in flight."""
+    assert played(engine) and engine.fast is not None and engine.fast.is_settled()
+    saved = engine.checkpoints.load(engine.checkpoints.steps()[-1])
+    assert saved.state["step"] == engine.step
+    made = {name: live.updates for name, live in engine.live.items()}
+    assert saved.state["updates"] == made == dict.fromkeys(made, engine.step)
+    torch.cuda.synchronize()
+    now = engine.snapshot()
+    assert saved.state["batches"] == now.state["batches"]
+    assert all(torch.equal(t.cpu(), saved.weights[name]) for name, t in now.weights.items())
+
+
+@pytest.mark.parametrize("at", [31, 36, 37])
+def test_a_stop_lands_what_is_in_flight_and_goes_on_as_it_would_have(at: int, tmp_path: Path) -> None:
+    whole = recorded(tmp_path / "whole", steps=50, save_every=1000)
+    losses = {r.step: o.losses["mel"] for r in whole.train() for o in r.seen if o.part == "gen"}
+    first = recorded(tmp_path / "two", steps=50, save_every=1000)
+    first.asked = lambda: 15 if first.step >= at else 0
+    run(first)
+    assert at <= first.step <= at + AHEAD + 1
+    saved_as_it_stood(first)
+    second = recorded(tmp_path / "two", steps=50, save_every=1000)
+    second.resume()
+    again = {r.step: o.losses["mel"] for r in second.train() for o in r.seen if o.part == "gen"}
+    assert list(again) == list(range(first.step + 1, 51))
+    for step, loss in again.items():
+        assert loss == pytest.approx(losses[step], rel=0.05)
 
 
 def test_a_recorded_run_resumes_as_it_would_have_gone_on(tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ main()
 PLAIN = "from olu.cli.main import main; main()"
 QUIET = """
 import os, sys, torch
+os.environ["OMP_NUM_THREADS"] = "1"
 sys.argv, (said, none) = words, (os.open(said, os.O_WRONLY | os.O_CREAT), os.open(os.devnull, os.O_WRONLY))
 os.dup2(none, 1), os.dup2(said, 2)
 torch.set_num_threads(1)
@@ -263,6 +264,41 @@ def test_three_kills_change_nothing(prepared: Path, uninterrupted: Callable[[], 
     chance = random.Random(seed)
     ws = shutil.copytree(prepared, tmp_path / "ws")
     tortured(ws, blows(["step", "save", "flush"], chance), chance)
+    same_as(uninterrupted, ws, seed)
+
+
+STOPS = {"SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129, "stop": 0}  # and the exit code of each
+
+
+def stopped(ws: Path, name: str, *, after: int) -> None:
+    """A training that is asked to end once it has recorded so many steps: what it kept, and what it says."""
+    Path(f"{ws}.said").unlink(missing_ok=True)
+    process = start(ws, resume=begun(ws))
+    before = recorded(ws)
+    assert wait(process, lambda: recorded(ws) != before and recorded(ws) >= after), Path(f"{ws}.said").read_text()
+    if name == "stop":
+        (ws / "runs/vits-001/stop").touch()
+    else:
+        os.kill(process.pid or 0, getattr(signal, name))
+    process.join(PATIENCE_SECONDS)
+    said = Path(f"{ws}.said").read_text().splitlines()[-1]
+    assert process.exitcode == STOPS[name], said
+    (run,) = Run.all(ws / "runs")
+    step = run.checkpoints().steps()[-1]
+    assert step >= after and step in (recorded(ws), recorded(ws) + 1)  # one more where a validation was broken off
+    assert f"step {step} is kept: go on with 'olu train {ws} --resume'" in said
+    assert run.result is None and not (run.folder / "stop").exists()
+
+
+def test_every_way_to_stop_keeps_the_step_in_hand(
+    prepared: Path, uninterrupted: Callable[[], Path], tmp_path: Path
+) -> None:
+    ws = shutil.copytree(prepared, tmp_path / "ws")
+    seed = time.time_ns()
+    places = sorted(random.Random(seed).sample(range(1, STEPS - 15), len(STOPS)))
+    for name, after in zip(STOPS, places, strict=True):
+        stopped(ws, name, after=after)
+    ended(start(ws, resume=True), ws)
     same_as(uninterrupted, ws, seed)
 
 

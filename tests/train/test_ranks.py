@@ -16,12 +16,12 @@ from olu.train.ranks import Ranks
 WORKER = Path(__file__).with_name("ranks_worker.py")
 
 
-def go(folder: Path, *, name: str, processes: int, accumulate: int = 1, kill_at: int = 0) -> int:
+def go(folder: Path, *, name: str, processes: int, accumulate: int = 1, kill_at: int = 0, stop_at: int = 0) -> int:
     folder.mkdir(exist_ok=True)
     (folder / "checkpoints").mkdir(exist_ok=True)
     start = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
     start = start if processes > 1 else [sys.executable]
-    given = [str(WORKER), str(folder), name, str(accumulate), str(kill_at)]
+    given = [str(WORKER), str(folder), name, str(accumulate), str(kill_at), str(stop_at)]
     return subprocess.run([*start, *given], capture_output=True, timeout=240, check=False).returncode
 
 
@@ -44,6 +44,12 @@ def test_two_processes_equal_one_and_a_killed_one_resumes_exactly(name: str, acc
     resumed = load_file(cut / "end.safetensors")
     assert all(torch.equal(resumed[key], tensor) for key, tensor in together.items())
     assert (cut / "best.txt").read_text() == (two / "best.txt").read_text()
+    halted = tmp_path / "halted"
+    assert go(halted, name=name, processes=2, accumulate=accumulate, stop_at=8) == 0  # asked of the second alone
+    assert [(halted / f"stopped-{rank}.txt").read_text() for rank in (0, 1)] == ["8 15", "8 15"]
+    assert go(halted, name=name, processes=2, accumulate=accumulate) == 0
+    resumed = load_file(halted / "end.safetensors")
+    assert all(torch.equal(resumed[key], tensor) for key, tensor in together.items())
 
 
 def test_every_clip_goes_to_one_process() -> None:

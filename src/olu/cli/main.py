@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -14,6 +15,7 @@ import typer
 
 from olu import __version__
 from olu.errors import OluError
+from olu.halt import Halt, announce_to
 
 VERBS = (
     "make",
@@ -91,6 +93,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # a pipe in another encoding must not end in a traceback
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    announce_to(_announce)
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:
@@ -103,6 +106,8 @@ def main() -> None:
             raise
         other = f"{str(failed.strerror).lower()}: check the path and run the command again"
         _leave(f"{failed.filename or 'writing'}: {PLACES.get(failed.errno or 0, other)}")
+    except Halt as halt:
+        _leave(str(halt), code=halt.code, at_once=True)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as wrong:
@@ -110,7 +115,7 @@ def main() -> None:
             raise
         _leave(_usage(wrong))
     if code == INTERRUPTED:
-        _leave("stopped; what was finished is kept", code=INTERRUPTED)
+        _leave("stopped; what was finished is kept", code=INTERRUPTED, at_once=True)
     raise SystemExit(code or 0)
 
 
@@ -121,9 +126,19 @@ def _usage(wrong: Any) -> str:
     return f"{told}: see '{where} --help'"
 
 
-def _leave(message: str, *, code: int = 2) -> NoReturn:
-    sys.stderr.write(f"olu: {message}\n")
-    sys.stderr.flush()
-    if code == INTERRUPTED:
-        os._exit(code)  # worker threads may still be busy; everything on disk is whole
+def _leave(message: str, *, code: int = 2, at_once: bool = False) -> NoReturn:
+    """`at_once`: worker threads may still be busy; everything on disk is whole."""
+    with suppress(OSError):  # the terminal may be closed
+        sys.stderr.write(f"olu: {message}\n" if message else "")
+        sys.stderr.flush()
+    if at_once:
+        with suppress(OSError):
+            sys.stdout.flush()
+        os._exit(code)
     raise SystemExit(code)
+
+
+def _announce(text: str) -> None:
+    """Within a signal handler: the streams may be in the middle of a line."""
+    with suppress(OSError):
+        os.write(2, f"\nolu: {text}\n".encode())

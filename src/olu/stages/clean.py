@@ -23,7 +23,9 @@ def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:
     """Features and partial files; `damaged`: checkpoints put aside too. Clips, marks, readings, runs, voices stay."""
     aside = [path for run in Run.all(ws.runs) for path in run.checkpoints().damaged()]
     partial = [path for path in ws.root.rglob("*.partial") if not any(p.suffix == ".partial" for p in path.parents)]
-    found = [path for path in (ws.features, *partial, *(aside if damaged else [])) if path.exists() and not _in_use(path)]
+    found = [
+        path for path in (ws.features, *partial, *(aside if damaged else [])) if path.exists() and not _in_use(path)
+    ]
     freed = sum(disk_bytes(path) for path in found)
     for path in found:
         shutil.rmtree(path) if path.is_dir() else path.unlink()

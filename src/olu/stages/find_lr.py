@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from olu.files import Workspace, write_json, write_text
+from olu.halt import Halt, heeded, why
 from olu.page.style import STYLE
 from olu.stages.extras import need_training
 from olu.stages.machine import best_device
@@ -67,9 +68,12 @@ def find_lr(
     for sentence in [*said, *setup.notes]:
         yield Note(sentence)
     points, planned = list[Point](), float(setup.learner.parts()[setup.family.learns].lr)  # type: ignore[operator]
-    for point in _points(setup, steps):
-        points.append(point)
-        yield Tick(len(points), steps, f"rate {point.rate:.1e}")
+    with heeded() as asked:
+        for point in _points(setup, steps):
+            points.append(point)
+            yield Tick(len(points), steps, f"rate {point.rate:.1e}")
+            if signal := asked():
+                raise Halt(f"stopped {why(signal)} after {len(points)} of {steps} rates: nothing is kept", asked=signal)
     found = judge(points)
     page = ws.root / "find-lr.html"
     command = command_with(found.rate, ws=ws.root, recipe=recipe, base=base, overrides=overrides or [], device=device)

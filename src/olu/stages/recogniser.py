@@ -49,11 +49,11 @@ def recogniser_for(
         _check_enough(ws)
     open_ = [run for run in fitting if run.result is None and run.checkpoints().steps() and not run.is_claimed()]
     if open_:
-        summary = yield from _ticks(train(ws, resume=True, resumed=open_[-1].name, device=where))
+        summary = yield from as_ticks(train(ws, resume=True, resumed=open_[-1].name, device=where))
     else:
         changes = [f"family={FAMILY}", f"model.units={units}", f"data.everything={str(everything).lower()}"]
         changes += ["data.hold_back=0.0"] if everything else []
-        summary = yield from _ticks(train(ws, overrides=changes, new=True, device=where))
+        summary = yield from as_ticks(train(ws, overrides=changes, new=True, device=where))
     if summary.stopped:
         raise TrainError(f"{summary.run} stopped at step {summary.steps}: {summary.stopped}")
     return load(Run.named(ws.runs, summary.run), language=ws.language, device=where)
@@ -90,7 +90,9 @@ def _check_enough(ws: Workspace) -> None:
         )
 
 
-def _ticks(work: Generator[Any, None, TrainSummary]) -> Generator[Tick, None, TrainSummary]:
+def as_ticks(
+    work: Generator[Any, None, TrainSummary], what: str = "training the recogniser"
+) -> Generator[Tick, None, TrainSummary]:
     """A training as progress."""
     while True:
         try:
@@ -101,4 +103,4 @@ def _ticks(work: Generator[Any, None, TrainSummary]) -> Generator[Tick, None, Tr
         if isinstance(seen, Tick):
             yield seen
         elif hasattr(seen, "steps"):
-            yield Tick(seen.step, seen.steps, "training the recogniser")
+            yield Tick(seen.step, seen.steps, what)

@@ -9,38 +9,31 @@ from olu.errors import TrainError
 from olu.files import Workspace
 from olu.stages.kinds import listeners
 from olu.stages.machine import this_machine
-from olu.stages.recogniser import SECOND_HALF
+from olu.stages.recogniser import SECOND_HALF, as_ticks
 from olu.stages.train import train
 from olu.train.run import Run
-from olu.types import Tick, Work
+from olu.types import Work
 
 if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained
 
 
 def second_recogniser(ws: Workspace, *, device: str | None = None) -> Work[Trained]:
-    """The newest finished one of this corpus, or a new one."""
+    """The newest finished one of this corpus; an unfinished one is gone on with, else a new one is trained."""
     from olu.families.recogniser.recognise import load
-    from olu.train.report import Report
 
     where = device or this_machine().device
     corpus = Corpus.open(ws).fingerprint
-    done = [run for run in listeners(ws) if is_second(run) and run.finished]
-    fitting = [run for run in done if run.document("facts.json").get("corpus") == corpus]
-    if fitting:
-        return load(fitting[-1], language=ws.language, device=where)
-    changes = ["family=recogniser", "model.units=letters", f"data.hold_back={SECOND_HALF}"]
-    work = train(ws, overrides=changes, new=True, device=where)
-    while True:
-        try:
-            seen = next(work)
-        except StopIteration as end:
-            summary = end.value
-            break
-        if isinstance(seen, Tick):
-            yield seen
-        elif isinstance(seen, Report):
-            yield Tick(seen.step, seen.steps, "second recogniser")
+    second = [run for run in listeners(ws) if is_second(run)]
+    fitting = [run for run in second if run.document("facts.json").get("corpus") == corpus]
+    if done := [run for run in fitting if run.finished]:
+        return load(done[-1], language=ws.language, device=where)
+    if open_ := [run for run in fitting if run.result is None and run.checkpoints().steps() and not run.is_claimed()]:
+        work = train(ws, resume=True, resumed=open_[-1].name, device=where)
+    else:
+        changes = ["family=recogniser", "model.units=letters", f"data.hold_back={SECOND_HALF}"]
+        work = train(ws, overrides=changes, new=True, device=where)
+    summary = yield from as_ticks(work, "second recogniser")
     if summary.stopped:
         raise TrainError(f"{summary.run} stopped at step {summary.steps}: {summary.stopped}")
     return load(Run.named(ws.runs, summary.run), language=ws.language, device=where)

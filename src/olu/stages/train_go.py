@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from olu.errors import TrainError
 from olu.files import Workspace
+from olu.halt import Halt, heeded, why
 from olu.stages.train_stage import Note, Training, TrainSummary, options_of, stage_of
 from olu.stages.watching import Watching
 from olu.train.guards import Verdict
@@ -17,6 +18,9 @@ from olu.view.viewer import Viewer
 if TYPE_CHECKING:
     from olu.stages.train_ready import Setup
     from olu.train.ranks import Ranks
+
+
+STOP = "stop"  # a file of this name in a run's folder ends its training
 
 
 def go(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
@@ -46,14 +50,17 @@ def follow(ws: Workspace, *, device: str, ranks: Ranks) -> Training:
     run = Run(ws.runs / ranks.from_first(""))
     setup = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
     engine = setup.engine(run)
-    if ranks.from_first(False):
-        engine.resume()
     try:
-        reports = list(engine.train())
+        if ranks.from_first(False):
+            engine.resume()
+        with heeded(wait=True) as engine.asked:
+            reports = list(engine.train())
     except RuntimeError as bad:
         if not _is_lost(bad):
             raise
         return TrainSummary(run=run.name, steps=engine.step, stopped="another process ended", leads=False)
+    if engine.halted:
+        raise Halt("", asked=engine.halted)  # the first process says it
     stopped = next((e.message for r in reports[-1:] for e in r.events if e.verdict is Verdict.STOP), None)
     return TrainSummary(run=run.name, steps=engine.step, stopped=stopped, leads=False)
     yield  # makes this a generator like its brother
@@ -82,11 +89,14 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
         again=f"olu train {shlex.quote(str(ws.root))} --resume",
     )
     profile = Profile(run.folder, steps=view.profile)
-    with Recorder(run) as recorder, viewer:
+    stop = run.folder / STOP
+    stop.unlink(missing_ok=True)  # of a training that was over when it came
+    with Recorder(run) as recorder, viewer, heeded(stop, wait=setup.ranks.size > 1) as engine.asked:
         yield from map(Note, viewer.sentences())
         for report in profile.over(engine.train()):
-            recorder.record(report, best=engine.best, metric=setup.metric)
-            viewer.show(report, best=engine.best)
+            if not report.cut:
+                recorder.record(report, best=engine.best, metric=setup.metric)
+                viewer.show(report, best=engine.best)
             yield report
             yield from map(Note, viewer.sentences() + profile.sentences())
             stopped = next((e.message for e in report.events if e.verdict is Verdict.STOP), None)
@@ -101,4 +111,15 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
         stage_of(setup).stamp(ws, options_of(setup), told, inputs=begun)
     if not ended:  # a budget that was used up leaves a run to go on with
         run.finish(steps=engine.step, stopped=stopped)
+    if engine.halted:
+        stop.unlink(missing_ok=True)
+        raise Halt(_said_of_halt(ws, run, engine.halted, ended=ended), asked=engine.halted)
     return summary
+
+
+def _said_of_halt(ws: Workspace, run: Run, asked: int, *, ended: bool) -> str:
+    kept = run.checkpoints().steps()[-1]
+    if not ended:
+        return f"stopped {why(asked)}; {run.name} had just ended, at step {kept}, and is kept"
+    again = f"go on with 'olu train {shlex.quote(str(ws.root))} --resume'"
+    return f"{run.name} was stopped {why(asked)}; step {kept} is kept: {again}"

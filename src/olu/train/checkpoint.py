@@ -30,6 +30,7 @@ WAITS = (0.2, 1.0, 3.0)  # seconds before each further try to read
 WEIGHTS, OPTIMISER, STATE = "weights.safetensors", "optimiser.safetensors", "state.json"
 DIGEST = "digest"  # in a JSON file: the hash of all it holds beside it
 DAMAGED = ".damaged"
+EXTRA = "extra"  # in the state of a checkpoint that a run never stopped would not have: no rewind goes there
 
 
 class DamagedError(TrainError):
@@ -85,17 +86,21 @@ class Checkpoints:
     def path(self, step: int) -> Path:
         return self.folder / f"step-{step}"
 
-    def save(self, step: int, checkpoint: Checkpoint, *, best: int | None) -> None:
+    def save(self, step: int, checkpoint: Checkpoint, *, best: int | None, extra: int | None = None) -> None:
+        """`extra`: the step of one that a stop left in between. The next that is saved takes its place."""
         with whole(self.path(step)) as partial:
             partial.mkdir()
             _write(checkpoint.weights, partial / WEIGHTS)
             _write(checkpoint.optimiser, partial / OPTIMISER)
             sums = {name: hash_file(partial / name) for name in (WEIGHTS, OPTIMISER)}
             write_json(partial / STATE, sealed({**checkpoint.state, "sha256": sums}))
-        self._prune(best)
+        if extra not in (None, step):
+            _discard(self.path(extra))
+        if not checkpoint.state.get(EXTRA):
+            self._prune(best)
 
-    def _prune(self, best: int | None) -> None:
-        for old in self.steps()[: -self.keep]:
+    def _prune(self, best: int | None, *, extra: int | None = None) -> None:
+        for old in [step for step in self.steps() if step != extra][: -self.keep]:
             if old != best:
                 _discard(self.path(old))
 
@@ -120,13 +125,13 @@ class Checkpoints:
         except (*WRONG, *NOT_THERE) as bad:
             raise DamagedError(f"{path} is damaged ({bad})") from None
 
-    def newest(self, until: int | None = None) -> tuple[Checkpoint, int, dict[int, str]]:
-        """The newest whole checkpoint (up to a step), its step, and the damaged ones passed over, each with a sentence.
+    def newest(self, until: int | None = None, *, but: int | None = None) -> tuple[Checkpoint, int, dict[int, str]]:
+        """The newest whole checkpoint (up to a step, `but` one), its step, and the damaged ones, each with a sentence.
 
         One that cannot be read ends the search: an older one in its place would cost what was learnt since.
         """
         passed: dict[int, str] = {}
-        for step in reversed([step for step in self.steps() if until is None or step <= until]):
+        for step in reversed([step for step in self.steps() if step != but and (until is None or step <= until)]):
             try:
                 return self.load(step), step, passed
             except DamagedError as bad:
@@ -154,12 +159,12 @@ class Checkpoints:
                 aside, more = self.folder / f"step-{step}{DAMAGED}-{more}", more + 1
             self.path(step).rename(aside)
 
-    def tidy(self, *, damaged: Iterable[int] = (), best: int | None) -> None:
+    def tidy(self, *, damaged: Iterable[int] = (), best: int | None, extra: int | None = None) -> None:
         """When a run is taken up again: away with what a kill left half written or half removed."""
         self.put_aside(damaged)
         for left in self.folder.glob(".step-*.partial"):
             shutil.rmtree(left)
-        self._prune(best)
+        self._prune(best, extra=extra)
 
 
 def patiently(read: Callable[[], Value], path: Path) -> Value:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import torch
@@ -24,7 +24,7 @@ from olu.train.choice import candidate, is_better, nothing_better
 from olu.train.family import Batch, Clock, Exhibit, Learner, Sentence, Update
 from olu.train.fast import FastSteps
 from olu.train.guards import Event, Guard, Look, Observation, Resources, Seen, Verdict
-from olu.train.hearing import Ear, averaged, validated
+from olu.train.hearing import Cut, Ear, averaged, validated
 from olu.train.memory import NO_ROOM, Full, in_pieces, lighter
 from olu.train.part import LivePart, live_parts
 from olu.train.ranks import Ranks
@@ -33,13 +33,25 @@ from olu.train.report import Report
 from olu.train.resident import Resident
 from olu.train.scaler import Scale
 from olu.train.schedule import rate_factor
-from olu.train.snapshot import put_back, taken
+from olu.train.snapshot import Made, put_back, taken
 from olu.train.sounds import measure
 
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SEED_SPAN = 2**63 - 1
 VALIDATION_SEED = 977
 RESOURCES_EVERY = 20  # steps between two looks at clock and disk
+
+
+@dataclass
+class After:
+    """What came after the updates of a step."""
+
+    events: list[Event]
+    scores: Mapping[str, float] = field(default_factory=dict)
+    exhibits: tuple[Exhibit, ...] = ()
+    saves: bool = False
+    extra: bool = False  # a run never stopped would not save here
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,11 @@ class Engine:
         self.history: list[float] = []  # of the score, one for each validation
         self.learnt: dict[str, list[float]] = {}  # sum and number of each training loss since then
         self.scale = Scale(on=plan.precision == "fp16")
+        self.asked: Callable[[], int] = lambda: 0  # whether an end is asked for, and by what
+        self.halted = 0  # what asked for it, in any of the processes
+        self.last_words: list[Event] = []  # why it ends, said when the steps in flight have landed
+        self.due: Made | None = None  # a step whose validation was broken off
+        self.extra: int | None = None  # the checkpoint that a stop left
         self.hours, self._looked, self._waited = 0.0, time.monotonic(), 0.0
         learner.requires_grad_(False)
         self.live = live_parts(self.learner.parts(), rates=plan.rates, late=plan.late, held=held_rows)
@@ -92,70 +109,94 @@ class Engine:
     def train(self) -> Iterator[Report]:
         if not self.ranks.from_first(bool(self.checkpoints.steps())):
             self._save()  # so that there is always something to rewind to
-        while self.step < self.plan.steps and not self.enough:
+        while self.due or (self.step < self.plan.steps and not self.enough):
             report = self.advance()
             try:
                 yield report  # first, so that whoever records it has done so when the checkpoint appears
             finally:
                 if report.saves:
-                    self._save()
+                    self._save(extra=report.extra)
             if report.ends or any(event.verdict is Verdict.STOP for event in report.events):
                 return
 
     def advance(self) -> Report:
         """One step: all its micro-batches, its updates, and what falls due after it."""
-        started, tried, rewinds, best = time.monotonic(), self.step + 1, self.rewinds, self.best
+        started, due = time.monotonic(), self.due
+        made = due or self._made()
+        self.due = None
+        worst = max((event.verdict for event in made.events), default=Verdict.NOTE)
+        after = After(events=list(made.events))
+        if worst is Verdict.REWIND:
+            after.events.append(self._rewind(made.clips))
+        elif worst is not Verdict.STOP:
+            self.step += due is None
+            self._follow_up(made, after)
+        if self.rewinds > made.rewinds and (self.last_words or self.halted) and not after.ends:
+            after.ends = True  # a checkpoint of where it is now is there
+            after.events += self.last_words
+        return Report(
+            step=self.step,
+            tried=made.tried,
+            rewinds=made.rewinds,
+            steps=self.plan.steps,
+            epoch=self.batches.epoch,
+            clips=len(made.clips),
+            seen=made.seen,
+            events=tuple(after.events),
+            scores=after.scores,
+            exhibits=after.exhibits,
+            seconds=time.monotonic() - started,
+            waited=made.waited,
+            memory=torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else 0,
+            saves=after.saves,
+            extra=after.extra,
+            rewound=self.rewinds > made.rewinds,
+            ends=after.ends,
+            halted=self.halted,
+            cut=self.due is not None,
+            enough=self.enough,
+        )
+
+    def _made(self) -> Made:
+        tried = self.step + 1
         if self.fast is not None and self.fast.ready():
             clips, seen, events, waited = self.fast.advance()
         else:
             ids = self._next_clips()
             clips = tuple(clip for group in ids for clip in group)
             seen, events, waited = self._step(ids)
-        worst = max((event.verdict for event in events), default=Verdict.NOTE)
-        scores: Mapping[str, float] = {}
-        exhibits: tuple[Exhibit, ...] = ()
-        saves = ends = False
-        if worst is Verdict.REWIND:
-            events.append(self._rewind(clips))
-        elif worst is not Verdict.STOP:
-            self.step += 1
-            last = self.step == self.plan.steps
-            after: list[Event] = []
+        return Made(tried, self.rewinds, clips, tuple(seen), tuple(events), waited)
+
+    def _follow_up(self, made: Made, after: After) -> None:
+        """What falls due after a step that was made: a validation, a look at clock and disk, a checkpoint, the end."""
+        best, last, said = self.best, self.step == self.plan.steps, list[Event]()
+        try:
             if last or self.step % self.plan.validate_every == 0:
-                scores, exhibits = self._validate()
-                after += self._ask(self._look(scores, exhibits))
+                after.scores, after.exhibits = self._validate()
+                said += self._ask(self._look(after.scores, after.exhibits))
+        except Cut:
+            self.due = made
+        else:
             if self.step % RESOURCES_EVERY == 0:
-                after += self.ranks.from_first(self._ask(self._resources()))
-            if scores and self.enough and self.best:
-                after.append(nothing_better(self.best, step=self.step, since=self.since))
-            events += after
-            ends = any(event.verdict is Verdict.STOP for event in after)
-            saves = last or ends or self.enough or self.step % self.plan.save_every == 0 or self._is_best()
-            if any(event.verdict is Verdict.REWIND for event in after):
-                saves, self.best = False, best
-                events.append(self._rewind((), to=best))  # the newest checkpoint may have drifted already
-            elif saves and (sick := self._sick([*self.module.named_parameters(), *self.module.named_buffers()])):
-                saves, self.best = False, best
-                events.append(self._rewind(clips, why=f"{', '.join(sick[:3])}: not a number; "))
-        return Report(
-            step=self.step,
-            tried=tried,
-            rewinds=rewinds,
-            steps=self.plan.steps,
-            epoch=self.batches.epoch,
-            clips=len(clips),
-            seen=tuple(seen),
-            events=tuple(events),
-            scores=scores,
-            exhibits=exhibits,
-            seconds=time.monotonic() - started,
-            waited=waited,
-            memory=torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else 0,
-            saves=saves,
-            rewound=self.rewinds > rewinds,
-            ends=ends,
-            enough=self.enough,
-        )
+                said += self.ranks.from_first(self._ask(self._resources()))
+            if after.scores and self.enough and self.best:
+                said.append(nothing_better(self.best, step=self.step, since=self.since))
+        self.halted = self.halted or self.ranks.highest(self.asked(), self.device)
+        self.last_words += [event for event in said if event.verdict is Verdict.STOP]
+        after.events += [event for event in said if event.verdict is not Verdict.STOP]
+        over = self.due is None and (last or self.enough)  # by itself
+        asked_to_end = bool(self.last_words) or (bool(self.halted) and not over)
+        after.ends = asked_to_end and (self.fast is None or self.fast.settle())  # else those in flight land first
+        if after.ends:
+            after.events += self.last_words
+        regular = self.due is None and (over or self.step % self.plan.save_every == 0 or self._is_best())
+        after.saves, after.extra = regular or after.ends, not regular
+        if any(event.verdict is Verdict.REWIND for event in said):
+            after.saves, self.best = False, best
+            after.events.append(self._rewind((), to=best))  # the newest checkpoint may have drifted already
+        elif after.saves and (sick := self._sick([*self.module.named_parameters(), *self.module.named_buffers()])):
+            after.saves, self.best = False, best
+            after.events.append(self._rewind(made.clips, why=f"{', '.join(sick[:3])}: not a number; "))
 
     def _next_clips(self) -> list[list[str]]:
         try:
@@ -320,7 +361,14 @@ class Engine:
 
     def _validate(self) -> tuple[dict[str, float], tuple[Exhibit, ...]]:
         """In the first process, for all."""
-        scores, exhibits = self.ranks.from_first(self._validated() if self.ranks.leads else ({}, ()))
+        found = None
+        if self.ranks.leads:
+            with suppress(Cut):
+                found = self._validated()
+        found = self.ranks.from_first(found)
+        if found is None:
+            raise Cut
+        scores, exhibits = found
         self.history.append(scores.get(self.score, math.nan))
         self.since += 1
         new = candidate(self.step, scores, by=self.plan.choose, loss=self.score)
@@ -332,7 +380,13 @@ class Engine:
         torch.manual_seed(VALIDATION_SEED)
         with self.averaged() as learner:
             return validated(
-                learner, self.validation(), plan=self.plan, sentences=self.sentences, device=self.device, ear=self.ear
+                learner,
+                self.validation(),
+                plan=self.plan,
+                sentences=self.sentences,
+                device=self.device,
+                ear=self.ear,
+                asked=self.asked,
             )
 
     @property
@@ -380,20 +434,24 @@ class Engine:
         """Go on from the newest whole checkpoint; returns a sentence for each damaged one passed over."""
         passed = self._take_up(until=None)[1]
         if self.ranks.leads:
-            self.checkpoints.tidy(damaged=passed, best=self._best_step())
+            self.checkpoints.tidy(damaged=passed, best=self._best_step(), extra=self.extra)
         return list(passed.values())
 
     def _take_up(self, *, until: int | None, weights_only: bool = False) -> tuple[int, dict[int, str]]:
         """The newest whole checkpoint by the first process' reading, in every process; its step, and those passed."""
-        found = self.checkpoints.newest(until) if self.ranks.leads else None
+        but = self.extra if weights_only else None
+        found = self.checkpoints.newest(until, but=but) if self.ranks.leads else None
         step = self.ranks.from_first(found[1] if found else 0)
         self.restore(found[0] if found else self.checkpoints.load(step), weights_only=weights_only)
         self.ranks.wait()
         return step, found[2] if found else {}
 
-    def _save(self) -> None:
+    def _save(self, *, extra: bool = False) -> None:
+        assert self.fast is None or self.fast.is_settled(), "steps are in flight"
         if self.ranks.leads:
-            self.checkpoints.save(self.step, self.snapshot(), best=self._best_step())
+            made = taken(self, extra=extra)
+            self.checkpoints.save(self.step, made, best=self._best_step(), extra=self.extra)
+        self.extra = self.step if extra else None
         self.ranks.wait()
 
     def _best_step(self) -> int | None:
@@ -410,6 +468,7 @@ class Engine:
         step, passed = self._take_up(until=int(to["step"]) if to else None, weights_only=True)
         if self.ranks.leads:
             self.checkpoints.drop_after(step, damaged=passed)
+        self.extra = None
         self.step, self.rewinds, self.since = step, self.rewinds + 1, 0
         self.rate = self.limits.rewind_factor**self.rewinds
         if self.rewinds >= 2:
@@ -417,6 +476,9 @@ class Engine:
             self.scale.off()
         aside = self.batches.put_aside(clips)
         message = "; ".join(
-            [f"{why}back to step {step}, rate x {self.rate:g}, {many(aside, 'clip')} put in quarantine", *passed.values()]
+            [
+                f"{why}back to step {step}, rate x {self.rate:g}, {many(aside, 'clip')} put in quarantine",
+                *passed.values(),
+            ]
         )
         return Event(at, "rewind", Verdict.NOTE, message, clips)

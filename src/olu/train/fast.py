@@ -69,6 +69,7 @@ class FastSteps:
         self.seen: dict[tuple[Any, ...], int] = {}
         self.pending: deque[Flight] = deque()
         self.waiting: list[str] = []  # clips of the next step, when it takes the plain way
+        self.landing = False  # no step is started any more: those in flight are read, then the run is saved
         self.off = ""  # why nothing is recorded any more
         self.pool: Any = None
         self.played = 0
@@ -89,7 +90,7 @@ class FastSteps:
 
     def advance(self) -> tuple[tuple[str, ...], list[Observation], list[Event], float]:
         """The next step that is finished: its clips, what was seen, what guards said, seconds spent on batches."""
-        while len(self.pending) <= AHEAD and self._next() < self._boundary() and self._launch():
+        while not self.landing and len(self.pending) <= AHEAD and self._next() < self._boundary() and self._launch():
             pass
         if self.pending:
             return self._land()
@@ -104,6 +105,15 @@ class FastSteps:
             yield
         finally:
             torch.backends.cudnn.benchmark = before
+
+    def is_settled(self) -> bool:
+        """Whether the weights are those of the engine's step, and no clips were taken beyond it."""
+        return not self.pending and not self.waiting
+
+    def settle(self) -> bool:
+        """Start no step any more; whether all that were started are read."""
+        self.landing = True
+        return self.is_settled()
 
     def _next(self) -> int:
         return self.engine.step + len(self.pending)

@@ -43,6 +43,10 @@ def averaged(parts: Mapping[str, LivePart]) -> Iterator[None]:
             assign(parts[name].named, weights)
 
 
+class Cut(Exception):
+    """An end was asked for while a validation went on."""
+
+
 def validated(
     learner: Learner,
     batches: Sequence[Batch],
@@ -51,19 +55,33 @@ def validated(
     sentences: Sequence[Sentence],
     device: torch.device,
     ear: Ear | None,
+    asked: Callable[[], int] = lambda: 0,
 ) -> Found:
-    """Every figure of a validation by its name, and the samples; those of hearing begin with "heard"."""
+    """Every figure of a validation by its name, and the samples; those of hearing begin with "heard".
+
+    `asked` is looked at between its pieces: a validation can be made again from the same weights.
+    """
     sums: dict[str, float] = {}
     counts: dict[str, float] = {}
     exhibits: list[Exhibit] = []
+
+    def go_on() -> None:
+        if asked():
+            raise Cut
+
     for batch in batches:
+        go_on()
         placed = batch.to(device)
         for name, loss in learner.validate(placed).items():
             sums[name] = sums.get(name, 0.0) + float(loss.sum)
             counts[name] = counts.get(name, 0.0) + placed.counts[loss.over]
-        exhibits += islice(learner.demo(placed), plan.demo_clips - len(exhibits))
+        for exhibit in islice(learner.demo(placed), plan.demo_clips - len(exhibits)):
+            exhibits.append(exhibit)
+            go_on()
     for one in sentences:
+        go_on()
         exhibits.append(Exhibit(one.name, learner.say(one.ids, one.speaker), one.natural))
+    go_on()
     losses = {name: total / counts[name] for name, total in sums.items()}
     return {**losses, **heard(exhibits, ear)}, tuple(exhibits)
 

@@ -64,6 +64,14 @@ class Ranks:
         dist.all_reduce(value, op=dist.ReduceOp.MIN)
         return bool(value.item() == 1.0)
 
+    def highest(self, value: int, device: torch.device) -> int:
+        """Of what the processes have."""
+        if self.size == 1:
+            return value
+        held = torch.tensor([value], device=device)
+        dist.all_reduce(held, op=dist.ReduceOp.MAX)
+        return int(held.item())
+
     def from_first(self, value: Value) -> Value:
         """What the first process has."""
         if self.size == 1:

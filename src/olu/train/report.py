@@ -27,6 +27,9 @@ class Report:
     waited: float = 0.0  # of these seconds, for the batch
     memory: int = 0  # bytes of the device at most, where it can tell
     saves: bool = False  # a checkpoint of this step follows
+    extra: bool = False  # it is saved only because training ends here
     rewound: bool = False
-    ends: bool = False  # nothing follows: a budget is used up
+    ends: bool = False  # nothing follows: a budget is used up, or an end was asked for
+    halted: int = 0  # what asked for the end: a signal, or a file
+    cut: bool = False  # its validation was broken off: this step is told again when the run goes on
     enough: bool = False  # nothing follows: no better step came for long

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from olu.train.checkpoint import Checkpoint
+from olu.train.checkpoint import EXTRA, Checkpoint
+from olu.train.guards import Event, Observation, Verdict
 from olu.train.part import assign, under
 
 if TYPE_CHECKING:
     from olu.train.engine import Engine
 
 
-def taken(engine: Engine) -> Checkpoint:
+@dataclass(frozen=True)
+class Made:
+    """The updates of one step, before what falls due after them. Saved where a validation was broken off."""
+
+    tried: int
+    rewinds: int  # before it
+    clips: tuple[str, ...]
+    seen: tuple[Observation, ...]
+    events: tuple[Event, ...]
+    waited: float
+
+    @staticmethod
+    def of(state: dict[str, Any]) -> Made:
+        seen = [Observation(**_with_tuples(one)) for one in state["seen"]]
+        events = [Event(**{**_with_tuples(one), "verdict": Verdict(one["verdict"])}) for one in state["events"]]
+        return Made(**{**state, "clips": tuple(state["clips"]), "seen": tuple(seen), "events": tuple(events)})
+
+
+def _with_tuples(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in state.items()}
+
+
+def taken(engine: Engine, *, extra: bool = False) -> Checkpoint:
     weights = {f"learner/{n}": t for n, t in engine.module.state_dict().items()}
     optimiser: dict[str, Tensor] = {}
     for name, live in engine.live.items():
@@ -36,6 +60,10 @@ def taken(engine: Engine) -> Checkpoint:
         "batches": engine.batches.state(),
         "guards": {type(guard).__name__: guard.state() for guard in engine.guards},
     }
+    if engine.due is not None:
+        state["due"] = asdict(engine.due)
+    if extra:
+        state[EXTRA] = True
     return Checkpoint(weights=weights, optimiser=optimiser, state=state)
 
 
@@ -62,5 +90,7 @@ def put_back(engine: Engine, checkpoint: Checkpoint, *, weights_only: bool) -> N
     engine.learnt = {name: list(held) for name, held in checkpoint.state["learnt"].items()}
     engine.scale.load(checkpoint.state["scale"])
     engine.batches.load(checkpoint.state["batches"])
+    engine.due = Made.of(checkpoint.state["due"]) if "due" in checkpoint.state else None
+    engine.extra = engine.step if checkpoint.state.get(EXTRA) else None
     for guard in engine.guards:
         guard.load(checkpoint.state["guards"][type(guard).__name__])

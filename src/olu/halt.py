@@ -1,0 +1,77 @@
+"""A request to end: a signal, or a file. What is being made ends at its next safe place, and is kept.
+
+While `heeded` is open, Ctrl-C, SIGTERM and SIGHUP are only noted, and whoever works asks between two steps. A second
+Ctrl-C ends at once, as it would have without this.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+NAMES = tuple(name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))  # Windows has no SIGHUP
+STOP_FILE = 100  # beyond every signal
+TWICE = 0.3  # seconds: a wrapper may pass on the Ctrl-C that came here too
+WORDS = {"SIGINT": "by Ctrl-C", "SIGTERM": "by SIGTERM", "SIGHUP": "because its terminal was closed"}
+
+_listeners: list[Callable[[str], None]] = []
+
+
+class Halt(BaseException):
+    """Ends the whole verb. Not an Exception: no stage may take it for a failure that it can pass over."""
+
+    def __init__(self, message: str, *, asked: int) -> None:
+        super().__init__(message)
+        self.code = 0 if asked == STOP_FILE else 128 + asked
+
+
+def announce_to(tell: Callable[[str], None]) -> None:
+    """`tell` says to a person that a request was heard; it runs within a signal handler."""
+    _listeners[:] = [tell]
+
+
+def why(asked: int) -> str:
+    return "by the file 'stop'" if asked == STOP_FILE else WORDS[signal.Signals(asked).name]
+
+
+class Request:
+    """What was asked for since: 0 nothing, else a signal's number or STOP_FILE."""
+
+    def __init__(self, file: Path | None, *, wait: bool) -> None:
+        self.file, self.wait, self.signal, self.at = file, wait, 0, 0.0
+
+    def __call__(self) -> int:
+        return self.signal or (STOP_FILE if self.file is not None and self.file.exists() else 0)
+
+    def note(self, number: int, _: FrameType | None) -> None:
+        now = time.monotonic()
+        if self.signal and number == signal.SIGINT and not self.wait and now - self.at > TWICE:
+            raise KeyboardInterrupt
+        if not self.signal:
+            self.signal, self.at = number, now
+            for tell in _listeners:
+                tell("stopping after the step in hand; Ctrl-C again ends at once")
+
+
+@contextmanager
+def heeded(file: Path | None = None, *, wait: bool = False) -> Iterator[Request]:
+    """`file`: one that asks by being there. `wait`: no second Ctrl-C ends at once; torchrun sends each signal twice."""
+    request = Request(file, wait=wait)
+    if threading.current_thread() is not threading.main_thread():  # only there can signals be heard
+        yield request
+        return
+    numbers = [getattr(signal, name) for name in NAMES]
+    before = {number: signal.getsignal(number) for number in numbers}
+    heard = {number: old for number, old in before.items() if old not in (signal.SIG_IGN, None)}  # nohup ignores one
+    for number in heard:
+        signal.signal(number, request.note)
+    try:
+        yield request
+    finally:
+        for number, old in heard.items():
+            signal.signal(number, old)
