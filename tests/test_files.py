@@ -56,3 +56,22 @@ def test_a_write_that_fails_names_the_file(tmp_path: Path, name: str) -> None:
     with pytest.raises(OSError) as caught, whole(tmp_path / "a.tar"):
         raise ConnectionRefusedError(errno.ECONNREFUSED, "nobody there")
     assert caught.value.filename is None
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_files_are_as_open_as_the_umask_says(tmp_path: Path, mask: int) -> None:
+    """Some libraries write files that only their owner can read."""
+    import os
+
+    before = os.umask(mask)
+    try:
+        with whole(tmp_path / "x") as partial:
+            partial.mkdir()
+            (partial / "inner").mkdir()
+            for name in ("model.safetensors", "inner/weights.safetensors"):
+                os.close(os.open(partial / name, os.O_CREAT | os.O_WRONLY, 0o600))
+            (partial / "config.json").write_text("{}")
+    finally:
+        os.umask(before)
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "x").rglob("*") if path.is_file()}
+    assert modes == {0o666 & ~mask}

@@ -16,6 +16,7 @@ from typing import IO, Any, TypeVar
 
 from olu.damage import Shape, damaged, misfit
 from olu.errors import WorkspaceError
+from olu.exchange import replace_folder, take_back
 from olu.parse import BadData, from_json, load_json, load_toml
 
 SCHEMA = 1
@@ -32,15 +33,11 @@ def whole(path: Path) -> Iterator[Path]:
     _remove(partial)  # a killed process may have had our number
     try:
         yield partial
-        for file in [partial] if partial.is_file() else sorted(p for p in partial.rglob("*") if p.is_file()):
-            _flush(file)
+        _settle(partial)
         if path.is_dir() and partial.is_file():  # a file in the place of somebody's folder would be the end of it
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if path.is_dir():  # a folder cannot be renamed over a full folder: the old one steps aside first
-            aside = path.with_name(f".{path.name}.{os.getpid()}.old.partial")
-            path.rename(aside)
-            partial.rename(path)
-            shutil.rmtree(aside)
+        if path.is_dir():  # a folder cannot be renamed over a full folder
+            replace_folder(partial, path)
         else:
             partial.replace(path)
         _flush(path.parent)
@@ -50,6 +47,22 @@ def whole(path: Path) -> Iterator[Path]:
         raise
     finally:
         _remove(partial)
+
+
+def _settle(made: Path) -> None:
+    """On the disk, every file and folder of it, and its files as open to others as it is itself.
+
+    Some libraries write files that only their owner can read, whatever was asked of the system.
+    """
+    inside = sorted(made.rglob("*")) if made.is_dir() else []
+    for path in [*inside, made]:
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            continue
+        if path.is_file() and inside:
+            mode = path.stat().st_mode
+            if (wanted := mode | (made.stat().st_mode & 0o666)) != mode:
+                path.chmod(wanted)
+        _flush(path)
 
 
 def _remove(path: Path) -> None:
@@ -221,6 +234,7 @@ class Workspace:
                 raise WorkspaceError(f"{path}: unknown key {key!r}; known: {', '.join(sorted(known))}")
         if not isinstance(facts.get("language"), str):
             raise WorkspaceError(f'{path} names no language: add a line such as language = "swa"')
+        take_back(root / folder for folder in ("voices", "runs", "features", "evaluations"))
         name = str(facts.get("name", root.resolve().name))
         if not name.strip() or any(mark in name for mark in "/\\"):
             raise WorkspaceError(f"{path}: name = {name!r} cannot be part of a file name: choose one without slashes")

@@ -85,3 +85,11 @@ def test_what_comes_with_a_size_is_not_told_beside_it(ws: Path) -> None:
     assert first["differs"].keys() == {"model.size", "model.segment_size"}
     assert second["differs"] == {"model.size": "small", "model.segment_size": 2048}
     assert (second["state"], second["step"], second["hours"]) == ("unfinished", 0, 0.0)
+
+
+def test_others_may_read_what_the_umask_lets_them(walked: Path, tmp_path: Path) -> None:
+    """The weights of checkpoints and exports are as open as everything else."""
+    fine("export", walked, "--to", "hf", "-o", tmp_path / "hf")
+    files = [path for folder in (walked, tmp_path / "hf") for path in folder.rglob("*") if path.is_file()]
+    plain = (walked / "olu.toml").stat().st_mode & 0o666
+    assert {path.name: path.stat().st_mode & 0o666 for path in files if path.stat().st_mode & 0o666 != plain} == {}

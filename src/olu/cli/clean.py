@@ -26,7 +26,11 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(asdict(summary))
         else:
+            for path in summary.back:
+                say(f"{path} was put back: a command was killed while it replaced it")
             removed = ", ".join(summary.removed) or "nothing to remove"
             say(f"{removed}: {summary.bytes / 2**20:.1f} MiB given back")
+            if summary.used:
+                say(f"Kept: {', '.join(summary.used)} (in use by a training or another command)")
             if summary.aside:
                 say(f"Kept: {', '.join(summary.aside)} (damaged; --damaged removes them)")

@@ -26,6 +26,8 @@ def register(app: typer.Typer) -> None:
 
         opened = Workspace.open(ws)
         summary, busy = followed(stage(opened, **wanted_by(opened, recipe), jobs=jobs), label="preparing")
+        if summary.note:
+            warn(summary.note)
         for problem in summary.problems[:5]:
             warn(problem)
         if len(summary.problems) > 5:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +17,12 @@ from olu.audio import activity
 from olu.audio.io import resample, to_int16
 from olu.audio.loudness import CEILING
 from olu.audio.loudness import loudness as measured
-from olu.errors import AudioError
-from olu.files import hash_value, read_json, whole, write_json
+from olu.errors import AudioError, WorkspaceError
+from olu.files import hash_value, lock, read_json, whole, write_json
 from olu.types import Audio, Clip, Feature, Tick, Work
 
+SAMPLES, INDEX = "samples.i16", "index.json"
+ROWS = {"clips": list}
 AHEAD = 16  # clips decoded ahead of the writer, per worker
 
 
@@ -66,11 +70,13 @@ def levelled(audio: Audio, loudness: float) -> Audio:
 
 
 class Store:
-    """A folder with `samples.i16` and `index.json`: clip id -> first sample, number of samples."""
+    """A folder with `samples.i16` and `index.json`: clip id -> first sample, number of samples, checksum."""
 
     def __init__(self, folder: Path) -> None:
-        self.index: dict[str, tuple[int, int]] = {id: (a, n) for id, a, n in read_json(folder / "index.json")["clips"]}
-        path = folder / "samples.i16"
+        self._held = _hold(folder)  # as long as this lives, nobody cleans it away
+        rows = read_json(folder / INDEX, shape=ROWS)["clips"]
+        self.index: dict[str, tuple[int, int]] = {id: (first, count) for id, first, count, _ in rows}
+        path = folder / SAMPLES
         empty = path.stat().st_size == 0
         self._samples = np.zeros(0, np.int16) if empty else np.memmap(path, dtype="<i2", mode="r")
 
@@ -85,15 +91,58 @@ class Store:
         return self.index[id][1]
 
 
+def _hold(folder: Path) -> IO[bytes]:
+    """An open file with a claim that many may have: the system lets go of it when the process dies."""
+    handle = (folder / INDEX).open("rb")
+    lock(handle, shared=True)
+    return handle
+
+
+def is_read(folder: Path) -> bool:
+    """Whether a process reads this store now; where there are no claims it cannot be told."""
+    try:
+        with (folder / INDEX).open("rb") as handle:
+            return lock(handle) is False
+    except OSError:
+        return False
+
+
+def fault_in(folder: Path, *, jobs: int) -> str:
+    """In what a store is not what was written, to its last sample; nothing where it is."""
+    try:
+        index = read_json(folder / INDEX, shape=ROWS)
+        if index.get("sha256") != _digest(index):
+            return f"{INDEX} is damaged, or was written by an older Olu"
+        rows = index["clips"]
+        if (folder / SAMPLES).stat().st_size != 2 * sum(count for _, _, count, _ in rows):
+            return f"{SAMPLES} is cut"
+        store = Store(folder)
+        with ThreadPoolExecutor(jobs) as pool:
+            sums = pool.map(lambda row: _sum(store[row[0]]), rows, chunksize=64)
+            bad = [row[0] for row, found in zip(rows, sums, strict=True) if found != row[3]]
+    except (OSError, WorkspaceError, ValueError, TypeError) as wrong:
+        return str(wrong)
+    more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+    return f"the samples of {bad[0]}{more} are not what was written" if bad else ""
+
+
+def _sum(samples: NDArray[np.int16]) -> int:
+    return zlib.crc32(np.ascontiguousarray(samples, "<i2").data)  # lets go of the interpreter lock
+
+
+def _digest(index: dict[str, Any]) -> str:
+    return hash_value({key: value for key, value in index.items() if key != "sha256"})
+
+
 def build(
     folder: Path, clips: Sequence[Clip], *, feature: Feature, audio: Callable[[Clip], Audio], jobs: int
 ) -> Work[list[str]]:
     """Write the store for these clips; returns a sentence for each clip that could not be decoded."""
     problems: list[str] = []
-    rows: list[tuple[str, int, int]] = []
+    rows: list[tuple[str, int, int, int]] = []
     with whole(folder) as partial:
         partial.mkdir()
-        with (partial / "samples.i16").open("wb") as out:
+        with (partial / SAMPLES).open("wb") as out:
             place = 0
             decoded = _ahead(clips, lambda clip: feature.compute(audio(clip)), jobs=jobs)
             for done, (clip, future) in enumerate(decoded, 1):
@@ -103,10 +152,11 @@ def build(
                     problems.append(f"clip {clip.id}: {bad}")
                 else:
                     out.write(samples.astype("<i2", copy=False).tobytes())
-                    rows.append((clip.id, place, len(samples)))
+                    rows.append((clip.id, place, len(samples), _sum(samples)))
                     place += len(samples)
                 yield Tick(done, len(clips), clip.id)
-        write_json(partial / "index.json", {"rate": feature.rate, "clips": rows, "problems": problems})
+        index = {"rate": feature.rate, "clips": rows, "problems": problems}
+        write_json(partial / INDEX, {**index, "sha256": _digest(index)})
     return problems
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from olu.exchange import OWNER, is_alive, take_back
+from olu.features.store import is_read
 from olu.files import Workspace, disk_bytes
 from olu.train.run import Run
 
@@ -17,32 +18,46 @@ class CleanSummary:
     removed: list[str]
     bytes: int
     aside: list[str]  # damaged checkpoints, which stay unless they are asked for
+    back: list[str]  # folders that a killed command had moved aside
+    used: list[str]  # features that a training or another command reads now
 
 
 def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:
-    """Features and partial files; `damaged`: checkpoints put aside too. Clips, marks, readings, runs, voices stay."""
+    """Features and partial files; `damaged`: checkpoints put aside too. Clips, marks, readings, runs, voices stay.
+
+    What a killed command had moved aside to put a new version in its place is put back, not removed.
+    """
+    back = take_back(sorted({path.parent for path in ws.root.rglob("*.old.partial")}))
     aside = [path for run in Run.all(ws.runs) for path in run.checkpoints().damaged()]
     partial = [path for path in ws.root.rglob("*.partial") if not any(p.suffix == ".partial" for p in path.parents)]
-    found = [
-        path for path in (ws.features, *partial, *(aside if damaged else [])) if path.exists() and not _in_use(path)
-    ]
+    stores = sorted(ws.features.glob("*"))
+    used = [store for store in stores if is_read(store) or _in_use(store)]
+    made = [store for store in stores if store not in used] if used else [ws.features]
+    wanted = dict.fromkeys([*made, *partial, *(aside if damaged else [])])
+    found = [path for path in wanted if path.exists() and not _in_use(path)]
+    found = [path for path in found if not any(above in found for above in path.parents)]
     freed = sum(disk_bytes(path) for path in found)
     for path in found:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    ws.stamp_path("prepare").unlink(missing_ok=True)
-    left = [str(path.relative_to(ws.root)) for path in aside if path.exists()]
-    return CleanSummary([str(path.relative_to(ws.root)) for path in found], freed, left)
+    if not used:
+        ws.stamp_path("prepare").unlink(missing_ok=True)
+
+    def inside(paths: list[Path]) -> list[str]:
+        return [str(path.relative_to(ws.root)) for path in paths]
+
+    return CleanSummary(
+        inside(found), freed, inside([one for one in aside if one.exists()]), inside(back), inside(used)
+    )
 
 
 def _in_use(path: Path) -> bool:
-    """A partial file carries the number of the process that writes it: another command may be at work."""
-    owner = re.search(r"\.(\d+)(?:\.old)?\.partial$", path.name)
+    """A partial file carries the number of the process that writes it: another command may be at work.
+
+    The only copy of something is never leftovers, whoever moved it aside.
+    """
+    owner = OWNER.fullmatch(path.name)
     if owner is None or os.name == "nt":  # Windows refuses to delete open files by itself
         return False
-    try:
-        os.kill(int(owner[1]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
+    if owner["old"] and not (path.parent / owner["name"]).exists():
         return True
-    return True
+    return is_alive(int(owner["pid"]))

@@ -134,6 +134,8 @@ def _prepared(
     yield from audit(ws)
     yield from read_corpus(ws)
     prepared = yield from prepare(ws, rate=rate, **sound_of(first), jobs=values.get("preprocessing_num_workers"))
+    if prepared.note:
+        yield Note(prepared.note)
     again = f"olu train {shlex.quote(str(ws.root))} --recipe {shlex.quote(str(ws.root / RECIPE))}"
     if why := _stops_early(values):
         ready = f"{many(prepared.clips, 'clip')} {'is' if prepared.clips == 1 else 'are'}"

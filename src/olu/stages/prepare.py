@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -13,8 +13,8 @@ from olu.corpus.decisions import hash_stretches
 from olu.corpus.manifest import Corpus, fingerprint, recordings
 from olu.errors import ConfigError, CorpusError
 from olu.families import family as family_named
-from olu.features.store import Samples, build
-from olu.files import Workspace, hash_value, read_json
+from olu.features.store import Samples, build, fault_in, is_read
+from olu.files import Workspace, hash_value
 from olu.stages.kinds import voices
 from olu.stages.stage import Stage
 from olu.train.recipe import EVEN, Recipe, read_recipe
@@ -38,6 +38,7 @@ class PrepareSummary:
     folder: str
     problems: list[str]
     resample: float = 1.0
+    note: str = ""  # what was wrong with those that were there
 
 
 def prepare(
@@ -62,8 +63,16 @@ def prepare(
     options = {"rate": rate, **{name: value for name, value in changed.items() if value}}
     folder = ws.features / feature.key
     stage, other = (LISTENING, STAGE) if listening else (STAGE, LISTENING)
+    workers = jobs or os.cpu_count() or 1
+    note = ""
     for one in (stage, other):
-        if (earlier := one.done(ws, options)) and _whole(folder):
+        if earlier := one.done(ws, options):
+            fault = fault_in(folder, jobs=workers)
+            if fault and not folder.exists():
+                break
+            if fault:
+                note = f"the features in {folder} were damaged ({fault}): they were made again from the recordings"
+                break
             if one is other:
                 stage.stamp(ws, options, earlier)
             return PrepareSummary(**earlier)
@@ -73,25 +82,20 @@ def prepare(
     taken = [corpus.taken(clip) for clip in corpus if clip.transcribed]
     if not taken:
         raise CorpusError(f"no clip of {ws.root} has a text, so there is nothing to train on: import one that has")
-    problems = yield from build(folder, taken, feature=feature, audio=corpus.audio, jobs=jobs or os.cpu_count() or 1)
+    problems = yield from build(folder, taken, feature=feature, audio=corpus.audio, jobs=workers)
     if len(problems) == len(taken):
         raise CorpusError(f"no clip can be decoded; the first: {problems[0]}")
     kept = {folder.name, str((ws.stamped(other.name) or {}).get("summary", {}).get("folder"))}
     for old in ws.features.glob("wave-*"):
-        if old.name not in kept:
+        if old.name not in kept and not is_read(old):
             shutil.rmtree(old)  # one rate at a time: the cache can always be made again
     summary = PrepareSummary(
         clips=len(taken) - len(problems), rate=rate, folder=feature.key, problems=problems, resample=factor
     )
-    stage.stamp(ws, options, asdict(summary), inputs=begun)
-    return summary
-
-
-def _whole(folder: Path) -> bool:
-    if not (folder / "index.json").is_file() or not (folder / "samples.i16").is_file():
-        return False
-    total = sum(count for _, _, count in read_json(folder / "index.json", shape={"clips": list})["clips"])
-    return bool((folder / "samples.i16").stat().st_size == 2 * total)
+    told = asdict(summary)
+    del told["note"]
+    stage.stamp(ws, options, told, inputs=begun)
+    return replace(summary, note=note)
 
 
 def wanted_by(ws: Workspace, recipe: Path | None) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def _lead(
             told = f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'"
             raise TrainError(". ".join([told, *damaged]))
         yield from map(Note, damaged)
-        yield from prepare_run(ws, run.recipe, run=run)
+        yield from map(Note, (yield from prepare_run(ws, run.recipe, run=run)))
         with _room():
             setup = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
         if setup.facts["clips"] != run.document("facts.json").get("clips"):
@@ -132,7 +132,7 @@ def _lead(
         yield Note(sentence)
     if start and settings.model.get("size") != size:
         raise TrainError(f"recipe: model.size has no effect with --from-run: {start[0].name} has its own sizes")
-    yield from prepare_run(ws, settings, run=start[0] if start else None)
+    yield from map(Note, (yield from prepare_run(ws, settings, run=start[0] if start else None)))
     with _room():
         setup = set_up(ws, settings, device=device, start=start, ranks=ranks)
     for sentence in setup.notes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -32,16 +31,20 @@ from olu.train.hub import hash_base
 from olu.train.ranks import Ranks
 from olu.train.recipe import Recipe
 from olu.train.run import Run
-from olu.types import Clip, Tick
+from olu.types import Clip, Work
 
 
-def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Generator[Tick, None, None]:
-    """The earlier stages, each only if it is missing or stale; a recipe that cannot work is refused before them."""
+def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Work[list[str]]:
+    """The earlier stages, each only if it is missing or stale; a recipe that cannot work is refused before them.
+
+    Returns what there is to say of them.
+    """
     Corpus.open(ws)
     rate = rate_for(recipe, run=run)
     yield from audit(ws)
     yield from read_corpus(ws)
-    yield from prepare(ws, rate=rate, **sound_of(recipe), listening=not family_named(recipe.family).speaks)
+    made = yield from prepare(ws, rate=rate, **sound_of(recipe), listening=not family_named(recipe.family).speaks)
+    return [made.note] if made.note else []
 
 
 def set_up(
