@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +75,9 @@ class Store:
     """A folder with `samples.i16` and `index.json`: clip id -> first sample, number of samples, checksum."""
 
     def __init__(self, folder: Path) -> None:
-        self._held = _hold(folder)  # as long as this lives, nobody cleans it away
+        claim = os.open(folder / INDEX, os.O_RDONLY)
+        lock(claim, shared=True)  # as long as this lives, nobody cleans it away
+        weakref.finalize(self, os.close, claim)
         rows = read_json(folder / INDEX, shape=ROWS)["clips"]
         self.index: dict[str, tuple[int, int]] = {id: (first, count) for id, first, count, _ in rows}
         path = folder / SAMPLES
@@ -89,13 +93,6 @@ class Store:
 
     def length(self, id: str) -> int:
         return self.index[id][1]
-
-
-def _hold(folder: Path) -> IO[bytes]:
-    """An open file with a claim that many may have: the system lets go of it when the process dies."""
-    handle = (folder / INDEX).open("rb")
-    lock(handle, shared=True)
-    return handle
 
 
 def is_read(folder: Path) -> bool:
