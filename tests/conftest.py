@@ -7,6 +7,7 @@ import os
 from hypothesis import HealthCheck, settings
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # else a busy machine would choose, and other numbers round differently
 
 settings.register_profile(
     "olu",

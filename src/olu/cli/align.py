@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import typer
 
 from olu.cli.show import follow, followed, length, many, print_json, quoted, say, table, warn
+from olu.cli.threads import THREADS, settle_threads
 
 if TYPE_CHECKING:
     from olu.stages.align import AlignSummary
@@ -35,6 +36,7 @@ def register(app: typer.Typer) -> None:
         ctc_only: bool = typer.Option(False, "--ctc-only", help="Skip the second, exact pass over the boundaries."),
         cross: bool = typer.Option(False, "--cross", help="Score texts by recognisers that did not learn from them."),
         device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: what is there."),
+        threads: int | None = THREADS,
         force: bool = typer.Option(False, "--force", help="Align again, also where there is little to learn from."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
@@ -53,6 +55,7 @@ def register(app: typer.Typer) -> None:
             raise ConfigError("--hop, --rate and --frames are about --durations FILE: give it, or leave them out")
         if source is not None and (ctc_only or cross):
             raise ConfigError("--from takes the boundaries of another aligner: leave --ctc-only and --cross out")
+        settle_threads(threads)
         opened = Workspace.open(ws)
         keep = textgrid is not None or durations is not None
         work = run(opened, source=source, ctc_only=ctc_only, cross=cross, device=device, force=force, keep=keep)

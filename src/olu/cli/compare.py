@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from olu.cli.show import follow, print_json, say, table, warn
+from olu.cli.threads import THREADS, settle_threads
 from olu.errors import ConfigError
 
 
@@ -22,6 +23,7 @@ def register(app: typer.Typer) -> None:
         trials: int = typer.Option(20, "--trials", metavar="N", help="Sentences on the blind page."),
         seed: int = typer.Option(0, "--seed", help="Of the order in which they are heard."),
         device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps, for the recogniser."),
+        threads: int | None = THREADS,
         out: Path | None = typer.Option(None, "-o", "--output", metavar="FOLDER", help="Where the pages are written."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
@@ -37,6 +39,7 @@ def register(app: typer.Typer) -> None:
         from olu.stages.evaluate import Wish
         from olu.stages.evaluate_table import table_of_two
 
+        settle_threads(threads)
         names = tuple(name.strip() for name in only.split(",") if name.strip())
         wish = Wish(corpus=corpus, sentences=sentences, only=names, device=device)
         work = stage(first, second, wish=wish, trials=trials, seed=seed, out=out)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from olu.cli.show import follow, print_json, quoted, say, table, warn
+from olu.cli.threads import THREADS, settle_threads
 
 if TYPE_CHECKING:
     from olu.stages.evaluate import EvaluateSummary
@@ -29,6 +30,7 @@ def register(app: typer.Typer) -> None:
         seed: int = typer.Option(0, "--seed", help="Of the voice's own chance."),
         noise: float | None = typer.Option(None, "--noise", help="How much the sound varies, 0 to 2; else its own."),
         device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps, for the recogniser."),
+        threads: int | None = THREADS,
         out: Path | None = typer.Option(None, "-o", "--output", metavar="FOLDER", help="Where it is written."),
         strict: bool = typer.Option(False, "--strict", help="Exit with code 2 when the voice fails a gate."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
@@ -37,6 +39,7 @@ def register(app: typer.Typer) -> None:
         from olu.stages.evaluate import Wish
         from olu.stages.evaluate import evaluate as stage
 
+        settle_threads(threads)
         wish = Wish(
             corpus=corpus,
             wavs=wavs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class Lines:
     def _write(self) -> None:
         while not self._ended.wait(LOOK):
             if line := self.due(time.monotonic()):
-                sys.stderr.write(line + "\n")
-                sys.stderr.flush()
+                with suppress(OSError):  # the terminal may be closed
+                    sys.stderr.write(line + "\n")
+                    sys.stderr.flush()
 
 
 def _is_new(before: Tick, tick: Tick) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from olu.cli.show import print_json, quoted, say
+from olu.cli.threads import THREADS, settle_threads
 from olu.errors import ConfigError
 
 
@@ -25,6 +26,7 @@ def register(app: typer.Typer) -> None:
             False, "--from-scratch", help="Without a base, though there is too little speech for that."
         ),
         device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: the best there is"),
+        threads: int | None = THREADS,
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Everything in one go: new, import, audit, read, prepare, train, export."""
@@ -34,6 +36,7 @@ def register(app: typer.Typer) -> None:
         from olu.stages.machine import best_device
         from olu.stages.make import make as stage
 
+        settle_threads(threads, quiet=True)
         where = device or best_device()
         if from_scratch and base:
             raise ConfigError("--from-scratch and --base exclude each other: leave one out")

@@ -12,6 +12,7 @@ from olu.cli.evaluate import show_evaluation
 from olu.cli.find_lr import find_rate_of
 from olu.cli.hf_vits import tell_prepared, work_of
 from olu.cli.show import follow, many, print_json, quoted, say, warn
+from olu.cli.threads import THREADS, settle_threads
 from olu.cli.training_view import watch
 from olu.errors import TrainError
 
@@ -40,6 +41,7 @@ def register(app: typer.Typer) -> None:
         find_rate: bool = typer.Option(False, "--find-lr", help="Look for a learning rate; trains in memory only."),
         evaluate: bool = typer.Option(False, "--evaluate", help="Afterwards: speak held-out sentences, judge them."),
         device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: the best there is"),
+        threads: int | None = THREADS,
         profile: int = typer.Option(0, "--profile", metavar="N", min=0, help="Profile N steps of the run."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
@@ -50,6 +52,7 @@ def register(app: typer.Typer) -> None:
         from olu.stages.machine import best_device
         from olu.stages.train import train as stage
 
+        settle_threads(threads, quiet=True)
         if from_hf_vits:
             from olu.stages.hf_vits import root_of
 

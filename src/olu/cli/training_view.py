@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -32,12 +33,13 @@ def watch(work: Generator[Any, None, Result]) -> Result:
             except StopIteration as end:
                 result: Result = end.value
                 return result
-            if isinstance(event, Note):
-                screen.say(event.text)
-            elif isinstance(event, Tick):
-                screen.tick(event)
-            else:
-                screen.report(event)
+            with suppress(OSError):  # a terminal that was closed ends no training: the signal it sends does, well
+                if isinstance(event, Note):
+                    screen.say(event.text)
+                elif isinstance(event, Tick):
+                    screen.tick(event)
+                else:
+                    screen.report(event)
 
 
 class Screen:
@@ -69,7 +71,8 @@ class Screen:
 
     def __exit__(self, *exc: object) -> None:
         if self.drawn:
-            self._live.stop()
+            with suppress(OSError):
+                self._live.stop()
         if self._lines:
             self._lines.__exit__(*exc)
 

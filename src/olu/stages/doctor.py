@@ -14,6 +14,7 @@ from typing import Any
 
 import olu
 from olu.errors import ConfigError
+from olu.stages.threads import choose
 
 PACKAGES = {
     "speak": ("numpy", "onnxruntime", "soundfile", "soxr"),
@@ -49,6 +50,7 @@ def doctor(*, base: str | None = None) -> list[Finding]:
     findings = [
         Finding("olu", True, f"{olu.__version__} on Python {platform.python_version()}, {platform.system()}"),
         Finding("cores", True, str(os.cpu_count())),
+        _threads(),
         _disk(),
     ]
     for extra, names in PACKAGES.items():
@@ -83,6 +85,12 @@ def _version(name: str) -> str:
         return metadata.version(name.replace("_", "-"))
     except metadata.PackageNotFoundError:
         return "?"
+
+
+def _threads() -> Finding:
+    """Of torch, as a training would begin with now."""
+    chosen = choose()
+    return Finding("threads", True, f"{chosen.number} on {chosen.cores} cores: {chosen.why}")
 
 
 def _disk() -> Finding:

@@ -16,6 +16,7 @@ from olu.page.style import STYLE
 from olu.stages.extras import need_training
 from olu.stages.machine import best_device
 from olu.stages.plan import choose_recipe
+from olu.stages.threads import use_threads_for
 from olu.stages.train import check_device
 from olu.stages.train_stage import Note
 from olu.train.find_lr import HIGH, LOW, STEPS, Finding, Point, judge, range_test
@@ -62,6 +63,7 @@ def find_lr(
 
     chosen = device or best_device()
     check_device(chosen)
+    yield from map(Note, use_threads_for(None, run="", device=chosen))
     settings, said = yield from choose_recipe(ws, recipe=recipe, overrides=overrides, base=base, device=chosen)
     yield from prepare_run(ws, settings)
     setup = set_up(ws, settings, device=chosen)

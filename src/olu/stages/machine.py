@@ -11,12 +11,14 @@ from olu.errors import TrainError
 from olu.train.plan_facts import Machine
 
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container
+QUOTA = "/sys/fs/cgroup/cpu.max"  # microseconds of computing, and in how many
+OLD_QUOTA = ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us")
 UNKNOWN_BYTES = 8e9  # where the system does not tell
 
 
 def this_machine(device: str | None = None) -> Machine:
     """The device that is asked for, or the best there is."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = cores_here()
     kind = device or best_device()
     if kind not in ("cpu", "cuda", "mps"):
         raise TrainError(f"unknown device {kind!r}: use cpu, cuda or mps")
@@ -36,6 +38,20 @@ def this_machine(device: str | None = None) -> Machine:
         )
     name = f"this {platform.machine()} CPU" if kind == "cpu" else "this Apple GPU"
     return Machine(device=kind, name=name, memory=_ram(), cores=cores)
+
+
+def cores_here() -> int:
+    """That this process may use: of the machine, of its own set, and of what a container allows."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for files in ((QUOTA,), OLD_QUOTA):
+        try:
+            words = [word for path in files for word in Path(path).read_text(encoding="ascii").split()]
+            allowed, period = float(words[0]), float(words[1])
+        except (OSError, ValueError, IndexError):  # not there, or "max"
+            continue
+        if allowed > 0 and period > 0:
+            cores = min(cores, max(1, int(allowed / period)))
+    return cores
 
 
 def best_device() -> str:

@@ -13,6 +13,7 @@ from olu.stages.extras import need_training
 from olu.stages.kinds import listeners
 from olu.stages.machine import this_machine
 from olu.stages.read import read_corpus
+from olu.stages.threads import use_threads
 from olu.stages.train import train
 from olu.stages.train_stage import TrainSummary
 from olu.text.frontend import read_state
@@ -39,6 +40,7 @@ def recogniser_for(
     need_training("a recogniser")
     from olu.families.recogniser.recognise import load
 
+    use_threads()
     yield from audit(ws)
     yield from read_corpus(ws)
     where = device or this_machine().device

@@ -12,6 +12,7 @@ from olu.files import Workspace
 from olu.stages.extras import need_training
 from olu.stages.kinds import does_speak, listeners, passed_over, voices, whole_runs
 from olu.stages.plan import choose_recipe
+from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_go import follow, go
 from olu.stages.train_stage import Note, Training, TrainSummary, options_of, stage_of
 from olu.stages.watching import watching
@@ -110,18 +111,22 @@ def _lead(
             told = f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'"
             raise TrainError(". ".join([told, *damaged]))
         yield from map(Note, damaged)
+        before = run.document("facts.json")
+        yield from map(Note, use_threads_for(before, run=run.name, device=device))
         yield from map(Note, (yield from prepare_run(ws, run.recipe, run=run)))
         with _room():
             setup = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
-        if setup.facts["clips"] != run.document("facts.json").get("clips"):
+        if setup.facts["clips"] != before.get("clips"):
             raise TrainError(
                 f"the clips are not those {run.name} began with, so it cannot go on exactly:"
                 f" start from its weights with 'olu train {ws.root} --from-run {run.name} --new'"
             )
         yield Note(f"going on with {run.name}")
+        yield from map(Note, said_of_change(before, setup.facts, run=run.name))
         for sentence in setup.notes:
             yield Note(sentence)
         return (yield from go(ws, run, setup, view))
+    yield from map(Note, use_threads_for(None, run="", device=device))
     start = parse_start(ws, from_run) if from_run else None
     size = start[0].recipe.model.get("size") if start else None
     own = start[0].folder / "recipe.toml" if start else None

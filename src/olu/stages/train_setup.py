@@ -182,6 +182,7 @@ def _facts(corpus: Corpus, recipe: Recipe, device: str) -> dict[str, Any]:
         "numpy": np.__version__,
         "machine": f"{platform.system()} {platform.machine()}",
         "device": torch.cuda.get_device_name() if device.startswith("cuda") else device,
+        **({"threads": torch.get_num_threads()} if device == "cpu" else {}),
         "corpus": corpus.fingerprint,
         "base": hash_base(recipe.base) if recipe.base else None,
         "recipe": hash_value(recipe.model_dump(mode="json")),
