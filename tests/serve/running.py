@@ -17,15 +17,17 @@ import numpy as np
 
 from olu.errors import TextError, VoiceError
 from olu.serve.app import Site, build
-from olu.serve.asks import Ask, Busy, Gone, Piece, Shown, TooLong
+from olu.serve.asks import Ask, Busy, Gone, Late, NoRoom, Piece, Read, Shown, Stuck, TooLong
 from olu.serve.logs import NAME
 from olu.serve.server import address, listen, server
 from olu.serve.settings import Settings
+from olu.speak.voice import TooManyTokens
 
 logging.getLogger(NAME).setLevel(logging.CRITICAL)  # else every request is kept as a record of its test
 RATE = 22_050
 PIECE_SECONDS = 0.25
 SENTENCE_SECONDS = 1.0
+UNSAID = "ŋ漢😀\x7f"  # letters it does not have
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Tones:
     )
     asked: list[Ask] = field(default_factory=list)
     open: int = 0
+    well: bool = True  # a worker answers
     closed_early: int = 0
     looks: int = 0
     stopped: bool = False
@@ -57,6 +60,9 @@ class Tones:
         self.looks += 1
         self.voices += self.on_look
         self.on_look.clear()
+
+    async def alive(self) -> bool:
+        return self.well
 
     def shown(self) -> list[Shown]:
         return self.voices
@@ -83,6 +89,8 @@ class Tones:
             if ask.text == word:
                 raise wrong()
         rate, at = ask.manner.rate or RATE, 0.0
+        letters = {letter: ask.text.count(letter) for letter in UNSAID if letter in ask.text}
+        read: Read | None = Read(2 * len(ask.text) + 1, letters)
         length = SENTENCE_SECONDS / ask.manner.speed
         for number, sentence in enumerate(s for s in ask.text.split(".") if s.strip()):
             count = math.ceil(length / PIECE_SECONDS)
@@ -103,14 +111,20 @@ class Tones:
                     ends=(number + 1) * length,
                     words=words if turn == 0 else (),
                     last=turn == count - 1,
+                    unsaid={letter: sentence.count(letter) for letter in letters if turn == 0 and letter in sentence},
+                    read=read,
                 )
-                at += size
+                at, read = at + size, None
 
 
 TROUBLE = {
     "gone": lambda: Gone(),
     "busy": lambda: Busy(7.0),
     "ending": lambda: Busy(1.0, ending=True),
+    "tokens": lambda: TooManyTokens(20_000),
+    "late": lambda: Late(900),
+    "stuck": lambda: Stuck(),
+    "hungry": lambda: NoRoom(),
     "unsayable": lambda: TextError("nothing in the text can be said by the voice ada: check text and language"),
     "unloadable": lambda: VoiceError("/secret/place/ada.voice is damaged: export it again"),
     "bug": lambda: KeyError("a text nobody may see"),

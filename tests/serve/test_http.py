@@ -71,8 +71,7 @@ def test_health_says_whether_it_can_speak(http: httpx2.Client):
 
 
 def test_health_is_a_503_when_nobody_works():
-    pool = running.Tones()
-    pool.state = lambda: {"workers": 0}  # type: ignore[method-assign]
+    pool = running.Tones(well=False)
     with running.running(pool) as here:
         answer = httpx2.get(f"{here.base}/health")
     assert (answer.status_code, answer.json()["ready"]) == (503, False)
@@ -377,3 +376,18 @@ def test_many_requests_leave_nothing_behind(here: Running, http: httpx2.Client):
 
 def resident() -> int:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+
+
+def test_nothing_in_a_log_line_steers_a_terminal_or_ends_the_line():
+    strange = "/x\x9b2J\u2028\u202e\x7f\x1b"
+
+    def asking(here: Running, _: httpx2.Client) -> None:
+        head = b"GET /x%c2%9b2J%e2%80%a8%e2%80%ae%7f%1b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        assert running.exchange(here, head).startswith(b"HTTP/1.1 404")
+
+    assert strange in [row.get("path") for row in logged(asking)]
+    record = logging.LogRecord(logs.NAME, logging.INFO, "", 0, "ሰላም", (), None)
+    record.facts = {"path": strange}
+    line = logs.Lines().format(record)
+    assert line.isprintable() and "ሰላም" in line, "letters stay letters"
+    assert json.loads(line)["path"] == strange

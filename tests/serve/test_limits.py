@@ -13,11 +13,11 @@ import pytest
 
 from olu.config import check
 from olu.errors import ConfigError
-from olu.serve import errors
+from olu.serve import errors, guard
 from olu.serve.errors import Refusal
 from olu.serve.limits import MOST_CLIENTS, Body, Left, Places, RateLimit, network
 from olu.serve.server import listen
-from olu.serve.settings import Settings, read_keys
+from olu.serve.settings import Settings, others_may_read, read_keys
 
 from . import running
 
@@ -139,7 +139,7 @@ def test_limits_of_a_request_are_the_ones_that_were_set():
     with running.running(most_characters=5, most_seconds=0.5) as here:
         assert ask(here, input="x" * 6).json()["error"]["code"] == "string_above_max_length"
         shown = httpx2.get(f"{here.base}/v1/audio/voices").json()["limits"]
-        assert shown == {"characters": 5, "seconds": 0.5}
+        assert shown == {"characters": 5, "tokens": 20_000, "seconds": 0.5}
         document = httpx2.get(f"{here.base}/openapi.json").json()
         assert document["components"]["schemas"]["SpeechRequest"]["properties"]["input"]["maxLength"] == 5
         with pytest.raises(httpx2.RemoteProtocolError):
@@ -237,3 +237,64 @@ def test_places_are_kept_by_number_and_forgotten():
         1,
         3,
     ]
+
+
+def test_one_client_does_not_get_all_connections():
+    with running.running(connections_per_client=3, most_connections=10) as here, ExitStack() as open_:
+        lines = [open_.enter_context(here.connect()) for _ in range(3)]
+        for line in lines:
+            line.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert line.recv(9) == b"HTTP/1.1 "
+        refused = httpx2.get(f"{here.base}/health")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_connections")
+        lines[0].close()
+        running.until(lambda: httpx2.get(f"{here.base}/health").status_code == 200)
+
+
+def test_connections_of_this_machine_and_of_proxies_are_not_counted_unless_told():
+    assert (Settings().connections, Settings(most_connections=2).connections) == (128, 1)
+    with pytest.raises(ConfigError, match="connections_per_client"):
+        check(Settings, {"connections_per_client": 600}, where="olu serve")
+    for given in ({"most_connections": 5}, {"connections_per_client": 1, "trust_proxy": ("127.0.0.0/8",)}):
+        with running.running(**given) as here, here.connect(), here.connect():
+            assert httpx2.get(f"{here.base}/health").status_code == 200
+
+
+def test_wrong_keys_are_slowed_down_and_the_right_one_still_opens(monkeypatch: pytest.MonkeyPatch):
+    slowed: list[int] = []
+
+    async def slow_down() -> None:
+        slowed.append(1)
+
+    monkeypatch.setattr(guard, "_slow_down", slow_down)
+    with running.running(keys=(b"the-real-key",)) as here, httpx2.Client(base_url=here.base) as http:
+
+        def models(key: str) -> int:
+            return http.get("/v1/models", headers={"Authorization": f"Bearer {key}"}).status_code
+
+        assert {models(f"guess-{number:04}") for number in range(guard.WRONG_KEYS)} == {401}
+        assert not slowed
+        assert [models("guess-more"), models("the-real-key"), models("guess-more")] == [401, 200, 401]
+        assert len(slowed) == 3, "before it is known whether the key is right"
+        assert (http.get("/v1/models").status_code, len(slowed)) == (401, 3), "no key is no guess"
+
+
+def test_wrong_keys_use_up_nothing_of_the_right_one():
+    with running.running(rate_limit=2, keys=(b"the-real-key",)) as here:
+
+        def spoken(key: str) -> int:
+            return httpx2.post(
+                f"{here.base}/v1/audio/speech", json=WISH, headers={"Authorization": f"Bearer {key}"}
+            ).status_code
+
+        assert [spoken("guess-0001") for _ in range(3)] == [401, 401, 429]
+        assert spoken("the-real-key") == 200
+
+
+def test_a_key_file_that_others_can_read_is_noticed(tmp_path: Path):
+    file = tmp_path / "keys"
+    file.write_text("one-long-key", encoding="ascii")
+    file.chmod(0o644)
+    assert others_may_read(file) == "644"
+    file.chmod(0o600)
+    assert others_may_read(file) == ""

@@ -88,7 +88,8 @@ def test_speed_seed_and_speaker_reach_the_pool(here: Running, client: openai.Ope
 @pytest.mark.parametrize("kind", FORMATS)
 def test_chunks_come_while_it_is_spoken(here: Running, client: openai.OpenAI, kind: Any):
     speech = client.audio.speech.with_streaming_response
-    with speech.create(model="olu", voice="ada", input="slow one. Two. Three.", response_format=kind) as said:
+    text = "slow one. Two. Three.".ljust(250)  # longer than what is sent whole
+    with speech.create(model="olu", voice="ada", input=text, response_format=kind) as said:
         early, chunks = 0, list[bytes]()
         for chunk in said.iter_bytes():
             chunks.append(chunk)
@@ -137,7 +138,7 @@ def test_models_are_listed_and_found(client: openai.OpenAI):
 
 
 WRONG: list[tuple[dict[str, Any], type[openai.APIStatusError], str, str | None]] = [
-    ({"voice": "alloy"}, openai.NotFoundError, "voice_not_found", "voice"),
+    ({"voice": "nobody"}, openai.NotFoundError, "voice_not_found", "voice"),
     ({"voice": "../../etc/passwd"}, openai.NotFoundError, "voice_not_found", "voice"),
     ({"voice": "broken"}, openai.NotFoundError, "voice_unusable", "voice"),
     ({"model": "whisper-1"}, openai.NotFoundError, "model_not_found", "model"),
@@ -151,6 +152,10 @@ WRONG: list[tuple[dict[str, Any], type[openai.APIStatusError], str, str | None]]
     ({"extra_body": {"timings": True}}, openai.BadRequestError, "invalid_request", "timings"),
     ({"extra_body": {"sped": 2}}, openai.BadRequestError, "invalid_request", "sped"),
     ({"input": "busy"}, openai.RateLimitError, "server_busy", None),
+    ({"input": "tokens"}, openai.BadRequestError, "too_many_tokens", "input"),
+    ({"input": "late"}, openai.InternalServerError, "deadline_exceeded", None),
+    ({"input": "stuck"}, openai.InternalServerError, "voice_stuck", None),
+    ({"input": "hungry"}, openai.InternalServerError, "out_of_memory", None),
     ({"input": "gone"}, openai.InternalServerError, "worker_gone", None),
     ({"input": "ending"}, openai.InternalServerError, "ending", None),
     ({"input": "bug"}, openai.InternalServerError, "internal", None),

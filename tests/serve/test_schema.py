@@ -68,7 +68,7 @@ def test_some_of_it_was_spoken_and_nothing_was_a_fault(here: running.Running):
 
 def test_the_document_says_what_may_happen():
     speech = document["paths"]["/v1/audio/speech"]["post"]
-    assert {"200", "400", "401", "403", "404", "408", "413", "429", "503"} == set(speech["responses"])
+    assert {"200", "400", "401", "403", "404", "408", "413", "429", "503", "504"} == set(speech["responses"])
     assert "audio/mpeg" in speech["responses"]["200"]["content"]
     for ways in document["paths"].values():
         for way in ways.values():

@@ -191,3 +191,28 @@ def test_it_ends_when_told_to_after_what_it_began(here: Process):
 
 def _metrics(here: Process) -> str:
     return httpx2.get(f"{here.base}/metrics").text
+
+
+def test_a_terminal_that_closes_ends_it_as_gently(package: Path, tmp_path: Path):
+    """And a keys file that others can read is said at the start."""
+    keys = tmp_path / "keys"
+    keys.write_text("the-real-key", encoding="ascii")
+    keys.chmod(0o644)
+    headers, got = {"Authorization": "Bearer the-real-key"}, list[bytes]()
+    wish = {**WISH, "input": voices.PARAGRAPH, "response_format": "pcm"}
+    with serving(package, "--api-key-file", str(keys)) as here:
+
+        def listen() -> None:
+            address = f"{here.base}/v1/audio/speech"
+            got.append(httpx2.post(address, json=wish, headers=headers, timeout=60).content)
+
+        asking = threading.Thread(target=listen)
+        asking.start()
+        until(lambda: here.pool()["open"] == 1)
+        for pid in (here.process.pid, *here.workers()):  # as a terminal does it
+            os.kill(pid, signal.SIGHUP)
+        assert here.process.wait(30) == 0
+        asking.join(30)
+    assert len(got[0]) / 2 / 24_000 > 20
+    warned = [row for row in map(json.loads, here.lines) if row["level"] == "warning"]
+    assert [(row["event"], row["mode"]) for row in warned] == [("others can read the keys", "644")]

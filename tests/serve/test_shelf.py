@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -192,3 +193,21 @@ def test_a_name_must_be_one(folder: Path, name: object) -> None:
     shelf = Shelf([folder])
     assert not names(shelf)
     assert shelf.entries[0].name == "ada.voice"
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_large_voice_is_gone_through_without_being_held(package: Path, tmp_path: Path, zipped: bool) -> None:
+    large = voices.copy(package, tmp_path / "large.voice", name="large")
+    with (large / "encoder.onnx").open("ab") as file:
+        file.write(os.urandom(1024) * 64 * 1024)
+    made.seal(large)
+    place = made.zipped(large, tmp_path / "large.zip") if zipped else large
+    tracemalloc.start()
+    try:
+        (entry,) = Shelf([place]).entries
+        assert tracemalloc.get_traced_memory()[1] < 24e6
+    finally:
+        tracemalloc.stop()
+    assert entry.name == "large" and not entry.fault and entry.sample == made.TEXT
+    voices.spoil(large)
+    assert "decoder.onnx is damaged" in Shelf([tmp_path / "large.voice", package]).entries[0].fault

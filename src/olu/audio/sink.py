@@ -106,10 +106,11 @@ def _pour(pipe: BinaryIO, data: bytes) -> None:
     pipe.flush()
 
 
-def wav_header(rate: int) -> bytes:
-    """Of a stream whose length nobody knows yet."""
+def wav_header(rate: int, size: int | None = None) -> bytes:
+    """Of `size` bytes of samples, or of a stream whose length nobody knows yet."""
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16)
-    return struct.pack("<4sI4s", b"RIFF", UNKNOWN_SIZE, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN_SIZE)
+    whole, data = (UNKNOWN_SIZE, UNKNOWN_SIZE) if size is None else (size + 36, size)
+    return struct.pack("<4sI4s", b"RIFF", whole, b"WAVE") + form + struct.pack("<4sI", b"data", data)
 
 
 class _OneWay:

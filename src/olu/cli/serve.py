@@ -22,9 +22,13 @@ def register(app: typer.Typer) -> None:
         batch: int = typer.Option(1, "--batch", help="Requests whose sound is made in one go, at most."),
         loaded: int = typer.Option(4, "--loaded", help="Voices in memory per worker, at most."),
         most_characters: int = typer.Option(4096, "--most-characters", help="Of one text."),
+        most_tokens: int = typer.Option(20_000, "--most-tokens", help="Of one text when it is read: numbers grow."),
         most_seconds: float = typer.Option(600.0, "--most-seconds", help="Of one sound."),
         most_body: int = typer.Option(0, "--most-body", help="Bytes of a request; 0: as the characters need."),
         most_connections: int = typer.Option(512, "--most-connections", help="At the same time."),
+        connections_per_client: int = typer.Option(
+            0, "--connections-per-client", help="Of these, for one client; 0: a quarter."
+        ),
         rate_limit: int = typer.Option(0, "--rate-limit", help="Requests a minute and client; 0: no limit."),
         api_key_file: Path | None = typer.Option(
             None, "--api-key-file", help="Keys, one a line; any of them opens. Else OLU_API_KEY."
@@ -37,6 +41,16 @@ def register(app: typer.Typer) -> None:
         patience: float = typer.Option(10.0, "--patience", help="Seconds for a request to arrive."),
         stall: float = typer.Option(60.0, "--stall", help="Seconds a client may take none of its sound."),
         grace: float = typer.Option(30.0, "--grace", help="Seconds to finish what was begun, when asked to end."),
+        deadline: float = typer.Option(900.0, "--deadline", help="Seconds a request may take."),
+        watchdog: float = typer.Option(
+            60.0, "--watchdog", help="Seconds a worker may be silent before it is replaced."
+        ),
+        worker_memory: int = typer.Option(
+            0, "--worker-memory", help="MB a worker may take; 0: its share of three quarters of the machine's."
+        ),
+        default_voice: str = typer.Option(
+            "", "--default-voice", help="Who answers to alloy and OpenAI's other names; else the only voice."
+        ),
         check: bool = typer.Option(False, "--check", help="Look at voices, settings and port, and end."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object at the end."),
     ) -> None:
@@ -59,9 +73,11 @@ def register(app: typer.Typer) -> None:
             batch=batch,
             loaded=loaded,
             most_characters=most_characters,
+            most_tokens=most_tokens,
             most_seconds=most_seconds,
             most_body=most_body,
             most_connections=most_connections,
+            connections_per_client=connections_per_client,
             rate_limit=rate_limit,
             cors=tuple(cors or ()),
             trust_proxy=tuple(trust_proxy or ()),
@@ -69,6 +85,10 @@ def register(app: typer.Typer) -> None:
             patience=patience,
             stall=stall,
             grace=grace,
+            deadline=deadline,
+            watchdog=watchdog,
+            worker_memory=worker_memory,
+            default_voice=default_voice,
         )
         where = next(work).what
         if not as_json and not check:

@@ -25,6 +25,7 @@ from olu.serve.metrics import Metrics
 from olu.serve.openai import SpeechRequest
 from olu.serve.routes import Desk, routes
 from olu.serve.settings import Settings
+from olu.serve.speaking import UNSAID, UNSAID_COUNT
 
 PAGE_FILES = (".html", ".css", ".js", ".svg", ".png", ".ico", ".webmanifest")
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
@@ -67,7 +68,7 @@ def build(pool: Speaking, *, settings: Settings, keys: Sequence[bytes] = ()) -> 
             allow_origins=settings.cors,
             allow_methods=("GET", "POST"),
             allow_headers=("*",),
-            expose_headers=("X-Request-Id", "Retry-After"),
+            expose_headers=("X-Request-Id", "Retry-After", UNSAID, UNSAID_COUNT),
         )
     return Site(Watch(app, metrics=metrics, log=log), desk, inner.openapi)
 

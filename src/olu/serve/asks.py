@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from olu.speak.stream import Manner
 
+MOST_TOKENS = 20_000  # of a text: about ten minutes of speech, and what 4096 characters of plain text stay below
+SILENCE_SECONDS = 60.0  # of a worker, before it is replaced
+DEADLINE_SECONDS = 900.0  # of a request: its ten minutes of sound may be heard as they are made
 Words = tuple[
     tuple[str, float, float], ...
 ]  # a word, when it begins, when it ends: seconds from the start of the sound
@@ -21,6 +24,15 @@ class Ask:
     text: str
     manner: Manner
     seconds: float  # the most sound there may be; past it comes TooLong
+    tokens: int = MOST_TOKENS  # the most the text may be when it is read
+
+
+@dataclass(frozen=True)
+class Read:
+    """The whole text, as it was read before any of it is said."""
+
+    tokens: int
+    unsaid: Mapping[str, int]  # what the voice has no letter for, and how often
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,8 @@ class Piece:
     ends: float
     words: Words  # of the sentence, with its first piece
     last: bool  # of the sentence
+    unsaid: Mapping[str, int] = field(default_factory=dict)  # of the sentence, with its first piece
+    read: Read | None = None  # with the first piece of all
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,8 @@ class Shown:
     size: int  # bytes of the package
     loaded: bool  # in the memory of a worker
     fault: str = ""
+    aliases: tuple[str, ...] = ()  # other names it answers to
+    sample: str = ""  # a sentence to try it with
 
 
 class Busy(Exception):
@@ -61,6 +77,21 @@ class Busy(Exception):
 
 class Gone(Exception):
     """The worker that held the request is no more; another one is on its way."""
+
+
+class Late(Exception):
+    """The request took longer than one may."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the answer took longer than {seconds:g} seconds")
+
+
+class Stuck(Exception):
+    """A voice's network did not come to an end with this text, and was ended."""
+
+
+class NoRoom(Exception):
+    """A voice needs more memory for this text than a worker may take."""
 
 
 class TooLong(Exception):
@@ -79,7 +110,7 @@ class Sound(Protocol):
     async def __anext__(self) -> Piece: ...
 
     async def aclose(self) -> None:
-        """End the work within one chunk; call it whenever the sound may not have been taken to its end."""
+        """End the work, even inside a chunk; call it whenever the sound may not have been taken to its end."""
         ...
 
 
@@ -99,7 +130,11 @@ class Speaking(Protocol):
     def shown(self) -> Sequence[Shown]: ...
 
     def speak(self, ask: Ask) -> Sound:
-        """Busy comes at once; VoiceError or TextError with the first piece; Gone and TooLong at any time."""
+        """Busy comes at once; VoiceError or TextError with the first piece; the other failures at any time."""
+        ...
+
+    async def alive(self) -> bool:
+        """Whether a worker answers, within a few seconds."""
         ...
 
     def state(self) -> dict[str, float]:

@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from olu.config import did_you_mean
 from olu.errors import OluError, TextError
-from olu.serve.asks import Busy, Gone, TooLong
+from olu.serve.asks import Busy, Gone, Late, NoRoom, Stuck, TooLong
+from olu.speak.voice import TooManyTokens
 
 INVALID = "invalid_request_error"
 CLOSE = {"Connection": "close"}
@@ -46,9 +47,12 @@ def dumps(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
 
 
-def no_voice(name: str, known: Iterable[str]) -> Refusal:
+def no_voice(name: str, known: Iterable[str], *, foreign: bool = False) -> Refusal:
+    """`foreign`: a name of OpenAI's, for which several voices could stand."""
     names = sorted(known)
     hint = did_you_mean(name, names) or (f"; there are: {', '.join(names[:10])}" if names else "; none is here yet")
+    if foreign and len(names) > 1:
+        hint += " (--default-voice says which of them answers to OpenAI's names)"
     message = f"there is no voice {name[:SHOWN]!r}{hint}"
     return Refusal(404, message, "voice_not_found", param="voice")
 
@@ -104,13 +108,25 @@ def of(wrong: Exception, *, voice: str) -> Refusal:
             message = f"too many requests are waiting: try again in {_whole(wrong.retry_after)} s"
             return Refusal(429, message, "server_busy", "rate_limit_error", headers=_after(wrong.retry_after))
         case Gone():
-            message = "the process that spoke this has ended; another one is starting: try again"
+            message = "the process that was to speak this has ended; another one is starting: try again"
             return Refusal(503, message, "worker_gone", "server_error", headers=_after(1))
         case TooLong():
             message = f"{wrong}: send the text in parts"
             return Refusal(400, message, "sound_too_long", param="input")
+        case TooManyTokens():
+            return Refusal(400, str(wrong), "too_many_tokens", param="input")
         case TextError():
             return Refusal(400, str(wrong), "text_unusable", param="input")
+        case Late():
+            return Refusal(504, f"{wrong}: send the text in parts", "deadline_exceeded", "server_error")
+        case Stuck():
+            message = f"the voice {voice[:SHOWN]!r} came to no end with this text and was ended: choose another voice"
+            return Refusal(503, message, "voice_stuck", "server_error")
+        case NoRoom():
+            message = (
+                f"the voice {voice[:SHOWN]!r} needs more memory for this text than it may have here: send less at once"
+            )
+            return Refusal(503, message, "out_of_memory", "server_error")
         case OluError():
             return bad_voice(voice)
     return Refusal(500, "the server met an error of its own; it was written to its log", "internal", "server_error")

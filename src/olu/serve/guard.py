@@ -26,6 +26,8 @@ OPEN = ("/", "/health", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/page/"
 TRACE = "olu.trace"
 LONGEST_ADDRESS = 64
+WRONG_KEYS = 20  # a minute and client; after these, keys from there are looked at only a while later, right ones too
+WRONG_SECONDS = 1.0
 REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 POLICY = (
     "default-src 'self'; media-src 'self' blob:; img-src 'self' data:; object-src 'none'; "
@@ -102,7 +104,8 @@ class Guard:
     def __init__(self, app: ASGIApp, *, settings: Settings, keys: Sequence[bytes]) -> None:
         self._app, self._settings = app, settings
         self._keys = tuple(hashlib.sha256(key).digest() for key in keys)
-        self._rate = RateLimit(settings.rate_limit)
+        self._rate, self._strangers = RateLimit(settings.rate_limit), RateLimit(settings.rate_limit)
+        self._wrong = RateLimit(WRONG_KEYS)
         self._places = Places(settings.places, loopback=settings.queue_per_client > 0)
         self._private = not keys and not settings.trust_proxy and is_local(settings.host)
 
@@ -114,6 +117,8 @@ class Guard:
         body = Body(receive, most=self._settings.body_bytes, seconds=self._settings.patience)
         length = headers.get("content-length", "0")
         sends = length != "0" or "transfer-encoding" in headers
+        if self._closed(scope["path"]) and "authorization" in headers and self._wrong.take(trace.client, cost=0):
+            await _slow_down()
         no = self._refusal(scope["path"], headers, trace.client)
         try:
             if sends:  # also of a request that is refused: a client that still sends would not see the answer
@@ -131,6 +136,9 @@ class Guard:
             no = errors.too_many(self._settings.places)
         trace.code = no.code
         await _refuse(no, send, body)
+
+    def _closed(self, path: str) -> bool:
+        return bool(self._keys) and path not in OPEN and not path.startswith(OPEN_FOLDER)
 
     def welcomes(self, headers: Headers) -> bool:
         return not self._keys or self.knows(headers) is True
@@ -150,11 +158,18 @@ class Guard:
             return errors.no_host(host)
         if "content-length" in headers and "transfer-encoding" in headers:
             return errors.two_lengths()
-        closed = bool(self._keys) and path not in OPEN and not path.startswith(OPEN_FOLDER)
-        known = self.knows(headers) if closed else True
-        if (path == SPEECH or not known) and (wait := self._rate.take(client)):
+        known = self.knows(headers) if self._closed(path) else True
+        if known is False:
+            self._wrong.take(client)
+        rate = self._rate if known else self._strangers  # guesses of others use up nobody's allowance
+        if (path == SPEECH or not known) and (wait := rate.take(client)):
             return errors.too_often(wait)
         return None if known else errors.no_key(given=known is False)
+
+
+async def _slow_down() -> None:
+    """Before a key is looked at: who does not wait has learnt nothing."""
+    await asyncio.sleep(WRONG_SECONDS)
 
 
 def named(host: str) -> str:

@@ -33,8 +33,8 @@ class RateLimit:
         self._most, self._clock = per_minute, clock
         self._clients: OrderedDict[str, Bucket] = OrderedDict()
 
-    def take(self, client: str) -> float:
-        """Seconds to wait, 0 where none."""
+    def take(self, client: str, *, cost: float = 1.0) -> float:
+        """Seconds to wait, 0 where none. What costs nothing only asks."""
         if not self._most:
             return 0.0
         now, key = self._clock(), network(client)
@@ -46,7 +46,7 @@ class RateLimit:
             self._clients.popitem(last=False)
         if bucket.left < 1:
             return (1 - bucket.left) * 60 / self._most
-        bucket.left -= 1
+        bucket.left -= cost
         return 0.0
 
 

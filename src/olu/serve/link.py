@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 from olu.serve.settings import KEY_VARIABLE
 from olu.serve.wire import Message, pack, receive
@@ -28,6 +30,9 @@ class Link:
         self._process, self._reader, self._writer = process, reader, writer
         self.born = time.monotonic()
         self.ready = False
+        self.heard: float | None = None  # when it said something last
+        self.unanswered = 0  # looks of the watchdog since then
+        self.silent = False  # killed for it
         self.opening = ""  # the key of the voice it is opening now
         self.loaded: set[str] = set()
         self.holds: dict[int, int] = {}  # characters of each request it has not let go of yet
@@ -41,13 +46,14 @@ class Link:
         return sum(self.holds.values())
 
     @staticmethod
-    async def start(*, batch: int, loaded: int) -> Link:
+    async def start(*, batch: int, loaded: int, memory: int = 0, folder: str | None = None) -> Link:
+        """`memory`: bytes it may take, 0 for as many as there are; `folder`: where it works, an empty one."""
         ours, theirs = socket.socketpair()
-        command = [sys.executable, *COMMAND, str(batch), str(loaded)]
-        env = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE} | ONE_THREAD
+        command = [sys.executable, *COMMAND, str(batch), str(loaded), str(memory)]
+        given: dict[str, Any] = {"stdout": subprocess.DEVNULL, "env": _environment(), "cwd": folder}
         try:
             with theirs:
-                process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=env)
+                process = subprocess.Popen(command, stdin=theirs.fileno(), **given)
         except BaseException:
             ours.close()
             raise
@@ -60,7 +66,13 @@ class Link:
 
     async def messages(self) -> AsyncIterator[tuple[Message, bytes]]:
         while (found := await receive(self._reader)) is not None:
+            self.heard, self.unanswered = time.monotonic(), 0
             yield found
+
+    def kill(self) -> None:
+        """At once, whatever it does; its messages end with it."""
+        self.silent = True
+        self._process.kill()
 
     async def end(self) -> None:
         """Close the line, on which the process ends; kill it where it does not."""
@@ -70,3 +82,11 @@ class Link:
         except subprocess.TimeoutExpired:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
+
+
+def _environment() -> dict[str, str]:
+    """Ours without the key; places that Python looks in are named in full, since a worker works in another folder."""
+    env = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE} | ONE_THREAD
+    if given := env.get("PYTHONPATH"):
+        env["PYTHONPATH"] = os.pathsep.join(str(Path(place).absolute()) for place in given.split(os.pathsep) if place)
+    return env

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import sys
 import time
 import traceback
@@ -15,6 +16,8 @@ from uuid import uuid4
 
 NAME = "olu.serve"
 CLIENT_LEFT = 499  # nobody is there to see it: for the log and the numbers
+# What steers a terminal or ends a line for some readers; JSON leaves it as it is.
+UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 OWN_WORDS = "ASGI callable returned without completing response."  # uvicorn's, of a sound that we broke off
 
 
@@ -36,6 +39,7 @@ class Trace:
     text: str = ""  # shown only where wished for
     first: float | None = None  # seconds to the first byte of sound
     spoken: float = 0.0  # seconds of sound
+    unsaid: int = 0  # letters that the voice does not have
     left: bool = False  # the client went away
     broken: bool = False  # the sound ended too early
 
@@ -52,6 +56,7 @@ class Trace:
         if self.characters:
             row |= {"voice": self.voice, "format": self.format, "characters": self.characters}
             row |= {"first_byte": None if self.first is None else round(self.first, 4), "spoken": round(self.spoken, 3)}
+        row |= {"unsaid": self.unsaid} if self.unsaid else {}
         row |= {"code": self.code} if self.code else {}
         row |= {"broken": True} if self.broken else {}
         return row | ({"text": self.text} if texts and self.text else {})
@@ -90,7 +95,8 @@ class Lines(logging.Formatter):
         row = {"time": at, "level": record.levelname.lower(), "event": record.getMessage(), **facts}
         if record.exc_info and record.exc_info[1] is not None:
             row["kind"] = type(record.exc_info[1]).__name__
-        return json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace").decode()
+        line = json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace").decode()
+        return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
 
 def _worth_saying(record: logging.LogRecord) -> bool:

@@ -6,19 +6,36 @@ import asyncio
 import itertools
 import logging
 import os
+import shutil
+import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 from olu.errors import OluError, TextError, VoiceError
-from olu.serve.asks import Ask, Busy, Gone, Piece, Shown, TooLong
+from olu.serve.asks import (
+    DEADLINE_SECONDS,
+    SILENCE_SECONDS,
+    Ask,
+    Busy,
+    Gone,
+    NoRoom,
+    Piece,
+    Read,
+    Shown,
+    Stuck,
+    TooLong,
+)
 from olu.serve.link import Link
 from olu.serve.saying import Answer, Saying
 from olu.serve.shelf import Entry, Shelf
+from olu.serve.watchdog import watchdog
 from olu.serve.wire import Message
+from olu.speak.voice import TooManyTokens
 
 log = logging.getLogger("olu.serve")
 WATCH_SECONDS = 2.0  # between looks at the shelf when nobody asks
@@ -28,12 +45,34 @@ START_DEATHS = 3
 LONGEST_DELAY = 5.0  # before a worker that dies again and again is started again
 STEADY_SECONDS = 10.0  # a worker that lived for this long is started again at once
 NAMED = 20
+LOOK_SECONDS = (
+    1.0  # somebody who asks waits so long for a look at the shelf, which may have a large voice to go through
+)
+ANSWER_SECONDS = 3.0  # within which a worker answers, or is not well
 
 
 class Pool:
-    def __init__(self, shelf: Shelf, *, workers: int = 0, queue: int, batch: int, loaded: int) -> None:
-        """`queue`: the most requests at a time; without a number of workers there is one a core."""
+    def __init__(
+        self,
+        shelf: Shelf,
+        *,
+        workers: int = 0,
+        queue: int,
+        batch: int,
+        loaded: int,
+        memory: int = 0,
+        silence: float = SILENCE_SECONDS,
+        deadline: float = DEADLINE_SECONDS,
+    ) -> None:
+        """`queue`: the most requests at a time; without a number of workers there is one a core.
+
+        `memory`: bytes for each worker, 0 for as many as there are; `silence`: seconds before one that says nothing
+        is replaced; `deadline`: seconds for a request.
+        """
         self._shelf, self._workers = shelf, workers or cores()
+        self._memory, self._silence, self._deadline = memory, silence, deadline
+        self._folder: str | None = None  # an empty one, for the workers
+        self._looking: asyncio.Task[None] | None = None
         self._queue, self._batch, self._loaded = queue, batch, loaded
         self._numbers = itertools.count(1)
         self._sayings: WeakValueDictionary[int, Saying] = WeakValueDictionary()  # one that is forgotten has left
@@ -49,7 +88,10 @@ class Pool:
     async def start(self) -> None:
         """Returns when every worker is ready."""
         self._report()
+        self._folder = _empty_folder()
         self._tasks = [asyncio.create_task(self._keep()) for _ in range(self._workers)]
+        guarding = watchdog(lambda: self._links, silence=self._silence, start=START_SECONDS, tell=_event)
+        self._tasks.append(asyncio.create_task(guarding))
         with suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS), self._changed:
                 await self._changed.wait_for(self._started)
@@ -74,12 +116,33 @@ class Pool:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
-        async with self._changed:
-            self._changed.notify_all()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        await self._notify()
 
     async def look(self) -> None:
-        await asyncio.to_thread(self._shelf.look)
+        """One look at a time, which nobody waits for longer than a moment: a large voice takes its time."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(asyncio.to_thread(self._shelf.look))
+        done, _ = await asyncio.wait({self._looking}, timeout=LOOK_SECONDS)
+        for look in done:
+            look.result()
         self._report()
+
+    async def alive(self) -> bool:
+        """Asks them, unless one was heard just now."""
+
+        def heard() -> bool:
+            since = time.monotonic() - ANSWER_SECONDS
+            return any(link.ready and link.heard is not None and link.heard > since for link in self._links)
+
+        for link in self._links:
+            if not heard():
+                link.send({"do": "ping"})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ANSWER_SECONDS), self._changed:
+                await self._changed.wait_for(lambda: heard() or not any(link.ready for link in self._links))
+        return heard()
 
     def _report(self) -> None:
         """Say what cannot be used, once; let workers go of what is gone."""
@@ -104,6 +167,8 @@ class Pool:
                 size=entry.size,
                 loaded=entry.key in loaded,
                 fault=entry.fault,
+                aliases=entry.aliases,
+                sample=entry.sample,
             )
             for entry in self._shelf.entries
         ]
@@ -112,7 +177,7 @@ class Pool:
         if self._ending or len(self._sayings) >= self._queue:
             self._counts["refused"] += 1
             raise Busy(max(1.0, self._usual), ending=self._ending)
-        saying = Saying(self, ask, next(self._numbers))
+        saying = Saying(self, ask, next(self._numbers), deadline=self._deadline)
         self._sayings[saying.number] = saying
         self._counts["asks"] += 1
         return saying
@@ -186,12 +251,12 @@ class Pool:
         while True:
             born = time.monotonic()
             try:
-                await self._live(await Link.start(batch=self._batch, loaded=self._loaded))
+                given = {"batch": self._batch, "loaded": self._loaded, "memory": self._memory}
+                await self._live(await Link.start(**given, folder=self._folder))
             except OSError as bad:
                 _event("worker cannot be started", level=logging.ERROR, reason=bad.strerror)
             self._counts["restarts"] += 1
-            async with self._changed:
-                self._changed.notify_all()
+            await self._notify()
             steady = time.monotonic() - born >= STEADY_SECONDS
             delay = 0.0 if steady else min(LONGEST_DELAY, 2 * delay + 0.1)
             await asyncio.sleep(delay)
@@ -219,10 +284,14 @@ class Pool:
     def _died(self, link: Link) -> None:
         _event("worker is gone", level=logging.ERROR, pid=link.pid)
         link.ready = False
-        if link.opening:
+        if link.opening and link.silent:
+            self._shelf.spoil(link.opening, f"it did not open within {self._silence:g} seconds: export it again")
+            self._report()
+        elif link.opening:
             self._blame(link.opening)
+        why = "did not answer and was ended" if link.silent else "is gone"
         for saying in [one for one in self._sayings.values() if one.link is link]:
-            self._answer(saying, Gone("the worker that spoke is gone: ask again"))
+            self._answer(saying, Gone(f"the worker that spoke {why}: ask again"))
 
     def _blame(self, key: str) -> None:
         """A worker may have been killed for another reason, even all of them at once: only one more is a proof."""
@@ -252,14 +321,20 @@ class Pool:
                 self._lost.pop(message["key"], None)
             case "closed":
                 link.loaded.discard(message["key"])
+                link.opening = ""
             case "damaged":
                 link.opening = ""
                 self._shelf.spoil(message["key"], message["why"])
                 self._report()
             case "ready":
                 link.ready = True
-                async with self._changed:
-                    self._changed.notify_all()
+                await self._notify()
+            case "pong":
+                await self._notify()
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
 
     def _understood(self, saying: Saying, message: Message, sound: bytes) -> Answer:
         if message["is"] == "end":
@@ -277,6 +352,8 @@ class Pool:
             ends=message["ends"],
             words=tuple((word, start, end) for word, start, end in message["words"]),
             last=message["last"],
+            unsaid=message["unsaid"],
+            read=Read(**message["read"]) if message["read"] else None,
         )
 
     def _answer(self, saying: Saying, answer: Answer) -> None:
@@ -293,6 +370,15 @@ class Pool:
                 _event("voices cannot be looked at", level=logging.ERROR, kind=type(bad).__name__)
 
 
+def _empty_folder() -> str | None:
+    """For workers to stand in: whatever a package can make them reach by a name without a path is not there."""
+    try:
+        return tempfile.mkdtemp(prefix="olu-worker-")
+    except OSError:
+        _event("no empty folder for the workers", level=logging.WARNING, where=str(Path.cwd()))
+        return None
+
+
 def cores() -> int:
     """That this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -302,6 +388,14 @@ def _failure(message: Message, ask: Ask) -> Exception:
     kind, why = message["kind"], message["why"]
     if kind == TooLong.__name__:
         return TooLong(ask.seconds)
+    if kind == TooManyTokens.__name__:
+        return TooManyTokens(ask.tokens)
+    if kind in (Stuck.__name__, NoRoom.__name__):
+        what = (
+            "voice came to no end and was ended" if kind == Stuck.__name__ else "voice needs more memory than there is"
+        )
+        _event(what, level=logging.ERROR, voice=ask.voice)
+        return (Stuck if kind == Stuck.__name__ else NoRoom)(ask.voice)
     if not kind:
         _event("failure in a worker", level=logging.ERROR, kind=why, where=message["where"])
         return RuntimeError(f"{why} in a worker")

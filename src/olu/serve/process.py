@@ -10,16 +10,19 @@ import sys
 import threading
 from typing import BinaryIO
 
+from olu.serve import memory
 from olu.serve.wire import Message, pack, read
 from olu.serve.worker import Worker
 
+LEFT_TO_THE_FRONT = ("SIGINT", "SIGTERM", "SIGHUP")  # it decides when it is over, after it has finished
 
-def main(batch: int, loaded: int) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):  # the front decides when it is over, after it has finished
-        signal.signal(number, signal.SIG_IGN)
+
+def main(batch: int, loaded: int, most: int) -> None:
+    for name in LEFT_TO_THE_FRONT:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     front = socket.socket(fileno=0)
     inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(front.makefile("rb"), inbox), daemon=True).start()
 
     def send(message: Message, sound: bytes = b"", /) -> None:
         try:
@@ -28,17 +31,20 @@ def main(batch: int, loaded: int) -> None:
             os._exit(0)
 
     worker = Worker(send, batch=batch, loaded=loaded)
+    threading.Thread(target=_listen, args=(front.makefile("rb"), inbox, worker), daemon=True).start()
+    memory.hold(most)
     while True:
         while not worker.busy or not inbox.empty():
             worker.hear(inbox.get())
         worker.step()
 
 
-def _listen(pipe: BinaryIO, inbox: queue.SimpleQueue[Message]) -> None:
+def _listen(pipe: BinaryIO, inbox: queue.SimpleQueue[Message], worker: Worker) -> None:
     while (message := read(pipe)) is not None:
+        worker.overhear(message)
         inbox.put(message)
     os._exit(0)  # in the middle of whatever it does: nobody is there to hear it
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(*map(int, sys.argv[1:]))

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from olu import __version__
-from olu.errors import LanguageError
-from olu.serve import errors, metrics, openai, shapes
+from olu.serve import errors, metrics, names, openai, shapes
 from olu.serve.asks import Ask, Shown, Speaking
 from olu.serve.guard import SPEECH, TRACE, Guard
 from olu.serve.logs import Log, Trace
 from olu.serve.openai import SpeechRequest
 from olu.serve.settings import Settings
 from olu.serve.speaking import ENCODING_THREADS, Answer, Way
-from olu.text.languages import load
 
 
 @dataclass
@@ -40,12 +38,14 @@ class Desk:
         for again in (False, True):
             if again:
                 await self.pool.look()
-            for shown in self.pool.shown():
-                if shown.name == name and not shown.fault:
-                    return shown
+            if (found := names.find(name, self.usable(), default=self.settings.default_voice)) is not None:
+                return found
         if any(shown.name == name for shown in self.pool.shown()):
             raise errors.bad_voice(name)
-        raise errors.no_voice(name, [shown.name for shown in self.pool.shown() if not shown.fault])
+        raise errors.no_voice(name, [shown.name for shown in self.usable()], foreign=name.lower() in names.OPENAI)
+
+    def usable(self) -> list[Shown]:
+        return [shown for shown in self.pool.shown() if not shown.fault]
 
 
 def routes(desk: Desk) -> APIRouter:
@@ -66,7 +66,8 @@ def _speech(router: APIRouter, desk: Desk) -> None:
         trace.voice, trace.format = shown.name, wish.response_format
         trace.characters, trace.text = len(wish.input), wish.input
         manner = openai.manner(wish, shown)
-        ask = Ask(voice=shown.name, text=wish.input, manner=manner, seconds=desk.settings.most_seconds)
+        most = desk.settings
+        ask = Ask(shown.name, wish.input, manner, seconds=most.most_seconds, tokens=most.most_tokens)
         way = Way(wish.response_format, wish.stream_format == "sse", wish.timings)
         return Answer(ask, way=way, pool=desk.pool, trace=trace, log=desk.log, threads=desk.threads)
 
@@ -87,19 +88,19 @@ def _lists(router: APIRouter, desk: Desk) -> None:
     async def voices() -> Response:
         """The voices there are now, and the limits of a request."""
         await desk.pool.look()
-        limits = {"characters": desk.settings.most_characters, "seconds": desk.settings.most_seconds}
-        return errors.json_response(
-            {"object": "list", "data": [voice_row(one) for one in desk.pool.shown()], "limits": limits}
-        )
+        most, usable = desk.settings, desk.usable()
+        limits = {"characters": most.most_characters, "tokens": most.most_tokens, "seconds": most.most_seconds}
+        rows = [voice_row(one, usable) for one in desk.pool.shown()]
+        return errors.json_response({"object": "list", "data": rows, "limits": limits})
 
 
 def _watching(router: APIRouter, desk: Desk) -> None:
     @router.get("/health", responses=shapes.answers("Health", 503), tags=["watching"])
     async def health(request: Request) -> Response:
-        """Whether it can speak. The voices are named to whoever may use them."""
-        await desk.pool.look()
+        """Whether it can speak: a worker is asked. The voices are named to whoever may use them."""
+        answers = await desk.pool.alive()
         shown, state = desk.pool.shown(), desk.pool.state()
-        ready = state.get("workers", 0) > 0 and not state.get("ending", 0)
+        ready = answers and not state.get("ending", 0)
         row: dict[str, Any] = {
             "status": "ok" if ready else "not ready",
             "ready": ready,
@@ -119,16 +120,7 @@ def _watching(router: APIRouter, desk: Desk) -> None:
         return Response(desk.metrics.page(), media_type=metrics.MEDIA_TYPE)
 
 
-def voice_row(shown: Shown) -> dict[str, Any]:
-    row = asdict(shown) | {"language_name": language_name(shown.language)}
+def voice_row(shown: Shown, usable: Sequence[Shown]) -> dict[str, Any]:
+    row = asdict(shown) | {"language_name": names.language_name(shown.language)}
+    row["aliases"] = names.others(shown, usable)
     return {"id": shown.name, "object": "voice", **row}
-
-
-@lru_cache(maxsize=1000)
-def language_name(code: str) -> str:
-    if "/" in code or "\\" in code:
-        return code
-    try:
-        return load(code).name
-    except LanguageError:
-        return code

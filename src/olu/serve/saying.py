@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import Protocol
 
-from olu.serve.asks import Ask, Piece
+from olu.serve.asks import Ask, Late, Piece
 from olu.serve.link import Link
 
 Answer = Piece | Exception | None  # sound, a failure, or the end
@@ -22,8 +22,9 @@ class Desk(Protocol):
 class Saying:
     """An async iterator of pieces."""
 
-    def __init__(self, desk: Desk, ask: Ask, number: int) -> None:
-        self.ask, self.number = ask, number
+    def __init__(self, desk: Desk, ask: Ask, number: int, *, deadline: float) -> None:
+        """`deadline`: seconds until all of it is to be there."""
+        self.ask, self.number, self._deadline = ask, number, deadline
         self.answers: asyncio.Queue[Answer] = asyncio.Queue()
         self.link: Link | None = None
         self.came = time.monotonic()
@@ -41,8 +42,12 @@ class Saying:
         if self.over:
             raise StopAsyncIteration
         try:
-            await self._ask_for_more()
-            answer = await self.answers.get()
+            async with asyncio.timeout(self.came + self._deadline - time.monotonic()):
+                await self._ask_for_more()
+                answer = await self.answers.get()
+        except TimeoutError:
+            self._desk.leave(self)
+            raise Late(self._deadline) from None
         except BaseException:  # also when the task that waits is cancelled
             self._desk.leave(self)
             raise

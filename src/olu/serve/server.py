@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 import h11
@@ -17,6 +20,7 @@ from olu.errors import ConfigError
 from olu.serve.app import Site
 from olu.serve.errors import Refusal
 from olu.serve.guard import SECURITY
+from olu.serve.limits import Places
 from olu.serve.settings import Settings
 
 BACKLOG = 1024
@@ -24,6 +28,8 @@ HEAD_BYTES = 16 * 1024  # request line and headers
 KEEP_ALIVE_SECONDS = 15
 LINGER_SECONDS = 1.0
 LAST_SECONDS = 2.0  # for the pool, once all answers are out
+PROBES = (0.05, 1.0)  # seconds to the second look after a client that ended its side, and between later ones
+CONTINUE = h11.InformationalResponse(status_code=100, headers=[])
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -95,25 +101,60 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn does, but a server that was asked to end and did so has not been killed."""
-        with super().capture_signals():
+        """As uvicorn does, but a server that was asked to end and did so has not been killed.
+
+        A terminal that closes asks for the end too, unless that was to be ignored (nohup).
+        """
+        with super().capture_signals(), self._hangup():
             yield
             self._captured_signals.clear()
 
+    @contextmanager
+    def _hangup(self) -> Iterator[None]:
+        here = threading.current_thread() is threading.main_thread()
+        if not here or not hasattr(signal, "SIGHUP") or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+            yield
+            return
+        before = signal.signal(signal.SIGHUP, self.handle_exit)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGHUP, before)
+
 
 def _protocol(settings: Settings) -> type[asyncio.Protocol]:
+    places = Places(settings.connections, loopback=settings.connections_per_client > 0)
+    proxies = [ipaddress.ip_network(address) for address in settings.trust_proxy]
+
     class Patient(H11Protocol):
         """Adds what uvicorn leaves to a proxy."""
 
         _head: asyncio.TimerHandle | None = None
         _stalled: asyncio.TimerHandle | None = None
+        _probing: asyncio.TimerHandle | None = None
+        _half = False  # the client sends no more, and may still read
         _over = False  # the last answer is out; what still comes is not looked at
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self._place = ExitStack()
             if len(self.connections) > settings.most_connections:
                 transport.close()
-            self._await_head()
+            elif not self._has_place():
+                many = f"your address has {settings.connections} connections already: use them again, or close some"
+                self._last(Refusal(429, many, "too_many_connections", "rate_limit_error"))
+                transport.close()
+            else:
+                self._await_head()
+
+        def _has_place(self) -> bool:
+            client = self.client[0] if self.client else ""
+            try:
+                if any(ipaddress.ip_address(client) in proxy for proxy in proxies):
+                    return True
+            except ValueError:  # not from a network
+                return True
+            return self._place.enter_context(places.held(client))
 
         def data_received(self, data: bytes) -> None:
             """In parts: h11 looks at the size of a head only while it is not whole."""
@@ -125,10 +166,33 @@ def _protocol(settings: Settings) -> type[asyncio.Protocol]:
                 self._await_head()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            for timer in (self._head, self._stalled):
+            for timer in (self._head, self._stalled, self._probing):
                 if timer is not None:
                     timer.cancel()
+            self._place.close()
             super().connection_lost(exc)
+
+        def eof_received(self) -> bool:  # type: ignore[override]
+            """Keep the connection for an answer that is on its way: a client may have ended only its own side."""
+            answering = self.cycle is not None and not self.cycle.response_complete
+            if self._over or not answering or self.conn.their_state is h11.SEND_BODY:
+                return False
+            self._half = True
+            self._probe(0)
+            return True
+
+        def _probe(self, number: int) -> None:
+            """Who is gone wholly answers what is sent with a reset, which the next write meets; others read over it."""
+            if self.transport.is_closing() or self.conn.our_state is not h11.SEND_RESPONSE:
+                return  # from here on the answer's own writes will tell
+            if self.conn.their_http_version == b"1.1":
+                self.transport.write(self.conn.send(CONTINUE) or b"")
+                self._probing = self.loop.call_later(PROBES[min(number, 1)], self._probe, number + 1)
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if self._half and (self.cycle is None or self.cycle.response_complete):
+                self.transport.close()
 
         def _await_head(self) -> None:
             """A clock runs from the first byte of a request, or from the start, until its head is whole."""

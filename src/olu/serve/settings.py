@@ -11,6 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from olu.config import Strict
 from olu.errors import ConfigError
+from olu.serve import memory
+from olu.serve.asks import DEADLINE_SECONDS, MOST_TOKENS, SILENCE_SECONDS
 
 KEY_VARIABLE = "OLU_API_KEY"
 SHORTEST_KEY = 8
@@ -28,9 +30,11 @@ class Settings(Strict):
     batch: int = Field(1, ge=1, le=256)  # chunks of different requests in one run of the network; on a CPU 1 is fastest
     loaded: int = Field(4, ge=1, le=1000)  # voices in the memory of each worker
     most_characters: int = Field(4096, ge=1, le=10_000_000)
+    most_tokens: int = Field(MOST_TOKENS, ge=1, le=100_000_000)  # of a text when it is read
     most_seconds: float = Field(600.0, gt=0, le=86_400)
     most_body: int = Field(0, ge=0, le=1_000_000_000)  # bytes; 0: as the characters need
     most_connections: int = Field(512, ge=1, le=1_000_000)
+    connections_per_client: int = Field(0, ge=0, le=1_000_000)  # of these; 0: a quarter, this machine as many as come
     rate_limit: int = Field(0, ge=0, le=1_000_000)  # requests a minute and client; 0: as many as come
     cors: tuple[str, ...] = ()
     trust_proxy: tuple[str, ...] = ()
@@ -38,6 +42,10 @@ class Settings(Strict):
     patience: float = Field(10.0, gt=0, le=3600)  # seconds for the head and for the body of a request
     stall: float = Field(60.0, gt=0, le=3600)  # seconds a reader may take nothing
     grace: float = Field(30.0, ge=0, le=3600)  # seconds to finish what was begun
+    deadline: float = Field(DEADLINE_SECONDS, gt=0, le=86_400)  # seconds a request may take
+    watchdog: float = Field(SILENCE_SECONDS, gt=0, le=3600)  # seconds a worker may be silent
+    worker_memory: int = Field(0, ge=0, le=16_000_000)  # MB for each worker; 0: its share of the machine's
+    default_voice: str = Field("", max_length=200)  # who answers to OpenAI's names; nothing: the only voice
 
     @field_validator("cors")
     @classmethod
@@ -61,12 +69,23 @@ class Settings(Strict):
     def _room(self) -> Settings:
         if self.queue_per_client > self.queue:
             raise ValueError(f"queue_per_client has no effect above queue = {self.queue}")
+        if self.connections_per_client > self.most_connections:
+            raise ValueError(f"connections_per_client has no effect above most_connections = {self.most_connections}")
         return self
 
     @property
     def places(self) -> int:
         """Of the queue, for one client."""
         return self.queue_per_client or max(1, self.queue // 2)
+
+    @property
+    def connections(self) -> int:
+        """Of one client, at the same time."""
+        return self.connections_per_client or max(1, self.most_connections // 4)
+
+    def memory_bytes(self, workers: int) -> int:
+        """For each of so many workers; 0 where nothing can hold them to it."""
+        return self.worker_memory * 1_000_000 or memory.share(workers)
 
     @property
     def body_bytes(self) -> int:
@@ -91,3 +110,9 @@ def read_keys(file: Path | None) -> tuple[bytes, ...]:
         if len(key) < SHORTEST_KEY or not key.isascii() or b" " in key:
             raise ConfigError(f"{where}: a key has {SHORTEST_KEY} or more letters, digits and signs, without spaces")
     return keys
+
+
+def others_may_read(file: Path) -> str:
+    """Its mode, such as 644, where more than its owner can read it; where that cannot be told, nothing."""
+    mode = file.stat().st_mode & 0o777
+    return f"{mode:03o}" if os.name == "posix" and mode & 0o077 else ""

@@ -21,6 +21,7 @@ SAYS = {
     413: "The body is too large",
     429: "Too many requests; Retry-After says when to come again",
     503: "Not ready, or the process that spoke has ended; come again",
+    504: "The answer took longer than one may",
 }
 EVERYWHERE = (400, 401, 403, 408, 413, 429)
 
@@ -46,13 +47,16 @@ _VOICE = _object(
     size=COUNT,
     loaded=FLAG,
     fault=TEXT,
+    aliases=_list(TEXT),
+    sample=TEXT,
 )
+_LIMITS = _object(characters=COUNT, tokens=COUNT, seconds=NUMBER)
 _POOL: Schema = {"type": "object", "additionalProperties": NUMBER}
 SCHEMAS: dict[str, Schema] = {
     "Error": _object(error=_object(message=TEXT, type=TEXT, param=_OR_NOTHING, code=TEXT)),
     "Model": _MODEL,
     "Models": _object(object=TEXT, data=_list(_MODEL)),
-    "Voices": _object(object=TEXT, data=_list(_VOICE), limits=_object(characters=COUNT, seconds=NUMBER)),
+    "Voices": _object(object=TEXT, data=_list(_VOICE), limits=_LIMITS),
     "Health": _object(status=TEXT, ready=FLAG, version=TEXT, workers=COUNT, voices=COUNT, damaged=COUNT, pool=_POOL),
 }
 Responses = dict[int | str, dict[str, Any]]
@@ -75,9 +79,16 @@ _SOUND: Schema = {"schema": {"type": "string", "format": "binary"}}
 SPEECH: Responses = {
     200: {
         "description": "The sound as it is made, or events with it",
+        "headers": {
+            "X-Olu-Unsaid": {
+                "description": "What the voice has no letter for, and how often, as JSON; absent where all is said",
+                "schema": TEXT,
+            },
+            "X-Olu-Unsaid-Count": {"description": "All of it together", "schema": COUNT},
+        },
         "content": {kind.media: _SOUND for kind in KINDS.values()} | {"text/event-stream": {"schema": _EVENT}},
     },
-    **{status: _says(status) for status in (*EVERYWHERE, 404, 503)},
+    **{status: _says(status) for status in (*EVERYWHERE, 404, 503, 504)},
 }
 METRICS: Responses = {
     200: {"description": "Prometheus's text format", "content": {"text/plain": {"schema": TEXT}}},

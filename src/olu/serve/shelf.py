@@ -6,16 +6,17 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from olu.errors import OluError, VoiceError
-from olu.speak.package import Package, read_package
+from olu.speak.package import Outline, read_outline
 
 LOOK_SECONDS = 1.0  # between two looks
 ENDINGS = (".voice", ".zip")
 LONGEST_NAME = 200
+LONGEST_SAMPLE = 120  # characters
 WAY_OUT = "leave one of them out, or export one again with another name in the olu.toml of its workspace"
 
 
@@ -31,14 +32,28 @@ class Entry:
     speakers: tuple[str, ...] = ()
     size: int = 0
     fault: str = ""
+    aliases: tuple[str, ...] = ()  # other names a person gave it
+    sample: str = ""  # a sentence to try it with
 
 
 class Shelf:
     """Several threads may use it. Each package is proved once, and again when its files change."""
 
-    def __init__(self, places: Sequence[Path], *, every: float = LOOK_SECONDS) -> None:
-        """A place is a voice, or a folder of voices to which others may come later."""
-        self._places, self._every = tuple(places), every
+    def __init__(
+        self,
+        places: Sequence[Path],
+        *,
+        every: float = LOOK_SECONDS,
+        most_bytes: int = 0,
+        aliases: Mapping[Path, str] | None = None,
+    ) -> None:
+        """A place is a voice, or a folder of voices to which others may come later.
+
+        `most_bytes`: what a worker may take; a larger voice cannot be used. `aliases`: other names of some places.
+        """
+        self._places, self._every = tuple(place.absolute() for place in places), every  # workers stand elsewhere
+        self._most_bytes = most_bytes
+        self._aliases = {place.absolute(): name for place, name in (aliases or {}).items()}
         self._lock = threading.Lock()
         self._looked = -every
         self._known: dict[str, Entry] = {}  # by key, with faults of their own only
@@ -84,7 +99,7 @@ class Shelf:
         names = {entry.path: entry.name for entry in self._known.values()}
         for path in self._paths():
             key, size = _stamp(path)
-            found[key] = self._known.get(key) or _entry(path, key, size, name=names.get(path, path.name))
+            found[key] = self._known.get(key) or self._entry(path, key, size, name=names.get(path, path.name))
         self._known = found
         self._arrange(at_start=at_start)
         self._looked = time.monotonic()
@@ -101,6 +116,14 @@ class Shelf:
             entries.append(entry if owner is entry else replace(entry, fault=taken))
         self._owners = {name: entry.path for name, entry in owners.items()}
         self.entries = tuple(sorted(entries, key=lambda entry: entry.name))
+
+    def _entry(self, path: Path, key: str, size: int, *, name: str) -> Entry:
+        if self._most_bytes and size > self._most_bytes:
+            room = f"{size / 1e6:.1f} MB, more than the {self._most_bytes / 1e6:.1f} MB that a worker may take"
+            return Entry(name, path, key, size=size, fault=f"{path.name} has {room} (--worker-memory)")
+        entry = _entry(path, key, size, name=name)
+        alias = self._aliases.get(path)
+        return replace(entry, aliases=(alias,)) if alias else entry
 
     def _paths(self) -> Iterator[Path]:
         for place in self._places:
@@ -142,7 +165,7 @@ def _stamp(path: Path) -> tuple[str, int]:
 def _entry(path: Path, key: str, size: int, *, name: str) -> Entry:
     """`name`: what to call it where it cannot say so itself; the one it had, if it was whole before."""
     try:
-        return _described(path, key, size, read_package(path))
+        return _described(path, key, size, read_outline(path))
     except OluError as bad:
         fault = _said(str(bad), path)
     except OSError as bad:
@@ -150,7 +173,7 @@ def _entry(path: Path, key: str, size: int, *, name: str) -> Entry:
     return Entry(name, path, key, size=size, fault=fault)
 
 
-def _described(path: Path, key: str, size: int, package: Package) -> Entry:
+def _described(path: Path, key: str, size: int, package: Outline) -> Entry:
     """From the facts that the opened voice goes by too."""
     facts = package.facts
     name, language, rate, speakers = (facts.get(field) for field in ("name", "language", "rate", "speakers"))
@@ -159,7 +182,18 @@ def _described(path: Path, key: str, size: int, package: Package) -> Entry:
         raise VoiceError(f"{path}: voice.json is damaged: export the voice again")
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise VoiceError(f"{path} has no name that can be asked for: export it again with another name")
-    return Entry(name, path, key, str(language), rate, tuple(map(str, speakers or ())), size)
+    sample = _sample(package.check.get("sentences"))
+    return Entry(name, path, key, str(language), rate, tuple(map(str, speakers or ())), size, sample=sample)
+
+
+def _sample(rows: object) -> str:
+    """The longest of the package's own sentences that is short and plain."""
+    texts = (
+        [row.get("text") for row in rows if isinstance(row, dict) and row.get("ids")] if isinstance(rows, list) else []
+    )
+    short = [text for text in texts if isinstance(text, str) and len(text) <= LONGEST_SAMPLE and text.isprintable()]
+    plain = [text for text in short if not any(char.isdigit() or char in "()[]<>{}" for char in text)]
+    return max(plain or short, key=len, default="")
 
 
 def _said(why: str, path: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -12,16 +12,21 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from olu.audio.sink import wav_header
 from olu.errors import TextError
 from olu.serve import errors
-from olu.serve.asks import Ask, Busy, Gone, Piece, Sound, Speaking, TooLong
+from olu.serve.asks import Ask, Busy, Gone, Late, NoRoom, Piece, Sound, Speaking, Stuck, TooLong
 from olu.serve.encode import KINDS, Encoder, Packed, encoder
 from olu.serve.logs import Log, Trace
 
-EXPECTED = (errors.Refusal, Busy, Gone, TooLong, TextError)
+EXPECTED = (errors.Refusal, Busy, Gone, Late, NoRoom, Stuck, TooLong, TextError)
 EVENTS = "text/event-stream"
 NO_BUFFER = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not wait for the end
 ENCODING_THREADS = 2
+WHOLE_TOKENS = 400  # a wav of a text up to here is made whole first, so that its header can tell its length
+UNSAID = "X-Olu-Unsaid"
+UNSAID_COUNT = "X-Olu-Unsaid-Count"
+MOST_UNSAID = 64  # kinds of letters named in a header: proxies take heads of a few kilobytes
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,40 @@ class Answer(Response):
             except Exception as wrong:
                 await self._refusal(wrong).response()(scope, receive, send)
                 return
-            await self._give(first, pieces, send)
+            self._told(first)
+            if self._is_short(first):
+                await self._give_whole(first, pieces, scope, receive, send)
+            else:
+                await self._give(first, pieces, send)
         finally:
             if pieces is not None:
                 await pieces.aclose()
+
+    def _told(self, first: Piece) -> None:
+        """What is left unsaid, before any of the sound."""
+        unsaid = first.read.unsaid if first.read else {}
+        self._trace.unsaid = sum(unsaid.values())
+        if unsaid:
+            self.headers[UNSAID] = in_header(unsaid)
+            self.headers[UNSAID_COUNT] = str(self._trace.unsaid)
+
+    def _is_short(self, first: Piece) -> bool:
+        plain = self._way.kind == "wav" and not self._way.events
+        return plain and first.read is not None and first.read.tokens <= WHOLE_TOKENS
+
+    async def _give_whole(self, first: Piece, pieces: Sound, scope: Scope, receive: Receive, send: Send) -> None:
+        """A file with a true length; what goes wrong on the way is an answer of its own."""
+        try:
+            samples = b"".join([piece.samples async for piece in _with(first, pieces)])
+        except Exception as wrong:
+            await self._refusal(wrong).response()(scope, receive, send)
+            return
+        body = wav_header(first.rate, len(samples)) + samples
+        self.headers["Content-Length"] = str(len(body))
+        self._trace.first = self._trace.seconds
+        self._trace.spoken = len(samples) / 2 / first.rate
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _give(self, first: Piece, pieces: Sound, send: Send) -> None:
         async def body(data: bytes) -> None:
@@ -84,6 +119,7 @@ class Answer(Response):
         coder = encoder(self._way.kind, first.rate)
         try:
             sentence = -1
+            await body(self._unsaid(first))
             async for piece in _with(first, pieces):
                 if self._way.timings and piece.sentence != sentence:
                     await body(_words(piece))
@@ -124,12 +160,24 @@ class Answer(Response):
             return data
         return _event({"type": "speech.audio.delta", "audio": base64.b64encode(data).decode()})
 
+    def _unsaid(self, first: Piece) -> bytes:
+        if not self._way.events or first.read is None or not first.read.unsaid:
+            return b""
+        return _event({"type": "speech.audio.unsaid", "unsaid": dict(first.read.unsaid), "count": self._trace.unsaid})
+
     def _done(self) -> bytes:
         if not self._way.events:
             return b""
         count = self._trace.characters  # voices know no tokens: characters are counted
         usage = {"input_tokens": count, "output_tokens": 0, "total_tokens": count}
-        return _event({"type": "speech.audio.done", "usage": usage, "seconds": round(self._trace.spoken, 3)})
+        row = {"type": "speech.audio.done", "usage": usage, "seconds": round(self._trace.spoken, 3)}
+        return _event({**row, "unsaid": self._trace.unsaid} if self._trace.unsaid else row)
+
+
+def in_header(unsaid: Mapping[str, int]) -> str:
+    """As JSON in visible ASCII, the letters met most often first."""
+    kept = dict(sorted(unsaid.items(), key=lambda item: -item[1])[:MOST_UNSAID])
+    return errors.dumps(kept).decode().replace("\x7f", "\\u007f")
 
 
 async def _with(first: Piece, others: Sound) -> AsyncIterator[Piece]:
@@ -147,7 +195,7 @@ def _words(piece: Piece) -> bytes:
     words = [[word, round(begins, 4), round(ends, 4)] for word, begins, ends in piece.words]
     times = {"start": round(piece.begins, 4), "end": round(piece.ends, 4)}
     row = {"type": "speech.audio.words", "sentence": piece.sentence, "text": piece.text, **times, "words": words}
-    return _event(row)
+    return _event({**row, "unsaid": dict(piece.unsaid)})
 
 
 def _event(row: dict[str, Any]) -> bytes:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from olu.audio.io import to_int16
-from olu.errors import OluError
-from olu.serve.asks import Ask, TooLong
+from olu.errors import OluError, VoiceError
+from olu.serve.asks import Ask, NoRoom, Stuck, TooLong
 from olu.serve.turns import CROWD, Turn, first, together
 from olu.serve.wire import Message
 from olu.speak.chunk import MOST_SECONDS, Part
-from olu.speak.stream import Making, Manner, Spoken, Wave
+from olu.speak.graphs import Ended, Halt, NoMemory
+from olu.speak.stream import Making, Manner, ReadText, Spoken, Wave
 from olu.speak.voice import Voice
 from olu.types import Audio
 
 PLACES = 8  # of a failure, the innermost
+NO_ROOM = "{} needs more memory than a worker may take: give workers more with --worker-memory"
 
 
 class Send(Protocol):
@@ -34,6 +37,7 @@ class Job(Turn):
     path: str
     ask: Ask
     making: Making | None = None
+    read: ReadText | None = None  # until its first sound is given
     part: Part | None = None  # waits for the decoder
     sentence: int = -1  # the last one that was begun
 
@@ -45,10 +49,37 @@ class Worker:
         self._jobs: dict[int, Job] = {}
         self._voices: dict[str, Voice] = {}  # the one used last stands last
         self._dropped: set[str] = set()
+        self._halt, self._lock = Halt(), threading.Lock()
+        self._turn: frozenset[int] = frozenset()  # the requests that are worked for now
+        self._gone: set[int] = set()  # those whose client went away and that were not ended yet
 
     @property
     def busy(self) -> bool:
         return first(self._jobs.values()) is not None
+
+    def overhear(self, message: Message) -> None:
+        """In the thread that listens, before `hear`: what cannot wait for the end of a turn."""
+        with self._lock:
+            if message["do"] == "leave":
+                self._gone.add(message["number"])
+                if self._turn and self._turn <= self._gone:
+                    self._halt.end()
+            elif message["do"] == "halt":
+                self._halt.end()
+
+    @contextmanager
+    def _working(self, jobs: Iterable[Job]) -> Iterator[None]:
+        """Work that is ended once nobody wants it any more."""
+        with self._lock:
+            self._turn = frozenset(job.number for job in jobs)
+            self._halt.lift()
+            if self._turn and self._turn <= self._gone:
+                self._halt.end()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._turn = frozenset()
 
     def hear(self, message: Message) -> None:
         match message["do"]:
@@ -60,6 +91,7 @@ class Worker:
             case "leave":
                 if (left := self._jobs.get(message["number"])) is not None:
                     self._end(left)
+                self._gone.discard(message["number"])
                 self._send({"is": "left", "number": message["number"]})
             case "load":
                 self._load(message)
@@ -68,13 +100,15 @@ class Worker:
                 self._tidy()
             case "report":
                 self._send({"is": "ready"})
+            case "ping":
+                self._send({"is": "pong"})
 
     def step(self) -> None:
         """One turn."""
         lead = first(self._jobs.values())
         if lead is None:
             return
-        with self._answering(lead):
+        with self._answering(lead), self._working([lead]):
             self._advance(lead)
         if lead.part is None:  # nothing of it is left to be said, or it failed
             return
@@ -90,12 +124,13 @@ class Worker:
     def _try(self, voice: Voice, jobs: list[Job]) -> bool:
         try:
             self._run(voice, jobs)
-        except OluError:
+        except (OluError, Ended, MemoryError):
             return False
         return True
 
     def _run(self, voice: Voice, jobs: list[Job]) -> None:
-        waves = voice.decode([job.part for job in jobs if job.part is not None])
+        with self._working(jobs):
+            waves = voice.decode([job.part for job in jobs if job.part is not None])
         self._send({"is": "ran", "parts": len(jobs)})
         for job, wave in zip(jobs, waves, strict=True):
             with self._answering(job):
@@ -107,7 +142,8 @@ class Worker:
             return
         if job.making is None:
             voice = self._open(job.key, job.path)
-            job.making = voice.begin(job.ask.text, manner=job.ask.manner, hurry=self._hurry)
+            job.read = voice.read(job.ask.text, most_tokens=job.ask.tokens)
+            job.making = voice.begin(job.read, manner=job.ask.manner, hurry=self._hurry)
         self._take(job, next(job.making, None))
 
     def _hurry(self) -> bool:
@@ -152,7 +188,10 @@ class Worker:
             "ends": sentence.end,
             "words": words,
             "last": made.last,
+            "unsaid": sentence.dropped if begins else {},
+            "read": {"tokens": job.read.tokens, "unsaid": job.read.unsaid} if job.read else None,
         }
+        job.read = None
         self._send(piece, to_int16(Audio(samples, rate)).astype("<i2").tobytes())
         job.begun = self._clock() if job.begun is None else job.begun
         job.given += len(samples) / rate
@@ -164,6 +203,13 @@ class Worker:
         """What goes wrong with a request is its answer; the others go on."""
         try:
             yield
+        except Ended:
+            if job.number in self._gone:
+                self._end(job)
+            else:
+                self._fail(job, Stuck.__name__, "")
+        except (MemoryError, NoMemory):
+            self._fail(job, NoRoom.__name__, "")
         except (OluError, TooLong) as bad:
             self._fail(job, type(bad).__name__, _said(bad, job.path))
         except Exception as bad:  # a mistake of ours: where it is, but not the text that met it
@@ -178,12 +224,12 @@ class Worker:
     def _end(self, job: Job) -> None:
         if job.making is not None:
             job.making.close()
-        job.making = job.part = job.like = None
+        job.making = job.part = job.like = job.read = None
         self._jobs.pop(job.number, None)
         self._tidy()
 
     def _load(self, message: Message) -> None:
-        with suppress(OluError):  # it has been reported
+        with suppress(OluError), self._working([]):  # it has been reported
             self._open(message["key"], message["path"])
 
     def _open(self, key: str, path: str) -> Voice:
@@ -191,15 +237,25 @@ class Worker:
         if voice is None:
             self._send({"is": "opening", "key": key})
             try:
-                voice = Voice.open(Path(path), threads=1)
+                voice = Voice.open(Path(path), threads=1, halt=self._halt)
+            except Ended:
+                if self._turn and self._turn <= self._gone:  # nothing is known against it
+                    self._send({"is": "closed", "key": key})
+                    raise
+                raise self._damaged(key, f"{Path(path).name} cannot be opened: its networks come to no end") from None
+            except (MemoryError, NoMemory):
+                raise self._damaged(key, NO_ROOM.format(Path(path).name)) from None
             except OluError as bad:
-                self._send({"is": "damaged", "key": key, "why": _said(bad, path)})
-                raise
+                raise self._damaged(key, _said(bad, path), type(bad)) from None
             self._send({"is": "opened", "key": key})
         self._dropped.discard(key)
         self._voices[key] = voice
         self._tidy(keep=key)
         return voice
+
+    def _damaged(self, key: str, why: str, kind: type[OluError] = VoiceError) -> OluError:
+        self._send({"is": "damaged", "key": key, "why": why})
+        return kind(why)
 
     def _tidy(self, *, keep: str = "") -> None:
         """Let go of voices that are gone from the shelf, and of those that were not used for longest."""
@@ -213,7 +269,7 @@ class Worker:
 
 def _job(message: Message, *, came: float) -> Job:
     asked: dict[str, Any] = message["ask"]
-    ask = Ask(asked["voice"], asked["text"], Manner(**asked["manner"]), asked["seconds"])
+    ask = Ask(asked["voice"], asked["text"], Manner(**asked["manner"]), asked["seconds"], asked["tokens"])
     return Job(came=came, number=message["number"], key=message["key"], path=message["path"], ask=ask)
 
 

@@ -70,7 +70,9 @@ class Graph:
             self._inputs = [spec.name for spec in self._session.get_inputs()]
             self.shapes = {spec.name: spec.shape for spec in self._session.get_inputs()}
             found = len(self._session.get_outputs())
-        except Exception:  # onnxruntime raises kinds of its own for every way a file can be broken
+        except Exception as bad:  # onnxruntime raises kinds of its own for every way a file can be broken
+            if _is_memory(bad):
+                raise NoMemory(f"{where}: {name} needs more memory than there is") from None
             raise VoiceError(f"{where}: {name} is damaged: export the voice again") from None
         if not set(self._inputs) <= set(inputs) or inputs[0] not in self._inputs or found != outputs:
             raise VoiceError(f"{where}: {name} is no network of a voice: export the voice again")
@@ -85,8 +87,12 @@ class Graph:
         except Exception as bad:  # onnxruntime raises kinds of its own
             if options is not None and options.terminate:
                 raise Ended from None
-            if isinstance(bad, MemoryError) or NO_MEMORY.search(str(bad)):
+            if _is_memory(bad):
                 raise NoMemory("the voice's network needs more memory than there is") from None
             reason = str(bad).strip().splitlines()[0][:200] if str(bad).strip() else type(bad).__name__
             raise VoiceError(f"the voice's network failed ({reason}): export the voice again") from None
         return outputs
+
+
+def _is_memory(bad: Exception) -> bool:
+    return isinstance(bad, MemoryError) or NO_MEMORY.search(str(bad)) is not None

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from olu.config import check
+from olu.errors import ConfigError
 from olu.stages.extras import need_serving
 from olu.stages.voice_place import voice_place
+from olu.train.hub import EMBEDDED, is_embedded
 from olu.types import Tick, Work
 
 
@@ -39,23 +41,39 @@ def serve(
     need_serving("olu serve")
     from olu.serve.app import build
     from olu.serve.logs import to_stream
-    from olu.serve.pool import Pool
+    from olu.serve.pool import Pool, cores
     from olu.serve.server import address, listen, server
-    from olu.serve.settings import Settings, read_keys
+    from olu.serve.settings import Settings, others_may_read, read_keys
     from olu.serve.shelf import Shelf
 
     chosen = check(Settings, settings, where="olu serve")
     keys = read_keys(key_file)
     with listen(chosen) as held:
         where = address(held)
-        shelf = Shelf([voice_place(place) for place in places])
-        pool = Pool(shelf, workers=chosen.workers, queue=chosen.queue, batch=chosen.batch, loaded=chosen.loaded)
+        workers = chosen.workers or cores()
+        memory = chosen.memory_bytes(workers)
+        own = {voice_place(place): EMBEDDED for place in places if is_embedded(place.as_posix())}
+        shelf = Shelf([voice_place(place) for place in places], most_bytes=memory, aliases=own)
+        _check_default(chosen.default_voice, [entry.name for entry in shelf.entries if not entry.fault])
+        pool = Pool(
+            shelf,
+            workers=workers,
+            queue=chosen.queue,
+            batch=chosen.batch,
+            loaded=chosen.loaded,
+            memory=memory,
+            silence=chosen.watchdog,
+            deadline=chosen.deadline,
+        )
         site = build(pool, settings=chosen, keys=keys)
         yield Tick(0, 1, where)
         if not only_check:
             to_stream(logs)
             if not keys and not _stays_here(held.getsockname()[0]):
                 site.desk.log.event("open to the network without a key", level=logging.WARNING, address=where)
+            if key_file is not None and (mode := others_may_read(key_file)):
+                advice = f"chmod 600 {shlex.quote(str(key_file))}"
+                site.desk.log.event("others can read the keys", level=logging.WARNING, mode=mode, advice=advice)
             asyncio.run(server(site, chosen).run_with_pool(held))
     numbers = site.desk.metrics
     yield Tick(1, 1, where)
@@ -63,6 +81,11 @@ def serve(
     damaged = {one.name: one.fault for one in pool.shown() if one.fault}
     then = "" if voices or damaged else _next(places)
     return Served(where, voices, damaged, numbers.requests, round(numbers.seconds, 3), then)
+
+
+def _check_default(name: str, voices: Sequence[str]) -> None:
+    if name and voices and name not in voices:
+        raise ConfigError(f"--default-voice {name!r} is no voice here; there are: {', '.join(voices[:10])}")
 
 
 def _next(places: Sequence[Path]) -> str:
