@@ -17,6 +17,9 @@ OluError                 exit code 2, no traceback
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 
 class OluError(ValueError):
     """A mistake a person can mend."""
@@ -68,5 +71,19 @@ class NetworkError(OluError):
 
 class MissingExtra(OluError):
     def __init__(self, verb: str, *, extra: str = "", package: str, install: str = "") -> None:
-        how = install or f"pip install 'olu[{extra}]'"
-        super().__init__(f"{verb} needs the package {package!r}: {how}")
+        super().__init__(f"{verb} needs the package {package!r}: {install or how_to_install(extra)}")
+
+
+CLONE = "PATH_OF_CLONE"  # where the person has a clone of Olu's repository
+
+
+def how_to_install(extra: str = "", *, here: bool = True) -> str:
+    """The command that brings Olu with an extra. No registry has a package of its name: it comes from a clone.
+
+    `here`: for whoever runs this Olu, whose own clone is named where it is one; else for people elsewhere.
+    """
+    wanted = f"[{extra}]" if extra else ""
+    root = Path(__file__).parents[2]
+    if here and (root / "constraints.txt").is_file() and (root / "pyproject.toml").is_file():
+        return f"pip install -c {shlex.quote(str(root / 'constraints.txt'))} -e {shlex.quote(f'{root}{wanted}')}"
+    return f"pip install '{CLONE}{wanted}'" if wanted else f"pip install {CLONE}"

@@ -626,7 +626,7 @@ def test_without_the_extra(ws: Workspace, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(hub, "find_spec", lambda name: None)
     monkeypatch.setattr(shards, "find_spec", lambda name: None)
     for words in (source, "hf:a/b"):
-        with pytest.raises(MissingExtra, match=r"pip install 'olu\[hub\]'"):
+        with pytest.raises(MissingExtra, match=r"pip install -c .*constraints.txt -e .*\[hub\]'"):
             bring(ws, words)
 
 

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from olu import files
+from olu.corpus.rights import Rights, save_workspace
 from olu.errors import ExportError, TrainError, VoiceError
 from olu.families.vits.base import base_of, read_base
 from olu.families.vits.foreign.coarse import SCALE, coarsened, refined
@@ -205,8 +206,10 @@ def test_a_run_starts_from_it(inside: Path, tmp_path: Path) -> None:
     assert run.recipe.base == "embedded" and run.document("facts.json")["base"] == hash_base("embedded")
     assert any("CC-BY-SA-4.0" in sentence for sentence in said), "its terms are said"
     assert not any("started fresh" in sentence for sentence in said)
+    assert export(ws.root, out=tmp_path / "z.voice").licence == "", "the recordings' is not stated"
+    save_workspace(ws, Rights(licence="CC0-1.0"))
     made = export(ws.root, out=tmp_path / "y.voice")
-    assert "CC-BY-SA-4.0" in made.licence
+    assert made.licence == "CC-BY-SA-4.0 AND CC0-1.0"
     assert "started from embedded" in (tmp_path / "y.voice" / "README.md").read_text(encoding="utf-8")
     (tmp_path / "embedded").mkdir()
     assert named("embedded") == str((tmp_path / "embedded").resolve()), "a folder of that name is meant first"

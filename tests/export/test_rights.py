@@ -12,7 +12,7 @@ import pytest
 
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import Rights, by_source, of_sources, of_workspace, save_source, save_workspace
-from olu.errors import ExportError, WorkspaceError
+from olu.errors import ConfigError, ExportError, WorkspaceError
 from olu.export.card import hub_licence
 from olu.export.rights import Claim, check_publishing, claim
 from olu.files import Workspace
@@ -55,6 +55,19 @@ def test_all_that_holds_is_named_the_strictest_first() -> None:
         (("CC-BY-ND-4.0",), "", "CC-BY-ND-4.0", "allows nothing made from it"),
         (("CC-BY-4.0",), "", "CC0-1.0", "the recordings s1: CC-BY-4.0 demands that whoever made it is named"),
         (("CC0-1.0",), "MIT", "Unlicense", "the base the-base: MIT demands that whoever made it is named"),
+        (
+            ("All rights reserved",),
+            "",
+            "Apache-2.0",
+            "allows nothing without asking, so the voice cannot be Apache-2.0",
+        ),
+        (("research only",), "", "Apache-2.0", "does not allow every use"),
+        (("for academic use",), "", "CC-BY-4.0", "does not allow every use"),
+        (("CPML",), "", "Apache-2.0", "non-commercial"),
+        (("CC0-1.0",), "coqui-public-model-license", "MIT", "non-commercial"),
+        (("CC BY-NC-ND 4.0",), "", "MIT", "allows nothing made from it"),
+        (("CC-BY-NoDerivs",), "", "MIT", "allows nothing made from it"),
+        (("commercial use is prohibited",), "", "MIT", "non-commercial"),
     ],
 )
 def test_a_licence_that_contradicts_its_parts_is_refused(
@@ -78,6 +91,8 @@ def test_a_licence_that_contradicts_its_parts_is_refused(
         (("",), "", "MIT"),
         (("0BSD",), "MIT-0", "CC0-1.0"),
         (("CC0-1.0",), "MIT", "CC0-1.0 AND MIT"),
+        (("BSD-3-Clause, all rights reserved",), "", "MIT"),
+        (("research only",), "", "Research only"),
     ],
 )
 def test_one_that_does_not_is_taken(held: tuple[str, ...], base: str, asked: str) -> None:
@@ -96,10 +111,73 @@ def test_consent_of_every_source_is_needed_to_publish() -> None:
             claim({"s1": replace(FREE, consent=no)}, None)
         with pytest.raises(ExportError, match="did not agree"):
             claim({"s1": replace(FREE, consent=no)}, None, licence="MIT", override="a licence is no consent")
-    for yes in ("Noah agreed in 2026", "No restrictions; Amina, 2026"):
+    for yes in ("Noah agreed in 2026", "No restrictions; Amina, 2026", "Sí, Ana", "Juma amekubali"):
         assert claim({"s1": replace(FREE, consent=yes)}, None).consent
     with pytest.raises(ExportError, match="name it with --licence"):
         claim({}, None, override="because")
+
+
+@pytest.mark.parametrize(
+    "no",
+    [
+        *("consent was refused by the speaker", "she said no", "revoked", "denied", "Amina, 2026: withdrawn"),
+        *("did not agree", "hasn't agreed", "agreed, then took it back", "without her permission"),
+        *("no dio su permiso", "negó el consentimiento", "elle n'a pas donné son accord", "a refusé en 2025", "Non."),
+        *("Hapana", "alikataa", "hakukubali", "bila idhini", "አልተስማማም", "não autorizou", "nicht einverstanden"),
+    ],
+)
+def test_a_consent_that_says_no_in_any_words_is_a_no(no: str) -> None:
+    for asked in ({}, {"licence": "MIT", "override": "a licence is no consent"}):
+        with pytest.raises(ExportError, match="did not agree") as raised:
+            claim({"s1": replace(FREE, consent=no)}, None, names={"s1": "radio"}, **asked)
+    assert "the recordings 'radio'" in str(raised.value) and "agreed = true" in str(raised.value)
+    assert claim({"s1": replace(FREE, consent=no, agreed="yes")}, None).agreed, (
+        "a person says that the words mean a yes"
+    )
+
+
+@pytest.mark.parametrize("words", ["both", "unknown", "to be asked", "maybe 2026", "not stated by the source"])
+def test_words_that_are_not_plainly_a_yes_are_asked_about(words: str) -> None:
+    held = claim({"s1": replace(FREE, consent=words)}, None)
+    assert any("agreed = true" in note for note in held.notes())
+    with pytest.raises(ExportError, match="not clear from consent = "):
+        check_publishing(held)
+    check_publishing(claim({"s1": replace(FREE, consent=words, agreed="yes")}, None))
+    with pytest.raises(ExportError, match="agreed = false"):
+        claim({"s1": replace(FREE, agreed="no")}, None)
+
+
+def test_a_yes_goes_with_the_words_it_was_said_of() -> None:
+    """The workspace's yes does not outweigh what one source says."""
+    whole = Rights(consent="all", agreed="yes")
+    assert Rights(consent="she refused").over(whole).answer == "no"
+    assert Rights(licence="MIT").over(whole).answer == "yes"
+
+
+def test_agreed_in_the_file(tmp_path: Path) -> None:
+    ws = Workspace.create(tmp_path / "ws", language="swa")
+    before = (ws.root / "olu.toml").read_text()
+    for line, told in (("agreed = true", "yes"), ("agreed = false", "no"), ('agreed = "yes"', "yes")):
+        (ws.root / "olu.toml").write_text(f"{before}[rights]\n{line}\n")
+        assert of_workspace(Workspace.open(ws.root)).agreed == told
+    (ws.root / "olu.toml").write_text(f'{before}[rights]\nagreed = "perhaps"\n')
+    with pytest.raises(WorkspaceError, match="agreed must be true or false"):
+        of_workspace(Workspace.open(ws.root))
+
+
+def test_what_may_not_be_given_away_is_not_published() -> None:
+    for licence in ("All rights reserved", "CC-BY-ND-4.0"):
+        with pytest.raises(ExportError, match="so this voice is not published"):
+            check_publishing(claimed(licence))
+        check_publishing(claimed(licence, licence="MIT", override="all ours"))
+
+
+def test_an_unstated_licence_is_never_the_base_s_alone() -> None:
+    held = claim({"s1": replace(FREE, licence="")}, Licence("MIT", "README.md"), base_name="b", names={"s1": "radio"})
+    assert held.licence == "" and held.facts()["licence"] is None
+    assert held.lines()[0] == "- Licence: not stated: ask whoever made the recordings 'radio'"
+    assert "- Licence of the base b: MIT" in held.lines()
+    assert claimed("CC-BY-4.0", "").licence == "", "nor that of another source"
 
 
 def test_the_command_line_asks_nobody_in_a_script_and_keeps_what_it_is_told(tmp_path: Path) -> None:
@@ -127,15 +205,21 @@ def test_a_person_at_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(typer, "prompt", answer)
     monkeypatch.setattr(cli.sys, "stdin", type("Terminal", (), {"isatty": lambda self: True})())
     monkeypatch.setattr(cli.sys, "stderr", type("Terminal", (), {"isatty": lambda self: True, "write": len})())
-    given = {"licence": "", "consent": "Amina", "credits": ""}
-    assert cli.asked_rights(given, quiet=False) == Rights(licence="CC0-1.0", consent="Amina")
+    given = {"licence": "", "consent": "Amina, 2026", "credits": ""}
+    assert cli.asked_rights(given, quiet=False) == Rights(licence="CC0-1.0", consent="Amina, 2026")
     assert len(asked) == 2, "what was given is not asked"
     asked.clear()
-    assert cli.asked_rights(given, quiet=True) == Rights(consent="Amina") and not asked
+    assert cli.asked_rights(given, quiet=True) == Rights(consent="Amina, 2026") and not asked
     ws = Workspace.create(tmp_path / "ws", language="swa")
     save_workspace(ws, Rights(licence="CC-BY-4.0", consent="x", credits="y"))
     cli.asked_rights({"licence": "", "consent": "", "credits": ""}, quiet=False, ws=ws)
     assert not asked, "nor what the workspace says"
+    monkeypatch.setattr(typer, "confirm", lambda question, **_: "Did they agree?" not in question)
+    unclear = {"licence": "MIT", "consent": "Amina", "credits": "x"}
+    assert cli.asked_rights(unclear, quiet=False).answer == "no", "words that are no plain yes are asked about"
+    with pytest.raises(ConfigError, match="--agreed is yes or no"):
+        cli.asked_rights({**unclear, "agreed": "maybe"}, quiet=True)
+    assert cli.asked_rights({**unclear, "agreed": "Yes"}, quiet=False).answer == "yes"
 
 
 def test_each_source_keeps_its_own(tmp_path: Path) -> None:

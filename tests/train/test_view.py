@@ -211,7 +211,7 @@ def test_tensorboard_is_on_off_or_missed(ws: Workspace, tmp_path: Path, monkeypa
     assert not list(off.folder.glob(PATTERN)) and any("no TensorBoard" in text for text in shown.sentences())
     assert shown.sentences() == []
     without(monkeypatch, "tensorboard")
-    with pytest.raises(MissingExtra, match=r"needs the package 'tensorboard': pip install 'olu\[watch\]'"):
+    with pytest.raises(MissingExtra, match=r"needs the package 'tensorboard': pip install -c .*\[watch\]'"):
         watching(ws, ["view.tensorboard=true"], profile=0)
     assert watching(ws, [], profile=0)[0].settings == ViewSettings()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from olu.cli.rights import CONSENT, CREDITS, LICENCE, asked_rights
+from olu.cli.rights import AGREED, CONSENT, CREDITS, LICENCE, asked_rights
 from olu.cli.show import follow, many, print_json, quoted, say
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def register(app: typer.Typer) -> None:
         copy: bool = typer.Option(False, "--copy", help="Copy the audio into the workspace."),
         licence: str = LICENCE,
         consent: str = CONSENT,
+        agreed: str = AGREED,
         credits: str = CREDITS,
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
@@ -58,7 +59,7 @@ def register(app: typer.Typer) -> None:
         from olu.stages.import_ import import_source
 
         workspace = Workspace.open(ws)
-        given = {"licence": licence, "consent": consent, "credits": credits}
+        given = {"licence": licence, "consent": consent, "agreed": agreed, "credits": credits}
         work = import_source(
             workspace,
             source,

@@ -9,6 +9,7 @@ from typing import Any
 
 from olu.config import did_you_mean, read_toml
 from olu.corpus.claim import writing
+from olu.corpus.consent import Answer, answer
 from olu.damage import damaged, misfit
 from olu.errors import WorkspaceError
 from olu.files import Workspace, read_json, write_json, write_text
@@ -22,12 +23,22 @@ class Rights:
 
     licence: str = ""  # SPDX, such as CC-BY-4.0, or a text
     consent: str = ""  # who agreed, when, to what
+    agreed: str = ""  # yes or no; nothing: the words of the consent tell
     credits: str = ""
     source: str = ""  # where the recordings come from
 
     def over(self, other: Rights) -> Rights:
-        """These, and the other's where nothing was said."""
-        return replace(self, **{name: value for name, value in asdict(other).items() if not getattr(self, name)})
+        """These, and the other's where nothing was said; a yes or no goes with the words it was said of."""
+        open_ = {name: value for name, value in asdict(other).items() if not getattr(self, name)}
+        if self.consent:
+            open_.pop("agreed", None)
+        return replace(self, **open_)
+
+    @property
+    def answer(self) -> Answer:
+        """Whether the speakers agreed."""
+        said: dict[str, Answer] = {"yes": "yes", "no": "no"}
+        return said.get(self.agreed) or answer(self.consent)
 
     @staticmethod
     def of(values: Mapping[str, Any], *, where: str) -> Rights:
@@ -37,8 +48,12 @@ class Rights:
                 raise WorkspaceError(
                     f"{where}: unknown key {key!r}{did_you_mean(key, known)}; known: {', '.join(known)}"
                 )
-            if not isinstance(value, str):
+            if key == "agreed" and value not in (True, False, "yes", "no", "", NOT_STATED):
+                raise WorkspaceError(f"{where}: agreed must be true or false (got {value!r})")
+            if not isinstance(value, str) and key != "agreed":
                 raise WorkspaceError(f"{where}: {key} must be a text (got {value!r})")
+        words = {True: "yes", False: "no"}
+        values = {key: words[value] if isinstance(value, bool) else value for key, value in values.items()}
         given = {key: "" if value.strip().lower() == NOT_STATED else value.strip() for key, value in values.items()}
         return Rights(**given)
 
@@ -92,7 +107,6 @@ def save_source(ws: Workspace, name: str, rights: Rights) -> None:
 def save_workspace(ws: Workspace, rights: Rights) -> None:
     """A [rights] table at the end of olu.toml, of a workspace that has none."""
     path = ws.root / "olu.toml"
-    lines = [
-        f"{name} = {json.dumps(value or NOT_STATED, ensure_ascii=False)}" for name, value in asdict(rights).items()
-    ]
+    said = {name: value for name, value in asdict(rights).items() if value or name != "agreed"}
+    lines = [f"{name} = {json.dumps(value or NOT_STATED, ensure_ascii=False)}" for name, value in said.items()]
     write_text(path, path.read_text(encoding="utf-8") + "\n[rights]\n" + "\n".join(lines) + "\n")

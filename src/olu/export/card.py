@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def readme(
     parts += _section("Data", [f"- {one}" for one in subject.data])
     parts += _section("Licence and consent", subject.rights.lines())
     return "\n".join(parts).lstrip("\n")
+
+
+def quoted_example(subject: Subject) -> str:
+    """A text for a command line of a card: a sentence that the voice can say, where its language has any."""
+    return shlex.quote(subject.example) if subject.example else '"..."'
 
 
 def _about(subject: Subject, what: str) -> str:

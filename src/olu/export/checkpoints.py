@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from olu.errors import ExportError
-from olu.export.card import readme
+from olu.export.card import quoted_example, readme
+from olu.export.spelled import symbols_of
 from olu.export.subject import Subject
 from olu.files import write_text
 
@@ -18,12 +20,20 @@ sound = speak({text})  # sound["audio"], sound["sampling_rate"]
 """
 BY_PHONES = """
 The tokenizer of transformers reads one character at a time, and this voice reads phones: give it phones. `phones.json`
-has one character for each phone, and `olu read -l {code} "a text"` shows the phones of a text:
+has one character for each phone. With Olu, the phones of a text are its `symbols` in
+
+```sh
+olu read -l {code} {text}{options} --json
+```
+
+and in Python:
 
 ```python
 import json
-stands = json.load(open("phones.json", encoding="utf-8"))
-text = "".join(stands[phone] for phone in {phones})
+from pathlib import Path
+stands = json.loads(Path("phones.json").read_text(encoding="utf-8"))
+symbols = {symbols}
+text = "".join(stands[symbol] for symbol in symbols)
 ```
 """
 
@@ -64,7 +74,21 @@ def _written(subject: Subject, folder: Path, to: str) -> list[str]:
 
 
 def _hf_readme(subject: Subject, lost: list[str], *, what: str) -> str:
-    phones = [one for one in subject.vocabulary.sayable() if one[0].isalpha()][:3]
-    said = "" if subject.by_letters else BY_PHONES.format(phones=phones, code=subject.language.code)
-    use = said + PIPELINE.format(text='"..."' if subject.by_letters else "text")
+    said = "" if subject.by_letters else _by_phones(subject)
+    example = json.dumps(subject.example or "...", ensure_ascii=False)
+    use = said + PIPELINE.format(text=example if subject.by_letters else "text")
     return readme(subject, what=what, use=use, lost=lost, hub=True)
+
+
+def _by_phones(subject: Subject) -> str:
+    """The example's own phones, as `olu read` gives them with what this voice reads with."""
+    symbols = list(symbols_of(subject.frontend, subject.vocabulary, subject.example) or ())
+    if not symbols:  # no sentence of the language fits: something to try it with all the same
+        symbols = [one for one in subject.vocabulary.sayable() if one[0].isalpha()][:3]
+    marks = subject.vocabulary.marks
+    return BY_PHONES.format(
+        code=subject.language.code,
+        text=quoted_example(subject),
+        options="" if marks == "vowel" else f" --marks {marks}",
+        symbols=symbols,
+    )

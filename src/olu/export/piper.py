@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olu.errors import OluError
-from olu.export.card import readme
+from olu.export.card import quoted_example, readme
 from olu.export.letters import Letters
 from olu.export.onnx import graph_of
 from olu.export.spelled import Form, Measure, symbols_of
@@ -33,7 +34,7 @@ def write_piper(subject: Subject, folder: Path) -> list[str]:
     use = f"""
 ```sh
 pip install piper-tts
-piper -m {stem}.onnx -f out.wav -- "..."
+piper -m {shlex.quote(f"{stem}.onnx")} -f out.wav {quoted_example(subject)}
 ```
 """
     files = [f"`{stem}.onnx`: the network", f"`{stem}.onnx.json`: what piper reads it with"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,18 @@ NAMING = re.compile(
     r"(?<![a-z0-9])(cc[-\s]?by|mit(?!-0)|apache|bsd|isc)(?![a-z])|(?<!no )attribution(?![-\s]free)", re.I
 )
 NO_NAMING = re.compile(r"cc[-\s]?0|cc[-\s]?zero|unlicen[cs]e|public[-\s]?domain|0bsd|wtfpl|pddl|mit-0", re.I)
-NO_DERIVATIVES = re.compile(r"no[-\s]?derivat|(?<![a-z])nd(?![a-z])", re.I)
-NO = re.compile(r"(no|none)[ .!]*|(refused|withdrawn|not given|no consent)\b.*", re.I | re.S)
+NO_DERIVATIVES = re.compile(r"no[-\s]?deriv|(?<![a-z])nd(?![a-z])", re.I)
+RESTRICTED = re.compile(
+    r"(research|academic|education(al)?|scientific|personal|private|evaluation|internal|study)([-\s](use|purposes?))?"
+    r"[-\s]only|(only|solely) for (\w+ )?(research|academic|education|scien|personal|private|evaluation)|"
+    r"for (research|academic|educational|scientific|personal|private) (use|purposes?)|not for (re)?distribution|"
+    r"no redistribution|confidential|proprietary",
+    re.I,
+)
+RESERVED = re.compile(r"all rights? (are )?reserved|todos los derechos|tous droits|haki zote", re.I)
+CLEAR = "write agreed = true or agreed = false beside it in olu.toml [rights]"
 OF_THE_BASE = "a matter of the base; what is said here is of these recordings"
-PATTERNS = (NON_COMMERCIAL, SHARE_ALIKE, NO_DERIVATIVES, NAMING, NO_NAMING)
+PATTERNS = (NON_COMMERCIAL, SHARE_ALIKE, NO_DERIVATIVES, NAMING, NO_NAMING, RESTRICTED, RESERVED)
 
 
 @dataclass(frozen=True)
@@ -28,22 +37,27 @@ class Terms:
     no_derivatives: bool
     naming: bool  # whoever made it must be named
     no_naming: bool  # nobody must
+    restricted: bool  # for some use only, such as research
+    reserved: bool  # nothing is allowed without asking; a licence that is named beside it is what holds
 
     @staticmethod
     def of(licence: str) -> Terms:
         found = [bool(pattern.search(licence)) for pattern in PATTERNS]
+        named = any(pattern.search(licence) for pattern in (NAMING, NO_NAMING, SHARE_ALIKE))
+        found[-1] = found[-1] and not named
         return Terms(*found)
 
     @property
     def strictness(self) -> int:
-        return 8 * self.no_derivatives + 4 * self.non_commercial + 2 * self.share_alike + self.naming
+        forbids = 16 * (self.reserved or self.restricted)
+        return forbids + 8 * self.no_derivatives + 4 * self.non_commercial + 2 * self.share_alike + self.naming
 
 
 @dataclass(frozen=True)
 class Part:
     """Something a voice was made from, and the licence it came under."""
 
-    what: str  # "the recordings s1", "the base facebook/mms-tts-amh"
+    what: str  # "the recordings 'radio'", "the base facebook/mms-tts-amh"
     licence: str
     credits: str = ""
     base: bool = False  # beside recordings; alone it is the voice itself
@@ -59,18 +73,24 @@ class Claim:
     source: str
     parts: tuple[Part, ...]
     override: str = ""
+    agreed: bool = True  # false: the words of the consent are not plainly a yes
 
     def facts(self) -> dict[str, Any]:
         """What voice.json keeps."""
         made = {"licence": self.licence or None, "consent": self.consent or None, "credits": self.credits or None}
         return {
             **made,
-            "rights": {"source": self.source, "parts": [_kept(p) for p in self.parts], "override": self.override},
+            "rights": {
+                "source": self.source,
+                "parts": [_kept(p) for p in self.parts],
+                "override": self.override,
+                "agreed": "yes" if self.consent and self.agreed else "",
+            },
         }
 
     def lines(self) -> list[str]:
         """For a card."""
-        said = [f"- Licence: {self.licence or NOT_STATED}"]
+        said = [f"- Licence: {self.licence or self._unstated()}"]
         said += [f"- Licence of {part.what}: {part.licence or NOT_STATED}" for part in self.parts]
         said += [f"- Consent of the speakers: {self.consent or NOT_STATED}"]
         said += [f"- Consent of the speakers of {part.what}: {OF_THE_BASE}" for part in self.parts if part.base]
@@ -81,6 +101,11 @@ class Claim:
         said += [f"- {why}: {self.override}"] if self.override else []
         return said
 
+    def _unstated(self) -> str:
+        """A voice is under no licence that one of its parts does not give, whatever the others say."""
+        silent = [part.what for part in self.parts if not part.licence]
+        return f"{NOT_STATED}: ask whoever made {silent[0]}" if silent else NOT_STATED
+
     def notes(self) -> list[str]:
         """What a person should know before giving it away."""
         said = [f"the licence of {part.what} is not stated" for part in self.parts if not part.licence]
@@ -88,14 +113,25 @@ class Claim:
             said.append(
                 "no consent of the speakers is stated: write it in olu.toml [rights] before you publish this voice"
             )
+        elif not self.agreed:
+            said.append(f"{_unclear(self.consent)}: {CLEAR}")
         return said
 
 
 def claim(
-    recordings: dict[str, Rights], base: Licence | None, *, base_name: str = "", licence: str = "", override: str = ""
+    recordings: dict[str, Rights],
+    base: Licence | None,
+    *,
+    base_name: str = "",
+    licence: str = "",
+    override: str = "",
+    names: Mapping[str, str] | None = None,
 ) -> Claim:
-    """The licence asked for, or all that hold; one that contradicts its parts is refused unless a reason is given."""
-    parts = [Part(f"the recordings {name}", rights.licence) for name, rights in recordings.items()]
+    """The licence asked for, or all that hold; one that contradicts its parts is refused unless a reason is given.
+
+    `names`: what people call each source.
+    """
+    parts = [Part(f"the recordings {_known_as(name, names)}", rights.licence) for name, rights in recordings.items()]
     if base is not None:
         parts.append(Part(f"the base {base_name}", base.name, base.credits, base=bool(recordings)))
     parts.sort(key=lambda part: -Terms.of(part.licence).strictness)
@@ -106,14 +142,11 @@ def claim(
             f"{wrong}; without --licence all that hold are named; if you hold the rights, add --override-licence"
             " 'the reason'"
         )
-    refusing = [name for name, rights in recordings.items() if NO.fullmatch(rights.consent)]
-    if refusing:
-        raise ExportError(
-            f"the speakers of the recordings {refusing[0]} did not agree (consent ="
-            f" {recordings[refusing[0]].consent!r}): no voice is made of them; if that has changed, say so in olu.toml"
-        )
+    for name, rights in recordings.items():
+        check_consent(rights, of=f"the recordings {_known_as(name, names)}")
     return Claim(
         licence=licence or _all_that_hold(parts),
+        agreed=all(rights.answer in ("yes", "") for rights in recordings.values()),
         consent=_joined(recordings, "consent"),
         credits=_each_once(_joined(recordings, "credits"), base.credits if base else ""),
         source=_joined(recordings, "source"),
@@ -122,11 +155,36 @@ def claim(
     )
 
 
+def check_consent(rights: Rights, *, of: str) -> None:
+    """Of people who said no there is no voice."""
+    if rights.answer == "no":
+        told = f"agreed = false, consent = {rights.consent!r}" if rights.agreed else f"consent = {rights.consent!r}"
+        raise ExportError(
+            f"the speakers of {of} did not agree ({told}): no voice is made of them; if that has changed, or the words"
+            " mean a yes, say so in olu.toml [rights] with agreed = true"
+        )
+
+
+def _known_as(name: str, names: Mapping[str, str] | None) -> str:
+    known = (names or {}).get(name)
+    return repr(known) if known else name
+
+
+def _unclear(consent: str) -> str:
+    return f"whether the speakers agreed is not clear from consent = {consent!r}"
+
+
 def contradiction(licence: str, parts: list[Part]) -> str:
     """Why a licence cannot be given, or nothing."""
     asked = Terms.of(licence)
     for part in parts:
         held = Terms.of(part.licence)
+        if licence.strip().casefold() == part.licence.strip().casefold() and not held.no_derivatives:
+            continue
+        if held.reserved:
+            return f"{part.what}: {part.licence} allows nothing without asking, so the voice cannot be {licence}"
+        if held.restricted and not asked.restricted:
+            return f"{part.what}: {part.licence} does not allow every use, so the voice cannot be {licence}"
         if held.no_derivatives:
             return f"{part.what}: {part.licence} allows nothing made from it, so the voice cannot be {licence}"
         if held.non_commercial and not asked.non_commercial:
@@ -148,6 +206,17 @@ def check_publishing(held: Claim) -> None:
             "no consent of the speakers is stated, so this voice is not published: write who agreed, when and to what"
             " as consent in olu.toml [rights], or give --licence with --override-licence 'the reason'"
         )
+    if held.override:
+        return
+    if not held.agreed:
+        raise ExportError(f"{_unclear(held.consent)}, so this voice is not published: {CLEAR}")
+    for part in held.parts:
+        terms = Terms.of(part.licence)
+        if terms.reserved or terms.no_derivatives:
+            raise ExportError(
+                f"{part.what}: {part.licence} does not allow to give away what is made from it, so this voice is not"
+                " published: ask for another licence, or give --licence with --override-licence 'the reason'"
+            )
 
 
 def _kept(part: Part) -> dict[str, str]:
@@ -158,7 +227,12 @@ def _kept(part: Part) -> dict[str, str]:
 
 
 def _all_that_hold(parts: list[Part]) -> str:
-    """Each licence once, the strictest first; a base that was made from another names that one's too."""
+    """Each licence once, the strictest first; nothing where a part states none: the others cannot speak for it.
+
+    A base that was made from another names that one's too.
+    """
+    if not all(part.licence for part in parts):
+        return ""
     named = [one for part in parts for one in _apart(part.licence) if one]
     once = {one.casefold(): one for one in reversed(named)}
     kept = dict.fromkeys(once[one.casefold()] for one in named)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olu.export.card import readme
+from olu.export.card import quoted_example, readme
 from olu.export.letters import Letters, Symbols
 from olu.export.onnx import graph_of
 from olu.export.piper import lost_by_letters, reader_of
@@ -139,9 +139,9 @@ def _readme(subject: Subject, lost: list[str], *, lexicon: bool, use_words: bool
     words = "\n  --vits-lexicon=lexicon.txt \\" if lexicon else ""
     use = f"""
 ```sh
-pip install sherpa-onnx
+pip install sherpa-onnx-bin
 sherpa-onnx-offline-tts --vits-model=model.onnx --vits-tokens=tokens.txt \\{words}
-  --vits-noise-scale={noise:g} --output-filename=out.wav "..."
+  --vits-noise-scale={noise:g} --output-filename=out.wav {quoted_example(subject)}
 ```
 """
     files = ["`model.onnx`: the network, with what sherpa-onnx must know as its metadata", "`tokens.txt`: ids"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from olu.export.letters import Letters
 from olu.export.rights import Claim
-from olu.export.spelled import Form, Measure, letters_of, measured
+from olu.export.spelled import Form, Measure, letters_of, measured, symbols_of
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language
@@ -70,6 +70,12 @@ class Subject:
     @property
     def sentences(self) -> tuple[str, ...]:
         return (self.held_out or self.texts)[:MOST_SENTENCES]
+
+    @cached_property
+    def example(self) -> str:
+        """A short sentence of the language's own that this voice can say, for the commands of a card."""
+        known = [text for text in self.language.sentences() if symbols_of(self.frontend, self.vocabulary, text)]
+        return min(known, key=len, default="")
 
     def letters(self, *forms: Form) -> Letters:
         """Reading by letters, for a runtime that gives texts in these forms of Unicode."""

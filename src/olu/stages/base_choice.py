@@ -12,7 +12,7 @@ from olu.files import embedded_voice, read_json
 from olu.stages.bases import bases
 from olu.text.languages import load
 from olu.train.hub import EMBEDDED
-from olu.train.licence import licence_of
+from olu.train.licence import Licence, licence_of
 
 # benchmarks/results/voices_h200_202611.md: 136 minutes of Yoruba from scratch, and from an Amharic voice
 MEASURED = "for Yoruba it was worth 17 instead of 29 % wrong letters"
@@ -80,7 +80,7 @@ def offers(language: str) -> tuple[Offer, ...]:
         )
     if not any(one.own for one in found) and (listed := bases(code).listed):
         best = listed[0]  # with a discriminator, where one has it
-        found.append(Offer(best.id, load(code).name, True, best.licence, "nc" in best.licence.split("-")))
+        found.append(Offer(best.id, load(code).name, True, best.licence, Licence(best.licence).non_commercial))
     return tuple(found)
 
 

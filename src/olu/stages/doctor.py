@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import olu
-from olu.errors import ConfigError
+from olu.errors import ConfigError, how_to_install
 from olu.stages.threads import choose
 
 PACKAGES = {
@@ -56,7 +56,7 @@ def doctor(*, base: str | None = None) -> list[Finding]:
     for extra, names in PACKAGES.items():
         missing = [name for name in names if util.find_spec(name) is None]
         versions = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
-        how = "olu doctor --install-eval" if extra == "eval" else f"pip install 'olu[{extra}]'"
+        how = "olu doctor --install-eval" if extra == "eval" else how_to_install(extra)
         said = versions if not missing else f"missing {', '.join(missing)}: {how}"
         findings.append(Finding(extra, not missing or extra != "speak", said))
     findings.append(_devices())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from olu.errors import ExportError
-from olu.export.card import readme
+from olu.errors import ExportError, how_to_install
+from olu.export.card import quoted_example, readme
 from olu.export.formats import VOICE, Format, format_named
 from olu.export.package import Contents, write_package
 from olu.export.rights import check_publishing
@@ -26,9 +27,11 @@ from olu.train.run import Run
 CHECK_SENTENCES = 3
 PACKAGE = "This package holds all it needs to speak: networks, reading, check."
 USE = """
+Olu is installed from a clone of its repository, here at PATH_OF_CLONE:
+
 ```sh
-pip install olu
-olu speak "..." --voice {path} -o out.wav
+{install}
+olu speak {text} --voice {path} -o out.wav
 ```
 """
 
@@ -250,6 +253,11 @@ def _folder(subject: Subject, to: Format, path: Path, *, given: bool) -> list[st
         return to.write(subject, partial)
 
 
+def _use(subject: Subject, path: Path) -> str:
+    path_shown = shlex.quote(path.name)
+    return USE.format(install=how_to_install(here=False), text=quoted_example(subject), path=path_shown)
+
+
 def _package(subject: Subject, path: Path, *, with_training: bool) -> tuple[list[str], int]:
     contents = Contents(
         name=subject.name,
@@ -265,7 +273,7 @@ def _package(subject: Subject, path: Path, *, with_training: bool) -> tuple[list
     )
 
     def graphs(folder: Path) -> dict[str, Any]:
-        write_text(folder / "README.md", readme(subject, what=PACKAGE, use=USE.format(path=path.name)))
+        write_text(folder / "README.md", readme(subject, what=PACKAGE, use=_use(subject, path)))
         if with_training:
             (folder / "training").mkdir()
             subject.family.writers["training"](subject.learner, folder=folder / "training", card=subject.card)

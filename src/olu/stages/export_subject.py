@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import zipfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from olu.audit.plural import many
 from olu.config import check
 from olu.corpus.manifest import Corpus
-from olu.corpus.rights import of_sources
+from olu.corpus.rights import Rights, of_sources
 from olu.errors import ExportError
 from olu.export.card import shown
-from olu.export.rights import claim
+from olu.export.rights import check_consent, claim
 from olu.export.subject import Subject
 from olu.families import FAMILIES
 from olu.families import family as family_named
@@ -53,6 +55,7 @@ def from_run(
     rights = claim(
         of_sources(ws, sorted(corpus.sources)),
         _licence(base) if base else None,
+        names=_source_names(corpus),
         base_name=shown(base),
         licence=licence,
         override=override,
@@ -62,7 +65,6 @@ def from_run(
     best = run.best
     scores = {f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {}
     held_out = [clip for clip in wanted if corpus.split(clip) in ("valid", "test")]
-    hours = sum(clip.seconds for clip in wanted) / 3600
     facts = run.document("facts.json")
     settings = recipe.model_dump(mode="json")
     settings |= {"base": shown(recipe.base)} if recipe.base else {}  # no folders of this machine
@@ -83,8 +85,7 @@ def from_run(
         scores=scores,
         measures=measures_of(ws, run, step, scores, noise=noise),
         data=(
-            f"{len(wanted)} clips, {hours:.2f} hours, {len(speakers)} speaker{'s' if len(speakers) > 1 else ''},"
-            f" {len(held_out)} of them held out",
+            *_trained_on(run, corpus, speakers=len(speakers)),
             *(["the corpus has changed since this run was trained: these are its numbers now"] if changed else []),
             f"started from {shown(base)}" if base else "trained from scratch",
             *_moved(recipe.data.resample),
@@ -93,6 +94,40 @@ def from_run(
         facts={"run": run.name, "step": step, "recipe": settings, **facts, **given},
         resample=recipe.data.resample,
     )
+
+
+def _trained_on(run: Run, corpus: Corpus, *, speakers: int) -> list[str]:
+    """What the run really learnt from, and how much there was; older runs kept only what they left out."""
+    held = run.document("facts.json").get("trained")
+    if not isinstance(held, dict):
+        left_out = run.document("left_out.json")
+        train = [clip for clip in corpus if corpus.split(clip) == "train" and clip.id not in left_out]
+        valid = sum(corpus.split(clip) == "valid" and clip.id not in left_out for clip in corpus)
+        seconds = sum(corpus.taken(clip).seconds for clip in train)
+        held = {
+            "clips": len(train),
+            "seconds": seconds,
+            "valid": valid,
+            "of": len(corpus),
+            "of_seconds": corpus.seconds,
+        }
+    whose = many(speakers, "speaker")
+    learnt = f"trained on {many(held['clips'], 'clip')}, {_length(held['seconds'])}, {whose}"
+    return [
+        f"{learnt}; the corpus has {many(held['of'], 'clip')}, {_length(held['of_seconds'])}",
+        f"{many(held['valid'], 'clip')} for validation",
+    ]
+
+
+def _length(seconds: float) -> str:
+    return f"{seconds / 3600:.2f} hours" if seconds >= 3600 else f"{seconds / 60:.1f} minutes"
+
+
+def _source_names(corpus: Corpus) -> dict[str, str]:
+    """What people know a source by: the folder it was imported from; two of one name stay apart by their short ones."""
+    names = {name: Path(source.root).name for name, source in corpus.sources.items()}
+    times = Counter(names.values())
+    return {name: known if times[known] == 1 else f"{known} ({name})" for name, known in names.items()}
 
 
 def with_noise(config: Any, noise: float | None, *, family: str) -> tuple[Any, dict[str, Any]]:
@@ -168,7 +203,9 @@ def from_foreign(source: Path, *, licence: str, override: str, noise: float | No
     rights = claim({}, licence_of(place, origin=source.as_posix()), base_name=name, licence=licence, override=override)
     held = voice_json(place)
     told = _told_by(held)
-    rights = replace(rights, consent=told["consent"], source=told["source"])
+    given_by = Rights(consent=told["consent"], agreed=told["agreed"])
+    check_consent(given_by, of=name)
+    rights = replace(rights, consent=told["consent"], source=told["source"], agreed=given_by.answer in ("yes", ""))
     factor = _factor(held.get("resample"))
     marks = (base.frontend or {}).get("marks", "vowel")
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
@@ -222,8 +259,8 @@ def voice_json(place: Path) -> dict[str, Any]:
 def _told_by(held: dict[str, Any]) -> dict[str, str]:
     """Consent and source that a voice package carries, for what is made from it."""
     rights = held.get("rights")
-    source = rights.get("source") if isinstance(rights, dict) else None
-    told = {"consent": held.get("consent"), "source": source}
+    more = rights if isinstance(rights, dict) else {}
+    told = {"consent": held.get("consent"), "source": more.get("source"), "agreed": more.get("agreed")}
     return {name: value if isinstance(value, str) else "" for name, value in told.items()}
 
 

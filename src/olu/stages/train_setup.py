@@ -146,6 +146,13 @@ def set_up(
             "from": run.document("facts.json").get("from") if run else f"{start[0].name}@{start[1]}" if start else None,
             "clips": hash_value([_heard(corpus, train_clips), _heard(corpus, valid_clips)]),
             "held_rows": held,
+            "trained": {
+                "clips": len(train_clips),
+                "seconds": round(sum(seconds[clip.id] for clip in train_clips), 3),
+                "valid": len(valid_clips),
+                "of": len(corpus),
+                "of_seconds": round(corpus.seconds, 3),
+            },
             HEARD_BY: listener,
         },
         documents={

@@ -13,7 +13,11 @@ from olu.parse import BadData, from_json
 READMES = ("README.md", "readme.md", "MODEL_CARD.md")
 TEXTS = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
 CONFIGS = ("config.json", "voice.json")
-NON_COMMERCIAL = re.compile(r"non[-\s]?commercial|(?<![a-z])nc(?![a-z])", re.I)
+NON_COMMERCIAL = re.compile(
+    r"non?[-\s]?commercial|not for commercial|commercial use (is )?(not|prohibited|forbidden)|no comercial|"
+    r"(?<![a-z])(by)?nc(?![a-z])|(?<![a-z])cpml(?![a-z])|coqui[-\s]public[-\s]model",
+    re.I,
+)
 # what a config names as its origin -> the licence of that
 KNOWN = {"facebook/mms-tts": "cc-by-nc-4.0", "ylacombe/mms-tts": "cc-by-nc-4.0"}
 FIRST = 4000  # characters of a licence text that are looked at

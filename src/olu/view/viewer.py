@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from olu.config import flat
+from olu.errors import how_to_install
 from olu.files import write_text
 from olu.train.choice import metric_of
 from olu.view.bands import reference
@@ -83,7 +84,7 @@ class Viewer:
     def _introduction(self) -> list[str]:
         page = f"watch it in a browser: {self.run.folder / PAGE}"
         if self._events is None:
-            return [page, "no TensorBoard files are written: view.tensorboard is false, or pip install 'olu[watch]'"]
+            return [page, f"no TensorBoard files are written: view.tensorboard is false, or {how_to_install('watch')}"]
         return [page, f"or: tensorboard --logdir {self.run.folder.parent}"]
 
     def show(self, report: Report, *, best: Mapping[str, Any] | None) -> None:
