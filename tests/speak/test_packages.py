@@ -348,3 +348,14 @@ def test_many_small_files_cannot_swell_either(folder: Path, tmp_path: Path, monk
     monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("it was read"))
     with pytest.raises(VoiceError, match="its language is too large"):
         Voice.open(path)
+
+
+def test_long_sentences_of_a_package_are_not_read(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the package's own choice: one of four megabytes took ten seconds to open."""
+    read: list[int] = []
+    plain = voice_module.Voice._check_ids
+    monkeypatch.setattr(voice_module.Voice, "_check_ids", lambda self, text: read.append(len(text)) or plain(self, text))
+    long = {"text": "Kedu " * 1_000_000, "ids": [], "durations": None}
+    edit(copied / "check.json", lambda value: {**value, "sentences": [long, *value["sentences"], *([long] * 3)]})
+    assert Voice.open(copied).speakers
+    assert 0 < sum(read) <= voice_module.CHECKED_CHARACTERS

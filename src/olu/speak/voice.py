@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ __all__ = ["FILES", "GRAPHS", "SCHEMA", "Manner", "Sentence", "Spoken", "Voice"]
 
 NOISE_FRAMES_PER_TOKEN = 16  # the encoder repeats noise when a text needs more frames than this
 MOST_STRETCHING = 16.0  # a package may ask for speech so slow that its noise would fill the memory
+CHECKED_CHARACTERS = 10_000  # of all check sentences together; Olu writes a few short ones
 CHECKED_TOKENS = 41  # of a check sentence, so that opening stays quick
 SAMPLING = ("noise_scale", "duration_noise_scale", "length_scale")
 LIMITS = {"rate": 768_000, "hop": 65_536, "channels": 16_384}
@@ -92,7 +93,9 @@ class Voice:
             self.vocabulary = SymbolVocabulary.from_state(package.vocabulary)
             self.frontend = from_state(package.frontend)
             self._abbreviations = _abbreviations(self.frontend)
-            checks = [(_word(row["text"]), row["ids"], row.get("durations")) for row in package.check["sentences"]]
+            checks = _short(
+                (_word(row["text"]), row["ids"], row.get("durations")) for row in package.check["sentences"]
+            )
         except VoiceError as newer:
             raise VoiceError(f"{where}: {newer}") from None
         except (LanguageError, ConfigError) as bad:
@@ -267,6 +270,16 @@ class Voice:
         if name not in self.speakers:
             raise VoiceError(f"no speaker {name!r} in the voice {self.name}; it has: {', '.join(self.speakers)}")
         return self.speakers.index(name)
+
+
+def _short(checks: Iterable[tuple[str, Any, Any]]) -> list[tuple[str, Any, Any]]:
+    """As many of a package's sentences as are quickly read: they are its own choice."""
+    kept, room = [], CHECKED_CHARACTERS
+    for check in checks:
+        if len(check[0]) <= room:
+            room -= len(check[0]) + 1
+            kept.append(check)
+    return kept
 
 
 def _word(value: Any) -> str:

@@ -19,6 +19,12 @@ class Element:
     optional: bool = False
 
 
+def widths(element: Element) -> int:
+    """In how many ways an element can lie at one place: by how many letters it takes."""
+    found = {0, 1} if element.negative else {_width(choice) for choice in element.choices}
+    return len(found | {0} if element.optional else found)
+
+
 def right_pattern(elements: Iterable[Element]) -> str:
     """A look ahead at the elements, one after the other."""
     inside = "".join(map(_ahead, elements))

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from olu.errors import TextError
 from olu.text import abbreviations, clock, dates, money, roman
 from olu.text.figures import MINUS, RAISED, fold, has_number, signed
 from olu.text.measures import Measures
@@ -23,6 +24,7 @@ LAST_WORD = re.compile(r"([^\W\d_]+)\s+\Z")
 LOOK_BACK = 40
 DASHES = "-‐‑–"
 CLOSED = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,5}\.\s+[A-ZÀ-ÖØ-Þ]")  # 15:30 h. Luego, etc. Luego: a new sentence
+MOST_SAID, MOST_GROWTH = 2000, 100  # letters that any text may be read as, and for each of its own
 ROUNDS = 4  # what one rule says can be read by another, but not for ever
 
 
@@ -57,6 +59,8 @@ class Normaliser:
             said = self._round(text, notes)
             if said == text:
                 break
+            if len(said) > MOST_SAID + MOST_GROWTH * len(written):
+                raise TextError(f"{written[:40]!r} would be read as {len(said)} letters: mend the language's files")
             text = said
         if MINUS not in written:
             text = text.replace(MINUS, "-")  # before what is no number after all
@@ -94,6 +98,8 @@ class Normaliser:
         if said is None:
             return found[0]
         said = said.lower() if self.lower else said
+        if len(said) > MOST_SAID + MOST_GROWTH * len(found[0]):
+            raise TextError(f"{found[0][:40]!r} would be read as {len(said)} letters: mend the language's files")
         text, start, end = found.string, found.start(), found.end()
         if rule.name in LEADING:
             said = self._once(said, text[max(0, start - LOOK_BACK) : start])

@@ -6,11 +6,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from olu.errors import LanguageError
-from olu.text.contexts import EDGE, Element
+from olu.text.contexts import EDGE, Element, widths
 
 NOTHING = "0"
+MOST_PHONES = 32  # that a letter or a rule may give
+MOST_WAYS = 256  # of a context: the work at each letter
 ARROW = re.compile(r"\s*(?:->|→)\s*")
 CLASS = re.compile(r"\s*([^\s=]+)\s*=\s*(.*)")
 NAME = re.compile(r"[A-Z][A-Z0-9_]*")  # letters and phones are written small, so a class is seen at a glance
@@ -96,6 +99,8 @@ def _rule(line: str, classes: Mapping[str, tuple[str, ...]], *, phones: bool) ->
     for symbol in (*target.split(), *result.split()):
         if NAME.fullmatch(symbol) or any(sign in symbol for sign in "#_{}"):
             raise ValueError(f"{symbol!r} can stand only in a context, after '/': write a rule for each letter")
+    if len(result.split()) > MOST_PHONES:
+        raise ValueError(f"{len(result.split())} phones for one place are more than {MOST_PHONES}")
     return Rule(
         target=tuple(target.split()) if phones else ("".join(target.split()),),
         result=tuple(symbol for symbol in result.split() if symbol != NOTHING),
@@ -116,6 +121,8 @@ def _elements(context: str, classes: Mapping[str, tuple[str, ...]]) -> tuple[Ele
         if not choices:
             raise ValueError(f"nothing stands in {piece!r}")
         found.append(Element(choices, negative=piece.startswith("!"), optional=piece.endswith("?")))
+    if (ways := prod(map(widths, found))) > MOST_WAYS:
+        raise ValueError(f"the context can lie in {ways} ways over the letters, {MOST_WAYS} are the most")
     return tuple(found)
 
 
@@ -129,5 +136,7 @@ def letter_lines(text: str, *, where: str) -> Iterator[tuple[str, tuple[str, ...
             raise LanguageError(
                 f"{where} line {number}: write a letter, a tab and its phones ('0' is nothing): {raw!r}"
             )
+        if len(rest[0].split()) > MOST_PHONES:
+            raise LanguageError(f"{where} line {number}: more than {MOST_PHONES} phones for {letter[:20]!r}")
         tags = [word.removeprefix("@") for word in " ".join(rest[1:]).split() if word.startswith("@")]
         yield letter, tuple(symbol for symbol in rest[0].split() if symbol != NOTHING), frozenset(tags)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from olu.config import did_you_mean
-from olu.errors import LanguageError
+from olu.errors import LanguageError, TextError
 from olu.text.contexts import EDGE, Element, left_pattern, right_pattern
 from olu.text.pack import Pack
 from olu.text.rulefile import Rule, Rules, letter_lines
@@ -22,6 +22,7 @@ from olu.text.said import Said
 
 __all__ = ["Letters", "Rule", "Rules", "Spelled"]
 
+MOST_GROWTH = 64  # phones for a letter, of a whole word
 PRIVATE = 0xE000  # phones are matched as one character each, taken from the private use area
 
 
@@ -39,6 +40,7 @@ class Letters:
     """The two files as a function from a word to phones. `only` names the dialect and options in force."""
 
     def __init__(self, letters: str, rules: str, *, only: Iterable[str] = (), where: str = "this language") -> None:
+        self._where = where
         parsed = Rules.parse(rules, where=f"{where}/rules.txt")
         force = frozenset(only)
         listed = list(letter_lines(letters, where=f"{where}/letters.tsv"))
@@ -96,6 +98,8 @@ class Letters:
             at = match.end()
         for pattern, rule in self._rewrites:
             phones, places = self._rewritten(phones, places, pattern, rule, fired)
+            if len(phones) > MOST_GROWTH * (len(word) + 1):
+                raise TextError(f"the rules of {self._where} make {len(phones)} phones of {word[:40]!r}: mend them")
         return Spelled(tuple(phones), tuple(places), tuple(fired), tuple(dropped))
 
     def _compiled(self, rule: Rule) -> re.Pattern[str]:

@@ -6,6 +6,7 @@ import re
 
 from olu.text.figures import LETTER
 from olu.text.initials import NEXT, RUN, Initials, judged
+from olu.text.patterns import LONGEST_WORD
 from olu.text.style import Spelling
 from olu.text.wording import Rule, any_of, is_heading
 
@@ -102,7 +103,7 @@ class Speller:
         if not dotted and inside:
             return None
         plain = letters.casefold()
-        looks_like_word = self.word.fullmatch(plain) or (len(plain) > self.spelling.longest and not self._mute(plain))
+        looks_like_word = self._is_word(plain) or (len(plain) > self.spelling.longest and not self._mute(plain))
         if looks_like_word and not dotted:
             return None
         said = self._spelled(plain)
@@ -139,7 +140,7 @@ class Speller:
 
     def _consonants(self, found: re.Match[str]) -> str | None:
         plain = found[0]
-        return None if self.word.fullmatch(plain) or HUM.fullmatch(plain) else self._spelled(plain)
+        return None if self._is_word(plain) or HUM.fullmatch(plain) else self._spelled(plain)
 
     def _lone(self, found: re.Match[str]) -> str | None:
         """Once numbers, hours and units are said: what they did not take is a letter."""
@@ -152,6 +153,10 @@ class Speller:
         title = text.isupper() or TITLE.match(text, found.end())  # Letra Y Música: all words have capitals
         meant = letter.isupper() and not title if is_word else True
         return self._spelled(letter.casefold()) if meant else None
+
+    def _is_word(self, plain: str) -> bool:
+        """Longer ones are words by their length, or have no vowel and at most so many letters."""
+        return len(plain) <= LONGEST_WORD and self.word.fullmatch(plain) is not None
 
     def _mute(self, word: str) -> bool:
         return CONSONANTS.fullmatch(word) is not None

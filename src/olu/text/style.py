@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal, Self
 from unicodedata import normalize
 
@@ -13,19 +12,29 @@ from pydantic import AfterValidator, Field, model_validator
 
 from olu.config import Strict, check, parse_toml
 from olu.text.pack import Pack
+from olu.text.patterns import LONGEST_WORD, check_pattern, check_word_pattern
 
 FILE = "normalise.toml"
 
 
-def _compiles(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as bad:
-        raise ValueError(f"is no regular expression: {bad}") from None
+def _pattern(text: str) -> str:
+    check_pattern(text)
     return text
 
 
-Regex = Annotated[str, AfterValidator(_compiles)]
+def _last_pattern(text: str) -> str:
+    check_pattern(text, last=True)
+    return text
+
+
+def _word_pattern(text: str) -> str:
+    check_word_pattern(text)
+    return text
+
+
+Regex = Annotated[str, AfterValidator(_pattern)]  # see olu.text.patterns: none that could take for ever
+LastRegex = Annotated[str, AfterValidator(_last_pattern)]  # ends where a number or a letter begins
+WordRegex = Annotated[str, AfterValidator(_word_pattern)]
 
 
 class Figures(Strict):
@@ -50,7 +59,7 @@ class Figures(Strict):
     unit_set: str = "cardinal"
     phone: Regex | None = None  # what stands before a telephone number, whatever it looks like
     roman: bool = False  # XII in capitals is a number wherever it stands
-    roman_behind: Regex | None = None  # two letters (but II) are one only behind this
+    roman_behind: LastRegex | None = None  # two letters (but II) are one only behind this
     not_roman: Regex | None = None  # words and a numeral that is none: lo que VI
     spaced_letters: bool = False  # a unit of one letter may stand apart from its number
 
@@ -59,7 +68,7 @@ class Context(Strict):
     """Which set of rules a number takes beside some words; the first that fits."""
 
     set: str
-    before: Regex | None = None  # text that ends where the number begins
+    before: LastRegex | None = None  # text that ends where the number begins
     after: Regex | None = None
     first: int = 0
     last: int | None = None
@@ -143,10 +152,10 @@ class Title(Strict):
 
 class Spelling(Strict):
     letters: dict[str, str]
-    word: Regex  # an abbreviation in capitals that looks like this is read as a word
-    longest: int = 4  # capitals longer than this are a word
+    word: WordRegex  # an abbreviation in capitals that looks like this is read as a word
+    longest: int = Field(4, le=LONGEST_WORD)  # capitals longer than this are a word
     alone: str = ""  # letters that are no word: a capital of these that stands alone is said by its name
-    called: Regex | None = None  # what stands before a letter that is meant as one, also if it is small or a word
+    called: LastRegex | None = None  # what stands before a letter that is meant as one, also if it is small or a word
     titles: dict[str, Title] = Field(default_factory=dict)
     symbols: dict[str, str] = Field(default_factory=dict)  # in addresses
     signs: dict[str, str] = Field(default_factory=dict)  # in running text

@@ -16,7 +16,7 @@ from olu.text.style import FILE, Style
 
 READ_AS_ONE = 2  # digits after the decimal sign, where a language reads them as a number
 NAMING = ("set", "cent_set", "year_set", "unit_set", "grammar")
-LOOK_BACK = 60  # characters before a number that can matter for it
+LOOK_BACK, LOOK_AHEAD = 60, 200  # characters before and after a number that can matter for it
 NEXT = re.compile(r"\s*\Z|\s+[\"“‘«(¿¡]*([^\W\d_])")
 
 Say = Callable[[re.Match[str]], str | None]
@@ -110,7 +110,7 @@ class Wording:
                 continue
             if before is not None and not before.search(text[max(0, start - LOOK_BACK) : start]):
                 continue
-            if after is None or after.match(text, end):
+            if after is None or after.match(text, end, end + LOOK_AHEAD):
                 return one.set
         return "cardinal"
 
