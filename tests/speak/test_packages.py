@@ -354,7 +354,9 @@ def test_long_sentences_of_a_package_are_not_read(copied: Path, monkeypatch: pyt
     """They are the package's own choice: one of four megabytes took ten seconds to open."""
     read: list[int] = []
     plain = voice_module.Voice._check_ids
-    monkeypatch.setattr(voice_module.Voice, "_check_ids", lambda self, text: read.append(len(text)) or plain(self, text))
+    monkeypatch.setattr(
+        voice_module.Voice, "_check_ids", lambda self, text: read.append(len(text)) or plain(self, text)
+    )
     long = {"text": "Kedu " * 1_000_000, "ids": [], "durations": None}
     edit(copied / "check.json", lambda value: {**value, "sentences": [long, *value["sentences"], *([long] * 3)]})
     assert Voice.open(copied).speakers

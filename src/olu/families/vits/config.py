@@ -11,8 +11,9 @@ from olu.config import Strict
 
 Width = Annotated[int, Field(ge=1, le=16384)]  # one more would be gigabytes in a single layer
 Depth = Annotated[int, Field(ge=1, le=256)]
-Count = Annotated[int, Field(ge=1)]
-Window = Annotated[int, Field(ge=64, multiple_of=4)]
+Count = Annotated[int, Field(ge=1, le=65536)]
+Kernel = Annotated[int, Field(ge=1, le=1024)]
+Window = Annotated[int, Field(ge=64, le=65536, multiple_of=4)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 MOST_NOISE, SPEAKING_RATE = 2.0, (0.25, 4.0)  # as whoever speaks may choose
@@ -81,11 +82,11 @@ class VitsConfig(Strict):
     # text encoder
     hidden_size: Width = Field(192, ge=2)
     num_hidden_layers: Depth = 6
-    num_attention_heads: int = Field(2, ge=1)
-    window_size: int = Field(4, ge=1)
+    num_attention_heads: Count = 2
+    window_size: Kernel = 4
     use_bias: bool = True
     ffn_dim: Width = 768
-    ffn_kernel_size: int = Field(3, ge=1)
+    ffn_kernel_size: Kernel = 3
     hidden_act: Literal["relu", "gelu"] = "relu"
     hidden_dropout: float = Field(0.1, ge=0, lt=1)
     attention_dropout: float = Field(0.1, ge=0, lt=1)
@@ -97,17 +98,17 @@ class VitsConfig(Strict):
     prior_encoder_num_flows: Depth = 4
     prior_encoder_num_wavenet_layers: Depth = 4
     posterior_encoder_num_wavenet_layers: Depth = 16
-    wavenet_kernel_size: int = Field(5, ge=1)
-    wavenet_dilation_rate: int = Field(1, ge=1)
+    wavenet_kernel_size: Kernel = 5
+    wavenet_dilation_rate: Kernel = 1
     wavenet_dropout: float = Field(0.0, ge=0, lt=1)
 
     # durations
     use_stochastic_duration_prediction: bool = True
     duration_predictor_filter_channels: Width = 256
-    duration_predictor_kernel_size: int = Field(3, ge=1)
+    duration_predictor_kernel_size: Kernel = 3
     duration_predictor_dropout: float = Field(0.5, ge=0, lt=1)
     duration_predictor_num_flows: Depth = 4
-    duration_predictor_flow_bins: int = Field(10, ge=2)
+    duration_predictor_flow_bins: Kernel = Field(10, ge=2)
     duration_predictor_tail_bound: float = Field(5.0, gt=0)
     depth_separable_num_layers: Depth = 3
 
@@ -122,9 +123,9 @@ class VitsConfig(Strict):
     speaker_embedding_size: Width = Field(256)  # read when there is more than one speaker
 
     # sound
-    sampling_rate: int = Field(16000, ge=8000)
-    spectrogram_bins: int = Field(513, ge=65)
-    mel_bins: int = Field(80, ge=8)
+    sampling_rate: int = Field(16000, ge=8000, le=768_000)
+    spectrogram_bins: Count = Field(513, ge=65)
+    mel_bins: Kernel = Field(80, ge=8)
     mel_low_hz: float = Field(0.0, ge=0)
     mel_high_hz: float | None = Field(None, gt=0)  # none: half the sampling rate
     mel_windows: tuple[Window, ...] = ()  # further windows, in samples, in which real and made sound are compared
@@ -133,13 +134,13 @@ class VitsConfig(Strict):
     discriminator_periods: tuple[Count, ...] = (2, 3, 5, 7, 11)
     discriminator_period_channels: tuple[Width, ...] = (32, 128, 512, 1024)
     discriminator_scale_channels: tuple[Width, ...] = (16, 64, 256, 1024)  # empty: no scale discriminator
-    discriminator_kernel_size: int = Field(5, ge=1)
-    discriminator_stride: int = Field(3, ge=1)
+    discriminator_kernel_size: Kernel = 5
+    discriminator_stride: Kernel = 3
     discriminator_start: int = Field(0, ge=0)  # the step at which the discriminator joins
     discriminator_warmup: int = Field(0, ge=0)  # steps over which the generator comes to heed it, from not at all
 
     # training
-    segment_size: int = Field(8192, ge=512)
+    segment_size: int = Field(8192, ge=512, le=2**24)
     alignment_noise: float = Field(0.0, ge=0)  # added to the alignment score, in its deviations, as in VITS2; 0: none
     alignment_noise_decay: float = Field(2e-6, ge=0)  # and less of it by this at every step
     alignment_guide: int = Field(0, ge=0)  # steps in which the search is drawn to the diagonal, less and less; 0: never

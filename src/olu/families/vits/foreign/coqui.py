@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from olu.families.vits.foreign.names import to_ours
 from olu.families.vits.foreign.original import BUILT_IN, DROPOUTS, JUDGES, step_of
 from olu.families.vits.foreign.read import (
     Foreign,
+    count_of,
     in_order,
     json_of,
     model_of,
@@ -127,7 +129,10 @@ def _config(args: dict[str, Any], audio: dict[str, Any], *, speakers: int, where
     known |= {ours: audio[key] for key, ours in AUDIO.items() if key in audio}
     known |= {key: args["dropout_p_text_encoder"] for key in DROPOUTS if "dropout_p_text_encoder" in args}
     known["flow_size"] = known.get("hidden_size", 192)
-    known["speaking_rate"] = 1 / float(args.get("length_scale", 1) or 1)
+    scale = args.get("length_scale", 1) or 1
+    if type(scale) not in (int, float) or not 0 < scale < math.inf:
+        raise TrainError(f"{where}: length_scale is {scale!r:.40}, and should be a number above 0")
+    known["speaking_rate"] = 1 / scale
     if speakers > 1:
         known["speaker_embedding_size"] = args.get("speaker_embedding_channels", 256)
     config = settings_of(known, where=where)
@@ -135,8 +140,8 @@ def _config(args: dict[str, Any], audio: dict[str, Any], *, speakers: int, where
     must_be(args, {"dilation_rate_flow": config.wavenet_dilation_rate}, where=where)
     sizes = {"hop_length": config.hop_length, "fft_size": config.fft_size, "win_length": config.fft_size}
     must_be(audio, sizes, where=where)
-    segment = int(args.get("spec_segment_size", 32)) * config.hop_length
-    return config.model_copy(update={"segment_size": segment})
+    segment = count_of(args, "spec_segment_size", 32, most=2**16, where=where) * config.hop_length
+    return settings_of({**config.model_dump(mode="json"), "segment_size": segment}, where=where)
 
 
 def _phonemizer(raw: dict[str, Any]) -> list[str]:

@@ -12,7 +12,9 @@ from olu.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
 from olu.families.vits.foreign.read import (
+    MOST_SPEAKERS,
     Foreign,
+    count_of,
     in_order,
     json_of,
     model_of,
@@ -91,7 +93,7 @@ def read_original(path: Path) -> Foreign:
     judge, too_much, notes = _judge(file)
     weights |= judge
     symbols, more = _symbols(folder, raw, size=len(weights["text_encoder.embed_tokens.weight"]))
-    speakers = int(data.get("n_speakers", 0))
+    speakers = count_of(data, "n_speakers", 0, most=MOST_SPEAKERS, where=where)
     return Foreign(
         config=original_config(raw.get("model", {}), data, train=raw.get("train", {}), speakers=speakers, where=where),
         symbols=symbols,
@@ -127,7 +129,7 @@ def original_config(
     known |= {ours: model[key] for key, ours in MODEL.items() if key in model}
     known |= {ours: data[key] for key, ours in DATA.items() if key in data}
     known |= {key: model["p_dropout"] for key in DROPOUTS if "p_dropout" in model}
-    known["spectrogram_bins"] = int(data.get("filter_length", 1024)) // 2 + 1
+    known["spectrogram_bins"] = count_of(data, "filter_length", 1024, most=2**20, where=where) // 2 + 1
     known["sampling_rate"] = data.get("sampling_rate", 22050)
     known["segment_size"] = train.get("segment_size", 8192)
     if speakers > 1:

@@ -10,7 +10,16 @@ from olu.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
 from olu.families.vits.foreign.original import original_config
-from olu.families.vits.foreign.read import Foreign, by_id, json_of, model_of, settings_of, unread_note
+from olu.families.vits.foreign.read import (
+    MOST_SPEAKERS,
+    Foreign,
+    by_id,
+    count_of,
+    json_of,
+    model_of,
+    settings_of,
+    unread_note,
+)
 from olu.families.vits.weights import fold
 
 GENERATOR, JUDGE = "model_g.", "model_d."
@@ -30,7 +39,7 @@ def read_piper(path: Path) -> Foreign:
         raise TrainError(f"{file} has no {GENERATOR}* tensors: is it a checkpoint of piper's training?")
     weights, unread = to_ours(fold(taken))
     made = {key: _value(value) for key, value in dict(rest.get("hyper_parameters", {})).items()}
-    speakers = int(raw.get("num_speakers", made.get("num_speakers", 1)))
+    speakers = count_of({**made, **raw}, "num_speakers", 1, most=MOST_SPEAKERS, where=where)
     if speakers > 1:
         made["gin_channels"] = made.get("gin_channels") or 512
     data = {
@@ -82,7 +91,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in "([":
         try:
             return ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
             return value
     return value
 

@@ -19,6 +19,7 @@ from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
 from olu.parse import BadData, load_json
 
 # Plain data that training programs store beside the tensors. A path is made as one that touches no file.
+MOST_SYMBOLS, MOST_SPEAKERS = 65_536, 1_000_000
 HARMLESS: list[Any] = [
     *((PurePosixPath, f"{module}.PosixPath") for module in ("pathlib", "pathlib._local")),
     *((PureWindowsPath, f"{module}.WindowsPath") for module in ("pathlib", "pathlib._local")),
@@ -62,6 +63,14 @@ def json_of(path: Path) -> dict[str, Any]:
         raise TrainError(f"{path} is damaged ({bad}): download it again") from None
     if not isinstance(value, dict):
         raise TrainError(f"{path} is not a table of settings")
+    return value
+
+
+def count_of(values: Mapping[str, Any], key: str, default: int, *, most: int, where: str) -> int:
+    """A size that a base claims: looked at before anything of that size is made."""
+    value = values.get(key, default)
+    if type(value) is not int or not 0 <= value <= most:
+        raise TrainError(f"{where}: {key} is {value!r:.40}, and should be a whole number up to {most}")
     return value
 
 

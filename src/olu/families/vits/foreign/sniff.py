@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from olu.errors import TrainError
+from olu.errors import OluError, TrainError
 from olu.families.vits.foreign.coqui import read_coqui
 from olu.families.vits.foreign.original import read_original
 from olu.families.vits.foreign.piper import config_of, read_piper
 from olu.families.vits.foreign.read import Foreign, json_of
+from olu.families.vits.foreign.sizes import check_sizes
 from olu.families.vits.foreign.transformers import is_state, read_transformers
 from olu.families.vits.foreign.voice import is_voice, read_voice
 
@@ -16,7 +17,19 @@ ENDINGS = (".pth", ".pt", ".ckpt", ".safetensors", ".bin", ".zip")
 
 
 def read_foreign(path: Path) -> Foreign:
-    """A folder or a file of weights with its config.json beside it."""
+    """A folder or a file of weights with its config.json beside it, which say the same of their sizes."""
+    try:
+        found = _read(path)
+        check_sizes(found, where=str(path))
+    except OluError:
+        raise
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as bad:
+        why = " ".join(str(bad).split())
+        raise TrainError(f"{path} is damaged ({why:.120}): download it again, with its own config.json") from None
+    return found
+
+
+def _read(path: Path) -> Foreign:
     if not path.is_dir() and not path.is_file():
         raise TrainError(f"base {str(path)!r} is not there: give a folder, a file of weights, or an id on the hub")
     if path.is_file() and path.suffix not in ENDINGS:

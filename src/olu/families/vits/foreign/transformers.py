@@ -10,7 +10,18 @@ from torch import Tensor
 from olu.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import JUDGE
-from olu.families.vits.foreign.read import Foreign, by_id, json_of, must_be, names_of, settings_of, tensors_of
+from olu.families.vits.foreign.read import (
+    MOST_SPEAKERS,
+    MOST_SYMBOLS,
+    Foreign,
+    by_id,
+    count_of,
+    json_of,
+    must_be,
+    names_of,
+    settings_of,
+    tensors_of,
+)
 from olu.families.vits.weights import fold
 
 IGNORED = {  # fields of VitsConfig that change nothing here
@@ -32,8 +43,10 @@ def read_transformers(folder: Path, *, file: Path | None = None) -> Foreign:
     home = folder if (folder / "config.json").exists() or not is_state(folder) else folder.parent
     raw = json_of(home / "config.json")
     must_be(raw, FIXED, where=f"{home}/config.json")
-    num_speakers = int(raw.get("num_speakers", 1))
-    symbols = _symbols(json_of(home / "vocab.json"), size=int(raw.get("vocab_size", 38)), folder=home)
+    where = f"{home}/config.json"
+    num_speakers = max(1, count_of(raw, "num_speakers", 1, most=MOST_SPEAKERS, where=where))
+    size = count_of(raw, "vocab_size", 38, most=MOST_SYMBOLS, where=where)
+    symbols = _symbols(json_of(home / "vocab.json"), size=size, folder=home)
     tokenizer = json_of(home / "tokenizer_config.json") if (home / "tokenizer_config.json").exists() else {}
     ways = {"uroman": tokenizer.get("is_uroman"), "espeak": tokenizer.get("phonemize")}
     return Foreign(
