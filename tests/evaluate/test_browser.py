@@ -47,17 +47,28 @@ window.addEventListener("load", async () => {
 LISTENER = """
 <script>
 window.addEventListener("load", async () => {
-  const key = name => document.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+  const key = (name, more) => document.dispatchEvent(new KeyboardEvent("keydown", { key: name, ...more }));
+  const choose = digit => key("!", { code: "Digit" + digit, shiftKey: digit !== "0" });
+  const heard = [];
+  HTMLMediaElement.prototype.play = function () { heard.push(this.id); return Promise.resolve(); };
+  const lit = () => document.getElementById("save").classList.contains("on");
   const seen = [];
   let kept = null;
   URL.createObjectURL = blob => { kept = blob; return "#saved"; };
-  if (location.hash !== "#again") for (const name of ["1", "2", "0", "1"]) key(name);
+  const again = location.hash === "#again";  // saving goes to another place on the page
+  if (!again) for (const digit of ["1", "2", "0", "1"]) choose(digit);
   seen.push(document.getElementById("place").textContent);
   document.getElementById("listener").value = "Ada";
   key("ArrowLeft");
   seen.push(document.getElementById("place").textContent);
   document.getElementById("save").click();
   seen.push(document.getElementById("note").textContent);
+  key("1", { code: "Digit1" });
+  key("2", { code: "Numpad2" });
+  seen.push(heard.join(" ") + ", save is lit: " + lit());
+  key("ArrowRight");
+  if (again) choose("2");
+  seen.push("save is lit: " + lit());
   const text = await kept.text();
   document.body.innerHTML = "<pre id=saved></pre>" + seen.map(line => "<p class=seen>" + line + "</p>").join("");
   document.getElementById("saved").textContent = text;
@@ -102,6 +113,8 @@ def test_a_listener_chooses_by_keys_and_the_choices_are_kept_and_counted(tmp_pat
         "Sentence 5 of 5; 4 chosen",
         "Sentence 4 of 5; 4 chosen",
         "4 choices saved as choices.json: give it to whoever asked.",
+        "one two, save is lit: false",
+        "save is lit: false",
     ]
     found = re.search(r'<pre id="saved">(.*?)</pre>', text, flags=re.S)
     assert found
@@ -111,4 +124,5 @@ def test_a_listener_chooses_by_keys_and_the_choices_are_kept_and_counted(tmp_pat
     assert counted.preference.first + counted.preference.second == 3 and counted.preference.equal == 1
     assert counted.listeners[0][0] == "Ada" and {counted.first, counted.second} == {"old", "new"}
     later = opened(path, tmp_path, mark="#again")  # the browser kept them: it goes on where the listener was
-    assert re.findall(r'class="seen">([^<]*)', later)[0] == "Sentence 5 of 5; 4 chosen"
+    seen = re.findall(r'class="seen">([^<]*)', later)
+    assert seen[0] == "Sentence 5 of 5; 4 chosen" and seen[-1] == "save is lit: true"

@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 
 from olu.audio import io
+from olu.corpus.manifest import Corpus, Source
 from olu.errors import ConfigError
 from olu.evaluate.blind import Trial, count, render, say, swapped
 from olu.evaluate.compare import compare, pairs
 from olu.evaluate.evaluation import WAVS
 from olu.evaluate.numbers import figure
 from olu.evaluate.stats import coin, preference
+from olu.files import Workspace
 from olu.stages.compare import FACTS, LISTEN, PAGE
 from olu.stages.compare import compare as stage
-from olu.types import finish
+from olu.types import Clip, finish
 
 from .judged import evaluation, voice
 
@@ -167,6 +169,21 @@ def test_the_stage_writes_both_pages(tmp_path: Path) -> None:
     (tmp_path / "full" / "x").touch()
     with pytest.raises(ValueError, match="is no comparison"):
         finish(stage(one, two, out=tmp_path / "full"))
+
+
+def test_the_page_has_plain_facts_and_the_recording_beside_the_two(tmp_path: Path) -> None:
+    ws = Workspace.create(tmp_path / "ws", language="swa")
+    one, two = folder_of(ws.evaluations / "a", "one", 0.1), folder_of(ws.evaluations / "b", "two", 0.2)
+    first = evaluation("one", {"cer": spread(0.1)}, count=COUNT).items[0]
+    io.write(tmp_path / "sounds" / "x.wav", voice(0.3, hertz=90))
+    clip = Clip(id=first.id, audio="s1/x.wav", seconds=0.3, rate=16000, text=first.text, language="swa")
+    sources = [Source(name="s1", root=str(tmp_path / "sounds"), layout="folder")]
+    Corpus.save(ws, [clip], sources, {clip.id: "test"})
+    page = finish(stage(one, two, trials=4, out=tmp_path / "both")).page.read_text(encoding="utf-8")
+    assert page.count("<h4>Recording</h4>") == 1 and page.count("<audio") == 13
+    facts = page.partition("<h2>Facts</h2>")[2]
+    assert "fingerprint" not in facts and "{" not in facts.partition("</table>")[0] and "name:" not in facts
+    assert '<th scope="row">language</th><td>swa</td><td>swa</td>' in facts
 
 
 def test_one_voice_with_two_noises_has_two_names(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from olu.evaluate.judge import INSTALL, Judged, chosen, judge
 from olu.evaluate.metrics.f0 import PitchError
 from olu.evaluate.numbers import figure
 from olu.evaluate.report import Sounds, render, worst_first
+from olu.evaluate.sounding import Melody
 from olu.evaluate.takes import Known, spread_evenly
 from olu.types import Audio, finish
 
@@ -185,6 +187,21 @@ def made() -> Evaluation:
     curve = tuple(Point(step=step, means={"cer": 1 / step}) for step in (10, 20, 30))
     missing = (Missing(metric="dnsmos", why="needs speechmos", command=INSTALL),)
     return replace(base, items=(*items, other), curve=curve, missing=missing, facts={"seed": 0})
+
+
+def test_pictures_and_melodies_of_a_sentence_have_one_scale_of_time() -> None:
+    short, long = voice(1.2), voice(2.4)
+
+    def flat(seconds: float) -> Melody:
+        return Melody(np.linspace(0, seconds, 25), np.full(25, 120.0))
+
+    sounds = Sounds(spoken=short, natural=long, melody=flat(1.2), natural_melody=flat(2.4))
+    page = render(made(), hear=lambda item: sounds)
+    wide = re.findall(r'alt="Mel spectrogram of the (\w+)" style="width:([\d.]+)%"', page)
+    assert wide[:2] == [("recording", "100.0"), ("voice", "50.0")]
+    drawn = re.findall(r'points="([^"]+)', page.partition('class="melody"')[2])
+    ends = [float(points.split()[-1].split(",")[0]) for points in drawn]
+    assert ends[:2] == [900.0, 450.0], "of a width of 900, as the pictures above them"
 
 
 def test_an_evaluation_comes_back_from_its_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,12 @@ def test_what_cannot_be_said_is_named_and_the_rest_goes_on(corpus: Corpus, tmp_p
     (tmp_path / "empty.txt").touch()
     with pytest.raises(ConfigError, match=r"empty.txt is empty"):
         lines_for(None, speaker("a"), sentences=5, texts=tmp_path / "empty.txt")
+
+
+def test_without_a_corpus_and_sentences_the_corpus_is_asked_for(corpus: Corpus) -> None:
+    alone = replace(speaker("a"), subject=replace(speaker("a").subject, language="wol"))
+    with pytest.raises(WorkspaceError, match=r"nothing for v to say: wol has no sentences of its own; .* --corpus WS"):
+        lines_for(None, alone, sentences=5, texts=None)
 
 
 def test_odd_ids_make_plain_file_names(corpus: Corpus, tmp_path: Path) -> None:

@@ -187,17 +187,46 @@ def test_what_goes_wrong_is_one_sentence(hub: str, folder: Path, tmp_path: Path)
     assert "cannot be reached" in said(pushed(folder, "http://127.0.0.1:9", tmp_path))
 
 
+@pytest.mark.parametrize("to", ["voice", "piper"])
+def test_every_format_has_a_place_there(
+    hub: str, phones: Workspace, tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model repository with the files as they are, and a card that the hub understands."""
+    asked: list[tuple[Path, str]] = []
+    monkeypatch.setattr("olu.export.push.push", lambda folder, repo, *, public: asked.append((folder, repo)) or hub)
+    out = tmp_path / f"v.{to}"
+    summary = export(phones.root, to=to, out=out, push="me/v")
+    assert summary.pushed == hub and asked == [(out, "me/v")]
+    assert pushed(out, hub, tmp_path).returncode == 0
+    there = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert {name: data for name, data in Hub.files.items() if name in there} == there
+    card = Hub.files["README.md"].decode()
+    library = {"voice": "olu", "piper": "piper"}[to]
+    for told in ("language: swa", "license: cc-by-sa-4.0", f"library_name: {library}", "pipeline_tag: text-to-speech"):
+        assert told in card.partition("\n---\n")[0], told
+
+
+def test_a_voice_that_is_there_already_is_pushed_all_the_same(
+    phones: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    export(phones.root)
+    assert export(phones.root).fresh
+    monkeypatch.setattr("olu.export.push.push", lambda folder, repo, *, public: f"hub/{repo}/{folder.name}")
+    assert export(phones.root, push="me/v").pushed.startswith("hub/me/v/")
+
+
 def test_it_is_refused_before_anything_is_made(letters: Workspace, phones: Workspace, tmp_path: Path) -> None:
     pytest.importorskip("huggingface_hub")
     wrong = {
         "no place on the hub": {"to": "hf", "push": "just-a-name"},
-        "--push is for": {"to": "piper", "push": "me/v"},
+        "--push puts a folder on the hub": {"to": "voice", "push": "me/v", "out": tmp_path / "x.zip"},
         "no effect without --push": {"to": "hf", "public": True},
         "--with-training is for": {"to": "hf", "with_training": True},
     }
     for words, asked in wrong.items():
         with pytest.raises(ExportError, match=words):
-            export(phones.root, out=tmp_path / "x", **asked)
+            export(phones.root, **{"out": tmp_path / "x", **asked})
     with pytest.raises(ExportError, match="no consent of the speakers"):
         export(letters.root, to="hf", push="me/v", out=tmp_path / "x")
     assert not (tmp_path / "x").exists()

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from olu.text import words
+from olu.text.frontend import ReadingSettings, for_language
 from olu.text.languages import load
 from olu.text.pack import Pack
 from olu.text.said import Notes
@@ -140,6 +141,33 @@ def test_an_unmarked_tone_is_mid_only_where_tones_are_marked() -> None:
 )
 def test_whether_a_text_marks_its_tones(text: str, mode: str) -> None:
     assert yoruba().mode(tidy(text).split()) == mode
+
+
+MARKED = "Ọmọ mi lọ sí ilé-ìwé ní Ìbàdàn"  # every high and low tone is written, but only 6 of 13 are one
+
+
+def tones_of(text: str, **options: str) -> str:
+    settings = ReadingSettings(options=options)
+    return " ".join(
+        tone for word in for_language(load("yor"), settings=settings).read(text).words for tone in word.tones
+    )
+
+
+def test_a_text_that_is_known_to_be_marked_has_no_unknown_tone() -> None:
+    assert "?" in tones_of(MARKED)
+    assert tones_of(MARKED, tone_convention="full") == "M M M M H M H L H H L L L"
+    assert tones_of("ilé", tone_convention="partial") == "? H"
+
+
+def test_marked_sentences_read_as_marked() -> None:
+    path = SHARED / "gold" / "yoruba_toned_sentences.txt"
+    if not path.is_file():
+        pytest.skip("the marked sentences are not here: set OLU_SHARED to the folder that holds gold/")
+    lines = path.read_text(encoding="utf-8").splitlines()[:LINES]
+    by_itself, told = (
+        sum(tones_of(line, tone_convention=convention).count("?") for line in lines) for convention in ("auto", "full")
+    )
+    assert by_itself > 0 and told == 0
 
 
 def test_the_option_of_the_low_nasal_vowel() -> None:

@@ -169,7 +169,7 @@ def _item(finding: Finding, heard: Heard, shown: Exhibit | None) -> str:
     return (
         f'<li><div><span class="tag {mark.severity}">{WORDS[mark.severity]}</span> '
         f'<span class="what">{escape(mark.message)}</span>'
-        f'<div class="clip">{escape(clip.id)}{speaker} · value {mark.value:.4g}</div>'
+        f'<div class="clip">{escape(clip.id)}{speaker}</div>'
         f'<div class="said" dir="auto" lang="{escape(clip.language)}">{text}</div></div>'
         f'<div class="sound">{player}</div></li>'
     )

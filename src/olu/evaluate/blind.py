@@ -154,8 +154,10 @@ def say(counted: Counted) -> list[str]:
 
 BODY = """
 <h1>Which sounds better?</h1>
-<p class="soft">Two voices say the same sentence. Listen to both, then choose. Keys: <kbd>a</kbd> plays 1,
-<kbd>b</kbd> plays 2; <kbd>1</kbd> or <kbd>2</kbd> is better, <kbd>0</kbd> no difference; arrows go back and forth.</p>
+<p class="soft">Two voices say the same sentence. Listen to both, then choose. Keys: <kbd>1</kbd> and
+<kbd>2</kbd> play them; <kbd>Shift</kbd> with <kbd>1</kbd> or <kbd>2</kbd>: that one is better; <kbd>0</kbd>: no
+difference; arrows go back and
+forth.</p>
 <div class="bar" role="progressbar" aria-label="Progress"><span id="bar"></span></div>
 <p class="soft" id="place"></p>
 <div class="item" id="trial">
@@ -180,7 +182,7 @@ STYLE = """
 button, input { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--line);
   border-radius: .5rem; padding: .6rem 1rem; } button { cursor: pointer; } button:hover { border-color: var(--soft); }
 .choose { display: grid; grid-template-columns: repeat(3, 1fr); gap: .5rem; margin-top: .8rem; }
-.choose button.on { background: var(--c0); border-color: var(--c0); color: #fff; }
+.choose button.on, #save.on { background: var(--c0); border-color: var(--c0); color: #fff; }
 kbd { font: .85em ui-monospace, Menlo, Consolas, monospace; border: 1px solid var(--line); border-radius: .25rem;
   padding: 0 .3rem; }
 @media (max-width: 30rem) { .choose { grid-template-columns: 1fr; } }
@@ -204,6 +206,7 @@ function show() {
     button.classList.toggle("on", choices[trial.id] === Number(button.dataset.choice));
   at("place").textContent = `Sentence ${place + 1} of ${data.trials.length}; ${done} chosen`
     + (done === data.trials.length ? ". All done: save your choices below." : "");
+  at("save").classList.toggle("on", done === data.trials.length);
   at("bar").style.width = 100 * done / data.trials.length + "%";
   at("back").disabled = place === 0;
   at("next").disabled = place === data.trials.length - 1;
@@ -224,9 +227,10 @@ document.addEventListener("play", event => {
 }, true);
 document.addEventListener("keydown", event => {
   if (event.target === at("listener") || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (["0", "1", "2"].includes(event.key)) choose(Number(event.key));
-  else if (event.key === "a") play("one");
-  else if (event.key === "b") play("two");
+  const digit = (/^(?:Digit|Numpad)([0-2])$/.exec(event.code) || [])[1];  // the key itself, whatever Shift makes of it
+  if (digit === "0") choose(0);
+  else if (digit && event.shiftKey) choose(Number(digit));
+  else if (digit) play(digit === "1" ? "one" : "two");
   else if (event.key === "ArrowLeft") go(-1);
   else if (event.key === "ArrowRight") go(1);
 });

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from olu.evaluate.evaluation import DOMAINS, Domain, Evaluation, Item
 from olu.evaluate.names import WHO, named, spread_of, written
 from olu.evaluate.numbers import FEW, Interval, interval, nearer, paired
-from olu.evaluate.page import facts_table, page
+from olu.evaluate.page import page
 from olu.evaluate.report import SPLIT
 from olu.evaluate.sounding import player
 from olu.types import Audio
@@ -139,9 +139,13 @@ def _better(name: str, found: Interval, *, natural: float | None) -> Better:
 
 
 def render(
-    comparison: Comparison, *, hear: Callable[[Item, Item], tuple[Audio, Audio] | None], listen: str | None
+    comparison: Comparison,
+    *,
+    hear: Callable[[Item, Item], tuple[Audio, Audio] | None],
+    listen: str | None,
+    natural: Callable[[Item], Audio | None] = lambda item: None,
 ) -> str:
-    """`hear` gives both sides of a sentence; `listen` is the blind page beside this one, where there is one."""
+    """`hear` gives both sides of a sentence, `natural` its recording where there is one; `listen` is the blind page."""
     one, two = comparison.first.subject, comparison.second.subject
     title = f"{one.name} and {two.name}"
     notes = "".join(f'<p class="warn">{escape(note)}</p>' for note in comparison.notes)
@@ -153,10 +157,33 @@ def render(
     body = (
         f"<h1><bdi>{escape(one.name)}</bdi> and <bdi>{escape(two.name)}</bdi></h1>"
         f'<p class="lead">{escape(said(comparison))}</p>{notes}'
-        f"{blind}{_table(comparison)}{_players(comparison, hear)}"
-        f"<h2>Facts</h2>{facts_table({'first': asdict(one), 'second': asdict(two), 'shared': comparison.shared})}"
+        f"{blind}{_table(comparison)}{_players(comparison, hear, natural)}"
+        f"<h2>Facts</h2>{_facts(comparison)}"
     )
     return page(title, body)
+
+
+KNOWN = {"kind": "what it is", "run": "run", "step": "step", "noise": "noise it spoke with", "language": "language"}
+
+
+def _facts(comparison: Comparison) -> str:
+    """What tells the two apart, side by side; comparison.json beside the page has all of it."""
+    sides = [asdict(one.subject) for one in (comparison.first, comparison.second)]
+    rows = [(said, *(_fact(side[key]) for side in sides)) for key, said in KNOWN.items()]
+    rows += [("sentences", str(len(comparison.first.items)), str(len(comparison.second.items)))]
+    rows += [("sentences both have", str(comparison.shared), str(comparison.shared))]
+    names = "".join(f"<th>{escape(side['name'])}</th>" for side in sides)
+    cells = "".join(
+        f'<tr><th scope="row">{escape(said)}</th><td>{escape(one)}</td><td>{escape(two)}</td></tr>'
+        for said, one, two in rows
+    )
+    return f'<div class="scroll"><table><thead><tr><th></th>{names}</tr></thead><tbody>{cells}</tbody></table></div>'
+
+
+def _fact(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def said(comparison: Comparison) -> str:
@@ -196,7 +223,11 @@ def _table(comparison: Comparison) -> str:
     )
 
 
-def _players(comparison: Comparison, hear: Callable[[Item, Item], tuple[Audio, Audio] | None]) -> str:
+def _players(
+    comparison: Comparison,
+    hear: Callable[[Item, Item], tuple[Audio, Audio] | None],
+    natural: Callable[[Item], Audio | None],
+) -> str:
     shown: list[str] = []
     for domain in DOMAINS:
         for one, two in pairs(comparison.first, comparison.second, domain):
@@ -206,6 +237,8 @@ def _players(comparison: Comparison, hear: Callable[[Item, Item], tuple[Audio, A
                 f"<div><h4>{escape(subject.name)}</h4>{player(sound, label=escape(subject.name))}</div>"
                 for subject, sound in zip((comparison.first.subject, comparison.second.subject), sounds, strict=True)
             )
+            if (recorded := natural(one)) is not None:
+                sides = f"<div><h4>Recording</h4>{player(recorded, label='recording')}</div>{sides}"
             shown.append(
                 f'<div class="item"><p class="said" dir="auto">{escape(one.text)}</p>'
                 f'<div class="sides">{sides}</div></div>'

@@ -11,7 +11,7 @@ from olu.evaluate.metrics import COPY
 from olu.evaluate.names import named, spread, written
 from olu.evaluate.numbers import Figure
 from olu.evaluate.page import cards, differing, facts_table, page, tag
-from olu.evaluate.sounding import Melody, mel_image, melodies, player
+from olu.evaluate.sounding import Melody, mel_image, melodies, player, shown_seconds
 from olu.page.lines import Line, chart
 from olu.types import Audio
 
@@ -210,20 +210,22 @@ def _sentences(evaluation: Evaluation, hear: Callable[[Item], Sounds | None]) ->
 
 
 def _item(evaluation: Evaluation, item: Item, sounds: Sounds) -> str:
+    """Recording, voice and melodies under one another, on one scale of time: the eye can compare them."""
     natural = ""
+    end = max(shown_seconds(one) for one in (sounds.natural, sounds.spoken) if one is not None)
     if sounds.natural is not None:
         natural = (
             f"<div><h4>Natural, {sounds.natural.seconds:.1f} s</h4>{player(sounds.natural, label='natural')}"
-            f"{mel_image(sounds.natural, label='Mel spectrogram of the recording')}</div>"
+            f"{mel_image(sounds.natural, label='Mel spectrogram of the recording', end=end)}</div>"
         )
     voice = (
         f"<div><h4>Voice, {sounds.spoken.seconds:.1f} s</h4>{player(sounds.spoken, label='voice')}"
-        f"{mel_image(sounds.spoken, label='Mel spectrogram of the voice')}</div>"
+        f"{mel_image(sounds.spoken, label='Mel spectrogram of the voice', end=end)}</div>"
     )
-    melody = melodies(sounds.natural_melody, sounds.melody) if sounds.melody else ""
+    melody = melodies(sounds.natural_melody, sounds.melody, end=end) if sounds.melody else ""
     return (
         f'<div class="item" id="{escape(item.id)}">{_said(evaluation, item)}'
-        f'<div class="sides">{natural}{voice}</div>{melody}</div>'
+        f'<div class="stack">{natural}{voice}</div>{melody}</div>'
     )
 
 

@@ -58,21 +58,29 @@ def _packed(audio: Audio, form: str, subtype: str) -> bytes:
     return out.getvalue()
 
 
-def mel_image(audio: Audio, *, label: str) -> str:
+def shown_seconds(audio: Audio) -> float:
+    """How much of a sound its picture and its player hold."""
+    return min(audio.seconds, LONGEST_SECONDS)
+
+
+def mel_image(audio: Audio, *, label: str, end: float) -> str:
+    """As wide as its part of `end` seconds, so that pictures under one another have one scale of time."""
     from olu.view.sounds import mel_picture  # torch comes with it
 
-    return f'<img alt="{label}" src="{data_uri(mel_picture(audio), "image/png")}">'
+    wide = 100 * shown_seconds(audio) / max(end, 1e-6)
+    return (
+        f'<img alt="{label}" style="width:{min(wide, 100.0):.1f}%" src="{data_uri(mel_picture(audio), "image/png")}">'
+    )
 
 
-def melodies(natural: Melody | None, spoken: Melody) -> str:
-    """Both melodies over one another, on a scale of semitones."""
+def melodies(natural: Melody | None, spoken: Melody, *, end: float) -> str:
+    """Both melodies over one another, on a scale of semitones and on that of the pictures: up to `end` seconds."""
     held = [one.hertz[one.hertz > 0] for one in (natural, spoken) if one is not None]
     voiced = np.concatenate([*held, np.zeros(0)])
     if len(voiced) == 0:
         return '<p class="soft">No pitch was found.</p>'
     low, high = (12 * np.log2(value) for value in np.percentile(voiced, (1, 99)))
     low, high = low - 1, high + 1
-    end = max(float(one.times[-1]) if len(one.times) else 0.0 for one in (natural, spoken) if one is not None)
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Melody" class="melody">']
     for style, one in (("c1", natural), ("c0", spoken)):
         if one is not None:
@@ -89,10 +97,10 @@ def _runs(melody: Melody, end: float, low: float, high: float) -> list[str]:
     """Each voiced stretch as the points of a line."""
     runs: list[list[str]] = [[]]
     for time, hertz in zip(melody.times, melody.hertz, strict=True):
-        if hertz <= 0:
+        if hertz <= 0 or time > end:
             runs.append([])
             continue
-        x = ROOM + (WIDTH - 2 * ROOM) * time / max(end, 1e-6)
+        x = WIDTH * time / max(end, 1e-6)
         height = (12 * np.log2(hertz) - low) / (high - low)
         y = HEIGHT - ROOM - (HEIGHT - 2 * ROOM) * min(max(height, 0.0), 1.0)
         runs[-1].append(f"{x:.1f},{y:.1f}")

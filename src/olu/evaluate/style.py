@@ -10,6 +10,8 @@ thead th, thead th.n { color: var(--soft); font-size: .85rem; white-space: norma
 table.figures td.trust { min-width: 13rem; } table.figures tr.minor th { font-weight: 400; color: var(--soft); }
 .said { padding-left: .7rem; border-left: 3px solid var(--line); margin: .4rem 0; overflow-wrap: anywhere; }
 .sides { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)); gap: .3rem 1rem; }
+.stack > div { min-width: 0; } .stack h4 { margin: .4rem 0 .2rem; font-size: .85rem; font-weight: 600; }
+.stack audio { margin-bottom: .2rem; }
 .sides > div { min-width: 0; } .sides h4 { margin: .2rem 0; font-size: .85rem; font-weight: 600; }
 .item { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem;
   margin-top: .7rem; }

@@ -23,11 +23,10 @@ def readme(
     use: str,
     lost: Iterable[str] = (),
     files: Iterable[str] = (),
-    hub: bool = False,
-    front: bool = False,
+    library: str,
 ) -> str:
-    """`use` is a code block or sentences; `lost` says what this format could not keep."""
-    parts = [_front(subject, hub=hub) if hub or front else "", f"# {subject.name}", "", _about(subject, what), ""]
+    """`use` is a code block or sentences; `lost` says what this format could not keep; `library` is what speaks it."""
+    parts = [_front(subject, library), f"# {subject.name}", "", _about(subject, what), ""]
     parts += _section("Files", [f"- {one}" for one in files])
     parts += ["## How to use it", "", use.strip(), ""]
     parts += _section("What this format does not keep", [f"- {one}" for one in lost])
@@ -60,16 +59,14 @@ def _section(title: str, lines: list[str]) -> list[str]:
     return [f"## {title}", "", *lines, ""] if lines else []
 
 
-def _front(subject: Subject, *, hub: bool) -> str:
-    """What programs read of a card: Olu itself looks here for the licence of a base."""
+def _front(subject: Subject, library: str) -> str:
+    """What the hub and programs read of a card: Olu itself looks here for the licence of a base."""
     licence = hub_licence(subject.rights.licence)
     lines = ["---", f"language: {subject.language.code}", f"license: {licence}"]
     if licence == "other":
         lines.append(f"license_name: {json.dumps(subject.rights.licence or 'not stated', ensure_ascii=False)}")
-    if not hub:
-        return "\n".join([*lines, "---", ""])
-    tags = ["text-to-speech", subject.family.name, "olu"]
-    lines += ["library_name: transformers", "pipeline_tag: text-to-speech", "tags:", *(f"- {tag}" for tag in tags)]
+    tags = dict.fromkeys(("text-to-speech", subject.family.name, library, "olu"))
+    lines += [f"library_name: {library}", "pipeline_tag: text-to-speech", "tags:", *(f"- {tag}" for tag in tags)]
     return "\n".join([*lines, "---", ""])
 
 

@@ -60,7 +60,7 @@ def write_mms(subject: Subject, folder: Path) -> list[str]:
         "`config.json`, `vocab.txt`",
     ]
     what = "This folder is for the original VITS and MMS."
-    text = readme(subject, what=what, use=use, lost=lost, files=files, front=True)  # its config has no licence
+    text = readme(subject, what=what, use=use, lost=lost, files=files, library="vits")
     write_text(folder / "README.md", text)
     return lost
 
@@ -77,7 +77,7 @@ def _hf_readme(subject: Subject, lost: list[str], *, what: str) -> str:
     said = "" if subject.by_letters else _by_phones(subject)
     example = json.dumps(subject.example or "...", ensure_ascii=False)
     use = said + PIPELINE.format(text=example if subject.by_letters else "text")
-    return readme(subject, what=what, use=use, lost=lost, hub=True)
+    return readme(subject, what=what, use=use, lost=lost, library="transformers")
 
 
 def _by_phones(subject: Subject) -> str:

@@ -21,7 +21,6 @@ class Format:
     what: str
     write: Callable[[Subject, Path], list[str]]  # into a folder; returns what is lost
     also: tuple[str, ...] = ()  # other names it goes by
-    hub: bool = False  # whether the hub has a use for it
     trains: bool = False  # whether it holds what judges in training too
     noiseless: str = ""  # why its files cannot hold what noise to speak with
 
@@ -30,8 +29,8 @@ VOICE = "voice"  # the one package that keeps everything; it is written by itsel
 ORIGINAL = "the original code takes the noise each time it speaks (infer's noise_scale)"
 SHERPA = "sherpa-onnx takes the noise each time it speaks (--vits-noise-scale)"
 FORMATS = (
-    Format("hf", "transformers", write_hf, hub=True),
-    Format("hf-train", "finetune-hf-vits", write_hf_train, also=("hf-training",), hub=True, trains=True),
+    Format("hf", "transformers", write_hf),
+    Format("hf-train", "finetune-hf-vits", write_hf_train, also=("hf-training",), trains=True),
     Format("mms", "the original VITS and MMS", write_mms, also=("vits",), trains=True, noiseless=ORIGINAL),
     Format("onnx", "ONNX Runtime, one graph", write_onnx),
     Format("piper", "piper-tts", write_piper),

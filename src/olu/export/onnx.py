@@ -52,7 +52,9 @@ def write_onnx(subject: Subject, folder: Path) -> list[str]:
         " and '--to voice' keeps all of it"
     ]
     files = ["`model.onnx`: the network", "`model.json`: symbols by id, rate, scales, speakers"]
-    text = readme(subject, what="This folder holds it as one ONNX graph.", use=use, lost=lost, files=files)
+    text = readme(
+        subject, what="This folder holds it as one ONNX graph.", use=use, lost=lost, files=files, library="onnx"
+    )
     write_text(folder / "README.md", text)
     return lost
 

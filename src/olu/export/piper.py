@@ -38,7 +38,7 @@ piper -m {shlex.quote(f"{stem}.onnx")} -f out.wav {quoted_example(subject)}
 ```
 """
     files = [f"`{stem}.onnx`: the network", f"`{stem}.onnx.json`: what piper reads it with"]
-    text = readme(subject, what="This folder is for piper-tts.", use=use, lost=lost, files=files)
+    text = readme(subject, what="This folder is for piper-tts.", use=use, lost=lost, files=files, library="piper")
     write_text(folder / "README.md", text)
     return lost
 

@@ -148,4 +148,6 @@ sherpa-onnx-offline-tts --vits-model=model.onnx --vits-tokens=tokens.txt \\{word
     if lexicon:
         read = "" if use_words else "; this voice is read by letters, so sherpa-onnx does not look at it"
         files.append(f"`lexicon.txt`: words and their phones{read}")
-    return readme(subject, what="This folder is for sherpa-onnx.", use=use, lost=lost, files=files)
+    return readme(
+        subject, what="This folder is for sherpa-onnx.", use=use, lost=lost, files=files, library="sherpa-onnx"
+    )

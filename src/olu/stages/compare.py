@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from olu.audio import io
-from olu.errors import AudioError, ConfigError, WorkspaceError
+from olu.corpus.manifest import Corpus
+from olu.errors import AudioError, ConfigError, OluError, WorkspaceError
 from olu.evaluate.blind import Counted, Trial, count, say
 from olu.evaluate.blind import render as render_blind
 from olu.evaluate.compare import Comparison, pairs
@@ -60,7 +61,9 @@ def compare(
     with whole(folder) as partial:
         partial.mkdir()
         hear = _Hear(one[0], two[0])
-        write_text(partial / PAGE, render_table(comparison, hear=hear, listen=LISTEN if made else None))
+        write_text(
+            partial / PAGE, render_table(comparison, hear=hear, listen=LISTEN if made else None, natural=hear.natural)
+        )
         if made:
             language = one[1].subject.language
             page = render_blind(made, first=names[0], second=names[1], language=language, seed=seed)
@@ -132,16 +135,34 @@ def _plain(name: str) -> str:
 
 
 class _Hear:
-    """Both sides of a sentence, from the folders of the evaluations."""
+    """Both sides of a sentence from the folders of the evaluations; its recording from the workspace these lie in."""
 
     def __init__(self, first: Path, second: Path) -> None:
         self.first, self.second = first, second
+        self.corpus = next((found for place in (first, second) if (found := _corpus_of(place)) is not None), None)
+        self.clips = {clip.id: clip for clip in self.corpus or ()}
+
+    def natural(self, one: Item) -> Audio | None:
+        clip = self.clips.get(one.id)
+        if self.corpus is None or clip is None or clip.text.strip() != one.text.strip():
+            return None
+        try:
+            return self.corpus.audio(self.corpus.taken(clip))
+        except OluError:  # moved or damaged: the two voices can be heard all the same
+            return None
 
     def __call__(self, one: Item, two: Item) -> tuple[Audio, Audio] | None:
         try:
             return io.read(self.first / one.wav), io.read(self.second / two.wav)
         except AudioError:
             return None
+
+
+def _corpus_of(evaluation: Path) -> Corpus | None:
+    root = evaluation.resolve().parent.parent
+    if not (root / "olu.toml").is_file() or not (root / "corpus" / "clips.jsonl").is_file():
+        return None
+    return Corpus.open(Workspace.open(root))
 
 
 def _trials(one: Held, two: Held, *, most: int) -> list[Trial]:

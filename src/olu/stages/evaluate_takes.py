@@ -52,11 +52,21 @@ def lines_for(corpus: Corpus | None, speaker: Speaker, *, sentences: int, texts:
     for number, text in enumerate(others):
         found.append(Line(f"other-{number + 1:03d}", text, "out", speaker=speaker.speakers[number % turns]))
     if not found:
-        raise WorkspaceError(
-            f"there is nothing to say: the corpus has no test or valid clips, and {language} has no sentences of its"
-            " own; give some with --text FILE"
-        )
+        raise WorkspaceError(_nothing(corpus, speaker))
     return found
+
+
+def _nothing(corpus: Corpus | None, speaker: Speaker) -> str:
+    language, name = speaker.subject.language, speaker.subject.name
+    if corpus is None:
+        return (
+            f"there is nothing for {name} to say: {language} has no sentences of its own; name the workspace with its"
+            " recordings by --corpus WS"
+        )
+    return (
+        f"there is nothing to say: the corpus has no test or valid clips, and {language} has no sentences of its own;"
+        " 'olu split' makes such sides, or give 'olu evaluate' sentences with --text FILE"
+    )
 
 
 def _held_out(corpus: Corpus, count: int, *, speakers: Sequence[str]) -> list[Clip]:

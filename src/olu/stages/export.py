@@ -83,8 +83,8 @@ class Wish:
 
     def check(self) -> None:
         chosen = self.format
-        if self.push and not (chosen and chosen.hub):
-            raise ExportError(f"--push is for '--to hf' and '--to hf-train': the hub has no use for {self.to!r}")
+        if self.push and self.out is not None and self.out.suffix == ".zip":
+            raise ExportError("--push puts a folder on the hub: leave .zip out of the name after -o")
         if self.push:
             from olu.export.push import check_repo  # a network library, and few exports need it
 
@@ -128,7 +128,7 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     options = {"run": chosen.name, "step": at, "name": name, **rights, "training": wish.with_training}
     options["measured"] = hash_value(evaluation_of(ws, chosen.name, at, noise=wish.noise))  # the card has its numbers
     options |= {"noise": wish.noise} if wish.noise is not None else {}
-    earlier = STAGE.done(ws, options) if wish.out is None else None
+    earlier = STAGE.done(ws, options) if wish.out is None and not wish.push else None
     if earlier and (path / "voice.json").exists():
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), damaged)
     summary = _written(made(), wish, path=path, given=False)
@@ -273,7 +273,7 @@ def _package(subject: Subject, path: Path, *, with_training: bool) -> tuple[list
     )
 
     def graphs(folder: Path) -> dict[str, Any]:
-        write_text(folder / "README.md", readme(subject, what=PACKAGE, use=_use(subject, path)))
+        write_text(folder / "README.md", readme(subject, what=PACKAGE, use=_use(subject, path), library="olu"))
         if with_training:
             (folder / "training").mkdir()
             subject.family.writers["training"](subject.learner, folder=folder / "training", card=subject.card)

@@ -12,7 +12,7 @@ from olu.text.rules import Letters
 from olu.text.said import Notes, Said
 from olu.text.stress import kinds
 
-FULL, PARTIAL = "full", "partial"
+FULL, PARTIAL, AUTO = "full", "partial", "auto"
 UNKNOWN = "a text that marks few tones: an unmarked one is unknown, and missing dots are not restored"
 # In fully marked text about three vowels in four carry a mark, since only the mid tone is left unmarked.
 MARKED_ENOUGH = 0.5
@@ -105,6 +105,7 @@ class Yoruba:
 
     def __init__(self, pack: Pack) -> None:
         self.letters = Letters.of(pack)
+        self.convention = pack.options.get("tone_convention", AUTO)
         self.nuclei = kinds(pack, "vowel", "syllabic")
         rows = [row for row in pack.rows("lexicon.tsv") if len(row) > 1]
         self.lexicon = {
@@ -113,7 +114,9 @@ class Yoruba:
         }
 
     def mode(self, words: Sequence[str]) -> str:
-        """Whether a text marks its tones, so that no mark means a mid tone."""
+        """Whether a text marks its tones, so that no mark means a mid tone: as a person said, or by its marks."""
+        if self.convention != AUTO:
+            return self.convention
         bearers = marked = bare = dotted = dotted_marked = 0
         for word in words:
             letters, tones, _ = parts(word)
