@@ -105,4 +105,5 @@ def test_nothing_else_parses_files() -> None:
     wire = root / "serve" / "wire.py"  # between Olu's own processes
     for path in sorted(set(root.rglob("*.py")) - {root / "parse.py", wire}):
         code = re.sub(r'"""(?s:.*?)"""', "", path.read_text(encoding="utf-8"))
+        code = code.replace("json.loads(json.dumps(", "")  # a copy
         assert not re.search(r"json\.loads?\(|tomllib", code), f"{path} parses on its own: use olu.parse"

@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
         duration_noise: float | None = typer.Option(None, "--duration-noise", help="How much the rhythm varies."),
         loudness: float | None = typer.Option(None, "--loudness", help="LUFS, for example -18; else as the voice is."),
         rate: int | None = typer.Option(None, "--rate", help="Samples a second; else the voice's own."),
+        plain: bool = typer.Option(False, "--plain", help="Read <, [[ and & as they stand: the text has no markup."),
         times: str | None = typer.Option(None, "--times", help="When each word is heard: json or srt."),
         threads: int = typer.Option(0, "--threads", help="0: as many as the machine has."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
@@ -56,6 +57,7 @@ def register(app: typer.Typer) -> None:
             "duration_noise": duration_noise,
             "loudness": loudness,
             "rate": rate,
+            "plain": plain,
         }
         out = to or free_name(Path("speech.wav" if form is None else f"speech.{form}"))
         if batch is not None:

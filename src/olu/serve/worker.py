@@ -142,7 +142,7 @@ class Worker:
             return
         if job.making is None:
             voice = self._open(job.key, job.path)
-            job.read = voice.read(job.ask.text, most_tokens=job.ask.tokens)
+            job.read = voice.read(job.ask.text, most_tokens=job.ask.tokens, plain=job.ask.manner.plain)
             job.making = voice.begin(job.read, manner=job.ask.manner, hurry=self._hurry)
         self._take(job, next(job.making, None))
 

@@ -13,6 +13,7 @@ from olu.text.sentences import split_sentences
 
 WINDOW = 5000  # characters looked at in one go
 LONGEST_PAUSE = 60.0
+AS_PLAIN = 'or have it read as plain text: --plain, plain=True in Python, "plain": true over HTTP'
 STRENGTHS = {"none": 0.0, "x-weak": 0.0, "weak": 0.15, "medium": 0.3, "strong": 0.5, "x-strong": 1.0}  # seconds
 CONTROL = re.compile(r"<(?P<close>/?)(?P<name>speak|p|s|break)\b(?P<rest>[^<>]*)>(?:\s*</break\s*>)?", re.IGNORECASE)
 GIVEN = re.compile(r"""(time|strength)\s*=\s*["']\s*([^"']*?)\s*["']""")
@@ -26,17 +27,22 @@ class Line:
     pause: float | None = None
 
 
-def lines(text: str, ends: Sequence[str], *, abbreviations: Collection[str] = ()) -> Iterator[Line]:
-    """Markup that is wrong is an error before the first line."""
-    if markup.has_markup(text):
-        markup.parse(text)
-    return _lines(text, ends, abbreviations)
+def lines(
+    text: str, ends: Sequence[str], *, abbreviations: Collection[str] = (), plain: bool = False
+) -> Iterator[Line]:
+    """Markup that is wrong is an error before the first line; a `plain` text has none."""
+    if not plain and markup.has_markup(text):
+        try:
+            markup.parse(text)
+        except TextError as bad:
+            raise TextError(f"{bad}; {AS_PLAIN}") from None
+    return _lines(text, ends, abbreviations, plain)
 
 
-def _lines(text: str, ends: Sequence[str], abbreviations: Collection[str]) -> Iterator[Line]:
+def _lines(text: str, ends: Sequence[str], abbreviations: Collection[str], plain: bool) -> Iterator[Line]:
     pause: float | None = None
-    for stretch, after in _stretches(text):
-        for sentence in _sentences(stretch, ends, abbreviations):
+    for stretch, after in [(text, None)] if plain else _stretches(text):
+        for sentence in _sentences(stretch, ends, abbreviations, plain):
             yield Line(sentence, pause)
             pause = None
         if after is not None:
@@ -95,14 +101,14 @@ def _mark(piece: str, seconds: float) -> str:
     return "." if seconds >= markup.LONG_SECONDS else ","
 
 
-def _sentences(text: str, ends: Sequence[str], abbreviations: Collection[str]) -> Iterator[str]:
+def _sentences(text: str, ends: Sequence[str], abbreviations: Collection[str], plain: bool) -> Iterator[str]:
     """As split_sentences, a window at a time: the last sentence of a window begins the next one."""
-    whole, at = (_spans(text) if markup.has_markup(text) else []), 0
+    whole, at = (_spans(text) if not plain and markup.has_markup(text) else []), 0
     while at < len(text):
         stop = min(at + WINDOW, len(text))
         stop = next((end for start, end in whole if start < stop < end), stop)
         window = text[at:stop]
-        found = split_sentences(window, ends, abbreviations=abbreviations)
+        found = split_sentences(window, ends, abbreviations=abbreviations, plain=plain)
         if stop == len(text):
             yield from found
             return

@@ -41,6 +41,7 @@ class Wishes(TypedDict, total=False):
     duration_noise: float | None
     loudness: float | None
     rate: int | None
+    plain: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,7 @@ class Manner:
     duration_noise: float | None = None  # how much the rhythm varies
     loudness: float | None = None  # LUFS
     rate: int | None = None
+    plain: bool = False  # the text holds no markup: <, [[ and & are what they are
 
     def __post_init__(self) -> None:
         _between("speed", self.speed, SLOWEST, FASTEST)

@@ -15,13 +15,14 @@ from olu.errors import ConfigError, LanguageError, TextError, VoiceError
 from olu.speak.chunk import Part, Plan, parts
 from olu.speak.graphs import DECODER, ENCODER, Graph, Halt
 from olu.speak.package import FILES, GRAPHS, SCHEMA, Package, read_package
-from olu.speak.sentences import lines
+from olu.speak.sentences import AS_PLAIN, lines
 from olu.speak.stream import Ahead, Making, Manner, ReadLine, ReadText, Sentence, Spoken, Wave, Wishes, pieces
 from olu.speak.stretch import stretches
 from olu.speak.times import word_spans
 from olu.text.frontend import AnyFrontend, from_state
+from olu.text.markup import has_markup
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Audio
+from olu.types import Audio, Reading
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -155,7 +156,7 @@ class Voice:
         `hurry` is asked at each sentence: without it chunks are long after all.
         """
         who = self._speaker(manner.speaker)
-        sayable = Ahead(self._sayable(text) if isinstance(text, str) else iter(text.lines))
+        sayable = Ahead(self._sayable(text, plain=manner.plain) if isinstance(text, str) else iter(text.lines))
         first = sayable.peek()
         if first is None or not first.ids:
             unknown = first.unsaid if first is not None else {}
@@ -169,10 +170,10 @@ class Voice:
 
         return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness if quick else None)
 
-    def read(self, text: str, *, most_tokens: int) -> ReadText:
+    def read(self, text: str, *, most_tokens: int, plain: bool = False) -> ReadText:
         """The whole text as it will be said, before any of it is: what `begin` takes in a text's place."""
         found, tokens, unsaid = list[ReadLine](), 0, Counter[str]()
-        for line in self._sayable(text):
+        for line in self._sayable(text, plain=plain):
             tokens += len(line.ids)
             if tokens > most_tokens:
                 raise TooManyTokens(most_tokens)
@@ -181,14 +182,14 @@ class Voice:
             unsaid.update(line.reading.dropped if line.reading else {})
         return ReadText(tuple(found), tokens, dict(unsaid))
 
-    def _sayable(self, text: str) -> Iterator[ReadLine]:
+    def _sayable(self, text: str, *, plain: bool = False) -> Iterator[ReadLine]:
         """What can be said, read one sentence at a time; a pause around what cannot is kept."""
         pause: float | None = None
         unsaid = Counter[str]()
-        for line in lines(text, self._ends, abbreviations=self._abbreviations):
+        for line in lines(text, self._ends, abbreviations=self._abbreviations, plain=plain):
             if line.pause is not None:
                 pause = (pause or 0.0) + line.pause
-            reading = self.frontend.read(line.text) if line.text else None
+            reading = self._reading(line.text, plain=plain) if line.text else None
             said = stretches(line.text, reading, self.vocabulary) if reading is not None and reading.words else []
             for one in said:
                 yield ReadLine(one.text, pause, one.reading, one.ids, dict(unsaid))
@@ -200,6 +201,13 @@ class Voice:
                 unsaid.update(reading.dropped)
         if pause or unsaid:
             yield ReadLine("", pause or 0.0, unsaid=dict(unsaid))
+
+    def _reading(self, text: str, *, plain: bool) -> Reading:
+        try:
+            return self.frontend.read(text, plain=plain)
+        except TextError as bad:
+            hint = f"; {AS_PLAIN}" if not plain and has_markup(text) else ""
+            raise TextError(f"{bad}{hint}") from None
 
     def _say(
         self, line: ReadLine, number: int, start: float, *, manner: Manner, who: int, plan: Plan

@@ -68,17 +68,18 @@ class CharacterFrontend:
             self.language, lower=self.lower, inventory=symbols, pack=self.pack, folds=folds, via=self.via
         )
 
-    def read(self, text: str) -> Reading:
-        return self.explain(text)[0]
+    def read(self, text: str, *, plain: bool = False) -> Reading:
+        """`plain` takes no markup out of a text: its brackets are brackets."""
+        return self.explain(text, plain=plain)[0]
 
-    def explain(self, text: str) -> tuple[Reading, Notes]:
+    def explain(self, text: str, *, plain: bool = False) -> tuple[Reading, Notes]:
         """The reading, and what was done to get it."""
         notes = Notes()
         dropped = notes.dropped
-        plain = "".join(self._piece(piece, notes) for piece in markup.parse(text))
+        words_only = "".join(self._piece(piece, notes) for piece in markup.parse(text, plain=plain))
         if self.via is not None:
-            plain = self._rewritten(self._canonical(plain))
-        sayable = _fold_spaces(list(_nfc("".join(_sayable(self._canonical(plain), dropped)))))
+            words_only = self._rewritten(self._canonical(words_only))
+        sayable = _fold_spaces(list(_nfc("".join(_sayable(self._canonical(words_only), dropped)))))
         symbols = sayable if self.inventory is None else self._known("".join(sayable), dropped)
         words, breaks = _words(symbols)
         reading = Reading(text=text, normal="".join(symbols), words=words, breaks=breaks, dropped=dict(dropped))

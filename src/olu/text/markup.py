@@ -16,6 +16,10 @@ from olu.errors import TextError
 TAG = re.compile(
     r"<(?P<close>/?)(?P<name>[A-Za-z][A-Za-z-]*)(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>"
 )
+INSIDE = r"(?:[^<>\"']|\"[^\"]*\"|'[^']*')*"
+ELEMENT = re.compile(
+    rf"<(sub|say-as|phoneme)\b{INSIDE}>.*?</\1\s*>|<(?:break|/?speak|/?p|/?s)\b{INSIDE}>", re.DOTALL | re.IGNORECASE
+)
 OPENING = re.compile(r"\[\[|\]\]|</?(?=[A-Za-z])")
 ATTRIBUTE = re.compile(r"\s+([A-Za-z:-]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
@@ -49,9 +53,9 @@ def has_markup(text: str) -> bool:
     return "[[" in text or "]]" in text or "<" in text or "&" in text
 
 
-def parse(text: str) -> list[Piece]:
-    """The stretches of a text in order; one plain one where it holds no markup."""
-    if not has_markup(text):
+def parse(text: str, *, plain: bool = False) -> list[Piece]:
+    """The stretches of a text in order; one plain one where it holds no markup, or is to be read as it stands."""
+    if plain or not has_markup(text):
         return [Piece("plain", text, 0)]
     return [piece for piece in _pieces(text) if piece.text or piece.phones or piece.kind == "break"]
 
@@ -61,8 +65,7 @@ def spans(text: str) -> list[tuple[int, int]]:
     if not has_markup(text):
         return []
     found = [match.span() for match in re.finditer(r"\[\[.*?\]\]", text, re.DOTALL)]
-    element = r"<(sub|say-as|phoneme)\b[^<>]*>.*?</\1\s*>|<(?:break|/?speak|/?p|/?s)\b[^<>]*>"
-    return found + [match.span() for match in re.finditer(element, text, re.DOTALL)]
+    return found + [match.span() for match in ELEMENT.finditer(text)]
 
 
 def _pieces(text: str) -> Iterator[Piece]:

@@ -34,16 +34,17 @@ class PhoneFrontend:
         self._own = {self._key(word): self._given(phones) for word, phones in pack.lexicon.items()}
         self._known: dict[tuple[str, str], tuple[Word, tuple[str, ...]]] = {}
 
-    def read(self, text: str) -> Reading:
-        return self.explain(text)[0]
+    def read(self, text: str, *, plain: bool = False) -> Reading:
+        """`plain` takes no markup out of a text: its brackets are brackets."""
+        return self.explain(text, plain=plain)[0]
 
-    def explain(self, text: str) -> tuple[Reading, Notes]:
+    def explain(self, text: str, *, plain: bool = False) -> tuple[Reading, Notes]:
         """The reading, and what was done to get it."""
         notes = Notes()
         said: list[Word] = []
         breaks = [""]
         normals: list[str] = []
-        for piece in markup.parse(text):
+        for piece in markup.parse(text, plain=plain):
             if piece.kind == "break":
                 breaks[-1] += f"{piece.text} " if piece.text.strip() else piece.text
                 normals.append(piece.text)
