@@ -39,6 +39,7 @@ TOP = ("__init__", "__main__")  # the public names, imported on use, and the scr
 # Designed exceptions: (file, module) -> the reason.
 DOWNWARD = {
     ("export/package.py", "olu.speak.voice"): "a package is heard before it is handed out",
+    ("types.py", "olu.audio.sink"): "a sound can be saved by whoever holds it; imported on use",
 }
 LEAVES = {
     ("cli/families.py", "olu.families"): "it lists what is installed: there is no workspace, so no stage to call",
@@ -126,7 +127,14 @@ def test_imports_point_up_only():
 
 
 def test_the_first_four_import_only_each_other():
-    wrong = [str(one) for one in IMPORTS if one.package in ORDER[0] and one.target and one.target not in ORDER[0]]
+    wrong = [
+        str(one)
+        for one in IMPORTS
+        if one.package in ORDER[0]
+        and one.target
+        and one.target not in ORDER[0]
+        and (one.at_top or (one.file, one.module) not in DOWNWARD)
+    ]
     assert not wrong, wrong
 
 

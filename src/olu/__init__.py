@@ -9,24 +9,44 @@ if TYPE_CHECKING:
     from olu.corpus.manifest import Corpus
     from olu.errors import OluError
     from olu.files import Workspace
+    from olu.speak.stream import Manner, Sentence, Spoken
     from olu.speak.voice import Voice
+    from olu.stages.g2p import read_text
     from olu.types import Audio, Clip, Mark, Reading, Word
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read by onnxruntime when it is imported: else it phones home
 
 __version__ = "0.1.0"
-__all__ = ["Audio", "Clip", "Corpus", "Mark", "OluError", "Reading", "Voice", "Word", "Workspace"]
+__all__ = [
+    "Audio",
+    "Clip",
+    "Corpus",
+    "Manner",
+    "Mark",
+    "OluError",
+    "Reading",
+    "Sentence",
+    "Spoken",
+    "Voice",
+    "Word",
+    "Workspace",
+    "read_text",
+]
 
 _HOMES = {
     "Audio": "olu.types",
     "Clip": "olu.types",
     "Corpus": "olu.corpus.manifest",
+    "Manner": "olu.speak.stream",
     "Mark": "olu.types",
     "OluError": "olu.errors",
     "Reading": "olu.types",
+    "Sentence": "olu.speak.stream",
+    "Spoken": "olu.speak.stream",
     "Voice": "olu.speak.voice",
     "Word": "olu.types",
     "Workspace": "olu.files",
+    "read_text": "olu.stages.g2p",
 }
 
 
@@ -37,3 +57,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -21,6 +21,7 @@ from olu.parse import BadData, from_json, load_json, load_toml
 
 SCHEMA = 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+EMBEDDED = "embedded"  # the name of the voice inside this package
 VOICES = Path(__file__).parent / "voices"  # data of this package
 Made = TypeVar("Made")
 
@@ -183,6 +184,10 @@ def disk_bytes(path: Path) -> int:
     if path.is_file():
         return path.stat().st_size
     return sum(p.stat().st_size for p in path.rglob("*") if p.is_file() and not p.is_symlink())
+
+
+def is_embedded(text: str) -> bool:
+    return text == EMBEDDED and not Path(text).exists()
 
 
 def embedded_voice() -> Path | None:

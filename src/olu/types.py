@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -47,6 +48,15 @@ class Audio:
     @property
     def seconds(self) -> float:
         return len(self.samples) / self.rate
+
+    def save(self, path: str | Path) -> None:
+        """Write it into a file, by its ending: wav, flac, ogg, opus, mp3 or pcm.
+
+        opus and mp3 have only some rates: there the sound is resampled to the next one above its own.
+        """
+        from olu.audio.sink import save
+
+        save(self, path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

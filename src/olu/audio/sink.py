@@ -12,9 +12,10 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from olu.audio.io import KINDS, reason
+from olu.audio.io import KINDS, fitting_rate, reason, resample
 from olu.errors import AudioError
 from olu.files import whole
+from olu.types import Audio
 
 PCM = "pcm"  # 16-bit little-endian samples and nothing else
 FORMATS = (*KINDS, PCM)
@@ -60,6 +61,14 @@ def into_file(path: Path, *, kind: str, rate: int) -> Iterator[Add]:
             raise AudioError(f"{path} has a name that is no text: choose another") from None
         except (soundfile.SoundFileError, OSError) as bad:
             raise AudioError(f"{path} cannot be written ({reason(bad)}): check the folder and free space") from None
+
+
+def save(audio: Audio, path: str | Path) -> None:
+    """A whole sound into a file, in the format that its ending names."""
+    kind = format_of(Path(path))
+    fitting = resample(audio, fitting_rate(kind, audio.rate))
+    with into_file(Path(path), kind=kind, rate=fitting.rate) as add:
+        add(fitting.samples)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from olu.errors import ConfigError, LanguageError, TextError, VoiceError
 from olu.speak.chunk import Part, Plan, parts
 from olu.speak.graphs import DECODER, ENCODER, Graph, Halt
 from olu.speak.package import FILES, GRAPHS, SCHEMA, Package, read_package
+from olu.speak.place import package_place
 from olu.speak.sentences import AS_PLAIN, lines
 from olu.speak.stream import Ahead, Making, Manner, ReadLine, ReadText, Sentence, Spoken, Wave, Wishes, pieces
 from olu.speak.stretch import stretches
@@ -116,12 +117,30 @@ class Voice:
 
     @staticmethod
     def open(path: str | Path, *, threads: int = 0, halt: Halt | None = None) -> Voice:
-        """A package folder or zip. `threads` 0 lets onnxruntime choose."""
+        """A package folder or zip, a workspace (its newest exported voice), or "embedded", the voice inside Olu.
+
+        `threads` 0 lets onnxruntime choose.
+        """
         check_threads(threads)
-        return Voice(read_package(Path(path)), threads=threads, halt=halt)
+        return Voice(read_package(package_place(Path(path))), threads=threads, halt=halt)
 
     def speak(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Audio:
-        """The whole text as one sound. What can be wished for: the fields of Manner."""
+        """The whole text as one sound.
+
+        What may be wished for, by name:
+
+        speed           1.0; 2 is twice as fast, 0.25 to 4
+        seed            0; the same text, seed and wishes give the same samples
+        speaker         one of `voice.speakers`; the first where none is named
+        pause           0.25; seconds of silence between sentences
+        noise           how much the sound varies, 0 to 2; as the voice has it
+        duration_noise  how much the rhythm varies, 0 to 2; as the voice has it
+        loudness        LUFS, for example -18; as the voice is
+        rate            samples a second of the sound; the voice's own
+        plain           False; True reads <, [[ and & as they stand: the text has no markup
+
+        `manner` is a Manner that holds such wishes; those named beside it come before its own.
+        """
         said = [spoken.audio for spoken in self.stream(text, manner=manner, quick=False, **wishes)]
         return Audio(np.concatenate([audio.samples for audio in said]), said[0].rate)
 
@@ -129,6 +148,9 @@ class Voice:
         self, text: str, *, manner: Manner | None = None, quick: bool = True, **wishes: Unpack[Wishes]
     ) -> Iterator[Spoken]:
         """Piece by piece, each as soon as it is made; leave off between two and nothing more is made.
+
+        What may be wished for is as in `speak`: speed, seed, speaker, pause, noise, duration_noise, loudness, rate
+        and plain.
 
         `quick` begins with a short piece, and goes by the voice's usual loudness for a wished one; without it pieces
         are long, for less work. Arguments and markup are checked before the first piece is asked for.

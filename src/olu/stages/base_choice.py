@@ -8,10 +8,9 @@ from functools import lru_cache
 from olu.audit.thresholds import Thresholds
 from olu.audit.verdict import is_little
 from olu.corpus.manifest import Corpus
-from olu.files import embedded_voice, read_json
+from olu.files import EMBEDDED, embedded_voice, read_json
 from olu.stages.bases import bases
 from olu.text.languages import load
-from olu.train.hub import EMBEDDED
 from olu.train.licence import Licence, licence_of
 
 # benchmarks/results/voices_h200_202611.md: 136 minutes of Yoruba from scratch, and from an Amharic voice

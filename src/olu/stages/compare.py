@@ -16,9 +16,9 @@ from olu.evaluate.compare import compare as compare_two
 from olu.evaluate.compare import render as render_table
 from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, Item, load
 from olu.files import Workspace, whole, write_json, write_text
+from olu.speak.place import voice_place
 from olu.stages.evaluate import Wish, evaluate
 from olu.stages.evaluate_subject import fingerprint_of
-from olu.stages.voice_place import voice_place
 from olu.types import Audio, Tick, Work
 
 PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"

@@ -13,13 +13,13 @@ from olu.errors import ConfigError, MissingExtra, WorkspaceError
 from olu.evaluate.evaluation import PAGE, WAVS, Domain, Evaluation, Missing, Point
 from olu.evaluate.takes import Known, Take
 from olu.files import Workspace, whole, write_text
+from olu.speak.place import voice_place
 from olu.speak.stream import Manner
 from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
 from olu.stages.evaluate_takes import Line, Read, file_notes, file_takes, lines_for, no_others, reader_of, spoken_takes
 from olu.stages.extras import EVALUATE
 from olu.stages.kinds import passed_over, voice_named
 from olu.stages.read import read_corpus
-from olu.stages.voice_place import voice_place
 from olu.types import Tick, Work
 
 SENTENCES = 50

@@ -18,7 +18,7 @@ from olu.export.rights import check_consent, claim
 from olu.export.subject import Subject
 from olu.families import FAMILIES
 from olu.families import family as family_named
-from olu.files import Workspace
+from olu.files import Workspace, is_embedded
 from olu.parse import from_json
 from olu.stages.base_language import language_of
 from olu.stages.base_reading import is_by_phones
@@ -28,7 +28,7 @@ from olu.text.frontend import AnyFrontend, for_language, from_state
 from olu.text.languages import Language, load
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.family import Base
-from olu.train.hub import is_embedded, is_here, is_hub_id, located
+from olu.train.hub import is_here, is_hub_id, located
 from olu.train.licence import Licence, licence_of
 from olu.train.recipe import RESAMPLE
 from olu.train.run import Run

@@ -33,6 +33,7 @@ def open_frontend(language: str, *, settings: ReadingSettings = DEFAULT) -> AnyF
 
 
 def read_text(text: str, *, language: str, settings: ReadingSettings = DEFAULT) -> Reading:
+    """A text as phones, by the rules of its language, or as letters where it has none."""
     return open_frontend(language, settings=settings).read(text)
 
 

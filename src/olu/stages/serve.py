@@ -13,9 +13,9 @@ from typing import Any, TextIO
 
 from olu.config import check
 from olu.errors import ConfigError
+from olu.files import EMBEDDED, is_embedded
+from olu.speak.place import voice_place
 from olu.stages.extras import need_serving
-from olu.stages.voice_place import voice_place
-from olu.train.hub import EMBEDDED, is_embedded
 from olu.types import Tick, Work
 
 

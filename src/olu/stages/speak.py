@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, BinaryIO
 from olu.audio.io import fitting_rate
 from olu.audio.sink import Add, check_place, format_of, into_file, into_pipe
 from olu.errors import OluError, TextError, VoiceError
-from olu.files import Workspace, write_json, write_text
+from olu.files import EMBEDDED, write_json, write_text
 from olu.speak.batch import each
 from olu.speak.stream import Manner, Sentence
 from olu.speak.times import FORMATS, as_rows, as_srt
 from olu.speak.voice import Voice, check_threads
-from olu.stages.voice_place import voice_place
-from olu.train.hub import EMBEDDED
 from olu.types import Tick, Work, finish
 
 if TYPE_CHECKING:
@@ -38,14 +36,7 @@ def find_voice(place: Path | None, *, threads: int = 0) -> Voice:
     """
     if place is None:
         place = Path() if Path("olu.toml").is_file() else Path(EMBEDDED)
-    place = voice_place(place)
-    if not (place / "olu.toml").is_file():
-        return Voice.open(place, threads=threads)
-    ws = Workspace.open(place)
-    found = list(ws.voices.glob("*.voice/voice.json"))
-    if not found:
-        raise VoiceError(f"{place} has no voice yet: make one with 'olu export {place} --to voice'")
-    return Voice.open(max(found, key=lambda path: path.stat().st_mtime).parent, threads=threads)
+    return Voice.open(place, threads=threads)
 
 
 def free_name(path: Path) -> Path:

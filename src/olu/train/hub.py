@@ -8,22 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from olu.errors import MissingExtra, TrainError
-from olu.files import embedded_voice, hash_file
+from olu.files import embedded_voice, hash_file, is_embedded
 
 # owner/name, a folder inside it, and a version
 ID = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)((?:/[\w.-]+)*)(?:@([\w./-]+))?", re.ASCII)
 SMALL = ("*.json", "*.txt", "*.md", "LICENSE*")
 SAFE = "*.safetensors"
 PICKLED = ("*.bin", "*.pth", "*.ckpt")
-EMBEDDED = "embedded"  # the voice inside this package
 
 
 def is_hub_id(text: str) -> bool:
     return bool(ID.fullmatch(text)) and not Path(text).exists()
-
-
-def is_embedded(text: str) -> bool:
-    return text == EMBEDDED and not Path(text).exists()
 
 
 def named(text: str, *, beside: Path | None = None) -> str:
