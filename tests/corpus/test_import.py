@@ -290,7 +290,7 @@ def only_metadata(root: Path) -> None:
 
 def only_audio(root: Path) -> None:
     lj(root)
-    (root / "metadata.csv").rename(root / "words.csv")
+    (root / "metadata.csv").rename(root / "words.rtf")
 
 
 def only_header(root: Path) -> None:

@@ -16,7 +16,7 @@ from olu.audit.sound import Facts, measure
 from olu.audit.thresholds import Thresholds
 from olu.corpus.examples import facts_of
 from olu.corpus.manifest import Corpus
-from olu.errors import AudioError, CorpusError
+from olu.errors import AudioError
 from olu.files import Workspace, read_jsonl
 from olu.stages.fix import fix
 from olu.stages.import_ import ImportSummary, import_source
@@ -142,10 +142,11 @@ def test_a_text_beside_its_sound_keeps_no_return(ws: Workspace, tmp_path: Path) 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16"])
 @pytest.mark.parametrize("text", ["habari ya leo", "ሰላም ለዓለም ሁሉ ይሁን ዛሬ"])
-def test_utf16_is_named_with_its_mark_and_without(ws: Workspace, tmp_path: Path, encoding: str, text: str) -> None:
-    source = lj(tmp_path / "in", "\n".join(f"c{n}|{text}" for n in range(4)).encode(encoding))
-    with pytest.raises(CorpusError, match=r"metadata\.csv is UTF-16: save it as UTF-8 and import again"):
-        bring(ws, source)
+def test_utf16_is_read_with_its_mark_and_without(ws: Workspace, tmp_path: Path, encoding: str, text: str) -> None:
+    summary = bring(ws, lj(tmp_path / "in", "\n".join(f"c{n}|{text}" for n in range(4)).encode(encoding)))
+    assert (summary.added, summary.skipped) == (4, ())
+    assert {clip.text for clip in Corpus.open(ws)} == {text}
+    assert any("metadata.csv is not UTF-8 and was read as UTF-16" in note for note in summary.notes)
 
 
 def test_a_wrong_rate_is_no_sound_for_an_old_workspace_either(tmp_path: Path) -> None:

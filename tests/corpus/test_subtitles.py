@@ -250,12 +250,12 @@ def test_notes_count_what_was_removed(ws: Workspace, tmp_path: Path) -> None:
     summary = bring(ws, tmp_path / "in")
     assert [clip.text for clip in Corpus.open(ws)] == ["Señor two", "last"]
     assert summary.skipped[0].startswith("a.srt line 15: it ends at 541.000 s, and a.wav has 3")
-    assert summary.notes == (
+    assert summary.notes[0].startswith("a.srt is not UTF-8 and was read as Windows-1252 ('Señor'): if words look wrong")
+    assert summary.notes[1:] == (
         "a.srt: 2 cues with words made 2 clips",
         "a.srt: removed from the text: 2 tags, 2 speaker dashes, 2 sound notes",
         "a.srt: cues without words, which made no clip: 1",
         "a.srt: cues with the lines of several speakers: 1; drop them if you train one voice",
-        "a.srt is not UTF-8 and was read as cp1252: if letters look wrong, save it as UTF-8",
     )
 
 

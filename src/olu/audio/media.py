@@ -17,26 +17,20 @@ from olu.errors import AudioError, MissingExtra
 from olu.files import whole
 from olu.types import Tick
 
-# What soundfile cannot read: containers with pictures, and what phones record into.
-MEDIA_SUFFIXES = (
-    ".mp4",
-    ".mkv",
-    ".webm",
-    ".m4a",
-    ".mov",
-    ".m4v",
-    ".avi",
-    ".aac",
-    ".wma",
-    ".amr",
-    ".3gp",
-    ".ts",
-    ".mpg",
+# What is decoded before soundfile reads it: what phones and recorders write, and containers with pictures.
+PHONE_SUFFIXES = (".m4a", ".aac", ".amr", ".awb", ".3gp", ".3gpp", ".3ga", ".3g2", ".wma", ".caf", ".m4b")
+OTHER_SUFFIXES = (".aif", ".aiff", ".aifc", ".au", ".oga", ".mka", ".mp2", ".ac3", ".ape", ".wv", ".w64", ".sph")
+FILM_SUFFIXES = (
+    *(".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".ts", ".mts", ".m2ts", ".mpg", ".mpeg"),
+    *(".wmv", ".asf", ".flv", ".ogv", ".vob"),
 )
+MEDIA_SUFFIXES = PHONE_SUFFIXES + OTHER_SUFFIXES + FILM_SUFFIXES
+RECORDINGS = SUFFIXES + MEDIA_SUFFIXES  # of two with one name, the first counts
 GAP_SECONDS = 0.05  # a hole in the time stamps longer than this is filled with silence, else all after it comes early
 LONGEST_GAP_SECONDS = 3600.0  # more is a damaged time stamp
 BAD_PACKETS = 5  # so many may be damaged, or one in a hundred
 GAIN = {1: 1.0, 2: 0.5**0.5}  # the mixer keeps the power, which makes equal channels too loud
+FILLING = 4096  # samples: two frames of AAC
 TICK_SECONDS = 10.0
 BLOCK_SECONDS = 10.0
 
@@ -48,7 +42,7 @@ def is_media(name: str) -> bool:
 
 def is_recording(name: str) -> bool:
     """Whether a file may hold sound at all."""
-    return name.lower().endswith(SUFFIXES + MEDIA_SUFFIXES)
+    return name.lower().endswith(RECORDINGS)
 
 
 def need_media(verb: str) -> None:
@@ -63,6 +57,7 @@ class Sound:
     path: Path
     rate: int = 0  # known from the first block on
     seconds: float = 0.0  # as the file claims, 0 where it claims nothing
+    said: int = 0  # samples, where the file says it to the sample
     bad: int = 0  # damaged packets that were left out
     container: Any = field(default=None, repr=False)
 
@@ -96,6 +91,10 @@ class Sound:
         self.container.close()
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The sound from its beginning to its end, without what the encoder added."""
+        return self._without_filling(self._blocks())
+
+    def _blocks(self) -> Iterator[NDArray[np.float32]]:
         """Mono float32 in the file's own rate. Time stamps count from where the whole file begins, as subtitles do."""
         import av
 
@@ -107,6 +106,7 @@ class Sound:
             if mixer is None:
                 self.rate = int(frame.sample_rate)
                 mixer = av.AudioResampler(format="flt", layout="mono", rate=self.rate)
+                self.said = self._length(stream)
             late = frame.time - origin - done / self.rate if frame.time is not None else 0.0
             if GAP_SECONDS < late < LONGEST_GAP_SECONDS:
                 yield from self._silence(round(late * self.rate))
@@ -117,6 +117,30 @@ class Sound:
                 yield np.clip(gain * mixed, -1.0, 1.0)
         if mixer is None or done == 0:
             raise AudioError(f"{self.path} has a sound track without sound: {AGAIN}")
+
+    def _length(self, stream: Any) -> int:
+        """How many samples an MP4 of sound alone says it has; 0 where nothing is said.
+
+        What the encoder put before the sound is left out by the decoder; what it put behind is not.
+        """
+        exact = "mp4" in self.container.format.name and not self.container.streams.video
+        starts = stream.start_time or self.container.start_time
+        return round(stream.duration * stream.time_base * self.rate) if exact and stream.duration and not starts else 0
+
+    def _without_filling(self, blocks: Iterator[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
+        """Without the few samples that fill up the last frame; more than those are sound, whatever the file says."""
+        done = 0
+        behind: list[NDArray[np.float32]] = []
+        for block in blocks:
+            left = max(0, self.said - done) if self.said else len(block)
+            done += len(block)
+            if left:
+                yield block[:left]
+            if left < len(block):
+                behind.append(block[left:])
+            if self.said and done - self.said > FILLING:
+                yield from behind
+                self.said = 0
 
     def _frames(self, stream: Any) -> Iterator[Any]:
         import av

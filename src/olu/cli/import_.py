@@ -47,6 +47,12 @@ def register(app: typer.Typer) -> None:
         shift: float | None = typer.Option(
             None, "--shift", metavar="SECONDS", help="Move all subtitles by this; a minus is earlier."
         ),
+        encoding: str | None = typer.Option(
+            None,
+            "--encoding",
+            metavar="NAME",
+            help="Of tables, texts and subtitles that are not UTF-8, such as cp1252.",
+        ),
         copy: bool = typer.Option(False, "--copy", help="Copy the audio into the workspace."),
         licence: str = LICENCE,
         consent: str = CONSENT,
@@ -72,6 +78,7 @@ def register(app: typer.Typer) -> None:
             split=split,
             subtitles=subtitles,
             shift=shift,
+            encoding=encoding,
             rights=asked_rights(given, quiet=as_json, ws=workspace),
         )
         summary = follow(work, label="import")
@@ -92,8 +99,14 @@ def _tell(summary: ImportSummary, ws: Path) -> None:
     if summary.untranscribed:
         have = "has no text and is" if summary.untranscribed == 1 else "have no text and are"
         say(f"{summary.untranscribed} of them {have} never trained on.")
-    _some("Skipped:", summary.skipped, more=f"see {ws / 'corpus' / 'problems.jsonl'}")
-    _some("Notes:", summary.notes, more="--json lists them all")
+    if summary.skipped:
+        say(f"Skipped: {summary.summed}.")
+        _some(summary.examples, of=len(summary.skipped), more=f"see {ws / 'corpus' / 'problems.jsonl'}")
+    if summary.notes:
+        say("Notes:")
+        _some(summary.notes[:SHOWN], of=len(summary.notes), more="--json lists them all")
+    if summary.lost:
+        say(f"Much is lost: {summary.lost}.")
     say(f"Next: olu audit {quoted(ws)}")
 
 
@@ -101,14 +114,11 @@ def _be(number: int) -> str:
     return "was" if number == 1 else "were"
 
 
-def _some(title: str, lines: tuple[str, ...], *, more: str) -> None:
-    if not lines:
-        return
-    say(title)
-    for line in lines[:SHOWN]:
+def _some(lines: tuple[str, ...], *, of: int, more: str) -> None:
+    for line in lines:
         say(f"  {line}")
-    if len(lines) > SHOWN:
-        say(f"  ... and {len(lines) - SHOWN} more, {more}")
+    if of > len(lines):
+        say(f"  ... and {of - len(lines)} more, {more}")
 
 
 def _length(seconds: float) -> str:

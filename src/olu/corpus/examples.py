@@ -17,7 +17,7 @@ from olu.audio.io import SUFFIXES, wrong_rate
 from olu.corpus.merge import Merge
 from olu.corpus.probe import Facts
 from olu.corpus.readers.huggingface import Example, safe
-from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.readers.rows import Problem, Row, Why
 from olu.corpus.sift import sift, tidy
 from olu.files import hash_file, whole
 from olu.types import Tick
@@ -52,13 +52,14 @@ class Intake:
             self.languages[one.language] += 1
         found = facts_of(one.sound)
         if isinstance(found, str):
-            return Problem(where=one.where, message=f"{one.name or 'its sound'} {found}")
+            return Problem(where=one.where, message=f"{one.name or 'its sound'} {found}", why=Why.SOUND)
         facts, ending = found
         audio = self._place(one, facts, ending)
         before = self.taken.get(audio)
         if before is not None:
             message = f"{audio} came before with another text, which was kept: remove one of the two"
-            return None if before[1] == one.text else Problem(where=one.where, message=message)
+            same = before[1] == one.text
+            return None if same else Problem(where=one.where, message=message, why=Why.TWICE)
         rows, problems = sift([Row(audio=audio, text=one.text, where=one.where, speaker=one.speaker)], root=self.home)
         if not rows:
             return problems[0]

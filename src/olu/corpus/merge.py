@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from olu.corpus.probe import Facts, clip_id, fit
-from olu.corpus.readers.rows import Problem, Row, exists
+from olu.corpus.readers.rows import Problem, Row, Why, exists
 from olu.types import Clip
 
 LONG_SECONDS = 60.0
@@ -129,7 +129,7 @@ class Merge:
             return
         if old.text != row.text:
             message = f"{row.audio} is clip {old.id} already, from {inside} and with another text, which was kept"
-            self.problems.append(Problem(where=row.where, message=f"{message}: correct the text there"))
+            self.problems.append(Problem(where=row.where, message=f"{message}: correct the text there", why=Why.TWICE))
             return
         there = old.audio in self.fresh or (source in self.places and exists(self.places[source] / inside))
         if old.audio != audio and not there:
@@ -137,7 +137,7 @@ class Merge:
             self.fresh[audio] = facts
         elif old.audio != audio and audio.startswith(f"{source}/"):
             message = f"{row.audio} is the same recording as {inside}, which was kept: remove one of the two"
-            self.problems.append(Problem(where=row.where, message=message))
+            self.problems.append(Problem(where=row.where, message=message, why=Why.TWICE))
             return
         elif old.audio != audio:
             self.elsewhere[source] += 1

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from olu.audio.io import header
 from olu.corpus.changed import is_other
-from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.readers.rows import Problem, Row, Why
 from olu.errors import AudioError
 from olu.files import hash_file
 
@@ -54,7 +54,7 @@ def probe(root: Path, row: Row) -> Facts | Problem:
         message = (
             f"{row.audio} cannot be read ({getattr(bad, 'strerror', None) or bad}): allow reading it, or copy it again"
         )
-    return Problem(where=row.where, message=message)
+    return Problem(where=row.where, message=message, why=Why.SOUND)
 
 
 def fit(row: Row, facts: Facts) -> tuple[float, float | None] | Problem:
@@ -64,11 +64,11 @@ def fit(row: Row, facts: Facts) -> tuple[float, float | None] | Problem:
         end = "" if row.seconds is None else f" to {row.start + row.seconds:.3f}"
         span = f"the span from {row.start:.3f}{end} s goes beyond the recording"
         message = f"{span}, which has {facts.seconds:.3f} s: correct the times, or copy {row.audio} again"
-        return Problem(where=row.where, message=message)
+        return Problem(where=row.where, message=message, why=Why.BEYOND, seconds=row.seconds or 0.0)
     seconds = left if row.seconds is None else min(row.seconds, left)
     if seconds * facts.rate < 1:
         message = f"the span from {row.start:.3f} s is shorter than one sample: correct the times"
-        return Problem(where=row.where, message=message)
+        return Problem(where=row.where, message=message, why=Why.TIMES)
     if row.start == 0 and facts.seconds - seconds <= SLACK_SECONDS:
         return 0.0, None
     return round(row.start, 6), round(seconds, 6)

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.readers.inside import is_inside
+from olu.corpus.readers.rows import Problem, Row, Why
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 
@@ -23,42 +24,41 @@ def sift(rows: Iterable[Row | Problem], *, root: Path) -> tuple[list[Row], list[
             problems.append(tidy(row))
             continue
         row = replace(row, audio=posixpath.normpath(row.audio))
-        fault = _fault(row, root)
+        fault, why = _fault(row, root)
         span = (row.audio, row.start, row.seconds)
         first = kept.get(span)
         if not fault and first is not None and first.text != row.text:
-            fault = f"{row.audio} has another text in {first.where}, which was kept: remove one of the two"
+            fault, why = f"{row.audio} has another text in {first.where}, which was kept: remove one", Why.TWICE
         if fault:
-            problems.append(tidy(Problem(where=row.where, message=fault)))
+            problems.append(tidy(Problem(where=row.where, message=fault, why=why, seconds=_lost(row))))
         else:
             kept.setdefault(span, replace(row, where=printable(row.where)))
     return list(kept.values()), problems
 
 
-def _fault(row: Row, root: Path) -> str:
+def _lost(row: Row) -> float:
+    seconds = row.seconds or 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
+
+
+def _fault(row: Row, root: Path) -> tuple[str, Why]:
     shown = printable(row.audio)
     if shown != row.audio:
-        return f"the name {shown} is not valid UTF-8: rename the file"
-    if not _inside(root, row.audio):
-        return f"{row.audio} leads out of {root}: copy the file into it"
+        return f"the name {shown} is not valid UTF-8: rename the file", Why.LETTERS
+    if not is_inside(root, row.audio):
+        return f"{row.audio} leads out of {root}: copy the file into it", Why.OUTSIDE
     if row.text is not None and not row.text.strip():
-        return f"{row.audio} has no text: write what is said in it"
+        return f"{row.audio} has no text: write what is said in it", Why.NO_TEXT
     for kind, given in (("text", row.text or ""), ("speaker", row.speaker or "")):
         if printable(given) != given:
-            return f"{row.audio}: the {kind} holds half a character (a lone surrogate): write it again as UTF-8"
+            half = "holds half a character (a lone surrogate): write it again as UTF-8"
+            return f"{row.audio}: the {kind} {half}", Why.LETTERS
     start, seconds = row.start, row.seconds
     if not (math.isfinite(start) and start >= 0):
-        return f"{row.audio} cannot start at {start} s: write a time from 0 on"
+        return f"{row.audio} cannot start at {start} s: write a time from 0 on", Why.TIMES
     if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-        return f"{row.audio} cannot last {seconds} s: write an end after the start"
-    return ""
-
-
-def _inside(root: Path, audio: str) -> bool:
-    try:
-        return (root / audio).resolve().is_relative_to(root)
-    except (OSError, ValueError, RuntimeError):  # a link that leads in a circle leads nowhere
-        return False
+        return f"{row.audio} cannot last {seconds} s: write an end after the start", Why.BACKWARDS
+    return "", Why.OTHER
 
 
 def printable(name: str) -> str:
@@ -70,7 +70,7 @@ def tidy(problem: Problem) -> Problem:
     """One line that can be printed and stored, whatever somebody's file names hold."""
     shown = (CONTROL.sub(_escaped, printable(text)) for text in (problem.where, problem.message, problem.missing))
     where, message, missing = shown
-    return Problem(where=where, message=message, missing=missing)
+    return replace(problem, where=where, message=message, missing=missing)
 
 
 def _escaped(found: re.Match[str]) -> str:

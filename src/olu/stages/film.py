@@ -1,17 +1,17 @@
-"""The part of an import that is about films: one that was named by itself, and sound that must be decoded first."""
+"""The part of an import that is about sound to be decoded: films, and what phones record, with subtitles or a text."""
 
 from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from olu.audio.media import is_recording
 from olu.corpus.readers import Layout, Options, films
-from olu.corpus.readers.rows import Problem
+from olu.corpus.readers.rows import Problem, Row
 from olu.corpus.shapes import FILE
 from olu.errors import CorpusError
 from olu.files import Workspace, read_json, read_jsonl, write_json
@@ -46,13 +46,36 @@ def take_out(
     files = chosen.to_decode(source, options)
     if not files:
         return options, []
+    into, problems = yield from _decoded_into(ws, source, {file: films.sound_of(file) for file in files})
+    return replace(options, sounds=into), problems
+
+
+def take_out_rows(
+    ws: Workspace, rows: Sequence[Row], *, root: Path, options: Options
+) -> Generator[Tick, None, tuple[list[Row], Options, list[Problem]]]:
+    """Rows whose recordings soundfile reads: those of other kinds are decoded, and then all lie in one place."""
+    names = films.sounds_of(row.audio for row in rows)
+    into, problems = yield from _decoded_into(ws, root, names)
+    lost = {problem.where: problem for problem in problems}
+    kept = [replace(row, audio=names[row.audio]) for row in rows if row.audio not in lost]
+    found = [
+        replace(lost[row.audio], where=row.where, message=f"{row.audio} {lost[row.audio].message}")
+        for row in rows
+        if row.audio in lost
+    ]
+    return kept, replace(options, sounds=into), found
+
+
+def _decoded_into(
+    ws: Workspace, source: Path, files: Mapping[str, str]
+) -> Generator[Tick, None, tuple[Path, list[Problem]]]:
     clear(ws)  # of an import that was killed
     into = _place(ws)
     into.mkdir(parents=True)
     made: dict[str, str] = {}
     problems = yield from films.take_out(source, files, into=into.resolve(), known=_known(ws), made=made)
     write_json(into / MADE, made)
-    return replace(options, sounds=into.resolve()), problems
+    return into.resolve(), problems
 
 
 def remember(ws: Workspace, options: Options) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from olu.audit.plural import many
 from olu.corpus.claim import writing
 from olu.corpus.manifest import Corpus
-from olu.corpus.readers import LAYOUTS, Options, archive, choose, detect, jsonl, table
+from olu.corpus.readers import LAYOUTS, Options, archive, choose, columns, detect, jsonl, table
 from olu.corpus.readers.columns import parse
 from olu.corpus.readers.huggingface import HUB, HUB_ID, split_name, split_of
 from olu.corpus.readers.rows import look
@@ -153,7 +153,7 @@ def _has_header(source: Path) -> bool:
 
 def written(names: Mapping[str, str]) -> str | None:
     """As the import takes them."""
-    return ",".join(f"{kind}={name}" for kind, name in names.items()) or None
+    return columns.written(names) or None
 
 
 def told(message: str) -> str:

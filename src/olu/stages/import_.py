@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from olu.audio.media import is_media
 from olu.corpus import readers
 from olu.corpus.before import Before
 from olu.corpus.claim import AFTER_WORK, writing
@@ -17,6 +18,7 @@ from olu.corpus.merge import Merge
 from olu.corpus.readers import archive, huggingface
 from olu.corpus.readers import columns as by_name
 from olu.corpus.readers.rows import Problem
+from olu.corpus.readers.texts import check_encoding
 from olu.corpus.rights import Rights, moved_rights, save_source
 from olu.corpus.sift import printable, sift, tidy
 from olu.corpus.sources import Source
@@ -25,6 +27,7 @@ from olu.files import Workspace
 from olu.stages import film
 from olu.stages.import_files import copy_in, probed_in, unusable, write_corpus, write_origins, write_problems
 from olu.stages.import_place import Place, room_to_unpack, stream_of, total_of
+from olu.stages.import_tally import tally
 from olu.stages.stage import Stage, State
 from olu.text.languages import resolve
 from olu.types import Tick, Work
@@ -66,6 +69,10 @@ class ImportSummary:
     seconds: float
     speakers: tuple[str, ...]
     language: str
+    reasons: dict[str, int] = field(default_factory=dict)  # why rows were skipped -> how many
+    summed: str = ""  # the same in words
+    examples: tuple[str, ...] = ()  # of the skipped ones, of each reason
+    lost: str = ""  # a sentence where more than a tenth was skipped
     untranscribed: int = 0  # of the corpus' clips: nobody has written down what is said in them
 
 
@@ -82,6 +89,7 @@ def import_source(
     split: str | None = None,
     subtitles: Path | None = None,
     shift: float | None = None,
+    encoding: str | None = None,
     rights: Rights | None = None,
 ) -> Work[ImportSummary]:
     """Add what is new in `source`. Its audio stays where it lies, unless `copy` or it comes out of an archive."""
@@ -91,10 +99,11 @@ def import_source(
     if root is not None and not root.is_dir():
         raise CorpusError(f"--root {root} is not a folder: name the one that absolute paths may lead into")
     options = readers.Options(columns=by_name.parse(columns), root=root.resolve() if root else None)
-    options = replace(options, config=config, split=split)
+    check_encoding(encoding)
+    options = replace(options, config=config, split=split, encoding=encoding)
     asked: dict[str, Any] = {"source": str(source.resolve()), "layout": layout, "speaker": speaker, "copy": copy}
     asked |= {"columns": columns, "root": str(root.resolve()) if root else None}
-    asked |= {"config": config, "split": split}
+    asked |= {"config": config, "split": split, "encoding": encoding}
     asked |= {"subtitles": str(subtitles.resolve()) if subtitles else None, "shift": shift}
     asked |= {"rights": asdict(rights)} if rights else {}
     options = film.options(source, layout=layout, options=options, subtitles=subtitles, shift=shift)
@@ -148,7 +157,6 @@ def _import_files(
         with writing(ws):  # where another command holds it for long, that is said before the work
             pass
     options, lost = yield from film.take_out(ws, chosen, place.files, options)
-    copy = asked["copy"] or place.unpacked or stream is not None or options.sounds is not None
     root = options.root or options.sounds or place.files
     for path in (root, place.files):
         if printable(str(path)) != str(path):
@@ -156,6 +164,13 @@ def _import_files(
     notes: list[str] = []
     coming = chosen.read(place.files, options, notes=notes)
     rows, found = sift(coming, root=root) if stream is None else ([], [])
+    if media := [row for row in rows if is_media(row.audio)]:  # with a text beside them or in a table
+        claims.enter_context(writing(ws))
+        claims.callback(film.clear, ws)
+        notes.append(_decoded(len(media), len(rows)))
+        rows, options, more = yield from film.take_out_rows(ws, rows, root=root, options=options)
+        lost, root = [*lost, *more], options.sounds or root
+    copy = asked["copy"] or place.unpacked or stream is not None or options.sounds is not None
     problems = [tidy(problem) for problem in (*place.lost, *lost)] + found
     if not rows and stream is None:
         raise unusable(source, problems)
@@ -166,7 +181,8 @@ def _import_files(
         yield Tick(done, len(rows), one[0].audio)
     claims.enter_context(writing(ws, patience=AFTER_WORK))
     before = Before.of(ws)
-    origin = place.named.resolve() if place.unpacked else place.files if options.sounds else root
+    own = options.root or place.files
+    origin = place.named.resolve() if place.unpacked else own if options.sounds else root
     said = [chosen.language(place.files)]
     here = {row.audio: facts.sha256 for row, facts in probed if not isinstance(facts, Problem)}
     name = before.name(origin, copy=copy, here=here)
@@ -208,12 +224,17 @@ def _import_files(
 
     clips = list(merge.clips.values())
     corpus = Corpus.open(ws)
+    skipped = tally(problems, merge)
     summary = ImportSummary(
         layout=chosen.name,
         why=f"{place.named.name} unpacked: {why}" if place.unpacked else why,
         added=merge.added,
         already=merge.already,
         skipped=tuple(str(problem) for problem in problems),
+        reasons=skipped.reasons,
+        summed=skipped.told,
+        examples=skipped.examples,
+        lost=skipped.lost,
         notes=(
             *(note for one in said for note in _other_language(one, ws)),
             *notes,
@@ -240,6 +261,12 @@ def _sources(before: Before, merge: Merge, source: Source) -> dict[str, Source]:
     if merge.fresh or source.name not in known or known[source.name].root != source.root:
         known[source.name] = source
     return {name: one for name, one in known.items() if name in used}
+
+
+def _decoded(media: int, rows: int) -> str:
+    """Why recordings that were imported from a folder lie in the workspace now."""
+    which = "it was copied" if rows == 1 else f"all {rows} were copied"
+    return f"{media} of {rows} rows have sound that must be decoded (m4a and the like): {which} into the workspace"
 
 
 def _at(places: dict[str, Path], audio: str) -> Path:

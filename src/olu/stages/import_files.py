@@ -10,12 +10,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from olu.corpus import readers
+from olu.audit.plural import many
 from olu.corpus.before import Before
 from olu.corpus.manifest import Corpus
 from olu.corpus.merge import Merge
 from olu.corpus.probe import Facts, probe
-from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.readers.refusal import refusal
+from olu.corpus.readers.rows import Problem, Row, look
 from olu.corpus.readers.shelf import LOOKED_IN
 from olu.corpus.sources import Source
 from olu.errors import CorpusError
@@ -45,11 +46,13 @@ def unusable(source: Path, problems: list[Problem]) -> CorpusError:
     """One sentence on why a source gave no clip."""
     missing = [problem for problem in problems if problem.missing]
     if not problems:
-        return readers.refusal(source)
+        return refusal(source)
     if len(missing) == len(problems):
         number = f"{len(missing)} recordings" if len(missing) > 1 else "one recording"
+        there = len(look(source).audio)
+        other = f" (it has {many(there, 'sound file')}, of other names)" if there else ""
         return CorpusError(
-            f"{source} has metadata for {number} but no audio for any: the first, {missing[0].missing!r}"
+            f"{source} has metadata for {number} but no audio for any{other}: the first, {missing[0].missing!r}"
             f" ({missing[0].where}), is not in {LOOKED_IN}; put the audio there"
         )
     number = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
@@ -75,7 +78,7 @@ def copy_in(
 
 
 def write_problems(ws: Workspace, problems: list[Problem], *, source: str, anew: bool) -> None:
-    shown = [{"source": source, "where": p.where, "problem": p.message} for p in problems]
+    shown = [{"source": source, "where": p.where, "why": p.why.name.lower(), "problem": p.message} for p in problems]
     if anew or shown != list(read_jsonl(ws.corpus / "problems.jsonl", lost=[])):
         write_jsonl(ws.corpus / "problems.jsonl", shown)
 

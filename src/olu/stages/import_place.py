@@ -11,6 +11,7 @@ from pathlib import Path
 from olu.corpus.readers import Layout, Options, hub, huggingface, shards
 from olu.corpus.readers.huggingface import Example
 from olu.corpus.readers.rows import Problem, look
+from olu.errors import CorpusError
 from olu.files import Workspace
 
 
@@ -44,9 +45,12 @@ def room_to_unpack(ws: Workspace) -> Iterator[Path]:
 
 def stream_of(place: Place, chosen: Layout, options: Options) -> Iterator[Example | Problem] | None:
     """The examples of a dataset whose sound lies inside other files or on the hub; none for one of plain files."""
+    streamed = place.hub_id or (chosen.name == "huggingface" and huggingface.is_streamed(look(place.files)))
+    if streamed and options.encoding:
+        raise CorpusError(f"{place.named}: the texts of a dataset are always UTF-8: leave --encoding out")
     if place.hub_id:
         return hub.examples(place.hub_id, **options.given())
-    if chosen.name == "huggingface" and huggingface.is_streamed(look(place.files)):
+    if streamed:
         return shards.examples(place.files, **options.given())
     return None
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from olu.audio.io import SUFFIXES
 from olu.config import did_you_mean
 from olu.corpus.readers import (
     columns,
@@ -26,7 +25,8 @@ from olu.corpus.readers import (
     subtitles,
     table,
 )
-from olu.corpus.readers.rows import Note, Problem, Row, Tree, is_utf16, look
+from olu.corpus.readers.refusal import guesses, refusal
+from olu.corpus.readers.rows import Guessed, Note, Problem, Read, Row, Tree, look
 from olu.errors import CorpusError
 
 
@@ -42,13 +42,14 @@ class Options:
     subtitles: Path | None = None  # resolved
     shift: float | None = None  # seconds to add to the times of subtitles
     sounds: Path | None = None  # where the sound of films was written
+    encoding: str | None = None  # of tables, texts and subtitles
 
     def given(self) -> dict[str, Any]:
-        named = ("columns", "root", "config", "split", "film", "subtitles", "shift", "sounds")
+        named = ("columns", "root", "config", "split", "film", "subtitles", "shift", "sounds", "encoding")
         return {name: value for name in named if (value := getattr(self, name))}
 
 
-LOOKED_AT = ("columns", "film", "subtitles")  # options that a look at a source needs
+LOOKED_AT = ("columns", "film", "subtitles", "encoding")  # options that a look at a source needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Layout:
 
     name: str
     seen: Callable[..., str]  # (source, tree) and columns, where it takes them
-    rows: Callable[..., Iterator[Row | Problem] | Iterator[Row | Problem | Note]]  # (source) and the options it takes
+    rows: Callable[..., Iterator[Read] | Iterator[Row | Problem | Note]]  # (source) and the options it takes
     takes: tuple[str, ...] = ()
     language: Callable[[Path], str | None] = lambda source: None
     asked: Callable[..., str] | None = None  # like `seen`, where somebody asked for this layout
@@ -79,34 +80,41 @@ class Layout:
 
     def read(self, source: Path, options: Options, *, notes: list[str] | None = None) -> Iterator[Row | Problem]:
         """What the source holds; what else a person should know goes to `notes`."""
+        told: list[str] = []
+        guessed: list[Guessed] = []
+        yield from look(source).refused
         for one in self.rows(source, **options.given()):
-            if not isinstance(one, Note):
+            if isinstance(one, Note):
+                told.append(one.text)
+            elif isinstance(one, Guessed):
+                guessed.append(one)
+            else:
                 yield one
-            elif notes is not None:
-                notes.append(one.text)
+        if notes is not None:
+            notes += [*guesses(guessed), *told]
 
 
 # From the most particular to the most general: the first that is seen counts.
 LAYOUTS = {
     layout.name: layout
     for layout in (
-        Layout("kaldi", kaldi.seen, kaldi.rows, ("root",)),
-        Layout("festvox", festvox.seen, festvox.rows),
-        Layout("coqui", coqui.seen, coqui.rows, ("root",), coqui.language),
-        Layout("commonvoice", commonvoice.seen, commonvoice.rows),
-        Layout("ljspeech", ljspeech.seen, ljspeech.rows),
-        Layout("mailabs", mailabs.seen, mailabs.rows),
-        Layout("libritts", libritts.seen, libritts.rows),
-        Layout("huggingface", huggingface.seen, huggingface.rows, ("columns", "config", "split")),
-        Layout("jsonl", jsonl.seen, jsonl.rows, ("columns", "root")),
-        Layout("table", table.seen, table.rows, ("columns", "root")),
-        Layout("filelist", filelist.seen, filelist.rows, ("root",)),
-        Layout("folder", folder.seen, folder.rows),
+        Layout("kaldi", kaldi.seen, kaldi.rows, ("root", "encoding")),
+        Layout("festvox", festvox.seen, festvox.rows, ("encoding",)),
+        Layout("coqui", coqui.seen, coqui.rows, ("root", "encoding"), coqui.language),
+        Layout("commonvoice", commonvoice.seen, commonvoice.rows, ("encoding",)),
+        Layout("ljspeech", ljspeech.seen, ljspeech.rows, ("encoding",)),
+        Layout("mailabs", mailabs.seen, mailabs.rows, ("encoding",)),
+        Layout("libritts", libritts.seen, libritts.rows, ("encoding",)),
+        Layout("huggingface", huggingface.seen, huggingface.rows, ("columns", "config", "split", "encoding")),
+        Layout("jsonl", jsonl.seen, jsonl.rows, ("columns", "root", "encoding")),
+        Layout("table", table.seen, table.rows, ("columns", "root", "encoding"), asked=table.asked),
+        Layout("filelist", filelist.seen, filelist.rows, ("root", "encoding")),
+        Layout("folder", folder.seen, folder.rows, ("encoding",)),
         Layout(
             "subtitles",
             subtitles.seen,
             subtitles.rows,
-            ("film", "subtitles", "shift", "sounds"),
+            ("film", "subtitles", "shift", "sounds", "encoding"),
             films=subtitles.films,
             complete=True,
         ),
@@ -120,7 +128,6 @@ LAYOUTS = {
         ),
     )
 }
-TEXTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".data", "text", "wav.scp")
 PLAIN = Options()
 
 
@@ -130,17 +137,25 @@ def detect(source: Path, *, options: Options = PLAIN) -> tuple[str, str]:
     for layout in LAYOUTS.values():
         if why := layout.why(source, tree, options):
             return layout.name, why
+    if why := LAYOUTS["table"].why(source, tree, options, asked=True):  # by its contents, where nothing else is known
+        return "table", why
     if options.columns:
-        headers = {**jsonl.headers(source, tree), **table.headers(source, tree)}
+        encoding = options.encoding
+        headers = {**jsonl.headers(source, tree, encoding=encoding), **table.headers(source, tree, encoding=encoding)}
         raise columns.refuse(options.columns, headers, source=source)
     if options.root is not None:
         detect(source)  # says what is wrong without --root, if anything is
         raise CorpusError(f"{source}: --root is for the layouts {_takers('root')}: leave it out")
     if options.subtitles or options.shift or options.film:
         raise subtitles.refusal(source, film=options.film, subtitles=options.subtitles)
+    if options.encoding:
+        name, why = detect(source, options=replace(options, encoding=None))
+        if "encoding" not in LAYOUTS[name].takes:
+            raise CorpusError(f"{source} has the layout {name!r}, which has no texts: leave --encoding out")
+        raise CorpusError(f"{source} makes no sense as {options.encoding}; without --encoding {why}: name another")
     if given := next((name for name in ("config", "split") if getattr(options, name)), None):
         raise CorpusError(f"{source}: --{given} is for Hugging Face datasets: leave it out")
-    raise refusal(source)
+    raise refusal(source, tree, encoding=options.encoding)
 
 
 def _takers(option: str) -> str:
@@ -176,28 +191,3 @@ def choose(source: Path, *, layout: str, options: Options = PLAIN) -> tuple[Layo
     if layout not in ("auto", name):
         raise CorpusError(f"{source} has the layout {name!r}, not {layout!r} ({why}): leave --layout out")
     return LAYOUTS[name], why
-
-
-def refusal(source: Path) -> CorpusError:
-    """Why nothing in a source can be imported, in one sentence."""
-    tree = look(source)
-    found = ljspeech.metadata(source)
-    wide = next((file for file in tree.files if file.lower().endswith(TEXTS) and is_utf16(source / file)), None)
-    if wide is not None:
-        return CorpusError(f"{source / wide} is UTF-16: save it as UTF-8 and import again")
-    chosen = next((bad for bad in subtitles.pairs(tree)[1] if subtitles.SEVERAL in bad.message), None)
-    if chosen is not None:
-        return CorpusError(f"{source / chosen.where} {chosen.message}")
-    if not tree.files:
-        return CorpusError(f"{source} is empty: name the folder that holds the recordings")
-    if found is not None:
-        return CorpusError(f"{found} has no line of the form id|text: write one for every recording")
-    if not tree.audio:
-        return CorpusError(
-            f"{source} holds no audio ({', '.join(SUFFIXES)}): name the folder that holds the recordings"
-        )
-    number = f"{len(tree.audio)} audio file{'s' if len(tree.audio) > 1 else ''}"
-    return CorpusError(
-        f"{source} has {number} but no metadata.csv and no .txt beside them: write metadata.csv with id|text lines,"
-        f" or a .txt with the words beside each recording; --layout recordings takes them without any text"
-    )

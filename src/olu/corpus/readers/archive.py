@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from olu.corpus.readers.rows import Problem
+from olu.corpus.readers.rows import Problem, Why
 from olu.corpus.readers.shelf import ABSOLUTE
 from olu.errors import CorpusError, OluError
 from olu.types import Tick
@@ -24,6 +24,7 @@ from olu.types import Tick
 ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 MOST_FILES = 1_000_000
 MOST_BYTES = 500 * 2**30
+OUT = Why.OUTSIDE
 SHARE_OF_DISK = 0.9  # of what is free
 CHUNK = 2**20
 DAMAGE = (
@@ -130,9 +131,9 @@ def _take(member: _Member, *, into: Path, room: int, archive: Path) -> int | Pro
     parts = [part for part in member.name.replace("\\", "/").split("/") if part not in ("", ".")]
     where = f"{archive.name}: {member.name}"
     if ABSOLUTE.match(member.name) or ".." in parts or "\0" in member.name:
-        return Problem(where=where, message="leads out of the archive and was not unpacked: pack it again")
+        return Problem(where=where, message="leads out of the archive and was not unpacked: pack it again", why=OUT)
     if member.kind not in ("file", "folder"):
-        return Problem(where=where, message=f"is {member.kind} and was not unpacked: pack the file itself")
+        return Problem(where=where, message=f"is {member.kind} and was not unpacked: pack the file itself", why=OUT)
     if member.kind == "folder" or not parts or any(part.startswith((".", "__MACOSX")) for part in parts):
         return None
     target = into.joinpath(*parts)
@@ -147,7 +148,8 @@ def _take(member: _Member, *, into: Path, room: int, archive: Path) -> int | Pro
     except OluError:
         raise
     except FileExistsError:
-        return Problem(where=where, message="is there twice, and the first was taken: remove one of the two")
+        message = "is there twice, and the first was taken: remove one of the two"
+        return Problem(where=where, message=message, why=Why.TWICE)
     except (OSError, *DAMAGE) as bad:
         if isinstance(bad, OSError) and bad.errno in UNUSABLE_NAME:
             return Problem(where=where, message=f"has a name that cannot be used here ({bad.strerror}): rename it")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from olu.config import did_you_mean
-from olu.corpus.readers.rows import Line, Problem, Row, folder_of, read_lines, speaker_name
+from olu.corpus.readers.rows import Guessed, Line, Problem, Read, Row, Why, folder_of, speaker_name
 from olu.corpus.readers.shelf import LOOKED_IN, Shelf
+from olu.corpus.readers.texts import read_lines
 from olu.errors import CorpusError
 
 # The first name that a header has counts.
@@ -26,9 +28,12 @@ DOUBLED = re.compile(r'(?:[^"]|"")*+')
 
 
 def parse(given: str | None) -> dict[str, str]:
-    """`audio=NAME,text=NAME` as a mapping; whatever else somebody typed is an error."""
+    """`audio=NAME,text=NAME` as a mapping; whatever else somebody typed is an error.
+
+    A name with a comma stands in quotes with its kind: `"audio=sound, wav",text=words`.
+    """
     columns: dict[str, str] = {}
-    for item in given.split(",") if given is not None else ():
+    for item in _items(given) if given is not None else ():
         kind, equals, name = (part.strip() for part in item.partition("="))
         if not equals or not name:
             raise CorpusError(f"--columns {item.strip()!r} is not KIND=NAME: write for example audio=path,text=words")
@@ -39,6 +44,22 @@ def parse(given: str | None) -> dict[str, str]:
             raise CorpusError(f"--columns names {kind!r} twice: leave one out")
         columns[kind] = name
     return columns
+
+
+def _items(given: str) -> list[str]:
+    try:
+        return next(csv.reader([given], skipinitialspace=True), []) or [""]
+    except csv.Error as bad:
+        raise CorpusError(
+            f"--columns {given!r} cannot be read ({bad}): write for example audio=path,text=words"
+        ) from None
+
+
+def written(names: Mapping[str, str]) -> str:
+    """The same as somebody would type it."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(f"{kind}={name}" for kind, name in names.items())
+    return out.getvalue()
 
 
 def pick(header: Iterable[str], columns: Mapping[str, str] | None = None, *, lax: bool = False) -> dict[str, str]:
@@ -98,41 +119,48 @@ def _unquoted(cell: str) -> str:
 
 
 def table(
-    source: Path, file: str, *, mark: str, shelf: Shelf, columns: Mapping[str, str] | None = None, raw: bool = False
-) -> Iterator[Row | Problem]:
+    source: Path,
+    file: str,
+    *,
+    mark: str,
+    shelf: Shelf,
+    columns: Mapping[str, str] | None = None,
+    raw: bool = False,
+    encoding: str | None = None,
+) -> Iterator[Read]:
     """The rows of one table with a header; `raw` takes every quote as it stands."""
     header: list[str] | None = None
     chosen: dict[str, int] = {}
-    for record in _records(read_lines(source, file), mark):
-        if isinstance(record, Problem):
+    for record in records(read_lines(source, file, encoding=encoding), mark):
+        if not isinstance(record, Line):
             yield record
             continue
         row = record.text.split(mark) if raw else cells(record.text, mark)
         if not row:
-            yield Problem(where=record.where, message="cannot be parted into columns: write the row again")
+            message = "cannot be parted into columns: write the row again"
+            yield Problem(where=record.where, message=message, why=Why.FORM)
         elif header is None:
             header = row
             chosen = {kind: row.index(name) for kind, name in pick(row, columns).items()}
             if not chosen:
-                yield Problem(
-                    where=record.where, message="is no header that names an audio and a text column: write one"
-                )
+                message = "is no header that names an audio and a text column: write one"
+                yield Problem(where=record.where, message=message, why=Why.FORM)
                 return
         elif len(row) != len(header):
             message = f"{len(row)} columns where the header has {len(header)}: put texts with {mark!r} in quotes"
-            yield Problem(where=record.where, message=message)
+            yield Problem(where=record.where, message=message, why=Why.FORM)
         else:
-            yield _row({kind: row[at] for kind, at in chosen.items()}, record, shelf=shelf, near=folder_of(file))
+            yield named_row({kind: row[at] for kind, at in chosen.items()}, record, shelf=shelf, near=folder_of(file))
 
 
-def _row(named: Mapping[str, str], record: Line, *, shelf: Shelf, near: str) -> Row | Problem:
+def named_row(named: Mapping[str, str], record: Line, *, shelf: Shelf, near: str) -> Row | Problem:
     audio = shelf.take(named["audio"], where=record.where, near=near, hint=f" in {LOOKED_IN}")
     if isinstance(audio, Problem):
         return audio
     return Row(audio=audio, text=named["text"], where=record.where, speaker=speaker_name(named.get("speaker", "")))
 
 
-def _records(lines: Iterable[Line | Problem], mark: str) -> Iterator[Line | Problem]:
+def records(lines: Iterable[Line | Problem | Guessed], mark: str) -> Iterator[Line | Problem | Guessed]:
     """Lines, joined where a quoted cell of a comma table goes on over several."""
     if mark not in ",;":
         yield from lines
@@ -142,7 +170,7 @@ def _records(lines: Iterable[Line | Problem], mark: str) -> Iterator[Line | Prob
     while at < len(waiting):
         line = waiting[at]
         at += 1
-        if isinstance(line, Problem) or not _open(line):
+        if not isinstance(line, Line) or not _open(line):
             yield line
         elif end := _closing(waiting, at):
             text, last = line.text, line.number
@@ -153,18 +181,19 @@ def _records(lines: Iterable[Line | Problem], mark: str) -> Iterator[Line | Prob
             yield Line(number=line.number, text=text, where=line.where)
             at = end + 1
         else:
-            yield Problem(where=line.where, message="opens a quote that is never closed: close or double it")
+            message = "opens a quote that is never closed: close or double it"
+            yield Problem(where=line.where, message=message, why=Why.FORM)
 
 
 def _open(line: Line) -> bool:
     return line.text.count('"') % 2 == 1
 
 
-def _closing(waiting: list[Line | Problem], at: int) -> int:
+def _closing(waiting: Sequence[Line | Problem | Guessed], at: int) -> int:
     """The place of the line that closes a quote opened before `at`, or 0."""
     for end in range(at, min(at + LINES_IN_QUOTES, len(waiting))):
         line = waiting[end]
-        if isinstance(line, Problem):
+        if not isinstance(line, Line):
             return 0
         if _open(line):
             return end
@@ -172,4 +201,4 @@ def _closing(waiting: list[Line | Problem], at: int) -> int:
 
 
 def _fold(name: str) -> str:
-    return name.strip().casefold()
+    return " ".join(name.split()).casefold()

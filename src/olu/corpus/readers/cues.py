@@ -10,14 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from olu.corpus.readers.captions import DASH, NAME, TAG, names, unrolled
-from olu.corpus.readers.rows import Problem, speaker_name, wide
+from olu.corpus.readers.inside import Refused
+from olu.corpus.readers.rows import Guessed, Problem, Why, speaker_name
+from olu.corpus.readers.texts import as_utf8, guessed
 
-MOST_BYTES = 16 * 2**20
 TOUCH_SECONDS = 0.05  # cues that overlap by less are neighbours that were rounded
 
 STAMP = r"(-?)\s*(?:([0-9]{1,3}):)?([0-9]{1,2}):([0-9]{1,2})[.,]([0-9]{1,3})"
 TIMES = re.compile(rf"\s*{STAMP}\s*-->\s*{STAMP}(?:\s.*)?")
 LONGEST_LINE = 400  # of times
+HELP = "save it as UTF-8, or name its encoding with --encoding"
 FORM = "write 00:00:01,000 --> 00:00:02,500"
 SKIPPED = ("NOTE", "STYLE", "REGION")  # blocks of WebVTT that are no cues
 
@@ -45,33 +47,20 @@ class Cues:
     busy: list[tuple[float, float]] = field(default_factory=list)  # of every cue with times, used or not
     problems: list[Problem] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    encoding: str = "UTF-8"
+    guessed: list[Guessed] = field(default_factory=list)  # of the encoding
 
 
-def decode(data: bytes) -> tuple[str, str]:
-    """The text and the name of its encoding, or a ValueError in words."""
-    if len(data) > MOST_BYTES:
-        raise ValueError(f"has {len(data) // 2**20} MiB, which no subtitles have: name the right file")
-    names = ("UTF-8", "cp1252")
-    if guess := wide(data):
-        names = (guess, "")
-    for name in names:
-        try:
-            if name:
-                return data.decode(name).removeprefix("\ufeff"), name
-        except UnicodeDecodeError:
-            continue
-    raise ValueError("is no text in UTF-8, UTF-16 or cp1252: save it as UTF-8")
-
-
-def parse(data: bytes, *, file: str) -> Cues:
+def parse(data: bytes, *, file: str, encoding: str | None = None) -> Cues:
     """Read a subtitle file of either kind."""
     found = Cues()
     try:
-        text, found.encoding = decode(data)
-    except ValueError as bad:
-        found.problems.append(Problem(where=file, message=str(bad)))
+        told = as_utf8(data, encoding)
+        text = told.data.decode("utf-8")
+    except (Refused, UnicodeDecodeError) as bad:
+        why = str(bad) if isinstance(bad, Refused) else f"is no text in UTF-8, UTF-16 or Windows-1252: {HELP}"
+        found.problems.append(Problem(where=file, message=why, why=Why.LETTERS))
         return found
+    found.guessed += guessed(file, told)
     lines = re.split(r"\r\n|\r|\n", text)
     web = bool(lines) and lines[0].startswith("WEBVTT")
     blocks = list(_blocks(lines, file=file, web=web, found=found))
@@ -107,7 +96,7 @@ def _blocks(lines: list[str], *, file: str, web: bool, found: Cues) -> Iterator[
         elif not _is_name(lines, at, web=web):
             shown = " ".join(line.split())[:40]
             message = f"{shown!r} belongs to no cue: give it times, or remove the empty line above it"
-            found.problems.append(Problem(where=where, message=message))
+            found.problems.append(Problem(where=where, message=message, why=Why.FORM))
 
 
 def _is_name(lines: list[str], at: int, *, web: bool) -> bool:
@@ -136,7 +125,7 @@ def _words(lines: list[str], at: int, *, web: bool) -> tuple[int, list[str]]:
 def _cue(line: str, words: Sequence[str], *, where: str, known: frozenset[str], found: Cues) -> Cue | None:
     times = TIMES.fullmatch(line.strip()) if len(line) < LONGEST_LINE else None
     if times is None or any(int(times[n]) > 59 for n in (3, 4, 8, 9)):
-        found.problems.append(Problem(where=where, message=f"its times cannot be read: {FORM}"))
+        found.problems.append(Problem(where=where, message=f"its times cannot be read: {FORM}", why=Why.TIMES))
         return None
     start, end = _seconds(times, 1), _seconds(times, 6)
     fault = ""
@@ -147,7 +136,8 @@ def _cue(line: str, words: Sequence[str], *, where: str, known: frozenset[str], 
     elif end < start:
         fault = f"it ends at {end:.3f} s, before it starts at {start:.3f} s"
     if fault:
-        found.problems.append(Problem(where=where, message=f"{fault}: correct its times"))
+        why = Why.BACKWARDS if end < start else Why.TIMES
+        found.problems.append(Problem(where=where, message=f"{fault}: correct its times", why=why))
         return None
     text, speaker, turn = plain(words, known=known, counts=found.counts)
     return Cue(start=start, end=end, text=text, where=where, speaker=speaker, turn=turn)
@@ -210,7 +200,8 @@ def _in_order(cues: list[Cue], found: Cues) -> list[Cue]:
         found.busy.append((cue.start, cue.end))
         if number not in keep:
             message = f"its start, {cue.start:.3f} s, is out of order: correct its times or move it"
-            found.problems.append(Problem(where=cue.where, message=message))
+            lost = cue.end - cue.start
+            found.problems.append(Problem(where=cue.where, message=message, why=Why.ORDER, seconds=lost))
     kept = [cue for number, cue in enumerate(cues) if number in keep]
     return _clear(kept, [cue for number, cue in enumerate(cues) if number not in keep], found)
 
@@ -230,7 +221,8 @@ def _clear(kept: list[Cue], passed: list[Cue], found: Cues) -> list[Cue]:
             clear.append(cue)
             continue
         message = f"it overlaps the cue of {other.where}, which is out of order, and is left out: correct the times"
-        found.problems.append(Problem(where=cue.where, message=message))
+        lost = cue.end - cue.start
+        found.problems.append(Problem(where=cue.where, message=message, why=Why.OVERLAP, seconds=lost))
     return clear
 
 
@@ -242,7 +234,9 @@ def _apart(cues: list[Cue], found: Cues) -> list[Cue]:
         if last >= 0 and cue.start < cues[last].end - TOUCH_SECONDS:
             bad |= {last, number}
             message = f"it overlaps the cue of {cues[last].where} by {min(cues[last].end, cue.end) - cue.start:.3f} s"
-            found.problems.append(Problem(where=cue.where, message=f"{message}, both are left out: correct the times"))
+            message = f"{message}, both are left out: correct the times"
+            lost = cue.end - cue.start
+            found.problems.append(Problem(where=cue.where, message=message, why=Why.OVERLAP, seconds=lost))
         if last < 0 or cue.end > cues[last].end:
             last = number
     return [cue for number, cue in enumerate(cues) if number not in bad]

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from olu.corpus.readers.rows import Line, Problem, Row, Tree, folder_of, look, name_of, read_lines
+from olu.corpus.readers.rows import Line, Problem, Read, Row, Tree, Why, folder_of, look, name_of
 from olu.corpus.readers.shelf import Shelf
+from olu.corpus.readers.texts import read_lines
 
 PROMPTS = "txt.done.data"
 FOLDERS = ("wav", "wavs", "")
@@ -15,19 +16,19 @@ LINE = re.compile(r'\s*\(\s*([^\s"()]++)\s+"((?:[^"\\]|\\.)*+)"\s*\)\s*')
 VOICE = re.compile(r"cmu_[a-z]+_(\w+)_arctic")  # the speaker's letters in the names of the best known of them
 
 
-def seen(source: Path, tree: Tree) -> str:
+def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
     """Why this is such a folder, or nothing."""
     files = _files(tree)
     return f'{" and ".join(files[:2])} {"have" if len(files) > 1 else "has"} ( id "text" ) lines' if files else ""
 
 
-def rows(source: Path) -> Iterator[Row | Problem]:
+def rows(source: Path, *, encoding: str | None = None) -> Iterator[Read]:
     shelf = Shelf.of(source)
     for file in _files(look(source)):
         folder = folder_of(file)
         voice = folder_of(folder) if name_of(folder) == "etc" else folder
-        for line in read_lines(source, file):
-            yield line if isinstance(line, Problem) else _row(line, shelf=shelf, voice=voice)
+        for line in read_lines(source, file, encoding=encoding):
+            yield _row(line, shelf=shelf, voice=voice) if isinstance(line, Line) else line
 
 
 def _files(tree: Tree) -> list[str]:
@@ -37,7 +38,7 @@ def _files(tree: Tree) -> list[str]:
 def _row(line: Line, *, shelf: Shelf, voice: str) -> Row | Problem:
     found = LINE.fullmatch(line.text)
     if found is None:
-        return Problem(where=line.where, message='is not of the form ( id "text" ): write it so')
+        return Problem(where=line.where, message='is not of the form ( id "text" ): write it so', why=Why.FORM)
     audio = shelf.take(found[1], where=line.where, near=voice, folders=FOLDERS, hint=" in wav/")
     if isinstance(audio, Problem):
         return audio

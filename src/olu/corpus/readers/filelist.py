@@ -2,49 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from olu.audio.media import is_recording
 from olu.corpus.readers.rows import (
     Line,
     Problem,
+    Read,
     Row,
     Tree,
+    Why,
     folder_of,
-    glance,
-    is_audio,
     look,
     name_of,
-    read_lines,
     speaker_name,
 )
 from olu.corpus.readers.shelf import LOOKED_IN, Shelf
+from olu.corpus.readers.texts import glance, read_lines
 
 LONGEST_SPEAKER = 64
 
 
-def seen(source: Path, tree: Tree) -> str:
+def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
     """Why this is such a folder, or nothing."""
-    files = _files(source, tree)
+    files = _files(source, tree, encoding)
     others = f" and {len(files) - 1} more" if len(files) > 1 else ""
     return f"{files[0]}{others} {'have' if others else 'has'} path|text lines" if files else ""
 
 
-def rows(source: Path, *, root: Path | None = None) -> Iterator[Row | Problem]:
+def rows(source: Path, *, root: Path | None = None, encoding: str | None = None) -> Iterator[Read]:
     shelf = Shelf.of(source, root=root)
-    for file in _files(source, look(source)):
-        lines = list(read_lines(source, file))
+    for file in _files(source, look(source), encoding):
+        lines = list(read_lines(source, file, encoding=encoding))
         spoken_by = _second_is_speaker(lines)
         for line in lines:
-            if isinstance(line, Problem):
-                yield line
-            else:
+            if isinstance(line, Line):
                 yield _row(line, shelf=shelf, near=folder_of(file), spoken_by=spoken_by)
+            else:
+                yield line
 
 
-def _files(source: Path, tree: Tree) -> list[str]:
+def _files(source: Path, tree: Tree, encoding: str | None) -> list[str]:
     lists = [file for file in tree.files if file.lower().endswith(".txt") or _is_part(name_of(file))]
-    return [file for file in lists if any(is_audio(line.partition("|")[0].strip()) for line in glance(source, file))]
+    starts = {file: glance(source, file, encoding=encoding) for file in lists}
+    return [
+        file for file, lines in starts.items() if any(is_recording(line.partition("|")[0].strip()) for line in lines)
+    ]
 
 
 def _is_part(name: str) -> bool:
@@ -52,7 +56,7 @@ def _is_part(name: str) -> bool:
     return name.startswith("metadata_") and name.endswith(".csv")
 
 
-def _second_is_speaker(lines: list[Line | Problem]) -> bool:
+def _second_is_speaker(lines: Sequence[object]) -> bool:
     """Of three columns: is the second a speaker everywhere, or a text that the third says again, normalised?"""
     triples = [parts for line in lines if isinstance(line, Line) and len(parts := line.text.split("|")) == 3]
     names = [second.strip() for _, second, _ in triples]
@@ -65,7 +69,7 @@ def _row(line: Line, *, shelf: Shelf, near: str, spoken_by: bool) -> Row | Probl
     parts = line.text.split("|")
     if not 2 <= len(parts) <= 3:
         number = f"{len(parts)} column{'s' if len(parts) > 1 else ''}"
-        return Problem(where=line.where, message=f"{number}: write path|text or path|speaker|text")
+        return Problem(where=line.where, message=f"{number}: write path|text or path|speaker|text", why=Why.FORM)
     audio = shelf.take(_real(parts[0].strip(), shelf, near), where=line.where, near=near, hint=f" in {LOOKED_IN}")
     if isinstance(audio, Problem):
         return audio

@@ -1,18 +1,20 @@
-"""Which files of a source hold sound, and the sound of films as files that every stage can read."""
+"""Which files of a source hold sound, and the sound of films and phone recordings as files every stage can read."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from olu.audio.media import decode, is_media, is_recording, need_media
-from olu.corpus.readers.rows import Problem, Tree, without_ending
+from olu.corpus.readers.inside import fault_of
+from olu.corpus.readers.rows import Problem, Tree, Why, without_ending
 from olu.errors import AudioError
 from olu.files import hash_file
 from olu.types import Tick
 
 DECODED = ".flac"
+SHOWN = 3
 
 
 def recordings(tree: Tree, *, film: str | None = None) -> tuple[dict[str, str], list[Problem]]:
@@ -23,7 +25,7 @@ def recordings(tree: Tree, *, film: str | None = None) -> tuple[dict[str, str], 
     for file in sorted(files, key=lambda file: (without_ending(file), is_media(file), file)):
         if first := found.get(without_ending(file)):
             message = f"has the name of {first}, which was taken: rename or remove one"
-            problems.append(Problem(where=file, message=message))
+            problems.append(Problem(where=file, message=message, why=Why.TWICE))
         else:
             found[without_ending(file)] = file
     return found, problems
@@ -34,21 +36,35 @@ def sound_of(file: str) -> str:
     return f"{PurePosixPath(file).with_suffix('')}{DECODED}" if is_media(file) else file
 
 
+def sounds_of(files: Iterable[str]) -> dict[str, str]:
+    """Recording -> the name its sound gets; of two that would get the same, the decoded one keeps its ending too."""
+    given = sorted(dict.fromkeys(files), key=is_media)
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for file in given:
+        name = sound_of(file)
+        found[file] = name if name not in taken else f"{file}{DECODED}"
+        taken.add(found[file])
+    return found
+
+
 def take_out(
-    source: Path, files: Iterable[str], *, into: Path, known: dict[str, Path], made: dict[str, str]
+    source: Path, files: Mapping[str, str], *, into: Path, known: dict[str, Path], made: dict[str, str]
 ) -> Generator[Tick, None, list[Problem]]:
-    """Write the sound of `files` under `into`, a folder of our own: films decoded, sound files copied.
+    """Write the sound of `files` (recording -> its name there) under `into`, a folder of our own: films and phone
+    recordings decoded, sound files copied.
 
     `known`: hash of a film -> its sound from an earlier time, taken as it is: another version of the decoder may differ
     in a bit, and the clips would be others. `made` gets the hash of each film and of its sound.
     """
-    need_media("importing films")
+    if media := [file for file in files if is_media(file)]:
+        need_media(f"decoding {told(media)}")
     problems = []
-    for file in files:
-        to = into / sound_of(file)
+    for file, name in files.items():
+        to = into / name
         to.parent.mkdir(parents=True, exist_ok=True)
-        if not (source / file).resolve().is_relative_to(source.resolve()):
-            problems.append(Problem(where=file, message=f"leads out of {source}: copy the file into it"))
+        if fault := fault_of(source, file):
+            problems.append(Problem(where=file, message=fault, why=Why.OUTSIDE))
             continue
         yield Tick(0, 0, file)
         try:
@@ -63,7 +79,14 @@ def take_out(
                 shutil.copyfile(source / file, to)
         except AudioError as bad:
             message = str(bad).replace(str(source / file), "it")
-            problems.append(Problem(where=file, message=message.removeprefix("it ")))
+            problems.append(Problem(where=file, message=message.removeprefix("it "), why=Why.SOUND))
         except OSError as bad:
-            problems.append(Problem(where=file, message=f"cannot be read ({bad.strerror}): allow reading it"))
+            message = f"cannot be read ({bad.strerror}): allow reading it"
+            problems.append(Problem(where=file, message=message, why=Why.SOUND))
     return problems
+
+
+def told(files: Sequence[str]) -> str:
+    """How many recordings, and some of their names."""
+    shown = ", ".join(files[:SHOWN]) + (" ..." if len(files) > SHOWN else "")
+    return f"{len(files)} recording{'s' if len(files) > 1 else ''} ({shown})"

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from olu.audio.io import SUFFIXES
-from olu.corpus.readers.rows import Problem, Row, Tree, look, row_beside, without_ending
+from olu.audio.media import RECORDINGS, is_media
+from olu.corpus.readers.rows import Problem, Read, Tree, Why, look, without_ending
+from olu.corpus.readers.texts import row_beside
 
 ENDINGS = (".txt", ".lab")
 # Texts that lie beside recordings without being what was said in one.
 PAPERS = {"readme", "license", "licence", "copying", "notice", "authors", "changelog", "metadata", "speakers"}
 
 
-def seen(source: Path, tree: Tree) -> str:
-    """Why this is such a tree, or nothing."""
+def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
+    """Why this is such a tree, or nothing. A film with subtitles has its words there, whatever lies beside it."""
     texts = _texts(tree)
-    pairs = sum(without_ending(audio) in texts for audio in tree.audio)
+    pairs = sum(
+        without_ending(audio) in texts and not (is_media(audio) and _has_subtitles(tree, audio)) for audio in tree.audio
+    )
     return f"{pairs} of {len(tree.audio)} audio files have a .txt or .lab beside them" if pairs else ""
 
 
-def rows(source: Path) -> Iterator[Row | Problem]:
+def rows(source: Path, *, encoding: str | None = None) -> Iterator[Read]:
     tree = look(source)
     texts = _texts(tree)
     yield from tree.problems
@@ -29,17 +32,24 @@ def rows(source: Path) -> Iterator[Row | Problem]:
         stem = without_ending(audio)
         if stem not in texts:
             name = PurePosixPath(audio).stem
-            yield Problem(where=audio, message=f"no {name}.txt or {name}.lab beside it: write what is said in it there")
+            message = f"no {name}.txt or {name}.lab beside it: write what is said in it there"
+            yield Problem(where=audio, message=message, why=Why.NO_TEXT)
         elif stem in taken:
-            yield Problem(where=audio, message=f"has the name of {taken[stem]}, which was taken: rename or remove one")
+            message = f"has the name of {taken[stem]}, which was taken: rename or remove one"
+            yield Problem(where=audio, message=message, why=Why.TWICE)
         else:
             taken[stem] = audio
-            yield row_beside(source, audio=audio, text=texts[stem])
+            yield from row_beside(source, audio=audio, text=texts[stem], encoding=encoding)
     yield from _orphans(texts, taken)
 
 
 def _rank(audio: str) -> tuple[str, int]:
-    return without_ending(audio), SUFFIXES.index(PurePosixPath(audio).suffix.lower())
+    return without_ending(audio), RECORDINGS.index(PurePosixPath(audio).suffix.lower())
+
+
+def _has_subtitles(tree: Tree, audio: str) -> bool:
+    stem = without_ending(audio)
+    return any(file.lower().endswith((".srt", ".vtt")) and file.startswith(stem) for file in tree.files)
 
 
 def _texts(tree: Tree) -> dict[str, str]:
@@ -55,6 +65,5 @@ def _orphans(texts: dict[str, str], taken: dict[str, str]) -> Iterator[Problem]:
     for stem, text in texts.items():
         path = PurePosixPath(stem)
         if stem not in taken and path.parent in folders and path.name.lower() not in PAPERS:
-            yield Problem(
-                where=text, message="no audio of that name beside it: add it, or ignore this if it is no text"
-            )
+            message = "no audio of that name beside it: add it, or ignore this if it is no text"
+            yield Problem(where=text, message=message, why=Why.NO_SOUND)

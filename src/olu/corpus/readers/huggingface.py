@@ -11,7 +11,7 @@ from typing import Any
 
 from olu.corpus.readers import columns as by_name
 from olu.corpus.readers import jsonl, table
-from olu.corpus.readers.rows import Problem, Row, Tree, folder_of, name_of, speaker_name
+from olu.corpus.readers.rows import Guessed, Note, Problem, Read, Row, Tree, Why, folder_of, name_of, speaker_name
 from olu.errors import CorpusError
 
 HUB = "hf:"
@@ -50,14 +50,14 @@ def hub_id(source: Path | str, *, layout: str) -> str | None:
     return found[1] if found and layout == "huggingface" and not Path(source).exists() else None
 
 
-def seen(source: Path, tree: Tree, *, columns: Mapping[str, str] | None = None) -> str:
+def seen(source: Path, tree: Tree, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> str:
     """Why this is such a folder, or nothing."""
     if "dataset_dict.json" in tree.files or {"state.json", "dataset_info.json"} <= set(tree.files):
         return "it was saved by the datasets library"
     if shards := [file for file in tree.files if file.lower().endswith(ENDINGS)]:
         number = f"{len(shards)} of them" if len(shards) > 1 else "one"
         return f"{shards[0]} is a {PurePosixPath(shards[0]).suffix[1:]} file ({number})"
-    heads = {**table.headers(source, tree), **jsonl.headers(source, tree)}
+    heads = {**table.headers(source, tree, encoding=encoding), **jsonl.headers(source, tree, encoding=encoding)}
     for file, names in heads.items():
         if name_of(file) in METADATA and "file_name" in names and by_name.pick(names, columns):
             return f"{file} names its sound in file_name, as an audiofolder does"
@@ -70,13 +70,23 @@ def is_streamed(tree: Tree) -> bool:
 
 
 def rows(
-    source: Path, *, columns: Mapping[str, str] | None = None, config: str | None = None, split: str | None = None
-) -> Iterator[Row | Problem]:
+    source: Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    config: str | None = None,
+    split: str | None = None,
+    encoding: str | None = None,
+) -> Iterator[Read]:
     """The rows of an audiofolder, whose sound stays where it lies."""
     if config is not None:
         raise CorpusError(f"{source} is a folder of sound, which has no configs: leave --config out")
     wanted, there = split_name(split) if split else None, set[str]()
-    for row in (*table.rows(source, columns=columns), *jsonl.rows(source, columns=columns)):
+    tables = table.rows(source, columns=columns, encoding=encoding)
+    lines = jsonl.rows(source, columns=columns, encoding=encoding)
+    for row in (*tables, *lines):
+        if isinstance(row, Note | Guessed):
+            yield row
+            continue
         place = split_of(row.audio if isinstance(row, Row) else row.where)
         there.add(place)
         if wanted in (None, place):
@@ -141,10 +151,11 @@ class Columns:
     def example(self, row: Mapping[str, Any], sound: bytes | None, *, folder: str, where: str) -> Example | Problem:
         """A row whose sound was fetched already."""
         if not sound:
-            return Problem(where=where, message="has no sound: it is left out")
+            return Problem(where=where, message="has no sound: it is left out", why=Why.MISSING)
         text = row[self.text]
         if text is None or not isinstance(text, str):
-            return Problem(where=where, message=f"has no text in the column {self.text!r}: it is left out")
+            message = f"has no text in the column {self.text!r}: it is left out"
+            return Problem(where=where, message=message, why=Why.NO_TEXT)
         speaker = row[self.speaker] if self.speaker else None
         language = row[self.language] if self.language else None
         return Example(

@@ -7,42 +7,49 @@ from pathlib import Path
 from typing import Any, Literal
 
 from olu.corpus.readers import columns as by_name
-from olu.corpus.readers.rows import Line, Problem, Row, Tree, folder_of, glance, look, read_lines, speaker_name
+from olu.corpus.readers.rows import Line, Problem, Read, Row, Tree, Why, folder_of, look, speaker_name
 from olu.corpus.readers.shelf import LOOKED_IN, Shelf
+from olu.corpus.readers.texts import glance, read_lines
 from olu.parse import BadData, from_json
 
 ENDINGS = (".jsonl", ".json", ".ndjson")
 
 
-def seen(source: Path, tree: Tree, *, columns: Mapping[str, str] | None = None) -> str:
+def seen(source: Path, tree: Tree, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> str:
     """Why this is such a folder, or nothing."""
-    for file, keys in headers(source, tree).items():
+    for file, keys in headers(source, tree, encoding=encoding).items():
         if chosen := by_name.pick(keys, columns):
             names = ", ".join(f"{kind}={name}" for kind, name in chosen.items())
             return f"{file} has JSON lines with {names}"
     return ""
 
 
-def headers(source: Path, tree: Tree) -> dict[str, list[str]]:
+def headers(source: Path, tree: Tree, *, encoding: str | None = None) -> dict[str, list[str]]:
     """File of JSON lines -> the keys of its first objects."""
     found: dict[str, list[str]] = {}
     for file in tree.files:
         if file.lower().endswith(ENDINGS):
-            objects = [value for line in glance(source, file) if isinstance(value := _value(line), dict)]
+            lines = glance(source, file, encoding=encoding)
+            objects = [value for line in lines if isinstance(value := _value(line), dict)]
             if objects:
                 found[file] = list(dict.fromkeys(key for value in objects for key in value))
     return found
 
 
 def rows(
-    source: Path, *, columns: Mapping[str, str] | None = None, root: Path | None = None
-) -> Iterator[Row | Problem]:
+    source: Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    root: Path | None = None,
+    encoding: str | None = None,
+) -> Iterator[Read]:
     shelf = Shelf.of(source, root=root)
-    for file, keys in headers(source, look(source)).items():
+    for file, keys in headers(source, look(source), encoding=encoding).items():
         if not by_name.pick(keys, columns):
             continue
-        for line in read_lines(source, file):
-            yield line if isinstance(line, Problem) else _row(line, shelf=shelf, near=folder_of(file), columns=columns)
+        for line in read_lines(source, file, encoding=encoding):
+            row = _row(line, shelf=shelf, near=folder_of(file), columns=columns) if isinstance(line, Line) else line
+            yield row
 
 
 def _value(text: str) -> Any:
@@ -55,18 +62,20 @@ def _value(text: str) -> Any:
 def _row(line: Line, *, shelf: Shelf, near: str, columns: Mapping[str, str] | None) -> Row | Problem:
     value = _value(line.text)
     if not isinstance(value, dict):
-        return Problem(where=line.where, message="is no JSON object: write one object on each line")
+        return Problem(where=line.where, message="is no JSON object: write one object on each line", why=Why.FORM)
     chosen = by_name.pick(value, columns, lax=True)
     if not chosen:
-        return Problem(where=line.where, message="names no audio or no text: write both, or remove the line")
+        message = "names no audio or no text: write both, or remove the line"
+        return Problem(where=line.where, message=message, why=Why.FORM)
     name, text = value[chosen["audio"]], value[chosen["text"]]
     if isinstance(name, dict):  # as Hugging Face writes it
         name = name.get("path")
     if not isinstance(name, str) or not isinstance(text, str):
-        return Problem(where=line.where, message="the audio or the text is no string: write both in quotes")
+        message = "the audio or the text is no string: write both in quotes"
+        return Problem(where=line.where, message=message, why=Why.FORM)
     start, seconds = _number(value.get("offset")), _number(value.get("duration"))
     if start is False or seconds is False:
-        return Problem(where=line.where, message="offset or duration is no number: write seconds")
+        return Problem(where=line.where, message="offset or duration is no number: write seconds", why=Why.TIMES)
     audio = shelf.take(name, where=line.where, near=near, hint=f" in {LOOKED_IN}")
     if isinstance(audio, Problem):
         return audio

@@ -7,23 +7,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from olu.corpus.readers.rows import Problem, Row, Tree, exists, folder_of, look, name_of, read_lines, speaker_name
+from olu.corpus.readers.rows import Line, Problem, Read, Row, Tree, Why, folder_of, look, name_of, speaker_name
 from olu.corpus.readers.shelf import Shelf
+from olu.corpus.readers.texts import read_lines
 
+SEGMENT = "is not of the form utterance recording start end: write it so"
 FOLDERS = ("", "wavs", "wav", "audio", "clips")
 
 
-def seen(source: Path, tree: Tree) -> str:
+def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
     """Why this is such a folder, or nothing."""
     folders = _folders(tree)
     places = ", ".join(folder or "the folder itself" for folder in folders)
     return f"wav.scp and text are in {places}" if folders else ""
 
 
-def rows(source: Path, *, root: Path | None = None) -> Iterator[Row | Problem]:
-    shelf = Shelf.of(source, root=root)
-    for folder in _folders(look(source)):
-        yield from _rows(source, folder, shelf)
+def rows(source: Path, *, root: Path | None = None, encoding: str | None = None) -> Iterator[Read]:
+    shelf, tree = Shelf.of(source, root=root), look(source)
+    for folder in _folders(tree):
+        yield from _rows(source, folder, shelf, there=frozenset(tree.files), encoding=encoding)
 
 
 def _folders(tree: Tree) -> list[str]:
@@ -40,26 +42,29 @@ class _Entry:
     where: str
 
 
-def _table(source: Path, file: str, problems: list[Problem]) -> dict[str, _Entry]:
-    """Key -> entry of a file that may be missing; the first of two counts."""
+def _table(source: Path, file: str, others: list[Read], encoding: str | None) -> dict[str, _Entry]:
+    """Key -> entry of a file; the first of two counts."""
     found: dict[str, _Entry] = {}
-    for line in read_lines(source, file) if exists(source / file) else ():
-        if isinstance(line, Problem):
-            problems.append(line)
+    for line in read_lines(source, file, encoding=encoding):
+        if not isinstance(line, Line):
+            others.append(line)
             continue
         key, *rest = line.text.split(maxsplit=1)
         if key in found:
-            problems.append(Problem(where=line.where, message=f"{key} stands in {found[key].where} too: remove one"))
+            message = f"{key} stands in {found[key].where} too: remove one"
+            others.append(Problem(where=line.where, message=message, why=Why.TWICE))
         else:
             found[key] = _Entry(rest[0].strip() if rest else "", line.where)
     return found
 
 
-def _rows(source: Path, folder: str, shelf: Shelf) -> Iterator[Row | Problem]:
-    problems: list[Problem] = []
-    names = ("wav.scp", "text", "utt2spk", "segments")
-    wavs, texts, speakers, segments = (_table(source, posixpath.join(folder, name), problems) for name in names)
-    yield from problems
+def _rows(source: Path, folder: str, shelf: Shelf, *, there: frozenset[str], encoding: str | None) -> Iterator[Read]:
+    others: list[Read] = []
+    files = [posixpath.join(folder, name) for name in ("wav.scp", "text", "utt2spk", "segments")]
+    wavs, texts, speakers, segments = (
+        _table(source, file, others, encoding) if file in there else {} for file in files
+    )
+    yield from others
     refused = set()
     audio: dict[str, str] = {}
     for key, entry in wavs.items():
@@ -83,16 +88,17 @@ def _rows(source: Path, folder: str, shelf: Shelf) -> Iterator[Row | Problem]:
         elif recording not in refused:
             at = f" (from {segments[key].where})" if key in segments else ""
             message = f"{recording}{at} is not in wav.scp: add it there or remove the line"
-            yield Problem(where=text.where, message=message)
+            yield Problem(where=text.where, message=message, why=Why.MISSING)
     for key, entry in (segments or wavs).items():
         if key not in texts and key not in refused:
-            yield Problem(where=entry.where, message=f"{key} has no line in text: write what is said in it there")
+            message = f"{key} has no line in text: write what is said in it there"
+            yield Problem(where=entry.where, message=message, why=Why.NO_TEXT)
 
 
 def _audio(entry: _Entry, folder: str, shelf: Shelf) -> str | Problem:
     if "|" in entry.rest:
         message = "is a command (a '|'), and commands are never run: convert the sound to files and write their paths"
-        return Problem(where=entry.where, message=message)
+        return Problem(where=entry.where, message=message, why=Why.FORM)
     return shelf.take(
         entry.rest, where=entry.where, near=folder, folders=FOLDERS, hint=f" beside {folder or 'wav.scp'}"
     )
@@ -104,5 +110,5 @@ def _span(entry: _Entry) -> tuple[str, float, float | None] | Problem:
     try:
         recording, start, end = parts[0], float(parts[1]), float(parts[2])
     except (IndexError, ValueError):
-        return Problem(where=entry.where, message="is not of the form utterance recording start end: write it so")
+        return Problem(where=entry.where, message=SEGMENT, why=Why.FORM)
     return recording, start, None if end == -1 else end - start

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from olu.corpus.readers.rows import Problem, Row, Tree, look, name_of, row_beside, without_ending
+from olu.corpus.readers.rows import Problem, Read, Tree, Why, look, name_of, without_ending
+from olu.corpus.readers.texts import row_beside
 
 ENDINGS = (".normalized.txt", ".original.txt")  # the first that is there counts
 ID = re.compile(r"(\d+)_\d+_\d+_\d+")
 
 
-def seen(source: Path, tree: Tree) -> str:
+def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
     """Why this is such a tree, or nothing."""
     texts = _texts(tree)
     pairs = sum(without_ending(audio) in texts for audio in tree.audio)
@@ -21,7 +22,7 @@ def seen(source: Path, tree: Tree) -> str:
     )
 
 
-def rows(source: Path) -> Iterator[Row | Problem]:
+def rows(source: Path, *, encoding: str | None = None) -> Iterator[Read]:
     tree = look(source)
     texts = _texts(tree)
     yield from tree.problems
@@ -30,15 +31,19 @@ def rows(source: Path) -> Iterator[Row | Problem]:
         stem = without_ending(audio)
         if stem not in texts:
             name = name_of(stem)
-            yield Problem(where=audio, message=f"no {name}.normalized.txt beside it: write what is said in it there")
+            message = f"no {name}.normalized.txt beside it: write what is said in it there"
+            yield Problem(where=audio, message=message, why=Why.NO_TEXT)
         elif stem in taken:
-            yield Problem(where=audio, message=f"has the name of {taken[stem]}, which was taken: rename or remove one")
+            message = f"has the name of {taken[stem]}, which was taken: rename or remove one"
+            yield Problem(where=audio, message=message, why=Why.TWICE)
         else:
             taken[stem] = audio
-            yield row_beside(source, audio=audio, text=texts[stem], speaker=_speaker(audio))
+            speaker = _speaker(audio)
+            yield from row_beside(source, audio=audio, text=texts[stem], speaker=speaker, encoding=encoding)
     for stem, text in texts.items():
         if stem not in taken:
-            yield Problem(where=text, message="no audio of that name beside it: add it or remove the text")
+            message = "no audio of that name beside it: add it or remove the text"
+            yield Problem(where=text, message=message, why=Why.NO_SOUND)
 
 
 def _texts(tree: Tree) -> dict[str, str]:

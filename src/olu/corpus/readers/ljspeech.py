@@ -8,52 +8,55 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olu.corpus.readers.columns import delimiter
+from olu.corpus.readers.inside import Refused, is_inside, read_inside
 from olu.corpus.readers.ljspeech_lines import PLAIN, Line, Order, header, mistaken
-from olu.corpus.readers.rows import Problem, Row, Tree, decode, exists, glance, split_lines, wide
+from olu.corpus.readers.rows import Problem, Read, Row, Tree, Why, exists
 from olu.corpus.readers.shelf import LOOKED_IN, Shelf
+from olu.corpus.readers.texts import BAD_LINE, MOST_TABLE, Told, as_utf8, decode, glance, guessed, split_lines
 from olu.errors import CorpusError
 
 METADATA = ("metadata.csv", "metadata.txt")
 QUOTED = re.compile(r'"((?:[^"]|"")*+)"(?=\||\Z)')
 
 
-def seen(source: Path, tree: Tree) -> str:
+def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
     """Why this is such a folder, or nothing."""
     path = metadata(source)
-    if path is None or b"|" not in _bytes(path):
+    if path is None or b"|" not in _told(source, path, encoding).data:
         return ""
-    first = next(iter(glance(source, path.name)), "")
+    first = next(iter(glance(source, path.name, encoding=encoding)), "")
     if "|" not in first and delimiter(first, among=",;\t"):  # a table whose texts have bars
         return ""
     return f"{path.name} has id|text lines"
 
 
-def metadata(source: Path) -> Path | None:
-    return next((source / name for name in METADATA if exists(source / name)), None)
+def metadata(source: Path, home: Path | None = None) -> Path | None:
+    there = (source / name for name in METADATA if exists(source / name))
+    return next((path for path in there if is_inside(home or source, path.absolute())), None)
 
 
-def _bytes(path: Path) -> bytes:
+def _told(home: Path, path: Path, encoding: str | None) -> Told:
     try:
-        return path.read_bytes()
-    except OSError as bad:
-        raise CorpusError(f"{path} cannot be read ({bad.strerror}): allow reading it") from None
+        return as_utf8(read_inside(home, path.absolute(), most=MOST_TABLE), encoding)
+    except Refused as bad:
+        raise CorpusError(f"{path} {bad}") from None
 
 
-def rows(source: Path) -> Iterator[Row | Problem]:
-    path = metadata(source)
+def rows(source: Path, *, home: Path | None = None, encoding: str | None = None) -> Iterator[Read]:
+    """`home` is the folder that nothing may lead out of, where that is not the source itself."""
+    path = metadata(source, home)
     if path is None:
         return
-    data = _bytes(path)
-    if wide(data):
-        raise CorpusError(f"{path} is UTF-16: save it as UTF-8 and import again")
+    told = _told(home or source, path, encoding)
+    yield from guessed(path.name, told)
     shelf = Shelf.of(source)
-    lines = [_line(raw) for raw in split_lines(data)]
+    lines = [_line(raw) for raw in split_lines(told.data)]
     first = next((n for n, line in enumerate(lines) if not _blank(line)), 0)
     order = header(lines[first], shelf=shelf, file=path)
     for found in Records(lines, shelf=shelf, order=order or PLAIN).read(first + 1 if order else 0):
         where = f"{path.name} line {found.line}"
         if found.fault:
-            yield Problem(where=where, message=found.fault)
+            yield Problem(where=where, message=found.fault, why=found.why)
         else:
             yield _row(found.cells, where=where, order=order or PLAIN, shelf=shelf)
 
@@ -63,6 +66,7 @@ class Record:
     line: int
     cells: list[str]
     fault: str = ""
+    why: Why = Why.FORM  # where there is a fault
 
 
 class Records:
@@ -80,7 +84,7 @@ class Records:
                 part.pop()
             bad = next((n for n, text in enumerate(part) if isinstance(text, ValueError)), None)
             if bad is not None:
-                yield Record(at + bad + 1, [], f"{part[bad]}: save the file as UTF-8; the row is left out")
+                yield Record(at + bad + 1, [], f"{part[bad]}: {BAD_LINE}", Why.LETTERS)
             elif part:
                 yield self._record(at, "\n".join(map(str, part)))
             at = end
@@ -165,7 +169,7 @@ def _cells(text: str, said: int) -> list[str]:
 def _row(cells: list[str], *, where: str, order: Order, shelf: Shelf) -> Row | Problem:
     if len(cells) <= max(order.text, min(order.ids)):
         message = f"{len(cells)} columns where the header has {len(order.names)}: write {order.shown('id')}"
-        return Problem(where=where, message=message)
+        return Problem(where=where, message=message, why=Why.FORM)
     text = cells[order.text]
     if not text.strip() and order.other is not None and order.other < len(cells):
         text = cells[order.other]
@@ -173,6 +177,5 @@ def _row(cells: list[str], *, where: str, order: Order, shelf: Shelf) -> Row | P
     ids = [cells[at].strip() for at in order.ids if at < len(cells)]
     audio = next((found for id in ids if (found := shelf.find(id)) is not None), None)
     if audio is None:
-        message = f"no audio for {ids[0]!r} in {LOOKED_IN}: put the file there or remove the line"
-        return Problem(where=where, message=message, missing=ids[0] or "(no name)")
+        return shelf.missing(ids[0], where=where, hint=f" in {LOOKED_IN}")
     return Row(audio=audio, text=text, where=where, speaker=speaker or None)

@@ -7,30 +7,34 @@ from dataclasses import replace
 from pathlib import Path
 
 from olu.corpus.readers import ljspeech
-from olu.corpus.readers.rows import Problem, Row, Tree, folder_of, look, name_of
+from olu.corpus.readers.rows import Guessed, Note, Problem, Read, Tree, folder_of, look, name_of
 from olu.errors import CorpusError
 
 BOOKS = "by_book"
 GENDERS = ("female", "male", "mix")
 
 
-def seen(source: Path, tree: Tree) -> str:
+def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
     """Why this is such a tree, or nothing."""
     books = _books(source, tree)
     number = f"{len(books)} book{'s' if len(books) > 1 else ''}"
     return f"{number} with metadata.csv and wavs/ under {BOOKS}/<gender>/<speaker>" if books else ""
 
 
-def rows(source: Path) -> Iterator[Row | Problem]:
+def rows(source: Path, *, encoding: str | None = None) -> Iterator[Read]:
     tree = look(source)
     yield from tree.problems
     for book, speaker in _books(source, tree).items():
         try:
-            for row in ljspeech.rows(source / book):
-                where = f"{book}/{row.where}"
-                if isinstance(row, Problem):
-                    yield replace(row, where=where)
+            for row in ljspeech.rows(source / book, home=source, encoding=encoding):
+                if isinstance(row, Note):
+                    yield row
+                elif isinstance(row, Guessed):
+                    yield replace(row, file=f"{book}/{row.file}")
+                elif isinstance(row, Problem):
+                    yield replace(row, where=f"{book}/{row.where}")
                 else:
+                    where = f"{book}/{row.where}"
                     audio = row.audio if row.audio.startswith("/") else f"{book}/{row.audio}"
                     yield replace(row, audio=audio, where=where, speaker=row.speaker or speaker)
         except CorpusError as bad:

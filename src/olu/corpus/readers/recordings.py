@@ -16,7 +16,7 @@ from olu.audio.io import header
 from olu.audio.media import is_media, is_recording
 from olu.corpus.readers import films as by_name
 from olu.corpus.readers.folder import PAPERS
-from olu.corpus.readers.rows import Note, Problem, Row, Tree, look
+from olu.corpus.readers.rows import Note, Problem, Row, Tree, Why, look
 from olu.corpus.readers.subtitles import is_for
 from olu.errors import AudioError
 
@@ -39,7 +39,7 @@ class Cutting:
 
 def seen(source: Path, tree: Tree, *, film: str | None = None) -> str:
     """Why this is such a folder, or nothing: where anything might be a transcript, somebody meant something else."""
-    if film is None and not all(is_recording(file) or _is_paper(file) for file in tree.files):
+    if film is None and (tree.refused or not all(is_recording(file) or _is_paper(file) for file in tree.files)):
         return ""
     if film is not None and any(is_for(file, film) for file in tree.files):
         return ""
@@ -85,10 +85,10 @@ def _rows(path: Path, *, audio: str, file: str) -> Iterator[Row | Problem | Note
             return
         pieces = cut(file_levels(path), frames_per_second=frame_rate(facts.rate), cutting=cutting)
     except AudioError as bad:
-        yield Problem(where=file, message=str(bad).replace(str(path), "it").removeprefix("it "))
+        yield Problem(where=file, message=str(bad).replace(str(path), "it").removeprefix("it "), why=Why.SOUND)
         return
     if not pieces:
-        yield Problem(where=file, message="nothing is heard in it: record or copy it again")
+        yield Problem(where=file, message="nothing is heard in it: record or copy it again", why=Why.SOUND)
         return
     kept = sum(end - start for start, end in pieces)
     yield Note(f"{file}: {len(pieces)} pieces, {kept:.0f} of {facts.seconds:.0f} s; the rest is silence")

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from olu.corpus.readers.huggingface import ENDINGS, Columns, Example, no_such, safe, split_name, split_of
-from olu.corpus.readers.rows import Problem, folder_of, look, name_of
+from olu.corpus.readers.inside import Refused, is_inside, read_inside
+from olu.corpus.readers.rows import Problem, Why, folder_of, look, name_of
 from olu.errors import CorpusError, MissingExtra
-from olu.parse import BadData, load_json
+from olu.parse import BadData, from_json
 
+MOST_PAPER = 2**26  # bytes of what describes a dataset
 ROWS = 8  # decoded at a time: sound is large
 PATTERN = re.compile(r"\*\*/|\*|\?|[^*?]+")
 RAISED = (OSError, ValueError, RuntimeError, NotImplementedError, KeyError)  # by pyarrow, over a damaged file
@@ -76,7 +78,7 @@ def examples(
         except RAISED as bad:
             rest = f"after {number} rows, which are used" if number else "at its start"
             reason = (str(bad).strip().splitlines() or [type(bad).__name__])[0][:200]
-            yield Problem(where=shard.file, message=f"breaks off {rest} ({reason}): copy it again")
+            yield Problem(where=shard.file, message=f"breaks off {rest} ({reason}): copy it again", why=Why.FORM)
 
 
 def count(source: Path, *, config: str | None = None, split: str | None = None) -> int:
@@ -107,7 +109,7 @@ def _examples(source: Path, shard: Shard, asked: Mapping[str, str] | None) -> It
             try:
                 row = {name: batch.column(name)[at].as_py() for name in chosen.names()}
             except ValueError as bad:  # letters that are not UTF-8
-                yield Problem(where=where, message=f"cannot be read ({bad}): it is left out")
+                yield Problem(where=where, message=f"cannot be read ({bad}): it is left out", why=Why.LETTERS)
                 continue
             sound = _sound(row[chosen.audio], source, near=folder_of(shard.file))
             yield chosen.example(row, sound, folder=shard.folder, where=where)
@@ -165,7 +167,7 @@ def _sound(cell: Any, source: Path, *, near: str) -> bytes | None:
     for folder in (source / near, source):
         try:
             file = (folder / path).resolve()
-            if file.is_relative_to(source.resolve()) and file.is_file():
+            if is_inside(source, file) and file.is_file():
                 return file.read_bytes()
         except (OSError, ValueError, RuntimeError):
             continue
@@ -176,7 +178,7 @@ def _is_data(source: Path, file: str) -> bool:
     """Not what the datasets library keeps for itself beside its data."""
     if file.lower().endswith(".parquet"):
         return True
-    state = _json(source / folder_of(file) / "state.json")
+    state = _json(source, f"{folder_of(file)}/state.json")
     listed = [one.get("filename") for one in state.get("_data_files", []) if isinstance(one, dict)]
     return name_of(file) in listed if listed else not name_of(file).startswith(("cache-", "tmp"))
 
@@ -198,10 +200,10 @@ def _configs(source: Path, files: list[str]) -> dict[str, list[Shard]]:
 def _split(source: Path, file: str) -> str:
     """As the datasets library saved it: a folder for each split; else by the file's name."""
     above = folder_of(folder_of(file))
-    saved = _json(source / above / "dataset_dict.json").get("splits")
+    saved = _json(source, f"{above}/dataset_dict.json").get("splits")
     if isinstance(saved, list) and name_of(folder_of(file)) in saved:
         return name_of(folder_of(file))
-    named = _json(source / folder_of(file) / "state.json").get("_split")
+    named = _json(source, f"{folder_of(file)}/state.json").get("_split")
     return named if isinstance(named, str) and named else split_of(file)
 
 
@@ -212,7 +214,7 @@ def _readme(source: Path) -> list[dict[str, Any]]:
     import yaml
 
     try:
-        parts = (source / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+        parts = read_inside(source, "README.md", most=MOST_PAPER).decode("utf-8").split("---\n", 2)
         head = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0].strip("\ufeff\n ") else None
     except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return []
@@ -241,9 +243,9 @@ def _inside(files: list[str], folder: str) -> list[Shard]:
     return [Shard(file=f, config=folder, split=split_of(f)) for f in files if folder in folder_of(f).split("/")]
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(source: Path, file: str) -> dict[str, Any]:
     try:
-        value = load_json(path)
-    except (OSError, BadData):
+        value = from_json(read_inside(source, file.lstrip("/"), most=MOST_PAPER))
+    except (Refused, BadData):
         return {}
     return value if isinstance(value, dict) else {}

@@ -15,9 +15,11 @@ from olu.audio.media import is_media
 from olu.corpus.readers import edges
 from olu.corpus.readers.cues import Cue, Cues, parse
 from olu.corpus.readers.films import recordings, sound_of
-from olu.corpus.readers.rows import Note, Problem, Row, Tree, look, without_ending
+from olu.corpus.readers.inside import Refused, read_inside
+from olu.corpus.readers.rows import Note, Problem, Read, Row, Tree, Why, look, without_ending
 from olu.corpus.readers.sentences import join
 from olu.corpus.readers.sync import Sync, measure
+from olu.corpus.readers.texts import MOST_TEXT
 from olu.errors import AudioError, CorpusError
 
 ENDINGS = (".srt", ".vtt")
@@ -34,7 +36,14 @@ class Pair:
     subtitles: str  # its file, from the source or absolute
 
 
-def seen(source: Path, tree: Tree, *, film: str | None = None, subtitles: Path | None = None) -> str:
+def seen(
+    source: Path,
+    tree: Tree,
+    *,
+    film: str | None = None,
+    subtitles: Path | None = None,
+    encoding: str | None = None,
+) -> str:
     """Why this is such a folder, or nothing."""
     found, _ = pairs(tree, film=film, subtitles=subtitles)
     if subtitles is not None:
@@ -43,7 +52,14 @@ def seen(source: Path, tree: Tree, *, film: str | None = None, subtitles: Path |
     return f"{PurePosixPath(found[0].subtitles).name} lies beside {found[0].sound}{several}" if found else ""
 
 
-def films(source: Path, tree: Tree, *, film: str | None = None, subtitles: Path | None = None) -> list[str]:
+def films(
+    source: Path,
+    tree: Tree,
+    *,
+    film: str | None = None,
+    subtitles: Path | None = None,
+    encoding: str | None = None,
+) -> list[str]:
     """The recordings to take along, where one of them is a film that must be decoded first."""
     found = [pair.sound for pair in pairs(tree, film=film, subtitles=subtitles)[0]]
     return found if any(map(is_media, found)) else []
@@ -56,12 +72,13 @@ def rows(
     subtitles: Path | None = None,
     shift: float | None = None,
     sounds: Path | None = None,
-) -> Iterator[Row | Problem | Note]:
+    encoding: str | None = None,
+) -> Iterator[Read]:
     """`sounds` is where films were decoded to."""
     found, problems = pairs(look(source), film=film, subtitles=subtitles)
     yield from problems
     for pair in found:
-        yield from _rows(source, pair, sounds=sounds or source, shift=shift or 0.0)
+        yield from _rows(source, pair, sounds=sounds or source, shift=shift or 0.0, encoding=encoding)
 
 
 def pairs(tree: Tree, *, film: str | None = None, subtitles: Path | None = None) -> tuple[list[Pair], list[Problem]]:
@@ -82,13 +99,13 @@ def pairs(tree: Tree, *, film: str | None = None, subtitles: Path | None = None)
         if mine and not chosen:
             names = ", ".join(PurePosixPath(file).name for file in mine)
             message = f"{SEVERAL} ({names}): name the film itself, and one of them with --subtitles"
-            problems.append(Problem(where=sound, message=message))
+            problems.append(Problem(where=sound, message=message, why=Why.NO_TEXT))
         elif not mine and film is None:
             message = f"no {PurePosixPath(stem).name}.srt or .vtt beside it: write one, or import it alone"
-            problems.append(Problem(where=sound, message=message))
+            problems.append(Problem(where=sound, message=message, why=Why.NO_TEXT))
     if film is None and taken:
         lone = "no recording of that name beside it: put one there"
-        problems += (Problem(where=file, message=lone) for file in texts if file not in used)
+        problems += (Problem(where=file, message=lone, why=Why.NO_SOUND) for file in texts if file not in used)
     return taken, problems
 
 
@@ -101,21 +118,24 @@ def _is_for(name: str, stem: str) -> bool:
     return name == stem or (name.startswith(stem) and TAGS.fullmatch(name[len(stem) :]) is not None)
 
 
-def _rows(source: Path, pair: Pair, *, sounds: Path, shift: float) -> Iterator[Row | Problem | Note]:
+def _rows(source: Path, pair: Pair, *, sounds: Path, shift: float, encoding: str | None) -> Iterator[Read]:
     audio = sound_of(pair.sound)
     path = sounds / audio
     if is_media(pair.sound) and not path.is_file():
         return  # it could not be decoded, which was said
     try:
         file = PurePosixPath(pair.subtitles).name if Path(pair.subtitles).is_absolute() else pair.subtitles
-        found = parse((source / pair.subtitles).read_bytes(), file=file)
+        named = Path(pair.subtitles).is_absolute()  # by a person: it may lie anywhere
+        home = Path(pair.subtitles).parent if named else source
+        found = parse(read_inside(home, pair.subtitles, most=MOST_TEXT), file=file, encoding=encoding)
         facts, levels = header(path), file_levels(path)
     except AudioError as bad:
-        yield Problem(where=pair.sound, message=str(bad).replace(str(path), "it").removeprefix("it "))
+        yield Problem(where=pair.sound, message=str(bad).replace(str(path), "it").removeprefix("it "), why=Why.SOUND)
         return
-    except OSError as bad:
-        yield Problem(where=pair.subtitles, message=f"cannot be read ({bad.strerror}): allow reading it")
+    except Refused as bad:
+        yield Problem(where=pair.subtitles, message=str(bad), why=Why.LETTERS)
         return
+    yield from found.guessed
     fps = frame_rate(facts.rate)
     found = _moved(found, shift)
     off = measure(_spans(found.cues), levels=levels, frames_per_second=fps)
@@ -151,7 +171,8 @@ def _inside(cues: list[Cue], *, seconds: float, sound: str) -> tuple[list[Cue], 
     for cue in cues:
         if cue.start >= seconds or cue.end > seconds + PAST_SECONDS:
             message = f"it ends at {cue.end:.3f} s, and {sound} has {seconds:.3f} s: correct its times"
-            problems.append(Problem(where=cue.where, message=message))
+            lost = cue.end - cue.start
+            problems.append(Problem(where=cue.where, message=message, why=Why.BEYOND, seconds=lost))
         else:
             kept.append(replace(cue, end=min(cue.end, seconds)))
     return kept, problems
@@ -187,8 +208,6 @@ def _told(found: Cues, *, file: str, cues: list[Cue], sentences: list[Cue]) -> I
         yield Note(f"{file}: cues without words, which made no clip: {number}")
     if number := counts["cues of several speakers"]:
         yield Note(f"{file}: cues with the lines of several speakers: {number}; drop them if you train one voice")
-    if found.encoding == "cp1252":
-        yield Note(f"{file} is not UTF-8 and was read as cp1252: if letters look wrong, save it as UTF-8")
 
 
 def refusal(source: Path, *, film: str | None, subtitles: Path | None) -> CorpusError:
