@@ -468,6 +468,20 @@ def test_a_plain_folder_is_imported(base: Path, recordings: Path, tmp_path: Path
     assert sides == {"train", "valid"}
 
 
+@pytest.mark.parametrize("name", ["default", None])
+def test_a_folder_here_needs_no_config(name: str | None, base: Path, recordings: Path, tmp_path: Path) -> None:
+    """An audiofolder: what the datasets library calls its only config is none."""
+    folder = tmp_path / "in"
+    shutil.copytree(recordings / "wavs", folder / "wavs")
+    rows = [line.split("|") for line in (recordings / "metadata.csv").read_text(encoding="utf-8").splitlines()]
+    lines = [{"file_name": f"wavs/{row[0]}.wav", "text": row[-1]} for row in rows]
+    (folder / "metadata.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    asked = {"filter_on_speaker_id": None, "speaker_id_column_name": None, "eval_split_name": None}
+    config = filled(EXAMPLES[0], tmp_path, base=base, dataset=folder, **asked, dataset_config_name=name)
+    done = train(config, *FEW, "--dry-run")
+    assert "10 clips imported" in done.err and "--config default" not in done.err
+
+
 NOT_IMPORTED: list[tuple[str, str, dict[str, Any], str]] = [
     ("notes.md", "", {}, "recordings and no text; it must be a folder or an archive of recordings with their texts"),
     ("list.csv", "path,words\nx,y\n", {"text_column_name": "word"}, "text_column_name = word: list.csv has no column"),
@@ -700,8 +714,12 @@ def test_base_from_a_training_state(base: Path, ws: Workspace, tmp_path: Path) -
 
 def test_the_language_of_a_base(base: Path, tmp_path: Path) -> None:
     where = {"root": tmp_path, "config": tmp_path / "c.json"}
-    assert language_for({"model_name_or_path": str(base)}, **where) == "swa"
-    assert language_for({"model_name_or_path": "owner/mms-tts-amh-train"}, **where) == "amh"
+    assert language_for({"model_name_or_path": str(base)}, **where) == ("swa", "")
+    assert language_for({"model_name_or_path": "owner/mms-tts-amh-train"}, **where) == ("amh", "")
+    by_name = tmp_path / "amh-mms-20min"
+    by_name.mkdir()
+    found, told = language_for({"model_name_or_path": str(by_name)}, **where)
+    assert found == "amh" and "it is what the base's folder begins with, Amharic" in told
     with pytest.raises(ConfigError, match=r"olu new .* --language CODE"):
         language_for({"model_name_or_path": str(tmp_path)}, **where)
 

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import soundfile
+import torch
 
 from olu.files import Workspace
 from olu.train.run import Run
@@ -137,3 +139,47 @@ def test_settings_that_cannot_work_are_refused(wrong: str) -> None:
 
     with pytest.raises(ConfigError, match=wrong.partition("=")[0].split("_")[0]):
         check(VitsConfig, with_overrides({"size": "tiny"}, [wrong]), where="recipe")
+
+
+def test_from_run_takes_new_speakers(recordings: Path, tmp_path: Path) -> None:
+    """First beside one voice, with which all begin; then beside two, near their mean. Nobody's row moves."""
+    ws = tmp_path / "ws"
+    fine("new", ws, "--language", "sw")
+    plan = ("--set", "plan.steps=2", "--set", "plan.save_every=1", "--set", "plan.validate_every=2")
+
+    def meet(name: str) -> None:
+        folder = shutil.copytree(recordings, tmp_path / name)
+        for path in (folder / "wavs").iterdir():  # else they are the clips that are there already
+            sound, rate = soundfile.read(path, dtype="int16")
+            soundfile.write(path, sound[::-1] if name == "obi" else sound[1::2], rate)
+        fine("import", ws, folder, "--speaker", name)
+
+    fine("import", ws, recordings, "--speaker", "ana")
+    fine("train", ws, *TINY, *plan)
+    meet("obi")
+    done = fine("train", ws, "--from-run", "vits-001@2", "--new", *plan)
+    assert "vits-001 has one speaker: more are added (obi), who all begin with its voice" in done.err
+    meet("eze")
+    done = fine("train", ws, "--from-run", "vits-002@2", "--new", *plan)
+    assert "vits-002 has 2 speakers, and not eze: they begin near the mean of its own" in done.err
+    runs = [Run(ws / "runs" / f"vits-00{number}") for number in (1, 2, 3)]
+    assert [run.document("speakers.json") for run in runs] == [["ana"], ["ana", "obi"], ["ana", "obi", "eze"]]
+    first, second, third = ([run.checkpoints().load(step).weights for step in (0, 2)] for run in runs)
+    assert all(torch.equal(second[0][name], tensor) for name, tensor in first[1].items() if name.startswith("learner"))
+    table = "learner/gen.embed_speaker.weight"
+    assert torch.equal(third[0][table][:2], second[1][table]) and third[0][table].shape[0] == 3
+    assert not torch.equal(third[0][table], third[1][table])
+    fine("export", ws, "--to", "voice")
+
+
+def test_choosing_by_ear_without_an_ear_is_said_and_the_loss_chooses(ws: Path) -> None:
+    plan = ("--set", "plan.choose=heard", "--set", "plan.validate_every=1", "--set", "plan.steps=2")
+    done = fine("train", ws, *TINY, *plan, "--json")
+    assert "has no recogniser that fits its corpus: the validation loss chooses the best step" in done.err
+    best = done.json()["best"]
+    assert best["metric"] == "mel" and "loss" not in best
+    begin_training(ws)
+    path = Workspace.open(ws).runs / "vits-002" / "recipe.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace('choose = "loss"', 'choose = "heard"'), encoding="utf-8")
+    fine("train", ws, "--resume")
+    assert (Run(path.parent).best or {})["metric"] == "mel"

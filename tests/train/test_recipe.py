@@ -180,6 +180,7 @@ def toy_setup(recipe: Recipe, learner: toys.Toy) -> Setup:
         device="cpu",
         facts={"from": None},
         documents={},
+        ear=lambda exhibits: {"cer": 0.5},
     )
 
 
@@ -228,6 +229,7 @@ PLAN_CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "milestones": ("rates", {"schedule": "milestones", "milestones": [8]}, {"milestones": [4, 8]}),
     "drop": ("rates", {"schedule": "milestones", "milestones": [8]}, {"drop": 0.1}),
     "plateau_patience": ("rates", STANDING, {"plateau_patience": 1}),
+    "least_rate": ("rates", {**STANDING, "plateau_patience": 1}, {"least_rate": 0.3}),
     "rates": ("losses", {}, {"rates": {"body.net": 0.0}}),
     "late": ("losses", {}, {"late": {"body.net": 6}}),
     "max_hours": ("length", {"steps": 50}, {"max_hours": 1e-9}),

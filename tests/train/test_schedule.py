@@ -41,6 +41,24 @@ def test_plateau_counts_validations_without_a_better_one() -> None:
     assert rate_factor(50, 1, plan, [3, 3, 3]) == pytest.approx(0.1)
 
 
+def test_a_plateau_says_what_it_does_to_the_rate_and_stops_at_the_least(tmp_path: Path) -> None:
+    plan = {"schedule": "plateau", "plateau_patience": 1, "drop": 0.5, "least_rate": 0.2, "validate_every": 2}
+    learner = toys.made("tokens")
+    engine = toys.engine(learner, tmp_path, steps=10, rates={"body.net": 0.0}, **plan)  # the score never moves
+    reports = list(engine.train())
+    said = [(report.step, e.message) for report in reports for e in report.events if e.guard == "plateau"]
+    head = "nothing better in 1 validations (plan.plateau_patience): the rate "
+    assert said == [
+        (4, f"{head}falls to 0.5 of the recipe's"),
+        (6, f"{head}falls to 0.25 of the recipe's"),
+        (8, f"{head}falls to 0.2 of the recipe's"),
+        (10, f"{head}stays at 0.2 of the recipe's (plan.least_rate)"),
+    ]
+    assert [report.seen[0].lr for report in reports][-1] == pytest.approx(0.2 * 0.02)
+    with pytest.raises(ValueError, match="least_rate has no effect with the cosine schedule"):
+        PlanSettings(schedule="cosine", least_rate=0.1)
+
+
 def used_rates(engine: Any) -> list[dict[float, float]]:
     """What the optimiser really stepped with, group by group."""
     (live,) = engine.live.values()

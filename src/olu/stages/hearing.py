@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from statistics import mean
@@ -37,6 +38,17 @@ def listener_of(ws: Workspace, recipe: Recipe, *, run: Run | None) -> str | None
             )
         return None
     return str(name) if name else None
+
+
+def said_of_ears(ws: Workspace, recipe: Recipe, listener: str | None) -> list[str]:
+    """Where the best step is to be chosen by ear and there is none."""
+    if recipe.plan.choose != "heard" or listener:
+        return []
+    make = shlex.join(["olu", "train", str(ws.root), "--set", "family=recogniser"])
+    return [
+        f"plan.choose = 'heard', and {ws.root} has no recogniser that fits its corpus: the validation loss chooses the"
+        f" best step of this run. '{make}' makes a recogniser, for the next"
+    ]
 
 
 def ear_of(ws: Workspace, name: str, said: Mapping[str, Reading], *, device: str, factor: float = 1.0) -> Ear:

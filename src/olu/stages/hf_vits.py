@@ -61,10 +61,10 @@ def train_hf_vits(
         around.enter_context(_hub(values))
         fresh = not (root / "olu.toml").exists()
         made = [folder for folder in (root, *root.parents) if not folder.exists()]
-        ws = _workspace(root, values, config)
+        ws, told = _workspace(root, values, config)
         if fresh:
             around.enter_context(_not_half(root, folders=made))
-            yield Note(f"{root} is the new workspace; its language is the base's, {ws.language}")
+            yield Note(f"{root} is the new workspace; its language is the base's, {ws.language}{told}")
         own = [change for change in overrides or [] if not change.startswith("view.")]
         seen = [*shown, *(change for change in overrides or [] if change.startswith("view."))]
         latest = values.get("resume_from_checkpoint") in (True, "latest")
@@ -92,15 +92,17 @@ def root_of(config: Path) -> Path:
     return Path(read_config(config)["output_dir"])
 
 
-def _workspace(root: Path, values: Mapping[str, Any], config: Path) -> Workspace:
+def _workspace(root: Path, values: Mapping[str, Any], config: Path) -> tuple[Workspace, str]:
+    """And what tells its language, where that is new."""
     if (root / "olu.toml").exists():
-        return Workspace.open(root)
+        return Workspace.open(root), ""
     if root.is_dir() and any(root.iterdir()):
         raise ConfigError(
             f"{root} holds other files, so it cannot become the workspace: 'olu train WS --from-hf-vits {config}'"
             " with a new folder for WS"
         )
-    return new_workspace(root, language=language_for(values, root=root, config=config))
+    language, told = language_for(values, root=root, config=config)
+    return new_workspace(root, language=language), told
 
 
 def _stops_early(values: Mapping[str, Any]) -> str:

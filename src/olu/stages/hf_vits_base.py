@@ -6,14 +6,13 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from olu.errors import ConfigError, LanguageError
+from olu.errors import ConfigError
 from olu.files import Workspace, hash_value, whole, write_json
+from olu.stages.base_language import MMS, language_of
 from olu.stages.hf_vits_map import get
-from olu.text.languages import resolve
 from olu.train.hub import is_hub_id, located, named
 
 FOLDER = "hf-base"
@@ -25,7 +24,6 @@ PARTS = {
     "tokenizer_name": (*SYMBOLS, TOKENIZER, "special_tokens_map.json", "added_tokens.json"),
     "feature_extractor_name": (EXTRACTOR,),
 }
-MMS = re.compile(r"mms-tts-([a-z]{3})(?![a-z])")
 STATE = re.compile(r"checkpoint-(\d+)")
 
 
@@ -125,20 +123,21 @@ def state_for(values: Mapping[str, Any]) -> Path | None:
     raise ConfigError(f'resume_from_checkpoint: {asked} is not a folder: name one, or write "latest"')
 
 
-def language_for(values: Mapping[str, Any], *, root: Path, config: Path) -> str:
-    """The base knows its language; the config has no key for it."""
+def language_for(values: Mapping[str, Any], *, root: Path, config: Path) -> tuple[str, str]:
+    """Its code, and what tells it: the base knows it, or its name does; the config has no key for it."""
     for key in ("tokenizer_name", "model_name_or_path"):
         if not values.get(key):
             continue
         name = _named(values, key)
         if not is_hub_id(name) and not Path(name).exists():
             raise ConfigError(f"{key}: {values[key]} is neither here nor an OWNER/NAME on the hub: check it")
-        found = MMS.findall(Path(values[key]).name)
-        path = (Path(name) if found or not is_hub_id(name) else located(name)) / TOKENIZER
-        said = _table(path).get("language")
-        for code in filter(None, (said, *found)):
-            with suppress(LanguageError):
-                return resolve(str(code))
+        fetched = is_hub_id(name) and not MMS.search(name)
+        place = located(name) if fetched else Path(name)
+        _table(place / TOKENIZER)  # a damaged one is said
+        found, by = language_of(place, origin=name if is_hub_id(name) else "")
+        if found is not None:
+            told = f"; its files name none: it is what the base's folder begins with, {found.name}"
+            return found.code, told if by == "name" else ""
     raise ConfigError(
         f"the base does not tell its language: make the workspace with 'olu new {root} --language CODE',"
         f" then 'olu train {root} --from-hf-vits {config}'"

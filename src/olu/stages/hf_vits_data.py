@@ -81,7 +81,7 @@ def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Gener
                 source,
                 layout=way.layout,
                 columns=way.columns,
-                config=None if way.plain else values.get("dataset_config_name"),
+                config=None if way.plain else config_of(values),
                 split=split or None,
                 speaker=None if "speaker" in given else ONE_SPEAKER,
             )
@@ -92,6 +92,12 @@ def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Gener
         yield Note(f"{name}, {part}: {many(done.added, 'clip')} imported, {done.already} there already{skipped}")
     if apart:
         yield from _keep_apart(ws, _parts(eval_split))
+
+
+def config_of(values: Mapping[str, Any]) -> str | None:
+    """The library there calls a dataset without configs "default"; here a folder may simply have none."""
+    name = values.get("dataset_config_name")
+    return None if name == "default" and Path(values["dataset_name"]).exists() else name or None
 
 
 def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Work[Way]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from olu.stages.hf_vits_keys import KEYS, REQUIRED, SECRET, Key
@@ -82,7 +83,8 @@ def _became(values: Values, name: str) -> str:
     if name == "model_name_or_path":
         return f"base = {json.dumps(value, ensure_ascii=False)}"
     if name == "dataset_config_name" and value:
-        return f"import --config {value}"
+        here = value == "default" and Path(values.get("dataset_name") or "").exists()
+        return "a folder here: its only config, or none" if here else f"import --config {value}"
     if name == "train_split_name":
         return f"import --split {value}" if value else "every split is imported"
     if name == "eval_split_name":

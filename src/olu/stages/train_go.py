@@ -83,6 +83,7 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
         run,
         family=setup.family,
         settings=view.settings,
+        metric=setup.metric,
         step=engine.step,
         rewinds=engine.rewinds,
         steps=engine.plan.steps,

@@ -10,16 +10,17 @@ from torch import nn
 from olu.audit.plural import many
 from olu.errors import TrainError
 from olu.features.store import Store
+from olu.stages.train_start import begun_from
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.batches import Batches
 from olu.train.buckets import Buckets, make_buckets
 from olu.train.choice import metric_of
 from olu.train.engine import Engine
 from olu.train.family import Example, Family, Sentence
-from olu.train.grow import Growth, enlarged_checkpoint
+from olu.train.grow import Growth
 from olu.train.hearing import Ear
 from olu.train.ranks import Ranks
-from olu.train.recipe import Recipe
+from olu.train.recipe import PlanSettings, Recipe
 from olu.train.resident import Resident
 from olu.train.run import Run
 from olu.train.watchmen import watchmen
@@ -59,7 +60,13 @@ class Setup:
     @property
     def metric(self) -> str:
         """What the best step is chosen by."""
-        return metric_of(self.recipe.plan.choose, loss=self.family.score)
+        return metric_of(self.plan.choose, loss=self.family.score)
+
+    @property
+    def plan(self) -> PlanSettings:
+        """As it can be followed here: without a recogniser nobody hears the samples, and the loss chooses."""
+        plan = self.recipe.plan
+        return plan if self.ear else plan.model_copy(update={"choose": "loss"})
 
     def example(self, clip: str) -> Example:
         return Example(id=clip, ids=self.ids[clip], samples=self.store[clip], speaker=self.speaker_of[clip])
@@ -129,7 +136,7 @@ class Setup:
             batches,
             validation=self.validation,
             score=self.family.score,
-            plan=self.recipe.plan,
+            plan=self.plan,
             rewinds=self.recipe.guards,
             guards=watchmen(self.recipe, self.family, from_weights=bool(self.recipe.base or self.facts["from"])),
             checkpoints=run.checkpoints(keep=self.recipe.plan.keep),
@@ -142,10 +149,8 @@ class Setup:
             ear=self.ear,
         )
         if self.start and not engine.checkpoints.steps():
-            old, step = self.start
-            checkpoint = old.checkpoints().load(step)
-            if self.growth:
-                checkpoint = enlarged_checkpoint(checkpoint, self.family.symbol_rows, self.growth)
+            more = {"growth": self.growth, "speakers": self.speakers}
+            checkpoint = begun_from(self.start, family=self.family, learner=self.learner, **more)  # type: ignore[arg-type]
             engine.restore(checkpoint, weights_only=True)
         return engine
 

@@ -18,13 +18,23 @@ from olu.files import Workspace, hash_value
 from olu.stages.alphabet import alphabet, growth_from, held_by, held_rows, own_readings, own_sentences, said_of_new
 from olu.stages.audit import audit
 from olu.stages.clip_choice import check_speakers, is_asked_for, select, sides, strangers
-from olu.stages.hearing import HEARD_BY, ear_of, listener_of
+from olu.stages.hearing import HEARD_BY, ear_of, listener_of, said_of_ears
 from olu.stages.pauses import DOCUMENT as PAUSES
 from olu.stages.pauses import Marks, find_pauses, knows_pauses, mark_pauses, said_of
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_clip, read_corpus
 from olu.stages.train_ready import Setup
-from olu.stages.train_start import changes_from, check_fits, check_sound, config_for, parse_start, rate_for, read_base
+from olu.stages.train_start import (
+    begun_from,
+    changes_from,
+    check_fits,
+    check_sound,
+    config_for,
+    parse_start,
+    rate_for,
+    read_base,
+    speakers_from,
+)
 from olu.stages.written import check_ears, only_listening, written
 from olu.text.frontend import from_state
 from olu.train.hub import hash_base
@@ -95,11 +105,14 @@ def set_up(
     if least:
         inside = [clip.id for clip in train_clips + valid_clips]
         notes.append(said_of({id: pauses[id] for id in inside if id in pauses}, len(inside), least=least))
-    speakers = holder.document("speakers.json") if holder else sorted({clip.speaker for clip in train_clips})
+    heard = {clip.speaker for clip in train_clips}
+    speakers, met = speakers_from(start[0], heard) if start and not run else (sorted(heard), [])
+    speakers = run.document("speakers.json") if run else speakers
+    notes += met
     notes += strangers(valid_clips, speakers)
     valid_clips = [clip for clip in valid_clips if clip.speaker in speakers]
-    if unknown := sorted({clip.speaker for clip in train_clips} - set(speakers)):
-        raise TrainError(f"speaker {unknown[0]!r} is not in {holder.name if holder else 'the corpus'}: start a new run")
+    if run and (unknown := sorted(heard - set(speakers))):
+        raise TrainError(f"speaker {unknown[0]!r} is not in {run.name}: start a new run")
     torch.manual_seed(recipe.seed)
     num_speakers = len(speakers)
     if base and base.num_speakers > num_speakers == 1:
@@ -115,13 +128,15 @@ def set_up(
         notes += base.load(learner, growth, speakers)
     if start:
         notes += changes_from(start[0].recipe, recipe, start)
-        check_fits(learner, start, family.symbol_rows if growth and growth.parents else ())
+        given = begun_from(start, family=family, learner=learner, growth=growth, speakers=speakers)
+        check_fits(learner, start, given)
     if scale != 1.0 and not run and not (growth and growth.parents):
         notes.append(f"model.init_scale = {scale:g} has no effect: no symbol is new")
     if growth:
         notes += said_of_new(vocabulary, growth, readings, kept)
     held = held_rows(recipe, run, start[0] if start else None, old)
     listener = listener_of(ws, recipe, run=run) if family.speaks else None
+    notes += said_of_ears(ws, recipe, listener)
     said = {**readings, **own_readings(recipe, frontend)}
     seconds = {clip.id: store.length(clip.id) / rate for clip in train_clips + valid_clips}
     pace = sum(seconds[clip.id] for clip in train_clips) / sum(len(ids[clip.id]) for clip in train_clips)

@@ -11,11 +11,14 @@ from olu.config import check, flat
 from olu.errors import TrainError
 from olu.families import family as family_named
 from olu.files import Workspace
+from olu.train.checkpoint import Checkpoint
 from olu.train.family import Base, Family
+from olu.train.grow import Growth, enlarged_checkpoint
 from olu.train.hub import located
 from olu.train.recipe import DataSettings, Recipe
 from olu.train.run import Run
 
+NAMED = 8  # speakers that a sentence lists
 FINE_TUNING_RATE = 2e-5  # a base is moved gently; ten times more forgets it
 
 
@@ -49,18 +52,41 @@ def parse_start(ws: Workspace, text: str) -> tuple[Run, int]:
     return run, int(at) if at else int((run.best or {"step": steps[-1]})["step"])
 
 
-def check_fits(learner: nn.Module, start: tuple[Run, int], may_grow: tuple[str, ...]) -> None:
-    """Before a run is made: weights of another shape cannot be started from."""
+def begun_from(
+    start: tuple[Run, int], *, family: Family, learner: nn.Module, growth: Growth | None, speakers: list[str]
+) -> Checkpoint:
+    """The checkpoint of another run, with rows for what is new since: speakers and symbols."""
     run, step = start
-    saved = run.checkpoints().load(step).weights
+    checkpoint, old = run.checkpoints().load(step), len(run.document("speakers.json"))
+    if len(speakers) > old and family.with_speakers:
+        checkpoint = family.with_speakers(checkpoint, learner, old=old)
+    if growth and growth.parents:
+        checkpoint = enlarged_checkpoint(checkpoint, family.symbol_rows, growth)
+    return checkpoint
+
+
+def speakers_from(start: Run, heard: set[str]) -> tuple[list[str], list[str]]:
+    """Those of the run before and the new ones after them, so that no row moves; and what is said of it."""
+    held: list[str] = start.document("speakers.json")
+    new = sorted(heard - set(held))
+    if not new:
+        return held, []
+    names = f"{', '.join(new[:NAMED])}{f' and {len(new) - NAMED} more' if len(new) > NAMED else ''}"
+    if len(held) == 1 and len(heard) == 1:
+        return new, [f"{start.name} has the speaker {held[0]}: {names} begins with that voice and takes its place"]
+    if len(held) == 1:
+        return held + new, [f"{start.name} has one speaker: more are added ({names}), who all begin with its voice"]
+    return held + new, [f"{start.name} has {len(held)} speakers, and not {names}: they begin near the mean of its own"]
+
+
+def check_fits(learner: nn.Module, start: tuple[Run, int], checkpoint: Checkpoint) -> None:
+    """Before a run is made: weights of another shape cannot be started from."""
     for name, tensor in learner.state_dict().items():
-        held = saved.get(f"learner/{name}")
-        if held is not None and name in may_grow and held.shape[1:] == tensor.shape[1:]:
-            continue
+        held = checkpoint.weights.get(f"learner/{name}")
         if held is None or held.shape != tensor.shape:
             has = "nothing" if held is None else f"shape {tuple(held.shape)}"
             raise TrainError(
-                f"{run.name} has {has} for {name}, these settings need {tuple(tensor.shape)}: keep its [model]"
+                f"{start[0].name} has {has} for {name}, these settings need {tuple(tensor.shape)}: keep its [model]"
             )
 
 

@@ -31,6 +31,11 @@ def _order(best: Mapping[str, Any]) -> tuple[float, float]:
     return (best["score"], 0.0) if "loss" not in best else (round(best["score"] / GRID), best["loss"])
 
 
+def held_as(best: dict[str, Any] | None, *, by: str) -> dict[str, Any] | None:
+    """A best step that was chosen by ear, in a run that now chooses by the loss."""
+    return {"step": best["step"], "score": best["loss"]} if by == "loss" and best and "loss" in best else best
+
+
 def metric_of(by: str, *, loss: str) -> str:
     return loss if by == "loss" else HEARD
 

@@ -20,7 +20,7 @@ from olu.audit.plural import many
 from olu.errors import TrainError
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoint, Checkpoints
-from olu.train.choice import candidate, is_better, nothing_better
+from olu.train.choice import candidate, held_as, is_better, nothing_better
 from olu.train.family import Batch, Clock, Exhibit, Learner, Sentence, Update
 from olu.train.fast import FastSteps
 from olu.train.guards import Event, Guard, Look, Observation, Resources, Seen, Verdict
@@ -32,7 +32,7 @@ from olu.train.recipe import GuardSettings, PlanSettings
 from olu.train.report import Report
 from olu.train.resident import Resident
 from olu.train.scaler import Scale
-from olu.train.schedule import rate_factor
+from olu.train.schedule import lowered, rate_factor
 from olu.train.snapshot import Made, put_back, taken
 from olu.train.sounds import measure
 
@@ -174,6 +174,7 @@ class Engine:
             if last or self.step % self.plan.validate_every == 0:
                 after.scores, after.exhibits = self._validate()
                 said += self._ask(self._look(after.scores, after.exhibits))
+                said += lowered(self.step, self.plan, self.history)
         except Cut:
             self.due = made
         else:
@@ -433,6 +434,7 @@ class Engine:
     def resume(self) -> list[str]:
         """Go on from the newest whole checkpoint; returns a sentence for each damaged one passed over."""
         passed = self._take_up(until=None)[1]
+        self.best = held_as(self.best, by=self.plan.choose)
         if self.ranks.leads:
             self.checkpoints.tidy(damaged=passed, best=self._best_step(), extra=self.extra)
         return list(passed.values())

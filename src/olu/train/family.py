@@ -195,6 +195,7 @@ class Family:
     graph: Callable[..., dict[str, Any]] | None = None  # (learner, path=, reader=, facts=): text to sound in one graph
     copy: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
     symbol_rows: tuple[str, ...] = ()  # part.parameter of every table with one row for each symbol
+    with_speakers: Callable[..., Any] | None = None  # (checkpoint, learner, old=) -> one with rows for new speakers
     advice: Advice | None = None  # what `olu plan` needs to know of it
     loss: str = ""  # the training loss that goes with the score; empty: one of the same name
     speaks: bool = True  # else it only listens: nothing to demonstrate, to export or to speak with

@@ -57,6 +57,7 @@ class PlanSettings(Strict):
     milestones: list[int] = Field(default_factory=list)  # steps from which on the rate is multiplied by drop
     drop: float = Field(0.5, gt=0, lt=1)  # milestones and plateau
     plateau_patience: int = Field(4, ge=1)  # plateau: validations without a better one before a drop
+    least_rate: float = Field(0.0, ge=0, lt=1)  # plateau: share of the rate that no drop goes below
     rates: dict[str, float] = Field(default_factory=dict)  # part.prefix of weights -> factor on the rate; 0 freezes
     late: dict[str, int] = Field(default_factory=dict)  # part.prefix of weights -> the step from which they move
     max_hours: float = Field(0.0, ge=0)  # of training; then the run is saved and stops; 0: no limit
@@ -83,6 +84,7 @@ class PlanSettings(Strict):
             ("milestones", ("milestones",)),
             ("drop", ("milestones", "plateau")),
             ("plateau_patience", ("plateau",)),
+            ("least_rate", ("plateau",)),
         ):
             if self.schedule not in schedules and getattr(self, name) != fields[name].get_default(
                 call_default_factory=True

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from olu.train.guards.seen import Event, Verdict
+
 if TYPE_CHECKING:
     from olu.train.recipe import PlanSettings
 
@@ -24,8 +26,24 @@ def rate_factor(step: int, epoch: int, plan: PlanSettings, scores: Sequence[floa
     if plan.schedule == "milestones":
         return float(plan.drop ** sum(step >= milestone for milestone in plan.milestones))
     if plan.schedule == "plateau":
-        return float(plan.drop ** plateaus(scores, patience=plan.plateau_patience))
+        return max(plan.least_rate, float(plan.drop ** plateaus(scores, patience=plan.plateau_patience)))
     return 1.0
+
+
+def lowered(step: int, plan: PlanSettings, scores: Sequence[float]) -> list[Event]:
+    """What a plateau did to the rate after the last of these validations."""
+    if plan.schedule != "plateau" or not scores:
+        return []
+    number, before = (plateaus(held, patience=plan.plateau_patience) for held in (scores, scores[:-1]))
+    if number == before:
+        return []
+    share = max(plan.least_rate, plan.drop**number)
+    said = f"nothing better in {plan.plateau_patience} validations (plan.plateau_patience): "
+    if max(plan.least_rate, plan.drop**before) == share:
+        said += f"the rate stays at {share:.3g} of the recipe's (plan.least_rate)"
+    else:
+        said += f"the rate falls to {share:.3g} of the recipe's"
+    return [Event(step, "plateau", Verdict.NOTE, said)]
 
 
 def plateaus(scores: Sequence[float], *, patience: int) -> int:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from olu.config import flat
 from olu.errors import how_to_install
 from olu.files import write_text
-from olu.train.choice import metric_of
 from olu.view.bands import reference
 from olu.view.events import EventFile
 from olu.view.history import History, figures, whole_rows
@@ -34,7 +33,16 @@ class Viewer:
     """Made after the run's records were cut back to the step it goes on from."""
 
     def __init__(
-        self, run: Run, *, family: Family, settings: ViewSettings, step: int, rewinds: int, steps: int, again: str
+        self,
+        run: Run,
+        *,
+        family: Family,
+        settings: ViewSettings,
+        metric: str,
+        step: int,
+        rewinds: int,
+        steps: int,
+        again: str,
     ) -> None:
         recipe = run.recipe.model_dump(mode="json")
         started = run.document("facts.json")
@@ -44,7 +52,7 @@ class Viewer:
             folder=run.folder,
             again=again,
             settings=flat(recipe),
-            metric=metric_of(run.recipe.plan.choose, loss=family.score),
+            metric=metric,
             steps=steps,
             step=step,
             history=History.load(run.folder / "metrics.jsonl"),

@@ -45,6 +45,12 @@ def _read_base(folder: Path) -> Base:
     return read_base(folder)
 
 
+def _with_speakers(checkpoint: Any, learner: nn.Module, *, old: int) -> Any:
+    from olu.families.vits.base import with_speakers
+
+    return with_speakers(checkpoint, learner, old=old)
+
+
 def _export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
     from olu.families.vits.export import export
 
@@ -106,6 +112,7 @@ FAMILY = Family(
     writers={"hf": _to_transformers, "hf-train": _to_training, "mms": _to_original, "training": _to_part},
     graph=_graph,
     copy=_copy,
+    with_speakers=_with_speakers,
     symbol_rows=("gen.text_encoder.embed_tokens.weight",),
     judge=Judge(part="disc", loss="disc", won=0.06, chance=3.0),  # six judges: 0.01 and 0.5 each
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -16,8 +17,9 @@ from olu.families.vits.foreign.sniff import read_foreign
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.one_speaker import SPEAKERS, fold_speaker
 from olu.families.vits.weights import LoadReport, load_plain
+from olu.train.checkpoint import Checkpoint
 from olu.train.family import Base
-from olu.train.grow import Growth, enlarged
+from olu.train.grow import Growth, enlarged, enlarged_checkpoint
 
 WARMUP = 500  # steps: a fresh discriminator has nothing to say to a trained generator at first
 # Settings for the first steps of new weights: a voice that has learnt is past them.
@@ -121,15 +123,31 @@ def _fit_speakers(
     return [said] if strange else []
 
 
+def with_speakers(checkpoint: Checkpoint, learner: nn.Module, *, old: int) -> Checkpoint:
+    """A checkpoint of `old` speakers as one of the learner's: new ones begin near the mean, or with the only voice."""
+    assert isinstance(learner, VitsLearner)
+    name = f"gen.{SPEAKERS}"
+    if f"learner/{name}" in checkpoint.weights:
+        added = learner.gen.embed_speaker.num_embeddings - old
+        return enlarged_checkpoint(checkpoint, (name,), Growth(old, (None,) * added))
+    _silence(learner.gen)
+    fresh = {f"learner/{n}": t for n, t in learner.state_dict().items() if n == name or _is_condition(n)}
+    return replace(checkpoint, weights={**fresh, **checkpoint.weights})
+
+
+def _is_condition(name: str) -> bool:
+    return any(part in name for part in CONDITIONS)
+
+
 def _speaker_names(report: LoadReport) -> list[str]:
-    return [name for name in report.missing if name == SPEAKERS or any(part in name for part in CONDITIONS)]
+    return [name for name in report.missing if name == SPEAKERS or _is_condition(name)]
 
 
 @torch.no_grad()
 def _silence(gen: nn.Module) -> None:
     """Conditioning that adds nothing yet. A weight-normed layer makes its weight anew each time: its gain is set."""
     for name, parameter in gen.named_parameters():
-        if any(part in name for part in CONDITIONS) and not name.endswith("original1"):
+        if _is_condition(name) and not name.endswith("original1"):
             parameter.zero_()
 
 
