@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
+import re
+import shlex
 import socket
 import wave
 from collections.abc import Iterator
@@ -184,3 +187,28 @@ def test_a_client_that_is_gone_before_any_sound_ends_the_work() -> None:
             line.sendall(request("One."))
             running.until(lambda: here.pool.open == 1)
         running.until(lambda: here.pool.closed_early == 1)
+
+
+# ---------------------------------------------------------------- the reference
+
+
+def test_the_reference_shows_this_server_and_a_voice_that_is_here() -> None:
+    sample = "Kedu 'ka' <ị> mere?"
+    pool = Tones(voices=[Shown("ada", "ibo", RATE, ("one",), 1, True, sample=sample)])
+    with running.running(pool) as here:
+        shown = html.unescape(httpx2.get(f"{here.base}/docs").text)
+        command = re.search(r"curl http.*-o hello.wav", shown, re.DOTALL)
+        assert command is not None
+        words = shlex.split(command[0].replace("\\\n", ""))
+        assert words[1] == f"{here.base}/v1/audio/speech"
+        wish = json.loads(words[words.index("-d") + 1])
+        assert (wish["voice"], wish["input"]) == ("ada", sample)
+        assert httpx2.post(words[1], json=wish).status_code == 200, "it works as it stands"
+        (code,) = re.findall(r'from openai import.*?hello\.mp3"\)', shown, re.DOTALL)
+        assert f'base_url="{here.base}/v1"' in code
+        compile(code, "example", "exec")
+    for odd in ("8080", "NAME", "e+18", "None", "False", "'mp3'"):
+        assert odd not in shown, odd
+    with running.running(Tones(), keys=(b"the-real-key",)) as here:
+        closed = httpx2.get(f"{here.base}/docs").text
+        assert "NAME" in closed and "ada" not in closed, "voices are named to whoever may use them"

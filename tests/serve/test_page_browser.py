@@ -335,3 +335,54 @@ def test_a_voice_that_comes_later_appears(tab: Tab) -> None:
         tab.eval("document.dispatchEvent(new Event('visibilitychange'))")
         tab.until("[...document.querySelectorAll('#voice option')].some((one) => one.textContent === '<b>late</b>')")
         assert tab.eval("document.querySelector('#voice').value") == "ada", "the choice stays"
+
+
+def test_what_is_left_out_is_named_and_struck_out(tab: Tab) -> None:
+    with running(Timed()) as here:
+        _open(tab, here)
+        tab.write("#text", "Ŋana 漢 na ŋ ka. Kedu.")
+        tab.press("#speak")
+        tab.until(FINISHED)
+        note = "Left out, because this voice has no sound for it: ŋ, 漢."
+        assert tab.eval("document.querySelector('#unsaid').textContent") == note
+        struck = tab.eval("[...document.querySelectorAll('#said s')].map((one) => one.textContent).join()")
+        assert struck == "漢", "what stands there in two forms, of which one is said, is named and not struck out"
+        tab.write("#text", "Kedu.")
+        tab.press("#speak")
+        tab.until(FINISHED)
+        assert tab.eval("document.querySelector('#unsaid').hidden")
+        tab.write("#text", "Kedu 漢.")
+        tab.press("#download")
+        tab.until("document.querySelector('#status').textContent.startsWith('The file is saved. Left out')")
+
+
+def test_there_is_a_sentence_to_try_each_voice_with(tab: Tab) -> None:
+    pool = Timed()
+    pool.voices = [
+        Shown("ada", "ibo", 22_050, ("one",), 1, True, sample="Ọ dị mma."),
+        Shown("selam", "amh", 22_050, ("one",), 1, True, sample="ይኼ ለማንም አይበጅም ።"),
+        Shown("zola", "xho", 22_050, ("one",), 1, True),
+    ]
+    with running(pool) as here:
+        _open(tab, here, PHONE)
+        for voice, sample in (("ada", "Ọ dị mma."), ("selam", "ይኼ ለማንም አይበጅም ።")):
+            tab.eval(
+                f"document.querySelector('#voice').value = '{voice}';"
+                "document.querySelector('#voice').dispatchEvent(new Event('change'))"
+            )
+            tab.press("#example")
+            assert tab.eval("document.querySelector('#text').value") == sample
+        tab.eval(
+            "document.querySelector('#voice').value = 'zola';"
+            "document.querySelector('#voice').dispatchEvent(new Event('change'))"
+        )
+        assert tab.eval("document.querySelector('#example-line').hidden")
+
+
+def test_after_an_error_there_is_no_empty_card(tab: Tab) -> None:
+    with running(Timed()) as here:
+        _open(tab, here)
+        tab.write("#text", "unsayable")
+        tab.press("#speak")
+        tab.until(f"Boolean({TROUBLE})")
+        assert tab.eval("document.querySelector('#heard').hidden")

@@ -57,7 +57,7 @@ def build(pool: Speaking, *, settings: Settings, keys: Sequence[bytes] = ()) -> 
         telemetry=NOTHING,  # type: ignore[arg-type]
     )
     inner.include_router(routes(desk))
-    _add_reference(inner, settings)
+    _add_reference(inner, desk)
     _add_page(inner)
     _add_errors(inner)
     desk.guard = guard = Guard(inner, settings=settings, keys=keys)
@@ -73,12 +73,12 @@ def build(pool: Speaking, *, settings: Settings, keys: Sequence[bytes] = ()) -> 
     return Site(Watch(app, metrics=metrics, log=log), desk, inner.openapi)
 
 
-def _add_reference(app: FastAPI, settings: Settings) -> None:
+def _add_reference(app: FastAPI, desk: Desk) -> None:
     made = app.openapi
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _fitted(made(), settings)
+            app.openapi_schema = _fitted(made(), desk.settings)
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]
@@ -88,8 +88,15 @@ def _add_reference(app: FastAPI, settings: Settings) -> None:
         return errors.json_response(document())
 
     @app.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        return Response(reference.page(document()), media_type="text/html")
+    async def docs(request: Request) -> Response:
+        base = str(request.base_url).rstrip("/")
+        voice = next(iter(desk.usable()), None) if desk.welcomes(request.headers) else None
+        example = (
+            reference.Example(base)
+            if voice is None
+            else reference.Example(base, voice.name, voice.sample or reference.GREETING)
+        )
+        return Response(reference.page(document(), example), media_type="text/html")
 
     @app.get("/docs.css", include_in_schema=False)
     async def style() -> Response:

@@ -108,7 +108,7 @@ def of(wrong: Exception, *, voice: str) -> Refusal:
             message = f"too many requests are waiting: try again in {_whole(wrong.retry_after)} s"
             return Refusal(429, message, "server_busy", "rate_limit_error", headers=_after(wrong.retry_after))
         case Gone():
-            message = "the process that was to speak this has ended; another one is starting: try again"
+            message = "the process that spoke this has ended; another one is starting: try again"
             return Refusal(503, message, "worker_gone", "server_error", headers=_after(1))
         case TooLong():
             message = f"{wrong}: send the text in parts"

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from olu.page.style import STYLE as LOOK
 
 STYLE = LOOK + "\npre { overflow-x: auto; padding: .7rem .9rem; }\n"
-EXAMPLE = """curl http://127.0.0.1:8080/v1/audio/speech \\
-  -H "Content-Type: application/json" \\
-  -d '{"input": "Habari ya asubuhi.", "voice": "NAME", "response_format": "wav"}' -o hello.wav"""
-CLIENT = """from openai import OpenAI
+GREETING = "Habari ya asubuhi."
 
-client = OpenAI(base_url="http://127.0.0.1:8080/v1", api_key="KEY")
-with client.audio.speech.with_streaming_response.create(model="olu", voice="NAME", input="Habari.") as said:
+
+@dataclass(frozen=True)
+class Example:
+    """What the examples ask: of this server, as whoever reads the page reached it, and of a voice that is here."""
+
+    base: str
+    voice: str = "NAME"
+    text: str = GREETING
+
+    def curl(self) -> str:
+        wish = {"input": self.text, "voice": self.voice, "response_format": "wav"}
+        return (
+            f"curl {shlex.quote(f'{self.base}/v1/audio/speech')} \\\n"
+            '  -H "Content-Type: application/json" \\\n'
+            f"  -d {shlex.quote(json.dumps(wish, ensure_ascii=False))} -o hello.wav"
+        )
+
+    def client(self) -> str:
+        voice, text = (json.dumps(word, ensure_ascii=False) for word in (self.voice, self.text))
+        return f"""from openai import OpenAI
+
+client = OpenAI(base_url={json.dumps(f"{self.base}/v1")}, api_key="KEY")
+wish = {{"model": "olu", "voice": {voice}, "input": {text}}}
+with client.audio.speech.with_streaming_response.create(**wish) as said:
     said.stream_to_file("hello.mp3")"""
 
 
-def page(document: dict[str, Any]) -> str:
+def page(document: dict[str, Any], example: Example) -> str:
     schemas = document["components"]["schemas"]
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
@@ -27,7 +49,7 @@ def page(document: dict[str, Any]) -> str:
         "<h1>Olu over HTTP</h1>",
         "<p class='lead'>Speech as OpenAI's clients ask for it. The same as a file for programs: "
         "<a href='openapi.json'>openapi.json</a>. To try it by hand: <a href='./'>the page</a>.</p>",
-        f"<pre class='card'>{escape(EXAMPLE)}</pre><pre class='card'>{escape(CLIENT)}</pre>",
+        f"<pre class='card'>{escape(example.curl())}</pre><pre class='card'>{escape(example.client())}</pre>",
         "<p>Where the server has a key, send it as <code>Authorization: Bearer KEY</code>. "
         'Errors have OpenAI\'s shape: <code>{"error": {"message", "type", "param", "code"}}</code>.</p>',
     ]
@@ -55,9 +77,15 @@ def _fields(schema: dict[str, Any]) -> list[list[str]]:
     needed = schema.get("required", [])
     rows = []
     for name, field in schema["properties"].items():
-        what = _kind(field) + (", needed" if name in needed else f"; default {field.get('default')!r}")
-        rows.append([name, what, field.get("description", "")])
+        rows.append([name, f"{_kind(field)}; {_default(field, needed=name in needed)}", field.get("description", "")])
     return rows
+
+
+def _default(field: dict[str, Any], *, needed: bool) -> str:
+    if needed:
+        return "needed"
+    given = field.get("default")
+    return "may be left out" if given in (None, "") else f"default {json.dumps(given)}"
 
 
 def _kind(field: dict[str, Any]) -> str:
@@ -71,7 +99,9 @@ def _kind(field: dict[str, Any]) -> str:
     kind = str(field.get("type", ""))
     if field.get("type") == "string":
         return f"{kind}, at most {high} characters" if high else kind
-    return f"{kind}, {low:g} to {high:g}" if low is not None and high is not None else kind
+    if low is None or high is None:
+        return kind
+    return f"{kind}, {low:g} to {high:g}" if high < 2**53 else f"{kind}, {low:g} or more"
 
 
 def _table(heads: list[str], rows: list[list[str]]) -> str:

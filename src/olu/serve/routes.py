@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from starlette.datastructures import Headers
 
 from olu import __version__
 from olu.serve import errors, metrics, names, openai, shapes
@@ -43,6 +44,10 @@ class Desk:
         if any(shown.name == name for shown in self.pool.shown()):
             raise errors.bad_voice(name)
         raise errors.no_voice(name, [shown.name for shown in self.usable()], foreign=name.lower() in names.OPENAI)
+
+    def welcomes(self, headers: Headers) -> bool:
+        """Whether they may be told which voices there are."""
+        return self.guard is None or self.guard.welcomes(headers)
 
     def usable(self) -> list[Shown]:
         return [shown for shown in self.pool.shown() if not shown.fault]
@@ -110,7 +115,7 @@ def _watching(router: APIRouter, desk: Desk) -> None:
             "damaged": sum(bool(one.fault) for one in shown),
             "pool": state,
         }
-        if desk.guard is None or desk.guard.welcomes(request.headers):
+        if desk.welcomes(request.headers):
             row["shelf"] = [{"id": one.name, "loaded": one.loaded, "fault": one.fault} for one in shown]
         return errors.json_response(row, status=200 if ready else 503)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
+from olu.speak.stream import Sentence
 from olu.text.vocabulary import SymbolVocabulary
 from olu.types import Reading, Span
 
@@ -28,15 +29,16 @@ def word_spans(
     return tuple(spans)
 
 
-def as_rows(sentences: Iterable[tuple[str, float, float, Sequence[Span]]]) -> list[dict[str, Any]]:
+def as_rows(sentences: Iterable[Sentence]) -> list[dict[str, Any]]:
     return [
         {
-            "text": text,
-            "start": round(start, 4),
-            "end": round(end, 4),
-            "words": [{"word": w.label, "start": round(w.start, 4), "end": round(w.end, 4)} for w in words],
+            "text": one.text,
+            "start": round(one.start, 4),
+            "end": round(one.end, 4),
+            "words": [{"word": w.label, "start": round(w.start, 4), "end": round(w.end, 4)} for w in one.words],
+            "unsaid": dict(one.dropped),
         }
-        for text, start, end, words in sentences
+        for one in sentences
     ]
 
 

@@ -152,8 +152,8 @@ def _write_times(path: Path, sentences: list[Sentence], said: Said, *, audio: st
     if path.suffix == ".srt":
         write_text(path, as_srt(word for sentence in sentences for word in sentence.words))
         return
-    rows = as_rows((sentence.text, sentence.start, sentence.end, sentence.words) for sentence in sentences)
-    write_json(path, {"audio": audio, "rate": said.rate, "seconds": round(said.seconds, 4), "sentences": rows})
+    facts = {"audio": audio, "rate": said.rate, "seconds": round(said.seconds, 4), "unsaid": said.dropped}
+    write_json(path, {**facts, "sentences": as_rows(sentences)})
 
 
 # ---------------------------------------------------------------- many lines

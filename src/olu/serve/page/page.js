@@ -1,6 +1,6 @@
 import { recall, remember } from "./memory.js";
 import { Player } from "./player.js";
-import { RATE, Trouble, file, speech, voices } from "./speech.js";
+import { RATE, Trouble, file, leftOut, speech, voices } from "./speech.js";
 import { Shelf } from "./shelf.js";
 import { Words } from "./words.js";
 
@@ -22,6 +22,11 @@ function wish() {
 
 function say(message) {
   by("status").textContent = message;
+}
+
+function note(message) {
+  by("unsaid").textContent = message;
+  by("unsaid").hidden = !message;
 }
 
 function complain(message) {
@@ -64,6 +69,7 @@ async function speak() {
   player.onend = () => settle(FINISHED);
   player.begin();
   words.clear();
+  note("");
   const mine = (work = new AbortController());
   const lang = shelf.voice.lang;
   by("heard").hidden = false;
@@ -73,6 +79,7 @@ async function speak() {
   try {
     for await (const part of speech(asked, { key: keyField.value, signal: mine.signal })) {
       if (mine.signal.aborted) return;
+      if (part.count) note(leftOut(part.unsaid));
       if (part.words) {
         words.add(part, lang);
         if (player.made === 0) by("heard").scrollIntoView({ block: "nearest" }); // on a phone it is below the buttons
@@ -90,7 +97,10 @@ async function speak() {
     player.onend = () => settle("Ended early.");
     player.finish(); // what has come is still played
     show();
-    if (player.made === 0) settle("");
+    if (player.made === 0) {
+      settle("");
+      by("heard").hidden = true; // nothing was said
+    }
     fail(problem);
   }
 }
@@ -134,9 +144,9 @@ async function download() {
   say("Making the file…");
   show();
   try {
-    const made = await file({ ...asked, response_format: format }, { key: keyField.value, signal: mine.signal });
+    const { made, unsaid } = await file({ ...asked, response_format: format }, { key: keyField.value, signal: mine.signal });
     save(made, `${title()}.${format === "opus" ? "ogg" : format}`);
-    say("The file is saved.");
+    say(`The file is saved. ${leftOut(unsaid)}`.trim());
   } catch (problem) {
     if (mine.signal.aborted) return;
     say("");
@@ -201,12 +211,26 @@ function sped() {
   remember(memory.speed, speed.value);
 }
 
+// The language of the field, and a sentence for who cannot type in it.
+function chosen() {
+  const { voice } = shelf;
+  text.lang = by("example").lang = voice?.lang ?? "";
+  by("example").textContent = voice?.sample ?? "";
+  by("example-line").hidden = !voice?.sample;
+}
+
+function example() {
+  text.value = by("example").textContent;
+  counted();
+  text.focus();
+}
+
 async function look() {
   try {
     const there = await voices(keyField.value);
     limits = there.limits ?? {};
     shelf.fill(there.data);
-    text.lang = shelf.voice?.lang ?? "";
+    chosen();
     remember(memory.key, keyField.value, { tab: true });
     if (unheard) complain("");
     unheard = false;
@@ -234,7 +258,8 @@ keyField.addEventListener("keydown", (event) => {
 keyField.addEventListener("change", look);
 document.addEventListener("keydown", (event) => event.key === "Escape" && stop());
 document.addEventListener("visibilitychange", () => document.hidden || work || look()); // a new voice may have come
-by("voice").addEventListener("change", () => (text.lang = shelf.voice?.lang ?? ""));
+by("voice").addEventListener("change", chosen);
+by("example").addEventListener("click", example);
 by("pause").addEventListener("click", pause);
 by("stop").addEventListener("click", stop);
 by("download").addEventListener("click", download);

@@ -2,6 +2,7 @@
 
 export const RATE = 24000; // of pcm
 const WAV_HEAD = 44; // bytes
+const MOST_NAMED = 20; // kinds of letters
 const BAD_KEY = "The server does not take this key. Please check it.";
 
 // A sentence for people, and what the page may do about it.
@@ -20,7 +21,8 @@ export async function voices(key) {
 export async function file(wish, { key, signal }) {
   const answer = await ask("v1/audio/speech", { key, signal, wish });
   const whole = await answer.blob();
-  return wish.response_format === "wav" ? await measured(whole) : whole;
+  const unsaid = JSON.parse(answer.headers.get("X-Olu-Unsaid") ?? "{}");
+  return { made: wish.response_format === "wav" ? await measured(whole) : whole, unsaid };
 }
 
 // A streamed wav says nothing of its length; the file that is kept shall.
@@ -31,7 +33,16 @@ async function measured(wav) {
   return new Blob([head, wav.slice(WAV_HEAD)], { type: wav.type });
 }
 
-// Yields {samples} and {words, text, start, end} as they come.
+// The letters the voice does not have, in words; nothing where it has all.
+export function leftOut(unsaid) {
+  const rows = Object.entries(unsaid).sort(([, a], [, b]) => b - a);
+  if (!rows.length) return "";
+  const named = rows.slice(0, MOST_NAMED).map(([letter, count]) => (count > 1 ? `${letter} (${count} times)` : letter));
+  const more = rows.length > MOST_NAMED ? ` and ${rows.length - MOST_NAMED} others` : "";
+  return `Left out, because this voice has no sound for it: ${named.join(", ")}${more}.`;
+}
+
+// Yields {unsaid, count}, {samples} and {words, text, start, end, unsaid} as they come.
 export async function* speech(wish, { key, signal }) {
   const more = { response_format: "pcm", stream_format: "sse", timings: true };
   const answer = await ask("v1/audio/speech", { key, signal, wish: { ...wish, ...more } });
@@ -39,7 +50,7 @@ export async function* speech(wish, { key, signal }) {
   for await (const event of events(answer.body, signal)) {
     if (event.error) throw new Trouble(sentence(event.error.message));
     if (event.type === "speech.audio.delta") yield { samples: whole.of(event.audio) };
-    if (event.type === "speech.audio.words") yield event;
+    if (event.type === "speech.audio.words" || event.type === "speech.audio.unsaid") yield event;
     if (event.type === "speech.audio.done") return;
   }
   throw new Trouble("The sound broke off: the server ended the answer too early. Please try again.");

@@ -6,7 +6,10 @@ const LOOK = 4; // words of the text in which one that is said is looked for aft
 export class Words {
   constructor({ said, rows, many, onpick }) {
     Object.assign(this, { said, rows, many });
-    said.addEventListener("click", ({ target }) => target.dataset.start && onpick(Number(target.dataset.start)));
+    said.addEventListener("click", ({ target }) => {
+      const start = target.closest("[data-start]")?.dataset.start;
+      if (start) onpick(Number(start));
+    });
     rows.addEventListener("click", ({ target }) => target.dataset.start && onpick(Number(target.dataset.start)));
     this.clear();
   }
@@ -23,16 +26,17 @@ export class Words {
     this.many.textContent = this.listed.length === 1 ? "1 word" : `${this.listed.length} words`;
   }
 
-  add({ text, words }, lang) {
+  add({ text, words, unsaid }, lang) {
     const paragraph = document.createElement("p");
     Object.assign(paragraph, { lang, dir: "auto" });
+    const silent = silentIn(text, unsaid ?? {});
     for (const part of placed(text, words)) {
       if (part.start === undefined) {
-        paragraph.append(part.text);
+        paragraph.append(...struck(part.text, silent));
         continue;
       }
       const element = document.createElement("span");
-      element.textContent = part.text;
+      element.append(...struck(part.text, silent));
       element.title = `${part.start.toFixed(2)} to ${part.end.toFixed(2)} s`;
       element.dataset.start = part.start;
       paragraph.append(element);
@@ -126,6 +130,25 @@ function pieces(text, tokens, times) {
   });
   if (from < text.length) found.push({ text: text.slice(from) });
   return found;
+}
+
+// What finds the letters that are not said; one that is said elsewhere in the sentence is not among them.
+function silentIn(text, unsaid) {
+  const found = Object.entries(unsaid)
+    .map(([letter, count]) => ({ pattern: letter.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), count }))
+    .filter(({ pattern, count }) => [...text.matchAll(new RegExp(pattern, "giu"))].length === count);
+  return found.length ? new RegExp(`(${found.map(({ pattern }) => pattern).join("|")})`, "giu") : null;
+}
+
+function struck(text, silent) {
+  if (!silent) return [text];
+  return text.split(silent).map((piece, i) => {
+    if (i % 2 === 0) return piece;
+    const element = document.createElement("s");
+    element.textContent = piece;
+    element.title = "left out";
+    return element;
+  });
 }
 
 function folded(word) {
