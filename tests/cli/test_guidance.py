@@ -67,7 +67,9 @@ def test_a_recipe_or_the_option_is_consent(ws: Path, slow: None, monkeypatch: py
     fine("train", ws, *TINY, "--dry-run")
     assert fine("train", ws, *TINY, "--from-scratch", "--json").json()["steps"] == 2
     fine("plan", ws, *TINY)
-    assert fine("train", ws, "--new", "--json").json()["steps"] == 2
+    planned = fine("train", ws, "--new", "--json")
+    assert planned.json()["steps"] == 2 and OFFER in planned.err, "a recipe is taken as it is, but not in silence"
+    assert OFFER not in fine("train", ws, "--from-run", "vits-001", "--new", "--dry-run").err, "it has weights"
     both = olu("train", ws, "--from-scratch", "--base", "embedded")
     assert both.code == 2 and "--from-scratch is a start without weights" in both.err
 

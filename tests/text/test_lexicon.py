@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from olu.errors import LanguageError
-from olu.text.frontend import for_language
+from olu.text.frontend import ReadingSettings, for_language
 from olu.text.languages import load
 from olu.text.lexicon import load_lexicon
 
@@ -44,3 +44,13 @@ def test_it_goes_before_the_rules(tmp_path: Path) -> None:
     words = load_lexicon(written(tmp_path, "ገና\tɡ ə nː a\n"))
     reading = for_language(load("amh"), lexicon=words).read("ገና መጣ።")
     assert [" ".join(word.phones) for word in reading.words] == ["ɡ ə nː a", "m ə tʼ a"]
+
+
+def test_the_page_on_languages_shows_a_lexicon_that_works(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "languages.md").read_text(encoding="utf-8")
+    shown = page.partition("```\n# words.tsv\n")[2].partition("```")[0]
+    (tmp_path / "words.tsv").write_text(shown, encoding="utf-8")
+    (word, phones), *_ = load_lexicon(tmp_path / "words.tsv").items()
+    settings, lexicon = ReadingSettings(), {word: phones}
+    assert " ".join(for_language(load("yor"), settings=settings, lexicon=lexicon).read(word).symbols()) == phones
+    assert " ".join(for_language(load("yor"), settings=settings).read(word).symbols()) != phones

@@ -170,8 +170,14 @@ def choose_recipe(
         raise TrainError(
             f"{advice.sentence()} Add {advice.option}, or --from-scratch to train about {made.hours:.1f} hours without"
         )
-    said = [advice.sentence()] if advice else []
-    return settings, [*notes, _in_short(ws, made), *said, *made.notes, *_licence(settings)]
+    return settings, [*notes, _in_short(ws, made), *made.notes, *_licence(settings)]
+
+
+def advice_on(ws: Workspace, recipe: Recipe) -> Advice | None:
+    """For a training that begins with no weights: what it should begin with, where there is too little speech."""
+    if recipe.base is not None or not family_named(recipe.family).speaks:
+        return None
+    return advise(most_of_one(Corpus.open(ws)), language=ws.language, limits=read_thresholds(ws))
 
 
 def _scratch_advice(ws: Workspace, case: Case, family: Family) -> Advice | None:

@@ -11,7 +11,7 @@ from olu.errors import TrainError
 from olu.files import Workspace
 from olu.stages.extras import need_training
 from olu.stages.kinds import does_speak, listeners, passed_over, voices, whole_runs
-from olu.stages.plan import choose_recipe
+from olu.stages.plan import advice_on, choose_recipe
 from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_go import follow, go
 from olu.stages.train_stage import Note, Training, TrainSummary, options_of, stage_of
@@ -135,6 +135,8 @@ def _lead(
     )
     for sentence in said:
         yield Note(sentence)
+    if start is None and (advice := advice_on(ws, settings)):
+        yield Note(advice.sentence())
     if start and settings.model.get("size") != size:
         raise TrainError(f"recipe: model.size has no effect with --from-run: {start[0].name} has its own sizes")
     yield from map(Note, (yield from prepare_run(ws, settings, run=start[0] if start else None)))
