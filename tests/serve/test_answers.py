@@ -10,6 +10,7 @@ import shlex
 import socket
 import wave
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -22,6 +23,7 @@ from olu.serve.speaking import MOST_UNSAID, in_header
 
 from . import running
 from .running import RATE, Running, Tones
+from .test_worker import Bench
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +108,26 @@ def test_a_long_wav_begins_before_it_is_whole(here: Running, client: openai.Open
 def test_a_short_wav_that_fails_is_an_error_and_no_stump(here: Running) -> None:
     answer = ask(here, "late gone", response_format="wav")
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "worker_gone")
+
+
+# ---------------------------------------------------------------- plain text
+
+
+def test_a_plain_text_is_asked_for_as_such(client: openai.OpenAI, here: Running) -> None:
+    client.audio.speech.create(model="olu", voice="ada", input="See <id>.", extra_body={"plain": True})
+    assert here.pool.asked[-1].manner.plain
+    client.audio.speech.create(model="olu", voice="ada", input="One.")
+    assert not here.pool.asked[-1].manner.plain
+
+
+def test_a_worker_reads_plain_text_as_it_stands(package: Path) -> None:
+    bench = Bench(package)
+    bench.say(1, "kedu <id> ka [[x")
+    bench.say(2, "kedu <id> ka [[x", plain=True)
+    bench.take_all()
+    (error,) = bench.of("error")
+    assert (error["number"], error["kind"]) == (1, "TextError") and '"plain": true' in error["why"]
+    assert [end["number"] for end in bench.of("end")] == [2]
 
 
 # ---------------------------------------------------------------- names

@@ -386,3 +386,13 @@ def test_after_an_error_there_is_no_empty_card(tab: Tab) -> None:
         tab.press("#speak")
         tab.until(f"Boolean({TROUBLE})")
         assert tab.eval("document.querySelector('#heard').hidden")
+
+
+def test_plain_text_is_asked_for_with_a_tick(tab: Tab) -> None:
+    with running(Timed()) as here:
+        _open(tab, here)
+        tab.write("#text", "Kedu <id>.")
+        tab.press("#plain")
+        tab.press("#speak")
+        tab.until(FINISHED)
+        assert here.pool.asked[-1].manner.plain

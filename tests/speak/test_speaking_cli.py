@@ -98,6 +98,10 @@ def test_times_beside_the_sound(folder: Path, tmp_path: Path) -> None:
     times = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     assert times["audio"] == "a.wav"
     assert [sentence["text"] for sentence in times["sentences"]] == ["Kedu ka ị mere?", "Ọ dị mma."]
+    assert times["unsaid"] == {} and [sentence["unsaid"] for sentence in times["sentences"]] == [{}, {}]
+    assert invoke("Kedu 漢?", "--voice", folder, "-o", tmp_path / "b.wav", "--times", "json")[0] == 0
+    gaps = json.loads((tmp_path / "b.json").read_text(encoding="utf-8"))
+    assert gaps["unsaid"] == gaps["sentences"][0]["unsaid"] == {"漢": 1}
     assert times["sentences"][1]["start"] - times["sentences"][0]["end"] == pytest.approx(1.0, abs=1e-3)
     assert [word["word"].lower() for word in times["sentences"][0]["words"]] == ["kedu", "ka", "ị", "mere"]
     assert invoke(TEXT, "--voice", folder, "-o", tmp_path / "a.wav", "--times", "srt")[0] == 0

@@ -46,6 +46,7 @@ class SpeechRequest(Exact):
     noise: float | None = Field(None, ge=0, le=MOST_NOISE, description="How much the sound varies.")
     duration_noise: float | None = Field(None, ge=0, le=MOST_NOISE, description="How much the rhythm varies.")
     loudness: float | None = Field(None, ge=QUIETEST, le=LOUDEST, description="LUFS.")
+    plain: bool = Field(False, description="The text has no markup: < and [[ are read as they stand.")
     timings: bool = Field(False, description="With sse: events that say when each word is heard.")
 
     @property
@@ -83,6 +84,7 @@ def manner(wish: SpeechRequest, shown: Shown) -> Manner:
         duration_noise=wish.duration_noise,
         loudness=wish.loudness,
         rate=None if rate == shown.rate else rate,
+        plain=wish.plain,
     )
 
 

@@ -16,7 +16,13 @@ let limits = {};
 let unheard = false; // the voices could not be asked for, or not without a key
 
 function wish() {
-  const asked = { model: "olu", voice: shelf.voice?.id, input: text.value, speed: Number(speed.value) };
+  const asked = {
+    model: "olu",
+    voice: shelf.voice?.id,
+    input: text.value,
+    speed: Number(speed.value),
+    plain: by("plain").checked,
+  };
   return shelf.speaker ? { ...asked, speaker: shelf.speaker } : asked;
 }
 
