@@ -116,7 +116,10 @@ def _sentence(model: type[BaseModel], bad: ValidationError, where: str) -> str:
         hint = did_you_mean(str(first["loc"][-1]), known) or f"; known here: {', '.join(sorted(known))}"
         return f"{where}: unknown key {key!r}{hint}"
     reason = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {key or 'settings'}: {reason} (got {first['input']!r:.200})" if key else f"{where}: {reason}"
+    got = (
+        "" if isinstance(first["input"], dict) else f" (got {first['input']!r:.200})"
+    )  # of a whole section it says little
+    return f"{where}: {key}: {reason}{got}" if key else f"{where}: {reason}"
 
 
 def _fields(model: type[BaseModel], path: Iterable[int | str]) -> list[str]:

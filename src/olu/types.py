@@ -25,7 +25,14 @@ class Tick:
     what: str = ""
 
 
-Work = Generator[Tick, None, Result]  # yields ticks, returns its result
+@dataclass(frozen=True)
+class Note:
+    """A sentence for the person watching."""
+
+    text: str
+
+
+Work = Generator[Tick | Note, None, Result]  # yields ticks and sentences, returns its result
 
 
 def finish(work: Work[Result]) -> Result:

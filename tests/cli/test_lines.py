@@ -38,6 +38,13 @@ def test_what_ends_soon_says_nothing_and_a_stage_that_is_silent_is_told_of() -> 
     assert told([(0.0, Tick(0, 3, "listening"))], until=EVERY + QUIET + 1) == ["aligning: listening, 0 of 3"] * 2
 
 
+def test_a_phase_that_is_over_is_not_told_again() -> None:
+    """The first step of a training may take minutes, and the phase before it has nothing to do with that."""
+    ticks = [(9 + n / 10, Tick(n, 93, f"clip-{n}")) for n in range(1, 94)]
+    assert told(ticks, until=400) == ["aligning: clip-10, 10 of 93", "aligning: clip-93, 93 of 93"]
+    assert told([*ticks, (60.0, Tick(0, 0, "the first step"))], until=100)[2:] == ["aligning: the first step"] * 2
+
+
 def test_a_count_whose_end_is_not_known_is_one_phase() -> None:
     ticks = [(0.1 * n, Tick(n, n, f"example {n}")) for n in range(1, 400)]
     assert len(told(ticks, until=39)) == 1

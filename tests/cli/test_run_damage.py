@@ -132,8 +132,7 @@ def test_a_reading_that_was_overwritten_is_read_again(voiced: Path, name: str) -
 def test_a_clip_dropped_while_a_run_trains_makes_it_stale(voiced: Path) -> None:
     from olu.files import Workspace
     from olu.stages.train import train
-    from olu.stages.train_stage import Note
-    from olu.types import finish
+    from olu.types import Note, finish
 
     assert states(voiced)["train"] == "fresh"
     (voiced / "runs" / "vits-001" / "result.json").unlink()

@@ -12,7 +12,7 @@ import pytest
 from olu.audio import io
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
-from olu.errors import CorpusError, ExportError, OluError, TrainError
+from olu.errors import ConfigError, CorpusError, ExportError, OluError, TrainError
 from olu.families.recogniser.recognise import Trained
 from olu.families.recogniser.text import edits
 from olu.files import Workspace, hash_file, write_text
@@ -90,18 +90,28 @@ def workspace(root: Path, corpus: tuple[Path, list[Clip], dict[str, Any]], *, st
     return ws
 
 
-def made(ws: Workspace, **more: Any) -> tuple[Trained, list[Tick]]:
+def made(ws: Workspace, *, said: list[str] | None = None, **more: Any) -> tuple[Trained, list[Tick]]:
     work, ticks = recogniser_for(ws, device="cpu", **{"units": "letters", **more}), []
     while True:
         try:
-            ticks.append(next(work))
+            seen = next(work)
         except StopIteration as end:
             return end.value, ticks
+        if isinstance(seen, Tick):
+            ticks.append(seen)
+        elif said is not None:
+            said.append(seen.text)
 
 
 def test_it_learns_to_hear_what_it_has_not_heard(tmp_path: Path, corpus: Any) -> None:
     ws = workspace(tmp_path, corpus, steps=150)
-    heard, ticks = made(ws)
+    said: list[str] = []
+    heard, ticks = made(ws, said=said)
+    (first,) = said
+    assert first.startswith("a recogniser is trained first (150 steps, ") and first.endswith(
+        "--only with other metrics leaves it out"
+    )
+    assert "minutes of speech it will hear too badly to judge a voice" in first
     assert [tick.done for tick in ticks if tick.what == "training the recogniser"] == list(range(1, 151))
     run = Run.named(ws.runs, "recogniser-001")
     assert run.finished and run.recipe.data.hold_back == 0.2 and not run.recipe.data.everything
@@ -141,6 +151,19 @@ def test_one_that_fits_is_used_again(tmp_path: Path, corpus: Any) -> None:
     assert made(ws)[0].run == "recogniser-003"  # another corpus
 
 
+def test_a_plan_that_holds_back_gives_way_to_everything(tmp_path: Path, corpus: Any) -> None:
+    """Without a recipe: what the plan would hold back is its own wish, not the person's."""
+    ws = workspace(tmp_path, corpus)
+    (ws.root / "recipe.toml").unlink()
+    few = ["family=recogniser", "data.everything=true", "model.size=tiny", "plan.steps=1"]
+    summary = finish(train(ws, overrides=few))
+    recipe = Run.named(ws.runs, summary.run).recipe
+    assert recipe.data.everything and recipe.data.hold_back == 0.0
+    with pytest.raises(ConfigError, match="data: hold_back and everything exclude each other") as refused:
+        finish(train(ws, overrides=[*few, "data.hold_back=0.1"]))
+    assert "{" not in str(refused.value)
+
+
 def _row(clip: Clip) -> dict[str, Any]:
     return {name: getattr(clip, name) for name in Clip.__slots__}
 
@@ -162,7 +185,7 @@ def test_an_unfinished_one_is_gone_on_with(tmp_path: Path, corpus: Any) -> None:
     ws = workspace(tmp_path, corpus, steps=6)
     work = recogniser_for(ws, units="letters", device="cpu")
     for tick in work:
-        if tick.what == "training the recogniser" and tick.done == 3:
+        if isinstance(tick, Tick) and tick.what == "training the recogniser" and tick.done == 3:
             break
     work.close()
     assert Run.named(ws.runs, "recogniser-001").result is None

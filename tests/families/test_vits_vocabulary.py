@@ -114,9 +114,11 @@ def test_new_rows_learn_at_the_pace_of_the_old_and_other_starts_do_not(
 def test_new_characters_are_listed_with_counts_examples_and_relatives(ws: Workspace, latin: Path) -> None:
     setup = workspaces.made(ws, base=str(latin))
     note = next(note for note in setup.notes if "new symbols" in note)
-    assert note.startswith("4 new symbols, and what each starts from: ị x2 ('ịhe' in n0) from i; ")
-    assert "ọ x1 ('ọma' in n0) from o" in note
-    assert "! x1 (n0) at the mean of all" in note and ", x1 (n0) at the mean of all" in note
+    assert note.startswith("4 new symbols: ") and "start from a relative (ị from i" in note and len(note) < 200
+    assert setup.documents["new_symbols.json"][0] == {"symbol": "ị", "times": 2, "seen": "'ịhe' in n0", "from": "i"}
+    rows = {row["symbol"]: row for row in setup.documents["new_symbols.json"]}
+    assert rows["ọ"] == {"symbol": "ọ", "times": 1, "seen": "'ọma' in n0", "from": "o"}
+    assert rows["!"] == {"symbol": "!", "times": 1, "seen": "n0", "from": None} and "2 at the mean of all" in note
 
 
 def test_a_base_grows_by_what_the_corpus_needs_and_no_more(ws: Workspace, latin: Path) -> None:
@@ -197,7 +199,9 @@ def test_a_run_goes_on_with_more_symbols(tmp_path: Path) -> None:
     workspaces.save(ws, root, texts("ịhe ịma ị ị ị ịị"))
     summary, said = workspaces.trained(ws, from_run="vits-001")
     assert summary.run == "vits-002" and summary.stopped is None
-    assert any("1 new symbol," in one and "ị x7" in one and "from i" in one for one in said)
+    assert any("1 new symbol: 1 starts from a relative (ị from i)" in one for one in said)
+    (row,) = Run(ws.runs / "vits-002").document("new_symbols.json")
+    assert (row["symbol"], row["times"], row["from"]) == ("ị", 7, "i")
     second = Run(ws.runs / "vits-002")
     old, new = (run.document("vocabulary.json")["symbols"] for run in (first, second))
     assert new == [*old, "ị"] and "ị" in second.document("frontend.json")["inventory"]

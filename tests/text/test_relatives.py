@@ -38,6 +38,15 @@ def test_the_nearest_known_symbol(symbol: str, near: str | None, monkeypatch: py
     assert relative(symbol, LATIN) == near
 
 
+@pytest.mark.parametrize(
+    ("symbol", "near"),
+    [("g", "ɡ"), ("y", "j"), ("G", "ɡ"), ("ñ", "ɲ"), ("r", "ɾ"), ("é", "e"), ("ọ́", "ɔ"), ("c", "t͡ʃ"), ("-", None)],
+)
+def test_a_letter_starts_from_its_sound_where_phones_are_known(symbol: str, near: str | None) -> None:
+    phones = {*"abdefhijklmnopstuwz", "ɡ", "ɲ", "ɾ", "ɔ", "t͡ʃ"}
+    assert relative(symbol, phones, language="wol") == near
+
+
 def test_a_symbol_is_never_its_own_relative() -> None:
     assert relative("a", {"a", "b"}) is None
 

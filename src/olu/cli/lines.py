@@ -23,6 +23,7 @@ class Lines:
     def __init__(self, label: str, *, began: float | None = None) -> None:
         self.label, self.began = label, time.monotonic() if began is None else began
         self._now: Tick | None = None
+        self._said: Tick | None = None
         self._phase, self._said_phase, self._said_at = 0, -1, self.began
         self._ended = threading.Event()
         self._writer = threading.Thread(target=self._write, daemon=True)
@@ -44,10 +45,12 @@ class Lines:
     def due(self, at: float) -> str | None:
         """The line to write now, if there is one."""
         tick, phase = self._now, self._phase
+        if tick is not None and tick is self._said and 0 < tick.total <= tick.done:
+            return None  # it is over: what goes on now says nothing of itself
         waits = at - self._said_at < (EVERY if phase == self._said_phase else APART)
         if tick is None or at - self.began < QUIET or waits:
             return None
-        self._said_phase, self._said_at = phase, at
+        self._said_phase, self._said_at, self._said = phase, at, tick
         what = ": ".join(part for part in (self.label, tick.what) if part)
         return f"{what}, {tick.done} of {tick.total}" if tick.total else what
 

@@ -90,7 +90,7 @@ def register(app: typer.Typer) -> None:
             worker_memory=worker_memory,
             default_voice=default_voice,
         )
-        where = next(work).what
+        where = getattr(next(work), "what", "")
         if not as_json and not check:
             say(f"{where} (Ctrl-C ends it)")
             sys.stdout.flush()

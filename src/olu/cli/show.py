@@ -27,6 +27,7 @@ def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
     from rich.progress import Progress
 
     from olu.cli.lines import Lines
+    from olu.types import Note
 
     console = Console(stderr=True)
     lines = nullcontext() if console.is_terminal else Lines(label)
@@ -39,6 +40,9 @@ def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
                 result: Result = end.value
                 return result, busy
             busy = True
+            if isinstance(tick, Note):
+                console.print(tick.text, markup=False, highlight=False, soft_wrap=True)
+                continue
             if written is not None:
                 written.tick(tick)
             progress.update(

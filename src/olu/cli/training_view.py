@@ -22,8 +22,7 @@ def watch(work: Generator[Any, None, Result]) -> Result:
     """Show a training as it goes, and return what it returns."""
     from rich.console import Console
 
-    from olu.stages.train_stage import Note
-    from olu.types import Tick
+    from olu.types import Note, Tick
 
     screen = Screen(Console(stderr=True))
     with screen:
@@ -83,7 +82,7 @@ class Screen:
         self._figures = []
         if self._lines:
             self._lines.tick(tick)
-        self._progress.update(self._bar, total=tick.total, completed=tick.done, description=tick.what)
+        self._progress.update(self._bar, total=tick.total or None, completed=tick.done, description=tick.what)
 
     def report(self, report: Report) -> None:
         if self._lines:

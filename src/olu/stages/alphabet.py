@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from olu.audit.plural import many
 from olu.corpus.manifest import Corpus
 from olu.errors import TrainError
 from olu.files import Workspace, read_json
@@ -21,7 +22,8 @@ from olu.train.recipe import Recipe
 from olu.train.run import Run
 from olu.types import Clip, Reading
 
-LISTED = 12
+LISTED = 6  # of a kind in a sentence
+NEW_SYMBOLS = "new_symbols.json"
 SOME = 200  # clips that tell whether a base knows their letters or their phones
 Alphabet = tuple[SymbolVocabulary, dict[str, Any]]
 
@@ -90,10 +92,10 @@ def growth_from(old: tuple[str, ...], vocabulary: SymbolVocabulary, *, scale: fl
     return Growth(len(old), tuple(None if found is None else known[found] for found in near), scale)
 
 
-def said_of_new(
+def new_symbols(
     vocabulary: SymbolVocabulary, growth: Growth, readings: Mapping[str, Reading], clips: Iterable[Clip]
-) -> list[str]:
-    """Which symbols are new, how often they come, where, and what they start from."""
+) -> list[dict[str, Any]]:
+    """Each new symbol, the commonest first: how often it comes, where, and what it starts from; null: the mean."""
     counts: Counter[str] = Counter()
     seen_in: dict[str, str] = {}
     new = set(vocabulary.symbols[growth.old :])
@@ -103,15 +105,30 @@ def said_of_new(
         for symbol in found:
             seen_in.setdefault(symbol, _place(symbol, clip, readings[clip.id]))
     parents = dict(zip(vocabulary.symbols[growth.old :], growth.parents, strict=True))
-    rows = [
-        f"{named(symbol)} x{counts[symbol]}"
-        + (f" ({seen_in[symbol]})" if symbol in seen_in else "")
-        + (" at the mean of all" if parent is None else f" from {named(vocabulary.symbols[parent])}")
+    return [
+        {
+            "symbol": symbol,
+            "times": counts[symbol],
+            "seen": seen_in.get(symbol),
+            "from": None if parent is None else vocabulary.symbols[parent],
+        }
         for symbol, parent in sorted(parents.items(), key=lambda pair: -counts[pair[0]])
     ]
-    more = f"; and {len(rows) - LISTED} more" if len(rows) > LISTED else ""
-    number = f"{len(rows)} new symbol{'' if len(rows) == 1 else 's'}"
-    return [f"{number}, and what each starts from: {'; '.join(rows[:LISTED])}{more}"] if rows else []
+
+
+def said_of_new(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """In one line; all of it is in the run's folder."""
+    if not rows:
+        return []
+    near = [f"{named(row['symbol'])} from {named(row['from'])}" for row in rows if row["from"] is not None]
+    mean = [named(row["symbol"]) for row in rows if row["from"] is None]
+    said = [f"{len(near)} {'starts' if len(near) == 1 else 'start'} from a relative ({_some(near)})"] if near else []
+    said += [f"{len(mean)} at the mean of all ({_some(mean)})"] if mean else []
+    return [f"{many(len(rows), 'new symbol')}: {', '.join(said)}; {NEW_SYMBOLS} in the run's folder has each"]
+
+
+def _some(listed: list[str]) -> str:
+    return ", ".join(listed[:LISTED]) + (f" and {len(listed) - LISTED} more" if len(listed) > LISTED else "")
 
 
 def _place(symbol: str, clip: Clip, reading: Reading) -> str:

@@ -18,9 +18,8 @@ from olu.stages.machine import best_device
 from olu.stages.plan import choose_recipe
 from olu.stages.threads import use_threads_for
 from olu.stages.train import check_device
-from olu.stages.train_stage import Note
 from olu.train.find_lr import HIGH, LOW, STEPS, Finding, Point, judge, range_test
-from olu.types import Tick
+from olu.types import Note, Tick
 
 if TYPE_CHECKING:
     from olu.stages.train_ready import Setup

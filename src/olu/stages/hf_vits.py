@@ -28,10 +28,10 @@ from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train import check_device, train
-from olu.stages.train_stage import Note, Training, TrainSummary
+from olu.stages.train_stage import Training, TrainSummary
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import Run
-from olu.types import Tick
+from olu.types import Note, Tick
 
 RECIPE = "hf-vits.toml"
 

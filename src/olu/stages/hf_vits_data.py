@@ -22,8 +22,7 @@ from olu.files import Workspace
 from olu.stages.hf_vits_map import get, splits
 from olu.stages.import_ import import_source
 from olu.stages.import_place import room_to_unpack
-from olu.stages.train_stage import Note
-from olu.types import Split, Tick, Work
+from olu.types import Note, Split, Tick, Work
 
 DATASET = "huggingface"
 TABLES = ("jsonl", "table")

@@ -14,9 +14,8 @@ from olu.stages.export import ExportSummary, export
 from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
 from olu.stages.train import UnfinishedRun, train
-from olu.stages.train_stage import Note
 from olu.text.languages import resolve
-from olu.types import Tick
+from olu.types import Note, Tick
 
 if TYPE_CHECKING:
     from olu.train.report import Report

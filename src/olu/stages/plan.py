@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from olu.train.plan import make_plan, recipe_of
 from olu.train.plan_facts import Case, Foundation, Machine, Material, Piece, Plan
 from olu.train.plan_text import plan_toml
 from olu.train.recipe import DataSettings, Recipe, read_recipe
-from olu.types import Tick
+from olu.types import Work
 
 PLAN_VERSION = 1
 HOURS_UNASKED = 1.0  # of training from scratch on too little speech that nobody has asked for
@@ -65,7 +64,7 @@ class PlanSummary:
     next: str
 
 
-Planning = Generator[Tick, None, PlanSummary]
+Planning = Work[PlanSummary]
 
 
 def recipe_path(ws: Workspace) -> Path:
@@ -131,7 +130,7 @@ def choose_recipe(
     base: Path | None,
     device: str,
     scratch: bool = True,
-) -> Generator[Tick, None, tuple[Recipe, list[str]]]:
+) -> Work[tuple[Recipe, list[str]]]:
     """What a training trains: the recipe that is named, the workspace's own, or a plan made on the spot.
 
     Without `scratch` such a plan is refused where it would take hours from scratch on too little speech.
@@ -180,6 +179,19 @@ def advice_on(ws: Workspace, recipe: Recipe) -> Advice | None:
     return advise(most_of_one(Corpus.open(ws)), language=ws.language, limits=read_thresholds(ws))
 
 
+def forecast(ws: Workspace, *, overrides: list[str], device: str) -> Work[tuple[int, float | None]]:
+    """Of a training with these changes, before there is one: its steps, and about how many hours they take."""
+    settings, _ = yield from choose_recipe(ws, recipe=None, overrides=overrides, base=None, device=device)
+    steps, size = settings.plan.steps, settings.model.get("size")
+    decided = [f"plan.steps={steps}", f"plan.batch_clips={settings.plan.batch_clips}"]
+    decided += [f"model.size={size}"] if size else []
+    try:
+        made, _, _ = yield from _made(ws, changes=[*overrides, *decided], machine=this_machine(device))
+    except NothingToPlan:
+        return steps, None
+    return steps, made.hours
+
+
 def _scratch_advice(ws: Workspace, case: Case, family: Family) -> Advice | None:
     """For a voice that would be trained without a base."""
     if case.base or not family.speaks:
@@ -207,7 +219,7 @@ def is_edited(ws: Workspace) -> bool:
     return path.exists() and (stamp is None or stamp["summary"].get("recipe") != hash_file(path))
 
 
-def _made(ws: Workspace, *, changes: list[str], machine: Machine) -> Generator[Tick, None, tuple[Plan, Case, Family]]:
+def _made(ws: Workspace, *, changes: list[str], machine: Machine) -> Work[tuple[Plan, Case, Family]]:
     given, bare = with_overrides({}, changes), read_recipe(None, changes)
     family = family_named(bare.family)
     if family.advice is None:
@@ -278,7 +290,7 @@ def _material(corpus: Corpus, asked: DataSettings, *, verdict: str) -> Material:
     )
 
 
-def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> Generator[Tick, None, dict[str, Any]]:
+def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> Work[dict[str, Any]]:
     need_training("olu plan --measure")
     from olu.stages.train_dry import dry_run
     from olu.stages.train_setup import prepare_run, set_up

@@ -12,13 +12,14 @@ from olu.stages.audit import audit
 from olu.stages.extras import need_training
 from olu.stages.kinds import listeners
 from olu.stages.machine import this_machine
+from olu.stages.plan import forecast
 from olu.stages.read import read_corpus
 from olu.stages.threads import use_threads
 from olu.stages.train import train
 from olu.stages.train_stage import TrainSummary
 from olu.text.frontend import read_state
 from olu.train.run import Run
-from olu.types import Tick, Work
+from olu.types import Note, Tick, Work
 
 if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 Units = Literal["letters", "symbols"]
 FAMILY = "recogniser"
 SECOND_HALF = 0.5  # of the training side is not heard by a second recogniser, which checks the first
+ENOUGH_TO_JUDGE = 60.0  # minutes of speech: see docs/recogniser.md
 LEAST_MINUTES = 10.0  # of speech: with less, boundaries are no better than spreading the sounds evenly
 
 
@@ -55,10 +57,31 @@ def recogniser_for(
     else:
         changes = [f"family={FAMILY}", f"model.units={units}", f"data.everything={str(everything).lower()}"]
         changes += ["data.hold_back=0.0"] if everything else []
+        steps, hours = yield from forecast(ws, overrides=changes, device=where)
+        yield Note(_ahead(ws, steps=steps, hours=hours, judges=not everything))
         summary = yield from as_ticks(train(ws, overrides=changes, new=True, device=where))
     if summary.stopped:
         raise TrainError(f"{summary.run} stopped at step {summary.steps}: {summary.stopped}")
     return load(Run.named(ws.runs, summary.run), language=ws.language, device=where)
+
+
+def _ahead(ws: Workspace, *, steps: int, hours: float | None, judges: bool) -> str:
+    """Before it begins: how long it takes, and whether it is worth that."""
+    time = "" if hours is None else f", {60 * hours:.0f} minutes" if hours < 1.5 else f", {hours:.1f} hours"
+    said = f"a recogniser is trained first ({steps:,} steps{time and f'{time} or so here'}); it is kept and used again"
+    minutes = speech_minutes(ws)
+    if judges and minutes < ENOUGH_TO_JUDGE:
+        said += (
+            f". From {minutes:.0f} minutes of speech it will hear too badly to judge a voice, for which it needs about"
+            f" {ENOUGH_TO_JUDGE:.0f}: --only with other metrics leaves it out"
+        )
+    return said
+
+
+def speech_minutes(ws: Workspace) -> float:
+    """That can be learnt from."""
+    corpus = Corpus.open(ws)
+    return sum(corpus.taken(clip).seconds for clip in corpus if corpus.why_not(clip) is None) / 60
 
 
 def ready(ws: Workspace, *, units: Units, everything: bool) -> Run | None:
@@ -82,8 +105,7 @@ def _fits(ws: Workspace, run: Run, *, units: Units, everything: bool) -> bool:
 
 
 def _check_enough(ws: Workspace) -> None:
-    corpus = Corpus.open(ws)
-    minutes = sum(corpus.taken(clip).seconds for clip in corpus if corpus.why_not(clip) is None) / 60
+    minutes = speech_minutes(ws)
     if minutes < LEAST_MINUTES:
         raise CorpusError(
             f"{ws.root} has {minutes:.1f} minutes of speech to learn from, and an aligner of its own needs"

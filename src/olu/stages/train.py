@@ -14,9 +14,10 @@ from olu.stages.kinds import does_speak, listeners, passed_over, voices, whole_r
 from olu.stages.plan import advice_on, choose_recipe
 from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_go import follow, go
-from olu.stages.train_stage import Note, Training, TrainSummary, options_of, stage_of
+from olu.stages.train_stage import Training, TrainSummary, options_of, stage_of
 from olu.stages.watching import watching
 from olu.train.run import Run
+from olu.types import Note
 
 if TYPE_CHECKING:
     from olu.stages.train_ready import Setup

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from olu.errors import TrainError
 from olu.files import Workspace
 from olu.halt import Halt, heeded, why
-from olu.stages.train_stage import Note, Training, TrainSummary, options_of, stage_of
+from olu.stages.train_stage import Training, TrainSummary, options_of, stage_of
 from olu.stages.watching import Watching
 from olu.train.guards import Verdict
 from olu.train.run import Recorder, Run
+from olu.types import Note, Tick
 from olu.view.profile import Profile
 from olu.view.viewer import Viewer
 
@@ -94,6 +95,7 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
     stop.unlink(missing_ok=True)  # of a training that was over when it came
     with Recorder(run) as recorder, viewer, heeded(stop, wait=setup.ranks.size > 1) as engine.asked:
         yield from map(Note, viewer.sentences())
+        yield Tick(0, 0, "the first step")  # may take long, and nothing else is told before its end
         for report in profile.over(engine.train()):
             if not report.cut:
                 recorder.record(report, best=engine.best, metric=setup.metric)

@@ -15,7 +15,17 @@ from olu.errors import TrainError
 from olu.families import family as family_named
 from olu.features.store import Samples, Store
 from olu.files import Workspace, hash_value
-from olu.stages.alphabet import alphabet, growth_from, held_by, held_rows, own_readings, own_sentences, said_of_new
+from olu.stages.alphabet import (
+    NEW_SYMBOLS,
+    alphabet,
+    growth_from,
+    held_by,
+    held_rows,
+    new_symbols,
+    own_readings,
+    own_sentences,
+    said_of_new,
+)
 from olu.stages.audit import audit
 from olu.stages.clip_choice import check_speakers, is_asked_for, select, sides, strangers
 from olu.stages.hearing import HEARD_BY, ear_of, listener_of, said_of_ears
@@ -132,8 +142,8 @@ def set_up(
         check_fits(learner, start, given)
     if scale != 1.0 and not run and not (growth and growth.parents):
         notes.append(f"model.init_scale = {scale:g} has no effect: no symbol is new")
-    if growth:
-        notes += said_of_new(vocabulary, growth, readings, kept)
+    strange = new_symbols(vocabulary, growth, readings, kept) if growth else []
+    notes += said_of_new(strange)
     held = held_rows(recipe, run, start[0] if start else None, old)
     listener = listener_of(ws, recipe, run=run) if family.speaks else None
     notes += said_of_ears(ws, recipe, listener)
@@ -176,6 +186,7 @@ def set_up(
             "speakers.json": speakers,
             "left_out.json": left_out,
             **({PAUSES: pauses} if least else {}),
+            **({NEW_SYMBOLS: strange} if strange else {}),
         },
         start=start,
         notes=notes,

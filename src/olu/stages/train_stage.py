@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from olu.corpus.decisions import hash_chosen
 from olu.files import Workspace, hash_file, hash_value
 from olu.stages.stage import Stage
-from olu.types import Tick
+from olu.types import Note, Tick
 
 if TYPE_CHECKING:
     from olu.stages.train_ready import Setup
@@ -35,13 +35,6 @@ def stage_of(setup: Setup) -> Stage:
 
 def options_of(setup: Setup) -> dict[str, Any]:
     return {"recipe": setup.facts["recipe"], "from": setup.facts["from"]}
-
-
-@dataclass(frozen=True)
-class Note:
-    """A sentence for the person watching."""
-
-    text: str
 
 
 @dataclass(frozen=True)

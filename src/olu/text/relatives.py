@@ -10,6 +10,28 @@ from olu.errors import OluError
 STRESS = "ˈˌ"  # before the vowel they are on
 AS_PHONES = {"ch": "t͡ʃ", "sh": "ʃ", "zh": "ʒ", "kh": "x", "ts": "t͡s", "g": "ɡ", "y": "j"}  # unlike Latin
 
+# Letters whose sound is written by another sign, where a voice knows phones and a text is read by letters.
+SOUNDS = {
+    "g": ("ɡ",),
+    "ɡ": ("g",),
+    "y": ("j",),
+    "c": ("t͡ʃ", "tʃ", "k"),
+    "q": ("k",),
+    "r": ("ɾ", "ɹ", "ʁ"),
+    "a": ("ɑ",),
+    "e": ("ɛ",),
+    "i": ("ɪ",),
+    "o": ("ɔ",),
+    "u": ("ʊ",),
+    "ẹ": ("ɛ",),
+    "ọ": ("ɔ",),
+    "ñ": ("ɲ",),
+    "š": ("ʃ",),
+    "ṣ": ("ʃ",),
+    "ž": ("ʒ",),
+    "č": ("t͡ʃ", "tʃ"),
+}
+
 
 def relative(symbol: str, known: Collection[str], *, language: str = "") -> str | None:
     """The nearest of `known`, or None where nothing is near."""
@@ -19,14 +41,15 @@ def relative(symbol: str, known: Collection[str], *, language: str = "") -> str 
 def _nearer_first(symbol: str, language: str) -> Iterator[str]:
     for form in dict.fromkeys((symbol, symbol.lstrip(STRESS), symbol.lstrip(STRESS).lower())):
         yield form
+        yield from SOUNDS.get(unicodedata.normalize("NFC", form), ())
         for kind in ("NFD", "NFKD"):
             parts = unicodedata.normalize(kind, form)
             letters = "".join(part for part in parts if not unicodedata.combining(part))
             yield parts
             for end in range(len(parts) - 1, 0, -1):  # one mark fewer each time
                 if not unicodedata.combining(parts[0]):
-                    yield unicodedata.normalize("NFC", parts[:end])
-                    yield parts[:end]
+                    fewer = unicodedata.normalize("NFC", parts[:end])
+                    yield from (fewer, parts[:end], *SOUNDS.get(fewer, ()))
             yield letters
             yield letters[:1]
         yield from _by_name(form[:1])

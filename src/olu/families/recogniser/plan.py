@@ -43,11 +43,17 @@ def _model(case: Case) -> list[Setting]:
         ]
     return [
         *settings,
-        Setting("data.hold_back", 0.1, "A tenth of the training clips, by hash, tells how well it hears."),
+        _held_back(case),
         Setting("data.valid_clips", 200, "Enough for a figure to half a percent; hearing them takes seconds."),
         Setting("plan.final_rate", 0.02, "The last steps are small ones."),
         Setting("plan.rates", {}, "Nothing is frozen."),
     ]
+
+
+def _held_back(case: Case) -> Setting:
+    if case.asked("data.everything"):
+        return Setting("data.hold_back", 0.0, "It is to learn from everything (data.everything): nothing is held back.")
+    return Setting("data.hold_back", 0.1, "A tenth of the training clips, by hash, tells how well it hears.")
 
 
 def _batch(case: Case) -> tuple[int, str]:
