@@ -314,6 +314,25 @@ def test_the_page_shows_the_run_and_needs_nothing_else(tmp_path: Path) -> None:
     ]
 
 
+def test_the_page_names_the_workspace_the_texts_and_a_row_for_each_step(tmp_path: Path) -> None:
+    run = new_run(tmp_path / "wolof" / "runs")
+    (run.folder / "sample_texts.json").write_text('{"c00": "na <nga> def"}', encoding="utf-8")
+    go(run, shown_toy(), steps=20, validate_every=10, demo_clips=2)
+    text = (run.folder / "run.html").read_text(encoding="utf-8")
+    assert f"<h1>wolof: {run.name}</h1>" in text and "<figcaption>na &lt;nga&gt; def</figcaption>" in text
+    rows = text.partition("<h2>Samples</h2>")[2].partition("<h2>Events</h2>")[0].split("<h3>")[1:]
+    assert [row.partition("</h3>")[0] for row in rows] == ["Step 20", "Step 10"]
+    assert [row.count("<audio") for row in rows] == [2, 2]
+    assert "Share of the samples that are silent, clipped, endless or repetitive." in text
+
+
+def test_a_flat_curve_has_an_axis_that_can_be_read() -> None:
+    for value in (2e-5, 2e-5 * 0.9999):
+        drawn = chart([Line("rate", [(1.0, 2e-5), (100.0, value)], 0)], label="rate")
+        labels = re.findall(r'text-anchor="end">([^<]+)<', drawn)
+        assert len(labels) > 2 and len(set(labels)) == len(labels), labels
+
+
 def test_the_page_says_whether_the_run_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = new_run(tmp_path)
     engine = toys.engine(shown_toy(), run.checkpoints_folder, steps=30, validate_every=10)

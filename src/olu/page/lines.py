@@ -11,6 +11,7 @@ WIDTH, HEIGHT = 460, 220
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 10, 26
 MOST_POINTS = 400
 SMOOTHING = 40  # parts of a curve that one smoothed value leans on
+FLAT = 0.005  # a curve that moves by less than this share is drawn as one that stands
 
 
 Points = Sequence[tuple[float, float]]
@@ -78,10 +79,12 @@ def chart(
     x = Axis(0.0, end, LEFT, WIDTH - LEFT - RIGHT)
     y = Axis(low, high, HEIGHT - BOTTOM, TOP + BOTTOM - HEIGHT, log)
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">']
-    for tick in _ticks(low, high, log=log):
+    ticks = _ticks(low, high, log=log)
+    digits = next((n for n in (3, 4, 5) if len({f"{tick:.{n}g}" for tick in ticks}) == len(ticks)), 6)
+    for tick in ticks:
         at = y(tick)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        parts.append(f'<text class="axis" x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{tick:.3g}</text>')
+        parts.append(f'<text class="axis" x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{tick:.{digits}g}</text>')
     for tick in _ticks(0.0, end, log=False):
         parts.append(f'<text class="axis" x="{x(tick):.1f}" y="{HEIGHT - 8}" text-anchor="middle">{tick:,.0f}</text>')
     if len(shade) > 1:
@@ -132,7 +135,8 @@ def _range(
     low, high = min(held), max(held)
     if log:
         return low / 1.3, high * 1.3
-    room = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
+    flat = high - low < FLAT * abs(high)  # else its ticks would all read the same
+    room = abs(high) * 0.1 or 1.0 if flat else 0.06 * (high - low) or 1.0
     return (0.0 if 0 <= low <= room else low - room), high + room
 
 

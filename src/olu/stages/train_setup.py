@@ -52,6 +52,7 @@ from olu.train.ranks import Ranks
 from olu.train.recipe import Recipe
 from olu.train.run import Run
 from olu.types import Clip, Work
+from olu.view.viewer import TEXTS as SAMPLE_TEXTS
 
 
 def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Work[list[str]]:
@@ -185,6 +186,7 @@ def set_up(
             "frontend.json": frontend_state,
             "speakers.json": speakers,
             "left_out.json": left_out,
+            SAMPLE_TEXTS: _texts(recipe, valid_clips),
             **({PAUSES: pauses} if least else {}),
             **({NEW_SYMBOLS: strange} if strange else {}),
         },
@@ -199,6 +201,12 @@ def set_up(
     if run is None:
         setup.decide_on_recording()
     return setup
+
+
+def _texts(recipe: Recipe, valid: list[Clip]) -> dict[str, str]:
+    """What each sample says, by its name."""
+    own = {f"sentence-{number}": text for number, text in enumerate(recipe.plan.sentences, 1)}
+    return {clip.id: clip.text for clip in valid[: recipe.plan.demo_clips]} | own
 
 
 def _heard(corpus: Corpus, clips: list[Clip]) -> list[Any]:

@@ -24,6 +24,16 @@ HAPPENED = {
     "STOP": ("stopped", "error"),
 }
 MOST_EVENTS = 60
+EXPLAINED = {  # figures whose names do not speak for themselves
+    "mel": "How far the sound is from the recording, as a mel spectrogram. Lower is better.",
+    "kl": "How far what the text foretells is from what the recording holds. Lower is better.",
+    "duration": "How well the lengths of the sounds are foretold. Lower is better.",
+    "disc": "How well the discriminator tells recordings from the voice: it should neither win nor guess.",
+    "heard_faults": "Share of the samples that are silent, clipped, endless or repetitive.",
+    "heard_duration": "How far the length of the samples is off, beyond a tenth of the recording's.",
+    "heard_cer": "Share of wrong letters that the recogniser hears in the samples.",
+    "heard": "The sum of the figures of hearing. Lower is better.",
+}
 
 
 @dataclass
@@ -46,6 +56,12 @@ class Facts:
     why: str = ""
     updated: float = 0.0
     patience: float = 180.0  # seconds without a word after which a running run looks dead
+    workspace: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)  # what each sample says, by its name
+
+    @property
+    def title(self) -> str:
+        return f"{self.workspace}: {self.name}" if self.workspace else self.name
 
 
 def render(facts: Facts) -> str:
@@ -57,7 +73,7 @@ def render(facts: Facts) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"{refresh}<title>{escape(facts.name)}</title><style>{STYLE}</style></head>"
+        f"{refresh}<title>{escape(facts.title)}</title><style>{STYLE}</style></head>"
         f"<body><main>{body}</main><script>{_script(facts)}</script></body></html>\n"
     )
 
@@ -117,7 +133,7 @@ def _head(facts: Facts) -> str:
     )
     hidden = "" if facts.state == "left" else " hidden"
     return (
-        f"<h1>{escape(facts.name)}</h1>"
+        f"<h1>{escape(facts.title)}</h1>"
         f'<p><span class="tag {colour}" id="age" data-state="{facts.state.capitalize()}">'
         f"{facts.state.capitalize()}</span></p>"
         f'<p class="lead">{escape(said)}</p>'
@@ -200,12 +216,15 @@ def _figure(facts: Facts, title: str, names: Sequence[str], *, log: bool = False
         kind, text = verdict(facts.history.points(banded), band, smooth=not banded.startswith("valid/"))
         whose = "Validation. " if banded.startswith("valid/") and len(names) > 1 else ""
         said = f'<p class="{kind or "soft"}">{whose}{escape(text)}</p>' if text else ""
-    return f"<figure><figcaption>{escape(title)}</figcaption>{drawn}{said}</figure>"
+    about = EXPLAINED.get(names[0].partition("/")[2], "")
+    meant = f'<p class="soft">{escape(about)}</p>' if about else ""
+    return f"<figure><figcaption>{escape(title)}</figcaption>{drawn}{meant}{said}</figure>"
 
 
 def _samples(facts: Facts) -> str:
-    figures, used = [], 0
+    rows, used = list[str](), 0
     for step, sounds in shown(facts.folder, until=facts.step):
+        figures = []
         for path in sounds:
             if (held := packed(path)) is None:
                 continue
@@ -215,16 +234,18 @@ def _samples(facts: Facts) -> str:
                 break
             drawn = "".join(f'<img src="{uri}" alt="{escape(name)}" title="{escape(name)}">' for name, uri in pictures)
             named = escape(", ".join(name for name, _ in pictures))
+            said = facts.texts.get(path.stem, "")
             figures.append(
-                f"<figure><figcaption>Step {step:,}</figcaption>"
+                f"<figure><figcaption>{escape(said or path.stem)}</figcaption>"
                 f'<audio controls preload="none" src="{sound}"></audio>{drawn}'
                 f'<p class="soft">{escape(path.stem)}, {seconds:.1f} s; pictures: {named}</p></figure>'
             )
-    if not figures:
+        rows += [f'<h3>Step {step:,}</h3><div class="grid-of">{"".join(figures)}</div>'] if figures else []
+    if not rows:
         return '<h2>Samples</h2><p class="soft">None yet: they come with the first validation.</p>'
     return (
         '<h2>Samples</h2><p class="soft">Texts of validation clips, spoken by the averaged weights. The newest come'
-        f' first; the others lie in <code>samples/</code>.</p><div class="grid-of">{"".join(figures)}</div>'
+        f" first; the others lie in <code>samples/</code>.</p>{''.join(rows)}"
     )
 
 

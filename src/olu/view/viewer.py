@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from olu.config import flat
+from olu.errors import OluError
 from olu.errors import how_to_install
 from olu.files import write_text
 from olu.view.bands import reference
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from olu.train.report import Report
     from olu.train.run import Run
 
+TEXTS = "sample_texts.json"
 PAGE = "run.html"
 PAGE_SECONDS = 30.0  # the page is written at every validation, else at most this often
 
@@ -53,6 +55,8 @@ class Viewer:
             again=again,
             settings=flat(recipe),
             metric=metric,
+            workspace=run.folder.resolve().parent.parent.name,
+            texts=_texts(run),
             steps=steps,
             step=step,
             history=History.load(run.folder / "metrics.jsonl"),
@@ -151,3 +155,11 @@ class Viewer:
                 self._failed.add(what)
                 self._said.append(f"{what} could not be written ({failed.strerror or failed}): the run goes on")
             return False
+
+
+def _texts(run: Run) -> dict[str, str]:
+    """What each sample says; an older run does not know it, and a damaged file ends no training."""
+    with suppress(OluError, OSError):
+        held = run.document(TEXTS)
+        return held if isinstance(held, dict) else {}
+    return {}
