@@ -10,8 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from olu.config import flat
-from olu.errors import OluError
-from olu.errors import how_to_install
+from olu.errors import OluError, how_to_install
 from olu.files import write_text
 from olu.view.bands import reference
 from olu.view.events import EventFile
