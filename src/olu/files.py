@@ -27,27 +27,41 @@ Made = TypeVar("Made")
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `path`; on success it is flushed to disk and renamed over `path`."""
+def whole(path: Path, *, flush: bool = True) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; on success it is flushed to disk and renamed over `path`.
+
+    Whoever writes thousands flushes them together, by `flush_all`, before anything names them.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     _remove(partial)  # a killed process may have had our number
     try:
         yield partial
-        _settle(partial)
+        if flush:
+            _settle(partial)
         if path.is_dir() and partial.is_file():  # a file in the place of somebody's folder would be the end of it
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.is_dir():  # a folder cannot be renamed over a full folder
             replace_folder(partial, path)
         else:
             partial.replace(path)
-        _flush(path.parent)
+        if flush:
+            _flush(path.parent)
     except OSError as failed:
         if failed.filename == str(partial) or (failed.filename is None and failed.errno in FULL):
             failed.filename = str(path)  # a write that fails does not say where
         raise
     finally:
         _remove(partial)
+
+
+CAN_FLUSH_ALL = hasattr(os, "sync")
+
+
+def flush_all() -> None:
+    """All that was written, by one call: a call for each of thousands of files and folders takes minutes."""
+    if CAN_FLUSH_ALL:
+        os.sync()
 
 
 def _settle(made: Path) -> None:

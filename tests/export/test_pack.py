@@ -203,7 +203,7 @@ def test_a_pack_that_is_not_as_it_was_made_is_refused_whole(home: Workspace, tmp
         "bad-list.tar": ([], {MANIFEST: b"{"}, "is damaged"),
         "newer.tar": ([], {MANIFEST: json.dumps({"schema": 9, "language": "", "files": []}).encode()}, "schema 9"),
         "twice.tar": ([_member("olu.toml")], {}, "twice"),
-        "holes.tar": ([_holes("corpus/x", 2**40)], {}, "no plain file"),
+        "holes.tar": ([_holes("corpus/x", 2**40)], {}, "a file with holes"),
         "file-and-folder.tar": ([_member("corpus")], {}, "a file and a folder of one name"),
         "no-digest.tar": ([], {MANIFEST: _listing({"path": "olu.toml", "bytes": 1, "mtime_ns": 0})}, "is damaged"),
         "no-time.tar": (

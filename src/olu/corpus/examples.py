@@ -19,7 +19,7 @@ from olu.corpus.probe import Facts
 from olu.corpus.readers.huggingface import Example, safe
 from olu.corpus.readers.rows import Problem, Row, Why
 from olu.corpus.sift import sift, tidy
-from olu.files import hash_file, whole
+from olu.files import CAN_FLUSH_ALL, flush_all, hash_file, whole
 from olu.types import Tick
 
 DATE_NS = 946_684_800 * 10**9  # a recording in a dataset has no date of its own: all get 2000-01-01
@@ -46,6 +46,8 @@ class Intake:
             if problem is not None:
                 self.problems.append(tidy(problem))
             yield Tick(done, max(total, done), one.where)
+        if self.written:
+            flush_all()
 
     def _take(self, one: Example, begin: Callable[[], None]) -> Problem | None:
         if one.language:
@@ -84,7 +86,7 @@ class Intake:
             return  # an import that was killed got this far
         if not self.written:
             begin()
-        with whole(path) as part:
+        with whole(path, flush=not CAN_FLUSH_ALL) as part:
             part.write_bytes(sound)
             os.utime(part, ns=(DATE_NS, DATE_NS))
         self.written += 1

@@ -20,9 +20,11 @@ from olu.corpus.readers.rows import Problem, Row, look
 from olu.corpus.readers.shelf import LOOKED_IN
 from olu.corpus.sources import Source
 from olu.errors import CorpusError
-from olu.files import Workspace, read_jsonl, whole, write_json, write_jsonl
+from olu.files import CAN_FLUSH_ALL, Workspace, flush_all, read_jsonl, whole, write_json, write_jsonl
 from olu.stages.split import choose_sides
 from olu.types import Tick
+
+FEW = 100  # recordings that are flushed to the disk one by one
 
 
 def probed_in(root: Path, rows: list[Row]) -> Iterator[tuple[Row, Facts | Problem]]:
@@ -65,9 +67,10 @@ def copy_in(
     if not merge.fresh:
         return
     write_origins(ws, origins)
+    many_files = len(merge.fresh) > FEW and CAN_FLUSH_ALL
     for done, audio in enumerate(merge.fresh, 1):
         inside = audio.partition("/")[2]
-        with whole(ws.corpus / "audio" / name / inside) as part:
+        with whole(ws.corpus / "audio" / name / inside, flush=not many_files) as part:
             if move:
                 (root / inside).rename(part)
             else:
@@ -75,6 +78,8 @@ def copy_in(
             mtime_ns = merge.fresh[audio].mtime_ns
             os.utime(part, ns=(mtime_ns, mtime_ns))
         yield Tick(done, len(merge.fresh), f"copying {inside}")
+    if many_files:
+        flush_all()
 
 
 def write_problems(ws: Workspace, problems: list[Problem], *, source: str, anew: bool) -> None:

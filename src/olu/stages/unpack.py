@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from olu.corpus.readers.shelf import ABSOLUTE
+from olu.corpus.readers.tar import BadHeader, open_tar
 from olu.corpus.shapes import ROW
 from olu.errors import WorkspaceError
 from olu.files import Workspace, read_jsonl, whole
@@ -117,7 +118,7 @@ def _lay_out(file: Path, place: Path) -> Work[dict[str, Any]]:
     if size > room:
         raise WorkspaceError(f"{file} needs {size / 2**30:.1f} GiB, and {room / 2**30:.1f} are free at {place.parent}")
     try:
-        with tarfile.open(file, "r:") as tar:
+        with file.open("rb") as data, open_tar(data) as tar:
             for info in tar:
                 target = _target(info, place, file)
                 if info.name in seen:
@@ -126,7 +127,7 @@ def _lay_out(file: Path, place: Path) -> Work[dict[str, Any]]:
                 yield Tick(min(info.offset_data + info.size, size), size, info.name)
     except (FileExistsError, NotADirectoryError):
         raise WorkspaceError(f"{file} has a file and a folder of one name: it was not made by 'olu pack'") from None
-    except (tarfile.TarError, EOFError, OSError) as bad:
+    except (tarfile.TarError, BadHeader, EOFError, OSError) as bad:
         if isinstance(bad, OSError) and bad.errno is not None:
             raise
         raise WorkspaceError(f"{file} is damaged or no pack ({bad}): copy it again") from None

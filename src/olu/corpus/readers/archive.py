@@ -16,8 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from olu.corpus.readers.rows import Problem, Why
+from olu.corpus.readers.rows import DEEPEST, Problem, Why
 from olu.corpus.readers.shelf import ABSOLUTE
+from olu.corpus.readers.tar import open_tar
 from olu.errors import CorpusError, OluError
 from olu.types import Tick
 
@@ -119,7 +120,7 @@ def _zipped(data: IO[bytes]) -> Iterator[_Member]:
 
 
 def _tarred(data: IO[bytes]) -> Iterator[_Member]:
-    with tarfile.open(fileobj=data, mode="r:*") as tarred:
+    with open_tar(data) as tarred:
         for info in tarred:
             kind = "a link" if info.issym() or info.islnk() else "a device"
             kind = "file" if info.isreg() else "folder" if info.isdir() else kind
@@ -136,6 +137,9 @@ def _take(member: _Member, *, into: Path, room: int, archive: Path) -> int | Pro
         return Problem(where=where, message=f"is {member.kind} and was not unpacked: pack the file itself", why=OUT)
     if member.kind == "folder" or not parts or any(part.startswith((".", "__MACOSX")) for part in parts):
         return None
+    if len(parts) > DEEPEST:
+        message = f"lies more than {DEEPEST} folders deep and was not unpacked: pack it further up"
+        return Problem(where=f"{archive.name}: {'/'.join(parts)[:80]}...", message=message)
     target = into.joinpath(*parts)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
