@@ -102,7 +102,7 @@ def test_a_strange_fault_of_a_decoder_is_the_files_and_want_of_memory_is_not(
     corpus = Corpus.open(ws)
 
     def fails_with(fault: Exception) -> None:
-        def fail(*args: object) -> None:
+        def fail(*args: object, **options: object) -> None:
             raise fault
 
         monkeypatch.setattr(Corpus, "audio", fail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +78,15 @@ def file_levels(path: Path) -> Levels:
     rate = header(path).rate
     width = max(1, round(rate * FRAME_SECONDS))
     try:
-        with opened(path, soundfile.SoundFile) as sound:
-            coming = sound.blocks(blocksize=BLOCK_FRAMES * width, dtype="float32", always_2d=True)
-            return _joined(frame_dbfs(Audio(one, rate)) for one in _mono(coming))
+        return opened(path, partial(_levels, rate=rate, width=width))
     except (soundfile.SoundFileError, OSError) as bad:
         raise AudioError(f"{path} breaks off while decoding ({bad}): convert or copy it again") from None
+
+
+def _levels(file: Any, *, rate: int, width: int) -> Levels:
+    with soundfile.SoundFile(file) as sound:
+        coming = sound.blocks(blocksize=BLOCK_FRAMES * width, dtype="float32", always_2d=True)
+        return _joined(frame_dbfs(Audio(one, rate)) for one in _mono(coming))
 
 
 def frame_rate(rate: int) -> float:

@@ -14,6 +14,7 @@ import soxr
 from numpy.typing import NDArray
 
 from olu.audio import opus
+from olu.audio.overheard import is_mpeg, overheard
 from olu.errors import AudioError
 from olu.files import whole
 from olu.types import Audio
@@ -53,7 +54,8 @@ class Header:
 def header(path: Path) -> Header:
     """The file's header, or one sentence why it is not sound."""
     if not path.is_file():
-        raise AudioError(f"{path} is not there: check the path in the metadata")
+        other = "is no plain file: put a sound file in its place" if path.exists() else ""
+        raise AudioError(f"{path} {other or 'is not there: check the path in the metadata'}")
     if path.stat().st_size == 0:
         raise AudioError(f"{path} is empty (0 bytes): record or copy it again")
     try:
@@ -73,10 +75,18 @@ def wrong_rate(rate: int) -> str:
     return "" if RATE_HZ[0] <= rate <= RATE_HZ[1] else f"its header says {rate} Hz"
 
 
-def opened(path: Path, use: Callable[[Any], Result]) -> Result:
-    """What `use` makes of a file, or of its bytes put right where soundfile refuses sound that is all there."""
+def opened(path: Path, use: Callable[[Any], Result], *, faults: list[str] | None = None) -> Result:
+    """What `use` makes of a file, or of its bytes put right where soundfile refuses sound that is all there.
+
+    `faults` gets what the decoder of an MP3 met on its way and went on from; it must be done when `use` returns.
+    """
     try:
-        return use(str(path))
+        if not is_mpeg(_start(path)):
+            return use(str(path))
+        made, said = overheard(lambda: use(str(path)))
+        if said and faults is not None:
+            faults.append(said)
+        return made
     except soundfile.SoundFileError:
         mended = opus.mended(opus.small_file(path))
         if mended is None:
@@ -84,14 +94,21 @@ def opened(path: Path, use: Callable[[Any], Result]) -> Result:
         return use(BytesIO(mended))
 
 
-def read(path: Path, *, start: float = 0.0, seconds: float | None = None) -> Audio:
-    """Decode a file or a stretch of it as mono."""
+def _start(path: Path) -> bytes:
+    with path.open("rb") as data:
+        return data.read(3)
+
+
+def read(path: Path, *, start: float = 0.0, seconds: float | None = None, faults: list[str] | None = None) -> Audio:
+    """Decode a file or a stretch of it as mono; `faults` gets what was damaged and left out."""
     facts = header(path)
     first = round(start * facts.rate)
     frames = -1 if seconds is None else round(seconds * facts.rate)
     try:
         samples, rate = opened(
-            path, lambda sound: soundfile.read(sound, start=first, frames=frames, dtype="float32", always_2d=True)
+            path,
+            lambda sound: soundfile.read(sound, start=first, frames=frames, dtype="float32", always_2d=True),
+            faults=faults if first == 0 else None,  # further in, the decoder may only lack what came before
         )
     except (soundfile.SoundFileError, OSError) as bad:
         raise AudioError(f"{path} breaks off while decoding ({reason(bad)}): convert or copy it again") from None

@@ -25,6 +25,7 @@ class Heard:
     clip: Clip
     facts: Facts | None
     trouble: str = ""  # with facts: what could be decoded is not all
+    damage: str = ""  # what the decoder left out, and went on from
     split: Split | None = "train"
     deep: Deep | None = None
     match: Match | None = None  # what the aligner heard

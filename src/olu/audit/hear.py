@@ -29,8 +29,9 @@ def hear(corpus: Corpus, clip: Clip, models: Models | None = None) -> Heard:
 
 def _hear(corpus: Corpus, clip: Clip, models: Models | None) -> Heard:
     split = corpus.split(clip)
+    faults: list[str] = []
     try:
-        audio = corpus.audio(clip)
+        audio = corpus.audio(clip, faults=faults)
     except (AudioError, CorpusError) as bad:
         return Heard(clip=clip, facts=None, trouble=str(bad), split=split)
     except MemoryError:  # of all threads together: no file is to blame
@@ -52,7 +53,8 @@ def _hear(corpus: Corpus, clip: Clip, models: Models | None) -> Heard:
         return Heard(clip=clip, facts=None, trouble=trouble, split=split)
     trouble = f"the file breaks off, {missing}: copy it again from the original" if missing else ""
     deep = models.listen(audio) if models else None
-    return Heard(clip=clip, facts=facts, trouble=trouble, split=split, deep=deep)
+    damage = f"parts of {corpus.locate(clip).name} are damaged and were left out ({faults[0]})" if faults else ""
+    return Heard(clip=clip, facts=facts, trouble=trouble, split=split, deep=deep, damage=damage)
 
 
 def _why(bad: Exception) -> str:

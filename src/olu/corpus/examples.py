@@ -14,6 +14,7 @@ import soundfile
 
 from olu.audio import opus
 from olu.audio.io import SUFFIXES, wrong_rate
+from olu.audio.overheard import is_mpeg, overheard
 from olu.corpus.merge import Merge
 from olu.corpus.probe import Facts
 from olu.corpus.readers.huggingface import Example, safe
@@ -94,6 +95,8 @@ class Intake:
 
 def _info(sound: bytes) -> Any:
     try:
+        if is_mpeg(sound):
+            return overheard(lambda: soundfile.info(io.BytesIO(sound)))[0]
         return soundfile.info(io.BytesIO(sound))
     except soundfile.SoundFileError:
         mended = opus.mended(sound)

@@ -149,9 +149,10 @@ class Corpus:
         if self.has_changed(clip):
             raise AudioError(f"{self.locate(clip)} changed since it was imported: {self._remedy([clip])}")
 
-    def audio(self, clip: Clip) -> Audio:
+    def audio(self, clip: Clip, *, faults: list[str] | None = None) -> Audio:
+        """What is heard in a clip; `faults` gets what its decoder met that was damaged, and went on from."""
         self.check_same(clip)
-        audio = io.read(self.locate(clip), start=clip.start, seconds=clip.seconds)
+        audio = io.read(self.locate(clip), start=clip.start, seconds=clip.seconds, faults=faults)
         return io.resample(audio, audio.rate, factor=self.factor)
 
     @cached_property

@@ -16,7 +16,10 @@ def judge(heard: Heard, limits: Thresholds) -> Mark | None:
         return Mark(check=NAME, severity="error", value=heard.facts.seconds, message=heard.trouble)
     lost = abs(heard.facts.seconds - expected)
     if lost <= limits.length_differs * expected:
-        return None
+        if not heard.damage:
+            return None
+        message = f"{heard.damage}: copy or convert it again from the original"
+        return Mark(check=NAME, severity="warn", value=heard.facts.seconds, message=message)
     message = f"{heard.facts.seconds:.2f} s of sound where {expected:.2f} s were announced: copy or convert it again"
     return Mark(check=NAME, severity="error", value=lost, message=message)
 
@@ -27,7 +30,7 @@ CHECK = Check(
     rule=lambda t: (
         f"Error when a file cannot be decoded, ends before its format says, or its length differs "
         f"by more than {t.length_differs:.1%} from what it said when it was imported. "
-        f"A warning when it can be decoded but not measured."
+        f"A warning when it can be decoded but not measured, or when the decoder left out damaged parts of an MP3."
     ),
     reason="A damaged file cannot be learned from, and a part of one no longer fits its text.",
     fix="Copy or convert the file again from the original and import it again.",
