@@ -658,3 +658,25 @@ def test_split_of(file: str, split: str) -> None:
 def test_auto_says_what_it_saw(tmp_path: Path) -> None:
     source = parquet(tmp_path / "in" / "x.parquet", [example(0)]).parent
     assert detect(source) == ("huggingface", "x.parquet is a parquet file (one)")
+
+
+def test_parquet_with_what_phones_record(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("av", reason="the extra media is not installed")
+    from olu.audio import media
+
+    from .phone import record
+
+    cells = [
+        {"bytes": record(tmp_path / "c0.m4a").read_bytes(), "path": "c0.m4a"},
+        {"bytes": record(tmp_path / "c1.amr").read_bytes(), "path": "c1.amr"},
+        {"bytes": b"RIFF but no sound", "path": "c2.wav"},
+    ]
+    parquet(tmp_path / "in" / "x.parquet", [example(n, audio=cell) for n, cell in enumerate(cells)])
+    with monkeypatch.context() as without:
+        without.setattr(media, "find_spec", lambda name: None)
+        with pytest.raises(CorpusError, match="needs the package 'av'"):
+            bring(ws, tmp_path / "in")
+    summary = bring(ws, tmp_path / "in")
+    assert summary.added == 2 and "c2.wav is not a readable sound file" in summary.skipped[0]
+    assert sorted(clip.audio for clip in Corpus.open(ws)) == ["s1/train/c0.flac", "s1/train/c1.flac"]
+    assert bring(ws, tmp_path / "in").already == 2

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ FILM_SUFFIXES = (
 )
 MEDIA_SUFFIXES = PHONE_SUFFIXES + OTHER_SUFFIXES + FILM_SUFFIXES
 RECORDINGS = SUFFIXES + MEDIA_SUFFIXES  # of two with one name, the first counts
+# How files of sound begin, whatever they are called.
+HEADS = (b"RIFF", b"RIFX", b"fLaC", b"OggS", b"ID3", b"#!AMR", b"FORM", b"caff", b"NIST_1A", b".snd", b"wvpk", b"MAC ",
+         b"\x1aE\xdf\xa3", b"0&\xb2u", b"\xff\xfb", b"\xff\xf3", b"\xff\xf1", b"\xff\xf9")  # fmt: skip
 GAP_SECONDS = 0.05  # a hole in the time stamps longer than this is filled with silence, else all after it comes early
 LONGEST_GAP_SECONDS = 3600.0  # more is a damaged time stamp
 BAD_PACKETS = 5  # so many may be damaged, or one in a hundred
@@ -43,6 +47,11 @@ def is_media(name: str) -> bool:
 def is_recording(name: str) -> bool:
     """Whether a file may hold sound at all."""
     return name.lower().endswith(RECORDINGS)
+
+
+def begins_as_sound(head: bytes) -> bool:
+    """Whether a file that begins so may hold sound."""
+    return head.startswith(HEADS) or head[4:8] == b"ftyp"
 
 
 def need_media(verb: str) -> None:
@@ -198,6 +207,16 @@ def decode(path: Path, *, into: Path) -> Iterator[Tick]:
                             yield Tick(min(round(now), round(sound.seconds) or round(now)), round(sound.seconds), name)
             except (soundfile.SoundFileError, OSError) as bad:
                 raise AudioError(f"{into} cannot be written ({bad}): check the folder and free space") from None
+
+
+def decoded(data: bytes) -> bytes:
+    """The sound of a recording that is held in memory, as FLAC."""
+    with TemporaryDirectory() as folder:
+        path, into = Path(folder, "sound"), Path(folder, "sound.flac")
+        path.write_bytes(data)
+        for _ in decode(path, into=into):
+            pass
+        return into.read_bytes()
 
 
 def _reason(bad: Exception) -> str:

@@ -7,19 +7,22 @@ import io
 import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import soundfile
 
 from olu.audio import opus
-from olu.audio.io import SUFFIXES, wrong_rate
+from olu.audio.io import wrong_rate
+from olu.audio.media import RECORDINGS, begins_as_sound, decoded
 from olu.audio.overheard import is_mpeg, overheard
 from olu.corpus.merge import Merge
 from olu.corpus.probe import Facts
 from olu.corpus.readers.huggingface import Example, safe
 from olu.corpus.readers.rows import Problem, Row, Why
 from olu.corpus.sift import sift, tidy
+from olu.errors import AudioError, MissingExtra
 from olu.files import CAN_FLUSH_ALL, flush_all, hash_file, whole
 from olu.types import Tick
 
@@ -54,6 +57,14 @@ class Intake:
         if one.language:
             self.languages[one.language] += 1
         found = facts_of(one.sound)
+        if isinstance(found, str) and begins_as_sound(one.sound[:16]):  # what phones record
+            try:
+                one = replace(one, sound=decoded(one.sound))
+                found = facts_of(one.sound)
+            except AudioError:
+                pass
+            except MissingExtra as bad:
+                found = f"{found}; {bad}"
         if isinstance(found, str):
             return Problem(where=one.where, message=f"{one.name or 'its sound'} {found}", why=Why.SOUND)
         facts, ending = found
@@ -75,7 +86,7 @@ class Intake:
     def _place(self, one: Example, facts: Facts, ending: str) -> str:
         """Where the sound goes: under its own name, and beside another of that name in a folder of its own."""
         name = PurePosixPath(one.name)
-        stem = safe(name.stem if name.suffix.lower() in SUFFIXES else name.name) or facts.sha256[:16]
+        stem = safe(name.stem if name.suffix.lower() in RECORDINGS else name.name) or facts.sha256[:16]
         audio = f"{one.folder}/{stem}{ending}"
         if self.taken.get(audio, (facts.sha256,))[0] != facts.sha256:
             audio = f"{one.folder}/{facts.sha256[:16]}/{stem}{ending}"

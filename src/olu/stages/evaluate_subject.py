@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from olu.audio.io import SUFFIXES
+from olu.audio.media import is_recording
 from olu.errors import AudioError, ConfigError, WorkspaceError
 from olu.evaluate.evaluation import Subject
 from olu.files import Workspace, hash_file, hash_value
@@ -154,7 +155,9 @@ def of_files(place: Path, *, language: str) -> Files:
     else:
         raise WorkspaceError(f"{place} is not there: name a folder of sound files, or a table of file|text")
     if not paths:
-        raise WorkspaceError(f"{place} holds no sound files ({', '.join(SUFFIXES)})")
+        others = sorted(path.name for path in place.iterdir() if is_recording(path.name)) if place.is_dir() else []
+        there = f", but {len(others)} to be converted first ({', '.join(others[:3])})" if others else ""
+        raise WorkspaceError(f"{place} holds no sound files ({', '.join(SUFFIXES)}){there}")
     subject = Subject(
         name=place.resolve().stem if place.is_file() else place.resolve().name,
         kind="wavs",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from olu.audio.io import SUFFIXES
-from olu.audio.media import PHONE_SUFFIXES
+from olu.audio.media import PHONE_SUFFIXES, begins_as_sound
 from olu.corpus.readers import ljspeech, subtitles, unnamed
 from olu.corpus.readers.inside import Refused, read_inside
 from olu.corpus.readers.rows import Guessed, Tree, look
@@ -17,8 +17,6 @@ SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 SHOWN = 3
 MOST_KINDS = 6
 ENDINGS = f"{', '.join(SUFFIXES + PHONE_SUFFIXES[:6])} and others, films too"
-HEADS = (b"RIFF", b"RIFX", b"fLaC", b"OggS", b"ID3", b"#!AMR", b"FORM", b"caff", b"NIST_1A", b".snd", b"wvpk", b"MAC ",
-         b"\x1aE\xdf\xa3", b"0&\xb2u", b"\xff\xfb", b"\xff\xf3", b"\xff\xf1", b"\xff\xf9")  # fmt: skip
 MOST_OPENED = 1000  # files whose beginning is looked at for sound
 
 
@@ -28,7 +26,7 @@ def looks_like_sound(source: Path, file: str) -> bool:
         head = read_inside(source, file, most=16, cut=True)
     except Refused:
         return False
-    return head.startswith(HEADS) or head[4:8] == b"ftyp"
+    return begins_as_sound(head)
 
 
 def refusal(source: Path, tree: Tree | None = None, *, encoding: str | None = None) -> CorpusError:
