@@ -12,7 +12,7 @@ from olu.parse import BadData, from_json
 
 READMES = ("README.md", "readme.md", "MODEL_CARD.md")
 TEXTS = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
-CONFIGS = ("config.json", "voice.json")
+CONFIG, VOICE = "config.json", "voice.json"
 NON_COMMERCIAL = re.compile(
     r"non?[-\s]?commercial|not for commercial|commercial use (is )?(not|prohibited|forbidden)|no comercial|"
     r"(?<![a-z])(by)?nc(?![a-z])|(?<![a-z])cpml(?![a-z])|coqui[-\s]public[-\s]model",
@@ -49,7 +49,8 @@ def licence_of(folder: Path, *, origin: str = "") -> Licence:
     if folder.suffix == ".zip" and zipfile.is_zipfile(folder):
         return _in_zip(folder)
     folder = folder.parent if folder.is_file() else folder
-    found = [*_cards(folder), *_configs(folder), *_texts(folder)]
+    # a voice of Olu's has the licence in full; the card has it as the hub writes it
+    found = [*_configs(folder, VOICE), *_cards(folder), *_configs(folder, CONFIG), *_texts(folder)]
     found += [Licence(name, origin) for start, name in KNOWN.items() if origin.startswith(start)]
     strictest = next((one for one in found if one.non_commercial), found[0] if found else Licence())
     return replace(strictest, credits=_credits(folder))
@@ -90,16 +91,12 @@ def _cards(folder: Path) -> list[Licence]:
     return [one for one in found if one.name != "not stated"]
 
 
-def _configs(folder: Path) -> list[Licence]:
-    found = []
-    for name in CONFIGS:
-        facts = _facts(folder / name)
-        told = next((facts[key] for key in ("license", "licence") if isinstance(facts.get(key), str)), "")
-        origin = str(facts.get("_name_or_path", ""))
-        told = told or next((name for start, name in KNOWN.items() if origin.startswith(start)), "")
-        if told:
-            found.append(Licence(told, name))
-    return found
+def _configs(folder: Path, name: str) -> list[Licence]:
+    facts = _facts(folder / name)
+    told = next((facts[key] for key in ("license", "licence") if isinstance(facts.get(key), str)), "")
+    origin = str(facts.get("_name_or_path", ""))
+    told = told or next((known for start, known in KNOWN.items() if origin.startswith(start)), "")
+    return [Licence(told, name)] if told else []
 
 
 def _facts(path: Path) -> dict[str, Any]:
