@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,10 @@ def test_the_page_on_languages_shows_a_lexicon_that_works(tmp_path: Path) -> Non
     with_it = for_language(load("yor"), lexicon={word: phones}).read(text)
     assert " ".join(with_it.symbols()).startswith(phones)
     assert not " ".join(for_language(load("yor")).read(text).symbols()).startswith(phones)
+
+
+@pytest.mark.parametrize(("code", "text"), [("yor", "ilé\ti l e\nỌlọ́run\tɔ r u\n"), ("amh", "ገና\tɡ ə nː a\nመጣ\tm θ\n")])
+def test_a_phone_that_is_none_is_told_with_its_line(code: str, text: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(LanguageError, match=re.escape(f"{path} line 2: ")):
+        for_language(load(code), lexicon=load_lexicon(path))

@@ -142,7 +142,7 @@ def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
 
     from olu.files import Workspace
     from olu.stages.next_training import training_advice, training_command
-    from olu.stages.read import read_corpus
+    from olu.stages.read import kept_lexicons, read_corpus
     from olu.stages.reading_settings import change_settings
 
     opened = Workspace.open(ws)
@@ -169,6 +169,8 @@ def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
         say(f"malformed markup in {wrong}")
     if not busy:
         say("The corpus has not changed since it was read: nothing was done again.")
+    for kept in kept_lexicons(opened):
+        say(kept)
     advice = training_advice(opened)
     if advice:
         say(advice.sentence())

@@ -21,6 +21,7 @@ from olu.stages.export_measures import evaluation_of
 from olu.stages.export_subject import NOISE, from_foreign, from_run, is_foreign, voice_json
 from olu.stages.extras import need_training
 from olu.stages.kinds import passed_over, voice_named, voices
+from olu.stages.reading_settings import other_lexicon
 from olu.stages.stage import Stage
 from olu.train.run import Run
 
@@ -111,7 +112,8 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
         return _written(subject, wish, path=wish.out or Path(default), given=True)
     ws = Workspace.open(source)
     chosen = voice_named(ws, run) if run else _newest_finished(ws)
-    damaged = [] if run else passed_over(ws, chosen, speaks=True)
+    aside = [] if run else passed_over(ws, chosen, speaks=True)
+    aside += other_lexicon(ws, chosen.document("frontend.json"))
     at = _step(chosen, step)
     name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
     rights = {"licence": wish.licence, "override": wish.override}
@@ -123,23 +125,23 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
 
     if wish.format is not None:
         path = wish.out or ws.voices / f"{name}-{wish.format.name}"
-        return _told(_written(made(), wish, path=path, given=wish.out is not None), damaged)
+        return _told(_written(made(), wish, path=path, given=wish.out is not None), aside)
     path = wish.out or ws.voices / f"{name}.voice"
     options = {"run": chosen.name, "step": at, "name": name, **rights, "training": wish.with_training}
     options["measured"] = hash_value(evaluation_of(ws, chosen.name, at, noise=wish.noise))  # the card has its numbers
     options |= {"noise": wish.noise} if wish.noise is not None else {}
     earlier = STAGE.done(ws, options) if wish.out is None and not wish.push else None
     if earlier and (path / "voice.json").exists():
-        return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), damaged)
+        return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
     summary = _written(made(), wish, path=path, given=False)
     if wish.out is None:
         STAGE.stamp(ws, options, asdict(summary))
-    return _told(summary, damaged)
+    return _told(summary, aside)
 
 
-def _told(summary: ExportSummary, damaged: list[str]) -> ExportSummary:
-    """Not stamped: a run that is mended is no longer passed over."""
-    return replace(summary, notes=[*summary.notes, *damaged])
+def _told(summary: ExportSummary, aside: list[str]) -> ExportSummary:
+    """Not stamped: a run that is mended is no longer passed over, and a lexicon may change again."""
+    return replace(summary, notes=[*summary.notes, *aside])
 
 
 def _given(voice: Path, run: str, step: int) -> dict[str, Any]:

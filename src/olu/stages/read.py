@@ -11,7 +11,8 @@ from olu.corpus.decisions import hash_dropped
 from olu.corpus.manifest import Corpus, fingerprint
 from olu.errors import TextError
 from olu.files import Workspace, hash_file, hash_value, write_json, write_jsonl
-from olu.stages.reading_settings import lexicon_path, read_settings
+from olu.stages.kinds import voices
+from olu.stages.reading_settings import lexicon_path, other_lexicon, read_settings
 from olu.stages.stage import Stage
 from olu.text.algorithms import detected
 from olu.text.characters import CharacterFrontend
@@ -97,6 +98,15 @@ def read_corpus(ws: Workspace) -> Work[ReadSummary]:
     )
     STAGE.stamp(ws, asked, asdict(summary), inputs=begun)
     return summary
+
+
+def kept_lexicons(ws: Workspace) -> list[str]:
+    """A sentence where runs were trained with other words than the workspace has now: no reading reaches them."""
+    runs = [run for run in voices(ws) if other_lexicon(ws, run.document("frontend.json"))]
+    if not runs:
+        return []
+    names = ", ".join(run.name for run in runs)
+    return [f"{names} was trained with another lexicon and keeps it: train again to have these words said."]
 
 
 def corpus_frontend(ws: Workspace, corpus: Corpus, settings: ReadingSettings) -> AnyFrontend:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from olu.config import check, read_toml
+from olu.errors import LanguageError
 from olu.files import Workspace, write_text
 from olu.text.frontend import ReadingSettings, for_language
 from olu.text.languages import load
@@ -41,6 +43,22 @@ def change_settings(ws: Workspace, chosen: dict[str, Any]) -> None:
     for_language(load(ws.language), settings=laid, lexicon=words)
     if laid != before:
         write_settings(ws, laid)
+
+
+def other_lexicon(ws: Workspace, held: Mapping[str, Any]) -> list[str]:
+    """A sentence where the words of a workspace are no longer those that a run was trained with (`held`, its state)."""
+    own = lexicon_path(ws, read_settings(ws))
+    try:
+        now = dict(load_lexicon(own)) if own is not None else {}
+    except LanguageError:  # `olu read` says what is wrong with it
+        return []
+    pack = held.get("pack")
+    if not isinstance(pack, dict) or dict(pack.get("lexicon") or {}) == now:
+        return []
+    return [
+        "the voice reads with the lexicon of its run, and the workspace has another one now: for its words write"
+        f" [[phones]] in a text, or train again ('olu train {ws.root} --new') and export"
+    ]
 
 
 def lexicon_path(ws: Workspace, settings: ReadingSettings) -> Path | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from olu.errors import LanguageError
 from olu.text.characters import UNSAYABLE
 from olu.text.epenthesis import SONORITY, Filler, Unit
+from olu.text.lexicon import place_of
 from olu.text.pack import Pack
 from olu.text.rules import Letters
 from olu.text.said import Notes, Said
@@ -98,7 +99,7 @@ class Amharic:
         self.lexicon: dict[str, tuple[str, ...]] = {}
         if self.gemination == "lexicon":
             self._learn({row[0]: row[1] for row in pack.rows("lexicon.tsv")}, where=f"{pack.code}/lexicon.tsv")
-        self._learn(pack.lexicon, where="your lexicon")
+        self._learn(pack.lexicon)
 
     def mode(self, words: Sequence[str]) -> str:
         return ""
@@ -119,11 +120,12 @@ class Amharic:
             units += self._filled(part, first=not units)
         return Said(tuple(self._phones(units)), rules=said.rules, dropped=said.dropped)
 
-    def _learn(self, words: Mapping[str, str], *, where: str) -> None:
+    def _learn(self, words: Mapping[str, str], *, where: str = "") -> None:
         for word, phones in words.items():
             symbols = tuple(phones.translate(UNUSED).split())
             if alien := [symbol for symbol in symbols if symbol not in self.inventory]:
-                raise LanguageError(f"{where}: {word} has {alien[0]!r}, which is no phone of Amharic: see phones.tsv")
+                place = where or place_of(words, word)
+                raise LanguageError(f"{place}: {word} has {alien[0]!r}, which is no phone of Amharic: see phones.tsv")
             self.lexicon[fold(unicodedata.normalize("NFC", word))] = symbols
 
     def _latin(self, word: str) -> str:

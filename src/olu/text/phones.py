@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from olu.errors import TextError
+from olu.errors import LanguageError, TextError
 from olu.text import algorithms, markup, words
 from olu.text.fit import Fit
+from olu.text.lexicon import place_of
 from olu.text.normal import Normal
 from olu.text.pack import Pack
 from olu.text.said import Notes, Said
@@ -31,7 +32,7 @@ class PhoneFrontend:
         self._fit = None if self.inventory is None else Fit(self.inventory, marks=marks)
         self._normal = Normal(pack)
         self._pronouncer = algorithms.pronouncer(pack)
-        self._own = {self._key(word): self._given(phones) for word, phones in pack.lexicon.items()}
+        self._own = {self._key(word): self._listed(word, phones) for word, phones in pack.lexicon.items()}
         self._known: dict[tuple[str, str], tuple[Word, tuple[str, ...]]] = {}
 
     def read(self, text: str, *, plain: bool = False) -> Reading:
@@ -105,6 +106,12 @@ class PhoneFrontend:
 
     def _key(self, word: str) -> str:
         return self._normal.canonical(unicodedata.normalize("NFC", word.strip()), Notes())
+
+    def _listed(self, word: str, phones: str) -> Said:
+        try:
+            return self._given(phones)
+        except TextError as bad:
+            raise LanguageError(f"{place_of(self.pack.lexicon, word)}: {word!r}: {bad}") from None
 
     def _given(self, phones: str, *, at: int | None = None) -> Said:
         """Phones as a person writes them: separated by spaces, tones behind their vowel, ˈ before a stressed one."""
