@@ -209,6 +209,14 @@ def embedded_voice() -> Path | None:
     return next(iter(sorted(VOICES.glob("*.voice"))), None)
 
 
+def _check_name(root: Path) -> None:
+    """Its path gets into pages and JSON, which know no other bytes."""
+    try:
+        str(root.resolve()).encode("utf-8")
+    except UnicodeEncodeError:
+        raise WorkspaceError(f"the path {root} is not valid UTF-8: rename the folder, or choose another") from None
+
+
 @dataclass(frozen=True)
 class Workspace:
     """One project folder. People may edit olu.toml; everything else is written by stages."""
@@ -219,6 +227,7 @@ class Workspace:
 
     @staticmethod
     def create(root: Path, *, language: str, name: str | None = None) -> Workspace:
+        _check_name(root)
         if (root / "olu.toml").exists():
             raise WorkspaceError(f"{root} is a workspace already: go on with 'olu status {root}'")
         if root.exists() and not root.is_dir():
@@ -231,6 +240,8 @@ class Workspace:
 
     @staticmethod
     def open(root: Path) -> Workspace:
+        _check_name(root)
+        root = root.absolute() if str(root).startswith("-") else root  # no advice may take it for an option
         path = root / "olu.toml"
         if root.is_file():
             raise WorkspaceError(f"{root} is a file: name the folder of a workspace")

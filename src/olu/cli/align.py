@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
         frames: str = typer.Option("floor", "--frames", help="With --durations: floor (VITS) or centre (STFT)."),
         ctc_only: bool = typer.Option(False, "--ctc-only", help="Skip the second, exact pass over the boundaries."),
         cross: bool = typer.Option(False, "--cross", help="Score texts by recognisers that did not learn from them."),
-        device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: what is there."),
+        device: str | None = typer.Option(None, "--device", help="cpu, cuda, cuda:1 or mps; default: what is there."),
         threads: int | None = THREADS,
         force: bool = typer.Option(False, "--force", help="Align again, also where there is little to learn from."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),

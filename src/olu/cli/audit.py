@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from olu.cli.fix import check_dry, decided_row, fix_row, show_decided, show_fix, show_to_cut, take_back
-from olu.cli.show import follow, followed, many, print_json, say, table, warn
+from olu.cli.here import WS
+from olu.cli.show import follow, followed, length, many, print_json, say, table, warn
 
 if TYPE_CHECKING:
     from olu.audit.summary import AuditSummary
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     @app.command()
     def audit(
-        ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
+        ws: Path = WS,
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
         strict: bool = typer.Option(False, "--strict", help="Exit with code 2 when any clip has an error."),
         deep: bool = typer.Option(False, "--deep", help="Let networks listen too: voice, quality, speakers. Slow."),
@@ -73,9 +74,9 @@ def _show_short(summary: AuditSummary) -> None:
 
 def _in_all(summary: AuditSummary) -> str:
     return (
-        f"{many(summary.clips, 'clip')}, {summary.seconds / 3600:.2f} hours, {many(summary.speakers, 'speaker')}; "
+        f"{many(summary.clips, 'clip')}, {length(summary.seconds)}, {many(summary.speakers, 'speaker')}; "
         f"{many(summary.clips_with_errors, 'clip')} with errors; {many(summary.clips_left, 'clip')} with a text and"
-        f" without errors, {summary.hours_left:.2f} hours"
+        f" without errors, {length(3600 * summary.hours_left)}"
     )
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import print_json, say
+from olu.cli.here import WS
+from olu.cli.show import print_json, say, size
 
 
 def register(app: typer.Typer) -> None:
     @app.command()
     def clean(
-        ws: Path = typer.Argument(..., metavar="WS"),
+        ws: Path = WS,
         damaged: bool = typer.Option(False, "--damaged", help="Remove damaged checkpoints that were put aside, too."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
@@ -29,7 +30,7 @@ def register(app: typer.Typer) -> None:
             for path in summary.back:
                 say(f"{path} was put back: a command was killed while it replaced it")
             removed = ", ".join(summary.removed) or "nothing to remove"
-            say(f"{removed}: {summary.bytes / 2**20:.1f} MiB given back")
+            say(f"{removed}: {size(summary.bytes)} given back")
             if summary.used:
                 say(f"Kept: {', '.join(summary.used)} (in use by a training or another command)")
             if summary.aside:

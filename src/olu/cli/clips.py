@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from olu.cli.here import WS
 from olu.cli.show import length, many, print_json, quoted, say
+from olu.escape import one_line
 
 if TYPE_CHECKING:
     from olu.stages.clips import ClipList
@@ -20,7 +22,7 @@ SHOWN = 40
 def register(app: typer.Typer) -> None:
     @app.command()
     def clips(
-        ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
+        ws: Path = WS,
         where: str | None = typer.Option(
             None, "--where", metavar="EXPR", help="""Such as 'seconds > 20 and "clipping" in marks'."""
         ),
@@ -55,7 +57,7 @@ def register(app: typer.Typer) -> None:
             write_csv(found.rows, csv)
             say(f"Wrote {many(len(found.rows), 'clip')} to {csv}.")
         elif ids:
-            sys.stdout.writelines(f"{row['id']}\n" for row in found.rows)
+            sys.stdout.writelines(f"{one_line(row['id'])}\n" for row in found.rows)
         elif summary:
             _spread(found)
         else:
@@ -80,7 +82,7 @@ def _list(found: ClipList, everything: str) -> None:
         marks = f"{row['worst']}: {', '.join(row['marks'])}" if row["marks"] else "-"
         cells = [row["id"], row["speaker"], row["split"] or "-", f"{row['seconds']:.2f}", row["rate"], row["letters"]]
         cells += [_number(row["seconds_per_letter"]), _number(row["tokens"]), row["frames"], marks]
-        rows.append([*map(str, cells), row["decision"] or "-", " ".join(row["text"].split())])
+        rows.append([*(one_line(str(cell)) for cell in cells), row["decision"] or "-", " ".join(row["text"].split())])
     _columns(["id", "speaker", "split", "seconds", "rate", "letters", "s/letter", "tokens", "frames"], rows)
     _count(found)
     if len(found.rows) < found.found:

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
         only: str = typer.Option("", "--only", metavar="NAMES", help="Where one is evaluated first: cer,mcd"),
         trials: int = typer.Option(20, "--trials", metavar="N", help="Sentences on the blind page."),
         seed: int = typer.Option(0, "--seed", help="Of the order in which they are heard."),
-        device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps, for the recogniser."),
+        device: str | None = typer.Option(None, "--device", help="cpu, cuda, cuda:1 or mps, for the recogniser."),
         threads: int | None = THREADS,
         out: Path | None = typer.Option(None, "-o", "--output", metavar="FOLDER", help="Where the pages are written."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),

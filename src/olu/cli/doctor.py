@@ -26,9 +26,10 @@ def register(app: typer.Typer) -> None:
             warn(install_eval())
         findings = stage(base=base)
         if as_json:
-            print_json({f.what: {"good": f.good, "said": f.said} for f in findings})
+            print_json({f.what: {"good": f.good, "needed": f.needed, "said": f.said} for f in findings})
         else:
             for finding in findings:
-                say(f"{'ok ' if finding.good else 'BAD'} {finding.what}: {finding.said}")
-        if not all(finding.good for finding in findings):
+                mark = "ok " if finding.good else "BAD" if finding.needed else "-  "
+                say(f"{mark} {finding.what}: {finding.said}")
+        if not all(finding.good for finding in findings if finding.needed):
             raise typer.Exit(2)

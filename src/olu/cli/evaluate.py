@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
         collusion: bool = typer.Option(False, "--collusion", help="Ask a second recogniser too. Slow."),
         seed: int = typer.Option(0, "--seed", help="Of the voice's own chance."),
         noise: float | None = typer.Option(None, "--noise", help="How much the sound varies, 0 to 2; else its own."),
-        device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps, for the recogniser."),
+        device: str | None = typer.Option(None, "--device", help="cpu, cuda, cuda:1 or mps, for the recogniser."),
         threads: int | None = THREADS,
         out: Path | None = typer.Option(None, "-o", "--output", metavar="FOLDER", help="Where it is written."),
         strict: bool = typer.Option(False, "--strict", help="Exit with code 2 when the voice fails a gate."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from olu.cli.show import print_json, quoted, say, warn
+from olu.cli.show import large, print_json, quoted, say, size, warn
 
 if TYPE_CHECKING:
     from olu.stages.export import ExportSummary
@@ -52,7 +52,7 @@ def register(app: typer.Typer) -> None:
 
 def _tell(made: ExportSummary) -> None:
     again = " (there already: nothing was done again)" if made.fresh else ""
-    say(f"{made.voice}: {made.parameters / 1e6:.1f} M parameters, {made.bytes / 2**20:.1f} MiB{again}")
+    say(f"{made.voice}: {large(made.parameters)} parameters, {size(made.bytes)}{again}")
     if made.pushed:
         say(f"On the hub: {made.pushed}")
     if made.to == "voice":

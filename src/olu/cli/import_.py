@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from olu.cli.rights import AGREED, CONSENT, CREDITS, LICENCE, asked_rights
-from olu.cli.show import follow, many, print_json, quoted, say
+from olu.cli.show import follow, length, many, print_json, quoted, say
 
 if TYPE_CHECKING:
     from olu.stages.import_ import ImportSummary
@@ -94,7 +94,7 @@ def _tell(summary: ImportSummary, ws: Path) -> None:
     skipped = f", {len(summary.skipped)} skipped" if summary.skipped else ""
     say(f"Added {many(summary.added, 'clip')}{already}{skipped}.")
     names = ", ".join(summary.speakers)
-    clips = f"{many(summary.clips, 'clip')}, {_length(summary.seconds)}, in {summary.language}"
+    clips = f"{many(summary.clips, 'clip')}, {length(summary.seconds)}, in {summary.language}"
     say(f"The corpus has {clips}; speakers: {names}.")
     if summary.untranscribed:
         have = "has no text and is" if summary.untranscribed == 1 else "have no text and are"
@@ -119,10 +119,3 @@ def _some(lines: tuple[str, ...], *, of: int, more: str) -> None:
         say(f"  {line}")
     if of > len(lines):
         say(f"  ... and {of - len(lines)} more, {more}")
-
-
-def _length(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if hours else f"{seconds / 60:.1f} min"

@@ -11,6 +11,7 @@ from olu.cli.show import print_json, say, table
 if TYPE_CHECKING:
     from olu.text.languages import Language
 
+UNKNOWN_SCRIPT = "Zyyy"  # ISO 15924: no script is known of the language
 OTHERS = "Any other language works too, by its ISO 639-3 code: its text is read character by character."
 
 
@@ -38,8 +39,13 @@ def register(app: typer.Typer) -> None:
 
 def _cells(one: Language) -> list[str]:
     best = one.accuracy[0] if one.accuracy else None
-    measured = f"{best.measure} {best.value:g} % ({best.set})" if best else "-"
+    measured = f"{_what(best.measure)} {best.value:g} % ({best.set})" if best else "-"
     return [one.code, one.name, one.native, _row(one)["reads"], " ".join(one.dialects) or "-", measured]
+
+
+def _what(measure: str) -> str:
+    """What was measured; its unit stands behind the value."""
+    return measure.removesuffix(", %")
 
 
 def _row(one: Language) -> dict[str, Any]:
@@ -62,7 +68,8 @@ def _one(one: Language, *, as_json: bool) -> None:
     if as_json:
         print_json(row)
         return
-    say(f"{one.code}  {one.name} ({one.native}), script {one.script}, read as {row['reads']}")
+    script = f", script {one.script}" if one.script != UNKNOWN_SCRIPT else ""
+    say(f"{one.code}  {one.name} ({one.native}){script}, read as {row['reads']}")
     if one.dialects:
         say(f"dialects: {', '.join(one.dialects)} (the first is taken unless --dialect says otherwise)")
     if one.options:
@@ -70,7 +77,7 @@ def _one(one: Language, *, as_json: bool) -> None:
         table("options (--option NAME=VALUE)", ["name", "default", "choices", "what it does"], cells)
     if one.accuracy:
         said = {True: "yes", False: "no"}
-        rows = [[a.set, str(a.rows), a.measure, f"{a.value:g} %", said[a.seen]] for a in one.accuracy]
+        rows = [[a.set, str(a.rows), _what(a.measure), f"{a.value:g} %", said[a.seen]] for a in one.accuracy]
         table("measured", ["set", "rows", "measure", "value", "rules written with it in view"], rows)
     if one.folder is None:
         say(OTHERS)

@@ -8,6 +8,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from olu.escape import one_line
+
 if TYPE_CHECKING:
     from olu.types import Tick
 
@@ -51,7 +53,7 @@ class Lines:
         if tick is None or at - self.began < QUIET or waits:
             return None
         self._said_phase, self._said_at, self._said = phase, at, tick
-        what = ": ".join(part for part in (self.label, tick.what) if part)
+        what = ": ".join(part for part in (self.label, one_line(tick.what)) if part)
         return f"{what}, {tick.done} of {tick.total}" if tick.total else what
 
     def _write(self) -> None:

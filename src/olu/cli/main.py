@@ -7,14 +7,15 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 
 from olu import __version__
+from olu.cli.streams import open_streams
 from olu.errors import OluError
+from olu.escape import one_line
 from olu.halt import Halt, announce_to
 
 VERBS = (
@@ -90,9 +91,7 @@ for verb in VERBS:
 
 
 def main() -> None:
-    for stream in (sys.stdout, sys.stderr):  # a pipe in another encoding must not end in a traceback
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    open_streams()
     announce_to(_announce)
     if len(sys.argv) == 1:
         sys.argv.append("--help")
@@ -129,7 +128,7 @@ def _usage(wrong: Any) -> str:
 def _leave(message: str, *, code: int = 2, at_once: bool = False) -> NoReturn:
     """`at_once`: worker threads may still be busy; everything on disk is whole."""
     with suppress(OSError):  # the terminal may be closed
-        sys.stderr.write(f"olu: {message}\n" if message else "")
+        sys.stderr.write(f"olu: {one_line(message)}\n" if message else "")
         sys.stderr.flush()
     if at_once:
         with suppress(OSError):

@@ -25,7 +25,9 @@ def register(app: typer.Typer) -> None:
         from_scratch: bool = typer.Option(
             False, "--from-scratch", help="Without a base, though there is too little speech for that."
         ),
-        device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: the best there is"),
+        device: str | None = typer.Option(
+            None, "--device", help="cpu, cuda, cuda:1 or mps; default: the best there is"
+        ),
         threads: int | None = THREADS,
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:

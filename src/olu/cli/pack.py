@@ -6,13 +6,14 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import follow, print_json, quoted, say, warn
+from olu.cli.here import WS
+from olu.cli.show import follow, print_json, quoted, say, size, warn
 
 
 def register(app: typer.Typer) -> None:
     @app.command()
     def pack(
-        ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
+        ws: Path = WS,
         out: Path | None = typer.Option(None, "-o", "--output", help="Default: its name and .tar, here."),
         runs: str = typer.Option("last", "--runs", help="Which runs go along: last, all or none."),
         features: bool = typer.Option(False, "--features", help="Take what 'olu prepare' made; else it is made there."),
@@ -35,8 +36,7 @@ def register(app: typer.Typer) -> None:
             print_json(asdict(made))
             return
         carried = f", with {', '.join(made.runs)}" if made.runs else ""
-        sound = made.audio_bytes / 2**20
-        say(f"{made.file}: {made.bytes / 2**20:.1f} MiB, {sound:.1f} of them sound, {made.files} files{carried}.")
+        say(f"{made.file}: {size(made.bytes)}, {size(made.audio_bytes)} of it sound, {made.files} files{carried}.")
         say(f"Next, on the other machine: olu unpack {quoted(Path(made.file).name)}")
 
     @app.command()

@@ -7,16 +7,20 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import follow, print_json, say, table, warn
+from olu.cli.here import WS
+from olu.cli.show import follow, length, print_json, say, size, table, warn
+from olu.escape import lines
 
 
 def register(app: typer.Typer) -> None:
     @app.command()
     def plan(
-        ws: Path = typer.Argument(..., metavar="WS"),
+        ws: Path = WS,
         base: Path | None = typer.Option(None, "--base", help="Fine-tune this: a folder, a file or a hub id."),
         changes: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Plan around this: plan.steps=5000"),
-        device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: the best there is"),
+        device: str | None = typer.Option(
+            None, "--device", help="cpu, cuda, cuda:1 or mps; default: the best there is"
+        ),
         measure: bool = typer.Option(False, "--measure", help="Time a step here instead of predicting it."),
         only_print: bool = typer.Option(False, "--print", help="Print the recipe and write nothing."),
         force: bool = typer.Option(False, "--force", help="Write over a recipe that was edited by hand."),
@@ -42,14 +46,14 @@ def register(app: typer.Typer) -> None:
             print_json(asdict(made))
             return
         if only_print:
-            sys.stdout.write(made.text)
+            sys.stdout.write(lines(made.text))
             return
         rows = [[one["key"], str(one["value"]), one["reason"]] for one in made.settings]
         table("", ["setting", "value", "why"], rows)
         for note in made.notes:
             warn(f"note: {note}")
-        size = f"{made.memory_bytes / 1e9:.1f} GB"
-        say(f"Expected: {made.hours_expected:.1f} hours ({made.pace}), {size} of memory. Written: {made.recipe}")
+        expected = f"{length(made.hours_expected * 3600)} ({made.pace}), {size(made.memory_bytes)} of memory"
+        say(f"Expected: {expected}. Written: {made.recipe}")
         if made.advice:
             say(made.advice)
         say(f"Next: {made.next}")

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import typer
 
+from olu.cli.here import WS
 from olu.cli.show import followed, print_json, quoted, say, warn
 
 
 def register(app: typer.Typer) -> None:
     @app.command()
     def prepare(
-        ws: Path = typer.Argument(..., metavar="WS"),
+        ws: Path = WS,
         jobs: int | None = typer.Option(None, "--jobs", help="Threads; default: one per core."),
         recipe: Path | None = typer.Option(None, "--recipe", help="The recipe whose rate and data.resample are meant."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),

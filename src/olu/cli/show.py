@@ -8,8 +8,13 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from olu.escape import json_safe, one_line
+from olu.units import large, length, size
+
 if TYPE_CHECKING:
     from olu.types import Work
+
+__all__ = ("follow", "followed", "large", "length", "many", "print_json", "quoted", "say", "size", "table", "warn")
 
 Result = TypeVar("Result")
 
@@ -46,18 +51,17 @@ def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
             if written is not None:
                 written.tick(tick)
             progress.update(
-                bar, total=tick.total, completed=tick.done, description=f"{label}: {tick.what}" if tick.what else label
+                bar,
+                total=tick.total,
+                completed=tick.done,
+                description=label + (f": {one_line(tick.what)}" if tick.what else ""),
             )
 
 
 def quoted(path: object) -> str:
-    """A path as it can be pasted into a shell."""
-    return shlex.quote(str(path))
-
-
-def length(seconds: float) -> str:
-    """How long something is, in the unit people would use."""
-    return f"{seconds / 3600:.2f} hours" if seconds >= 3600 else f"{seconds / 60:.1f} minutes"
+    """A path as it can be pasted into a shell, and is taken for no option."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def many(number: int, what: str) -> str:
@@ -66,16 +70,16 @@ def many(number: int, what: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.write(json_safe(json.dumps(value, ensure_ascii=False)) + "\n")
 
 
 def say(text: str) -> None:
-    """One plain line on stdout."""
-    sys.stdout.write(text + "\n")
+    """One plain line on stdout, whatever the names in it hold."""
+    sys.stdout.write(one_line(text) + "\n")
 
 
 def warn(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(one_line(text) + "\n")
 
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
@@ -83,7 +87,7 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    shown = Table(*columns, title=title or None, title_justify="left")
+    shown = Table(*map(one_line, columns), title=title or None, title_justify="left")
     for row in rows:
-        shown.add_row(*map(escape, row))
+        shown.add_row(*(escape(one_line(cell)) for cell in row))
     Console().print(shown)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import typer
 
+from olu.cli.here import WS
 from olu.cli.show import many, print_json, quoted, say, table
 
 
 def register(app: typer.Typer) -> None:
     @app.command()
     def split(
-        ws: Path = typer.Argument(..., metavar="WS", help="The workspace."),
+        ws: Path = WS,
         valid: float | None = typer.Option(None, "--valid", metavar="SHARE", help="For validation; 0.04 at first."),
         test: float | None = typer.Option(None, "--test", metavar="SHARE", help="For tests; 0.04 at first."),
         seed: int | None = typer.Option(None, "--seed", metavar="N", help="Another number, another split."),

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import typer
 
-from olu.cli.show import many, print_json, quoted, say, table
+from olu.cli.here import WS
+from olu.cli.show import length, many, print_json, quoted, say, size, table
 
 
 def register(app: typer.Typer) -> None:
     @app.command()
     def status(
-        ws: Path = typer.Argument(..., metavar="WS"),
+        ws: Path = WS,
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Say which stage is stale, how much disk each uses, and what to run next."""
@@ -25,7 +26,7 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(asdict(found))
             return
-        say(f"{found.workspace}: {found.language}, {many(found.clips, 'clip')}, {found.seconds / 60:.1f} minutes")
+        say(f"{found.workspace}: {found.language}, {many(found.clips, 'clip')}, {length(found.seconds)}")
         if found.aside:
             lie = "lies aside, cut" if found.aside == 1 else "lie aside, cut"
             say(f"{many(found.aside, 'long clip')} {lie} into shorter ones, which are counted instead")
@@ -36,15 +37,16 @@ def register(app: typer.Typer) -> None:
             say(sentence[:1].upper() + sentence[1:])
         if found.decisions:
             kinds = ", ".join(f"{number} {kind}" for kind, number in found.decisions.items())
-            say(f"Decided: {kinds}; {found.seconds_left / 60:.1f} minutes are left to train on")
-        rows = [[s.name, s.state, f"{s.bytes / 2**20:.1f} MiB", s.command] for s in found.stages]
+            say(f"Decided: {kinds}; {length(found.seconds_left)} are left to train on")
+        rows = [[s.name, s.state, size(s.bytes) if s.bytes else "-", s.command] for s in found.stages]
         table("", ["stage", "state", "disk", "command"], rows)
+        if found.features:
+            say(found.features)
         for run in found.runs:
             if run["aside"]:
                 names = ", ".join(map(str, run["aside"]))  # type: ignore[call-overload]
                 say(f"{run['run']}: damaged and put aside: {names} ('olu clean {quoted(ws)} --damaged' removes it)")
-            stands = f"{run['state']} at step {run['step']}"
-            say(f"{run['run']}: {f'damaged: {fault}' if (fault := run['fault']) else stands}")
+            say(f"{run['run']}: {run['says']}")
         if found.advice:
             say(found.advice)
         say(f"Next: {found.next}")

@@ -40,7 +40,9 @@ def register(app: typer.Typer) -> None:
         dry_run: bool = typer.Option(False, "--dry-run", help="Resolve everything, make one update, write no run."),
         find_rate: bool = typer.Option(False, "--find-lr", help="Look for a learning rate; trains in memory only."),
         evaluate: bool = typer.Option(False, "--evaluate", help="Afterwards: speak held-out sentences, judge them."),
-        device: str | None = typer.Option(None, "--device", help="cpu, cuda or mps; default: the best there is"),
+        device: str | None = typer.Option(
+            None, "--device", help="cpu, cuda, cuda:1 or mps; default: the best there is"
+        ),
         threads: int | None = THREADS,
         profile: int = typer.Option(0, "--profile", metavar="N", min=0, help="Profile N steps of the run."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),

@@ -8,6 +8,8 @@ from collections.abc import Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from olu.escape import one_line
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -76,13 +78,13 @@ class Screen:
             self._lines.__exit__(*exc)
 
     def say(self, text: str) -> None:
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(one_line(text), markup=False, highlight=False, soft_wrap=True)
 
     def tick(self, tick: Any) -> None:
         self._figures = []
         if self._lines:
             self._lines.tick(tick)
-        self._progress.update(self._bar, total=tick.total or None, completed=tick.done, description=tick.what)
+        self._progress.update(self._bar, total=tick.total or None, completed=tick.done, description=one_line(tick.what))
 
     def report(self, report: Report) -> None:
         if self._lines:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import posixpath
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from olu.corpus.readers.inside import is_inside
 from olu.corpus.readers.rows import Problem, Row, Why
-
-CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+from olu.escape import one_line
 
 
 def sift(rows: Iterable[Row | Problem], *, root: Path) -> tuple[list[Row], list[Problem]]:
@@ -68,10 +66,6 @@ def printable(name: str) -> str:
 
 def tidy(problem: Problem) -> Problem:
     """One line that can be printed and stored, whatever somebody's file names hold."""
-    shown = (CONTROL.sub(_escaped, printable(text)) for text in (problem.where, problem.message, problem.missing))
+    shown = (one_line(text) for text in (problem.where, problem.message, problem.missing))
     where, message, missing = shown
     return replace(problem, where=where, message=message, missing=missing)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return repr(found[0])[1:-1]

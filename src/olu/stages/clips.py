@@ -39,6 +39,8 @@ COLUMNS: dict[str, Kind] = {
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 Row = Mapping[str, Any]
 
 
@@ -126,7 +128,10 @@ def write_csv(rows: Sequence[Row], path: Path) -> None:
 
 
 def print_csv(rows: Sequence[Row], out: TextIO) -> None:
-    """As spreadsheets and every CSV reader take it; a list is written with spaces."""
+    """As spreadsheets and every CSV reader take it; a list is written with spaces.
+
+    A text that a spreadsheet would take for a formula, and run, begins with an apostrophe: there it is not shown.
+    """
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in rows:
@@ -136,4 +141,5 @@ def print_csv(rows: Sequence[Row], out: TextIO) -> None:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return json.dumps(value)
-    return " ".join(value) if isinstance(value, list) else "" if value is None else value
+    text = " ".join(value) if isinstance(value, list) else "" if value is None else value
+    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA) else text

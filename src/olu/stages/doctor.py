@@ -10,11 +10,11 @@ import sys
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
-from typing import Any
 
 import olu
 from olu.errors import ConfigError, how_to_install
 from olu.stages.threads import choose
+from olu.units import size
 
 PACKAGES = {
     "speak": ("numpy", "onnxruntime", "soundfile", "soxr"),
@@ -44,6 +44,7 @@ class Finding:
     what: str
     good: bool
     said: str
+    needed: bool = True  # what is not good here is a fault; else something is only not installed
 
 
 def doctor(*, base: str | None = None) -> list[Finding]:
@@ -58,7 +59,7 @@ def doctor(*, base: str | None = None) -> list[Finding]:
         versions = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
         how = "olu doctor --install-eval" if extra == "eval" else how_to_install(extra)
         said = versions if not missing else f"missing {', '.join(missing)}: {how}"
-        findings.append(Finding(extra, not missing or extra != "speak", said))
+        findings.append(Finding(extra, not missing, said, needed=extra == "speak"))
     findings.append(_devices())
     if base is not None:
         from olu.stages.bases import check_base
@@ -94,9 +95,9 @@ def _threads() -> Finding:
 
 
 def _disk() -> Finding:
-    free = shutil.disk_usage(Path.cwd()).free / 2**30
-    enough = free > 2
-    return Finding("disk", enough, f"{free:.1f} GiB free here" + ("" if enough else ": training wants at least 2"))
+    free = shutil.disk_usage(Path.cwd()).free
+    enough = free > 2 * 2**30
+    return Finding("disk", enough, f"{size(free)} free here" + ("" if enough else ": training wants at least 2 GiB"))
 
 
 def _devices() -> Finding:
@@ -105,8 +106,9 @@ def _devices() -> Finding:
     import torch
 
     if torch.cuda.is_available():
-        facts: Any = torch.cuda.get_device_properties(0)
-        return Finding("device", True, f"cuda: {facts.name}, {facts.total_memory / 2**30:.0f} GiB")
+        known = (torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count()))
+        told = (f"cuda:{number} {facts.name}, {size(facts.total_memory)}" for number, facts in enumerate(known))
+        return Finding("device", True, "; ".join(told))
     if torch.backends.mps.is_available():
         return Finding("device", True, "mps")
     return Finding("device", True, "cpu: good for a demo and small runs; train longer ones on a GPU")

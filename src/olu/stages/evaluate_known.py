@@ -100,7 +100,7 @@ def _aligner(ws: Workspace, known: Known, absent: dict[str, tuple[str, str]], *,
     from olu.align.frames import FrameModel
     from olu.families.recogniser.recognise import load
 
-    trained = load(run, language=ws.language, device=device or this_machine().device)
+    trained = load(run, language=ws.language, device=this_machine(device).device)
     told, frames = ws.alignment / "frames.json", None
     if told.is_file() and (ws.alignment / "frames").is_dir() and read_json(told)["recogniser"] == trained.version:
         frames = FrameModel.load(ws.alignment / "frames", device=trained.device)

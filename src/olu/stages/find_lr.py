@@ -14,10 +14,9 @@ from olu.files import Workspace, write_json, write_text
 from olu.halt import Halt, heeded, why
 from olu.page.style import STYLE
 from olu.stages.extras import need_training
-from olu.stages.machine import best_device
+from olu.stages.machine import best_device, take_device
 from olu.stages.plan import choose_recipe
 from olu.stages.threads import use_threads_for
-from olu.stages.train import check_device
 from olu.train.find_lr import HIGH, LOW, STEPS, Finding, Point, judge, range_test
 from olu.types import Note, Tick
 
@@ -61,7 +60,7 @@ def find_lr(
     from olu.stages.train_setup import prepare_run, set_up
 
     chosen = device or best_device()
-    check_device(chosen)
+    chosen = take_device(chosen)
     yield from map(Note, use_threads_for(None, run="", device=chosen))
     settings, said = yield from choose_recipe(ws, recipe=recipe, overrides=overrides, base=base, device=chosen)
     yield from prepare_run(ws, settings)

@@ -24,10 +24,11 @@ from olu.stages.hf_vits_keys import read_config
 from olu.stages.hf_vits_map import get, nested, settings, views
 from olu.stages.hf_vits_say import sentences
 from olu.stages.kinds import voices
+from olu.stages.machine import take_device
 from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
-from olu.stages.train import check_device, train
+from olu.stages.train import train
 from olu.stages.train_stage import Training, TrainSummary
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import Run
@@ -49,7 +50,7 @@ def train_hf_vits(
 ) -> Training:
     """`root` becomes the workspace if it is none yet. `overrides` are laid over what the config says."""
     need_training("olu train")
-    check_device(device)
+    device = take_device(device)
     values = read_config(config)
     if int(os.environ.get("RANK", "0")):  # the first of several processes does all of this
         if _stops_early(values):

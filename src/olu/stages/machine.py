@@ -19,15 +19,11 @@ UNKNOWN_BYTES = 8e9  # where the system does not tell
 def this_machine(device: str | None = None) -> Machine:
     """The device that is asked for, or the best there is."""
     cores = cores_here()
-    kind = device or best_device()
-    if kind not in ("cpu", "cuda", "mps"):
-        raise TrainError(f"unknown device {kind!r}: use cpu, cuda or mps")
+    kind = take_device(device or best_device())
     if kind == "cuda":
-        if not _cuda():
-            raise TrainError("no CUDA device here: use --device cpu, or install a torch built for your GPU")
         import torch
 
-        facts = torch.cuda.get_device_properties(0)
+        facts = torch.cuda.get_device_properties(torch.cuda.current_device())
         return Machine(
             device="cuda",
             name=str(facts.name),
@@ -52,6 +48,36 @@ def cores_here() -> int:
         if allowed > 0 and period > 0:
             cores = min(cores, max(1, int(allowed / period)))
     return cores
+
+
+def take_device(name: str) -> str:
+    """Check the device that was asked for, and make `cuda:1` the GPU that "cuda" means from here on in this process."""
+    kind, _, number = name.partition(":")
+    if kind not in ("cpu", "cuda", "mps") or (number and (kind != "cuda" or not number.isdecimal())):
+        raise TrainError(f"unknown device {name!r}: use cpu, cuda, cuda:0 (or another number) or mps")
+    if kind == "cpu":
+        return kind
+    import torch
+
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise TrainError("no Apple GPU here: use --device cpu")
+    if kind == "cuda" and not _cuda():
+        raise TrainError("no CUDA device here: use --device cpu, or install a torch built for your GPU")
+    if number:
+        _choose(int(number))
+    return kind
+
+
+def _choose(number: int) -> None:
+    import torch
+
+    from olu.train.ranks import started_by_torchrun
+
+    if started_by_torchrun():
+        raise TrainError("torchrun gives every process a GPU of its own: use --device cuda")
+    if number >= (known := torch.cuda.device_count()):
+        raise TrainError(f"no device cuda:{number}: this machine has {known}, cuda:0 to cuda:{known - 1}")
+    torch.cuda.set_device(number)
 
 
 def best_device() -> str:

@@ -30,6 +30,7 @@ from olu.train.plan_facts import Case, Foundation, Machine, Material, Piece, Pla
 from olu.train.plan_text import plan_toml
 from olu.train.recipe import DataSettings, Recipe, read_recipe
 from olu.types import Work
+from olu.units import length, size
 
 PLAN_VERSION = 1
 HOURS_UNASKED = 1.0  # of training from scratch on too little speech that nobody has asked for
@@ -167,7 +168,8 @@ def choose_recipe(
     advice = _scratch_advice(ws, case, family)
     if advice and made.hours > HOURS_UNASKED and not scratch:
         raise TrainError(
-            f"{advice.sentence()} Add {advice.option}, or --from-scratch to train about {made.hours:.1f} hours without"
+            f"{advice.sentence()} Add {advice.option}, or --from-scratch to train about {length(3600 * made.hours)}"
+            " without"
         )
     return settings, [*notes, _in_short(ws, made), *made.notes, *_licence(settings)]
 
@@ -309,21 +311,21 @@ def _head(ws: Workspace, made: Plan, case: Case, command: str, measured: dict[st
     rates = ", ".join(f"{count} at {rate} Hz" for rate, count in sorted(material.rates.items()))
     lines = [
         f"Planned by 'olu plan' for {ws.name}: edit what you like, it is kept. Above every setting is its reason.",
-        f"{many(len(material.pieces), 'clip')} to train on, {60 * material.hours:.1f} minutes, {speakers},"
+        f"{many(len(material.pieces), 'clip')} to train on, {length(3600 * material.hours)}, {speakers},"
         f" {material.language}; {rates}; {judged} for validation.",
         f"Machine: {machine.name}, {machine.memory / 1e9:.0f} GB, {machine.cores} cores.",
-        f"Expected: {made.hours:.1f} hours, {made.seconds_per_step:.2f} s a step ({made.pace_reason});"
-        f" {made.bytes_needed / 1e9:.1f} GB for the heaviest batch, by prediction in fp32.",
+        f"Expected: {length(3600 * made.hours)}, {made.seconds_per_step:.2f} s a step ({made.pace_reason});"
+        f" {size(made.bytes_needed)} for the heaviest batch, by prediction in fp32.",
         f"Train with: {command}",
     ]
     if measured.get("memory_measured"):
-        lines.insert(4, f"Measured: {measured['memory_measured'] / 1e9:.1f} GB at most with the heaviest batch.")
+        lines.insert(4, f"Measured: {size(measured['memory_measured'])} at most with the heaviest batch.")
     return [*lines, *(f"Note: {note}." for note in made.notes)]
 
 
 def _in_short(ws: Workspace, made: Plan) -> str:
     named = ", ".join(f"{key.partition('.')[2].replace('_', ' ')} {made[key]}" for key in MAIN if key in made)
     return (
-        f"no recipe: planned here ({named}; about {made.hours:.1f} hours, {made.bytes_needed / 1e9:.1f} GB);"
+        f"no recipe: planned here ({named}; about {length(3600 * made.hours)}, {size(made.bytes_needed)});"
         f" 'olu plan {shlex.quote(str(ws.root))}' writes it down with its reasons"
     )

@@ -45,7 +45,7 @@ def recogniser_for(
     use_threads()
     yield from audit(ws)
     yield from read_corpus(ws)
-    where = device or this_machine().device
+    where = this_machine(device).device
     fitting = [run for run in listeners(ws) if _fits(ws, run, units=units, everything=everything)]
     if done := [run for run in fitting if run.finished]:
         return load(done[-1], language=ws.language, device=where)

@@ -10,6 +10,7 @@ from olu.config import check, flat
 from olu.errors import OluError, WorkspaceError
 from olu.families import family
 from olu.files import Workspace, disk_bytes
+from olu.stages.run_state import run_state
 from olu.train.run import Run
 from olu.view.history import row_figures, whole_rows
 from olu.view.viewer import PAGE
@@ -21,8 +22,9 @@ class RunRow:
 
     run: str
     state: str  # running, unfinished, finished, stopped or damaged
-    step: int
+    step: int  # steps done
     steps: int  # of its plan; 0 where that cannot be read
+    saved: int  # the step of its last checkpoint
     best: dict[str, Any] | None
     hours: float
     events: dict[str, int]  # verdict -> how often
@@ -104,17 +106,19 @@ def run_detail(ws: Workspace, name: str) -> RunDetail:
 
 
 def _row(run: Run, differs: dict[str, Any]) -> RunRow:
-    step, rewinds, seconds = 0, 0, 0.0
+    rewinds, seconds = 0, 0.0
     for held in whole_rows(run.folder / "metrics.jsonl"):
-        step, rewinds, seconds = held["step"], held["rewinds"], seconds + held["seconds"]
+        rewinds, seconds = held["rewinds"], seconds + held["seconds"]
     happened = Counter(event["verdict"] for event in whole_rows(run.folder / "events.jsonl"))
+    stands = run_state(run)
     return RunRow(
         run=run.name,
-        state=_state(run),
-        step=step,
-        steps=run.recipe.plan.steps,
+        state=stands.state,
+        step=stands.step,
+        steps=stands.steps,
+        saved=stands.saved,
         best=run.best,
-        hours=round(seconds / 3600, 4),
+        hours=round(seconds / 3600, 6),
         events=dict(sorted(happened.items())),
         rewinds=rewinds,
         differs=differs,
@@ -124,12 +128,13 @@ def _row(run: Run, differs: dict[str, Any]) -> RunRow:
 
 def _damaged_row(run: Run, fault: str) -> RunRow:
     """No more than its folder tells without the files that cannot be read."""
-    steps = run.checkpoints().steps()
+    stands = run_state(run)
     return RunRow(
         run=run.name,
         state="damaged",
-        step=steps[-1] if steps else 0,
+        step=stands.step,
         steps=0,
+        saved=stands.saved,
         best=None,
         hours=0.0,
         events={},
@@ -138,9 +143,3 @@ def _damaged_row(run: Run, fault: str) -> RunRow:
         started_from=None,
         fault=fault,
     )
-
-
-def _state(run: Run) -> str:
-    if (result := run.result) is not None:
-        return "finished" if result["finished"] else "stopped"
-    return "running" if run.is_claimed() else "unfinished"

@@ -22,7 +22,7 @@ def second_recogniser(ws: Workspace, *, device: str | None = None) -> Work[Train
     """The newest finished one of this corpus; an unfinished one is gone on with, else a new one is trained."""
     from olu.families.recogniser.recognise import load
 
-    where = device or this_machine().device
+    where = this_machine(device).device
     corpus = Corpus.open(ws).fingerprint
     second = [run for run in listeners(ws) if is_second(run)]
     fitting = [run for run in second if run.document("facts.json").get("corpus") == corpus]

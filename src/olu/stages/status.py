@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from olu.files import Workspace, disk_bytes
 from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.kinds import does_speak
 from olu.stages.next_training import training_advice, training_command
+from olu.stages.prepare import LISTENING
+from olu.stages.run_state import run_state
 from olu.stages.stage import Stage
 from olu.train.run import Run
 
@@ -48,6 +50,7 @@ class Status:
     runs: list[dict[str, object]]
     bytes: int
     next: str
+    features: str  # a sentence on features that are there though the stage is not done
     advice: str  # what to begin with, where that is next and the speech too little to train from scratch
 
 
@@ -58,6 +61,8 @@ def status(ws: Workspace) -> Status:
     stages = [_status(ws, _stage(name)) for name in STAGES]
     stages[0] = _imported(ws, stages[0], corpus, places)
     runs = _runs(ws)
+    if any(run["state"] == "running" and run["speaks"] for run in runs):
+        stages = [replace(stage, state="running") if stage.name == "train" else stage for stage in stages]
     following = _next(ws, stages, runs)
     advice = training_advice(ws) if " --base " in following else None
     return Status(
@@ -73,6 +78,7 @@ def status(ws: Workspace) -> Status:
         stages=stages,
         runs=runs,
         bytes=disk_bytes(ws.root),
+        features=_features(ws, stages),
         next=following,
         advice=advice.sentence() if advice else "",
     )
@@ -95,6 +101,18 @@ def _imported(
         return stage
     roots = corpus.roots_of(corpus.changed_clips())
     return replace(stage, command=import_again(ws, roots[0])) if roots else stage
+
+
+def _features(ws: Workspace, stages: list[StageStatus]) -> str:
+    """Why features take room where their stage is missing."""
+    if not any(stage.name == "prepare" and stage.state == "missing" and stage.bytes for stage in stages):
+        return ""
+    place = shlex.quote(str(ws.root))
+    if ws.stamped(LISTENING.name):
+        return "The features are those a recogniser was trained on; a voice's are made when it is trained."
+    return (
+        f"The features are left from before, and are made anew by the next training; 'olu clean {place}' removes them."
+    )
 
 
 def _held(corpus: Corpus | None) -> list[Decision]:
@@ -124,15 +142,11 @@ def _status(ws: Workspace, stage: Stage) -> StageStatus:
 def _runs(ws: Workspace) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for run in Run.all(ws.runs):
-        steps = run.checkpoints().steps()
-        row: dict[str, object] = {"run": run.name, "step": steps[-1] if steps else 0}
+        stands = run_state(run)
+        row: dict[str, object] = {"run": run.name, **asdict(stands), "says": stands.sentence()}
         row["aside"] = [path.name for path in run.checkpoints().damaged()]
-        if fault := run.fault:
-            rows.append({**row, "state": "damaged", "best": None, "speaks": None, "fault": fault})
-            continue
-        result = run.result
-        state = "unfinished" if result is None else "finished" if result["finished"] else "stopped"
-        rows.append({**row, "state": state, "best": run.best, "speaks": does_speak(run), "fault": ""})
+        whole = not stands.fault
+        rows.append({**row, "best": run.best if whole else None, "speaks": does_speak(run) if whole else None})
     return rows
 
 
@@ -140,7 +154,10 @@ def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]
     of_voices = [run for run in runs if run["speaks"]]
     damaged = runs[-1]["run"] if runs and runs[-1]["fault"] else None
     unfinished = bool(of_voices) and of_voices[-1]["state"] == "unfinished"
+    running = [run["run"] for run in of_voices if run["state"] == "running"]
     for stage in stages:
+        if stage.name == "train" and running:
+            return f"olu runs {shlex.quote(str(ws.root))} {running[-1]}"  # it tells how far it is
         if stage.name == "train" and unfinished:
             return f"{stage.command} --resume"
         if stage.name == IMPORT.name and stage.state == "stale" and IMPORT.did_all(ws):

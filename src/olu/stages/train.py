@@ -11,7 +11,9 @@ from olu.errors import TrainError
 from olu.files import Workspace
 from olu.stages.extras import need_training
 from olu.stages.kinds import does_speak, listeners, passed_over, voices, whole_runs
+from olu.stages.machine import take_device
 from olu.stages.plan import advice_on, choose_recipe
+from olu.stages.run_state import run_state
 from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_go import follow, go
 from olu.stages.train_stage import Training, TrainSummary, options_of, stage_of
@@ -59,7 +61,7 @@ def train(
     need_training("olu train")
     from olu.train.ranks import joined  # torch comes with it
 
-    check_device(device)
+    device = take_device(device)
     with joined(device) as (ranks, own):
         if not ranks.leads:
             return (yield from follow(ws, device=own, ranks=ranks))
@@ -108,6 +110,8 @@ def _lead(
             raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
         run = Run.named(ws.runs, resumed) if resumed else _unfinished(ws)
         damaged = [] if resumed else passed_over(ws, run)
+        if run is not None and run.is_claimed():
+            raise being_trained(run)
         if run is None:
             told = f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'"
             raise TrainError(". ".join([told, *damaged]))
@@ -151,10 +155,20 @@ def _lead(
         if (earlier := stage_of(setup).done(ws, options_of(setup))) and _is_there(ws, earlier["run"]):
             return TrainSummary(**{**earlier, "fresh": True, "speaks": setup.family.speaks})
         if (unfinished := _unfinished(ws, speaks=setup.family.speaks)) is not None:
+            if unfinished.is_claimed():
+                raise being_trained(unfinished, other="; or add --new to train another beside it")
             raise UnfinishedRun(ws, unfinished, setup)
         _refuse_beside_damage(ws, speaks=setup.family.speaks)
     run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
     return (yield from go(ws, run, setup, view))
+
+
+def being_trained(run: Run, *, other: str = "") -> TrainError:
+    stands = run_state(run)
+    return TrainError(
+        f"{run.name} is being trained by another process (step {stands.step} of {stands.steps}): wait for it or"
+        f" stop it{other}"
+    )
 
 
 @contextmanager
@@ -171,17 +185,6 @@ def _room() -> Iterator[None]:
         raise TrainError(
             "the model does not fit into the memory: choose a smaller model.size or lower [model]"
         ) from None
-
-
-def check_device(device: str) -> None:
-    import torch
-
-    if device not in ("cpu", "cuda", "mps"):
-        raise TrainError(f"unknown device {device!r}: use cpu, cuda or mps")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise TrainError("no CUDA device here: use --device cpu, or install a torch built for your GPU")
-    if device == "mps" and not torch.backends.mps.is_available():
-        raise TrainError("no Apple GPU here: use --device cpu")
 
 
 def _unfinished(ws: Workspace, *, speaks: bool | None = None) -> Run | None:

@@ -19,6 +19,7 @@ from olu.parse import load_json
 from olu.stages.pack import MANIFEST, SCHEMA
 from olu.train.run import Run
 from olu.types import Tick, Work
+from olu.units import size as in_units
 
 CHUNK = 2**20
 
@@ -116,7 +117,7 @@ def _lay_out(file: Path, place: Path) -> Work[dict[str, Any]]:
     size = file.stat().st_size
     room = shutil.disk_usage(place).free
     if size > room:
-        raise WorkspaceError(f"{file} needs {size / 2**30:.1f} GiB, and {room / 2**30:.1f} are free at {place.parent}")
+        raise WorkspaceError(f"{file} needs {in_units(size)}, and {in_units(room)} are free at {place.parent}")
     try:
         with file.open("rb") as data, open_tar(data) as tar:
             for info in tar:

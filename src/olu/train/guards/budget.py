@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from olu.train.guards.seen import Event, Resources, Seen, Verdict
+from olu.units import length, size
 
 
 class Budget:
@@ -16,13 +17,11 @@ class Budget:
         if not isinstance(seen, Resources):
             return None
         if self.max_hours and seen.hours >= self.max_hours:
-            message = (
-                f"{seen.hours:.2f} hours are used up (plan.max_hours = {self.max_hours:g}): saved; go on with --resume"
-            )
+            used = f"{length(3600 * seen.hours)} are used up (plan.max_hours = {self.max_hours:g})"
+            message = f"{used}: saved; go on with --resume"
             return Event(seen.step, "budget", Verdict.STOP, message)
         if seen.free_bytes < 1.2 * seen.checkpoint_bytes:
-            free, need = seen.free_bytes / 2**30, seen.checkpoint_bytes / 2**30
-            left = f"the disk has {free:.2f} GiB left and a checkpoint takes {need:.2f}"
+            left = f"the disk has {size(seen.free_bytes)} left and a checkpoint takes {size(seen.checkpoint_bytes)}"
             message = f"{left}: free some, then go on with --resume"
             return Event(seen.step, "budget", Verdict.STOP, message)
         if seen.free_bytes < 3 * seen.checkpoint_bytes:

@@ -1,0 +1,27 @@
+"""Sizes, lengths and large numbers for people: in a unit in which nothing rounds away."""
+
+from __future__ import annotations
+
+SIZES = (("GiB", 2**30, 2), ("MiB", 2**20, 1), ("KiB", 2**10, 1))
+LENGTHS = (("hours", 3600.0, 2), ("minutes", 60.0, 1))
+
+
+def size(number: float) -> str:
+    """Of a file, a disk or a memory, given in bytes."""
+    for unit, one, digits in SIZES:
+        if number >= one:
+            return f"{number / one:.{digits}f} {unit}"
+    return "1 byte" if number == 1 else f"{number:.0f} bytes"
+
+
+def length(seconds: float) -> str:
+    """How long something takes or lasts."""
+    for unit, one, digits in LENGTHS:
+        if seconds >= one:
+            return f"{seconds / one:.{digits}f} {unit}"
+    return f"{seconds:.1f} seconds" if seconds >= 1 or not seconds else f"{seconds:.2g} seconds"
+
+
+def large(number: int) -> str:
+    """Such as the parameters of a network."""
+    return f"{number / 1e6:.1f} M" if number >= 1_000_000 else f"{number:,}"
