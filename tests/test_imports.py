@@ -46,7 +46,7 @@ LEAVES = {
     ("cli/audit.py", "olu.audit.checks"): "the titles of the checks, for the table",
     ("cli/training_view.py", "olu.view.pace"): "how fast a run goes, from the reports its stage yields",
 }
-CLI_MAY = ("cli", "stages", "errors", "files", "halt", "types", "text")
+CLI_MAY = ("cli", "stages", "errors", "files", "halt", "types", "text", "escape", "units")
 SPEAK_MAY_NOT = ("train", "corpus")
 TORCH_AT_THE_TOP = ("train/", "align/", "nn/", "export/", "features/mel.py", "stages/train")
 

@@ -72,8 +72,8 @@ def take_back(places: Iterable[Path]) -> list[Path]:
             continue
         for entry in left:
             match = OWNER.fullmatch(entry.name)
-            if match is None or is_alive(int(match["pid"])):
-                continue
+            if match is None or (int(match["pid"]) != os.getpid() and is_alive(int(match["pid"]))):
+                continue  # our own number is that of a process that had it before
             path = place / match["name"]
             if not path.exists():
                 try:
@@ -85,9 +85,7 @@ def take_back(places: Iterable[Path]) -> list[Path]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether another process has this number."""
-    if pid == os.getpid():
-        return False
+    """Whether a process has this number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -14,8 +14,11 @@ def size(number: float) -> str:
     return "1 byte" if number == 1 else f"{number:.0f} bytes"
 
 
-def length(seconds: float) -> str:
-    """How long something takes or lasts."""
+def length(seconds: float, *, short: bool = False) -> str:
+    """How long something takes or lasts; `short`: with the sign of the unit, for a table."""
+    if short:
+        number, unit = length(seconds).split()
+        return f"{number} {'min' if unit == 'minutes' else unit[0]}"
     for unit, one, digits in LENGTHS:
         if seconds >= one:
             return f"{seconds / one:.{digits}f} {unit}"

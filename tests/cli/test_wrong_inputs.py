@@ -192,7 +192,7 @@ WRONG_WORDS = [
     (("train", "WS"), "--recipe .", "is a folder"),
     (("train", "WS"), "--recipe WS/corpus/clips.jsonl", "is not valid TOML"),
     (("train", "WS"), "--base nowhere", "is not there"),
-    (("train", "WS"), "--device gpu", "use cpu, cuda or mps"),
+    (("train", "WS"), "--device gpu", "use cpu, cuda, cuda:0"),
     (("train", "WS"), "--from-run vits-009", "no run 'vits-009'"),
     (("train", "WS"), "--from-run vits-001@7", "no checkpoint at step '7'"),
     (("train", "WS"), "--bogus", "No such option"),

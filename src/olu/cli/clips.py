@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -71,8 +72,8 @@ def _object(ws: Path, found: ClipList, *, summary: bool) -> dict[str, Any]:
 
 def _all(ws: Path, *, where: str | None, sort: str | None) -> str:
     """The command that writes down every clip of this list."""
-    asked = [f"--where {quoted(where)}"] if where is not None else []
-    asked += [f"--sort={quoted(sort)}"] if sort is not None else []
+    asked = [f"--where {shlex.quote(where)}"] if where is not None else []
+    asked += [f"--sort={shlex.quote(sort)}"] if sort is not None else []
     return " ".join(["olu clips", quoted(ws), *asked, "--csv clips.csv"])
 
 

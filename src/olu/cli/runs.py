@@ -78,7 +78,7 @@ def _remove(ws: Workspace, name: str | None, *, run: str | None, yes: bool, as_j
 
 
 def _all(rows: list[RunRow]) -> None:
-    columns = ["run", "state", "steps", "saved", "best", "time", "events"]
+    columns = ["run", "state", "steps", "best", "time", "events"]
     table("", columns, [_cells(row) for row in rows])
     for row in rows:
         if row.fault:
@@ -95,10 +95,10 @@ def _all(rows: list[RunRow]) -> None:
 
 def _cells(row: RunRow) -> list[str]:
     if row.fault:
-        return [row.run, row.state, *[""] * 5]
+        return [row.run, row.state, *[""] * 4]
     happened = ", ".join(f"{number} {verdict.lower()}" for verdict, number in row.events.items()) or "none"
-    steps, took = f"{row.step} of {row.steps}", length(row.hours * 3600)
-    return [row.run, row.state, steps, str(row.saved), _best(row.best), took, happened]
+    steps, took = f"{row.step} of {row.steps}", length(row.hours * 3600, short=True)
+    return [row.run, row.state, steps, _best(row.best), took, happened]
 
 
 def _best(best: dict[str, Any] | None) -> str:
