@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from olu.errors import VoiceError
+from olu.files import embedded_voice
 from olu.speak import package as package_module
 from olu.speak import voice as voice_module
 from olu.speak.voice import Voice
@@ -361,3 +362,18 @@ def test_long_sentences_of_a_package_are_not_read(copied: Path, monkeypatch: pyt
     edit(copied / "check.json", lambda value: {**value, "sentences": [long, *value["sentences"], *([long] * 3)]})
     assert Voice.open(copied).speakers
     assert 0 < sum(read) <= voice_module.CHECKED_CHARACTERS
+
+
+def test_a_language_whose_patterns_never_end_is_refused(tmp_path: Path) -> None:
+    """1990 and sixty times the same letter took for ever."""
+    own = embedded_voice()
+    assert own is not None
+    package = Path(shutil.copytree(own, tmp_path / "own.voice"))
+    style = package / "language" / "normalise.toml"
+    hostile = "[[context]]\nset = 'cardinal'\nafter = '(?:(?:ሀ+)+)+ለ'\n"
+    style.write_text(
+        style.read_text(encoding="utf-8").replace("[[context]]", f"{hostile}\n[[context]]", 1), encoding="utf-8"
+    )
+    seal(package)
+    with pytest.raises(VoiceError, match=r"its language folder is damaged .*context.*after"):
+        Voice.open(package)
