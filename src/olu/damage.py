@@ -21,6 +21,7 @@ REMEDIES = {
     "corpus/split.json": "delete it and run 'olu split {ws}' with your shares",
     "corpus/hashes.jsonl": "delete it: the recordings are looked at again",
     "corpus/problems.jsonl": "delete it; the next import lists its problems anew",
+    "corpus/doubts.jsonl": "delete it, and import recordings with subtitles again: what is doubtful is said anew",
     "corpus/duplicates.jsonl": "delete it; it is only a list of what merges left out",
     "corpus/cuts.jsonl": "mend it, or delete it: the pieces it names then stay beside the others",
     "corpus/rights.json": "mend it, or delete it and import again with --licence and the like",

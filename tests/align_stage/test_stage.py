@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ import olu.stages.align_listen
 import olu.stages.recogniser
 from olu.align.aligner import train_frames
 from olu.audio.io import resample
-from olu.audit.match import read_match
+from olu.audit.match import Match, read_match, write_match
 from olu.cli.main import app
 from olu.corpus.manifest import Corpus
+from olu.errors import AlignError
 from olu.files import Workspace, read_json, read_jsonl, write_jsonl
 from olu.stages.align import STAGE, align
 from olu.stages.align_listen import part_path
@@ -29,6 +31,7 @@ from olu.stages.aligned import alignment_path, fold_of, words_of
 from olu.stages.audit import audit
 from olu.stages.cut import cut
 from olu.stages.read import read_corpus
+from olu.stages.status import status
 from olu.types import Alignment, Audio, Tick, finish
 
 from .made import PHONE_SECONDS, RATE, TEXTS, tone, workspace
@@ -43,6 +46,7 @@ class ToneEars:
     frame_seconds: float = 0.02
     version: str = "made-001"
     device: str = "cpu"
+    natural_cer: float = 0.02
     calls: int = 0
 
     def ids(self, symbols: Sequence[str]) -> list[int]:
@@ -236,6 +240,35 @@ def test_the_command_line(tmp_path: Path, ears: Ears):
     for wrong in (["--frames", "all"], ["--hop", "200"], ["--rate", "24000"], ["--from", str(tmp_path), "--ctc-only"]):
         assert run(app, ["align", str(ws.root), *wrong]).exit_code != 0
     assert read_json(ws.stamp_path("align"))["summary"]["method"] == "textgrid"
+
+
+def test_a_recogniser_that_hears_nothing_aligns_nothing(tmp_path: Path, ears: Ears, monkeypatch: pytest.MonkeyPatch):
+    ws, truth = workspace(tmp_path)
+    monkeypatch.setattr(ToneEars, "__init__", partialmethod(ToneEars.__init__, natural_cer=1.0))
+    run, grids = CliRunner().invoke, tmp_path / "out"
+    words = ["align", str(ws.root), "--ctc-only", "--textgrid", str(grids)]
+    refused = run(app, words)
+    assert isinstance(refused.exception, AlignError) and not grids.exists() and not alignment_path(ws).exists()
+    assert "hears 100% of the texts otherwise, in clips it has learnt from" in str(refused.exception)
+    assert "--force" in str(refused.exception)
+    taken = run(app, [*words, "--force"])
+    assert taken.exit_code == 0 and len(list(grids.iterdir())) == len(truth)
+    for said in (taken, run(app, words)):  # the second time nothing is done, and it is said again
+        assert "Do not trust this alignment" in " ".join(said.output.split())
+
+
+def test_texts_that_nobody_can_judge_are_named_before_training(tmp_path: Path, ears: Ears):
+    ws, _ = workspace(tmp_path, texts(40))
+    corpus = Corpus.open(ws)
+    ids = [clip.id for clip in corpus]
+    write_match(ws, [(id, Match(score=-1.0, chance=(-1.0, -0.9, -1.1, -1.0), cer=0.9)) for id in ids])
+    finish(audit(ws, force=True))
+    found = status(ws)
+    assert any("cannot tell right texts from wrong ones" in doubt for doubt in found.doubts)
+    report = ws.audit / "report.html"
+    assert found.next.startswith(f"listen to clips in {report}; if their texts are right, olu train ")
+    shown = " ".join(CliRunner().invoke(app, ["audit", str(ws.root)]).output.split())
+    assert f"Next: {found.next}" in shown
 
 
 def test_a_clip_with_too_much_text_is_named_and_the_others_are_aligned(tmp_path: Path, ears: Ears):

@@ -178,6 +178,8 @@ def test_only_blocks_are_in_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert total == 200 * RATE
     assert peak < 3_000_000  # the whole is 13 MB
+    ticks = list(decode(film, into=tmp_path / "out.flac"))
+    assert {tick.what for tick in ticks} == {"the sound of long.mkv in seconds"} and ticks[-1].total == 200
 
 
 def test_names() -> None:

@@ -17,6 +17,7 @@ from olu.corpus.readers.recordings import Cutting, cut
 from olu.errors import CorpusError
 from olu.files import Workspace, read_jsonl
 from olu.stages.audit import audit
+from olu.stages.clips import clips
 from olu.stages.import_ import ImportSummary, import_source
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
@@ -55,7 +56,7 @@ def test_cut_at_silences(ws: Workspace, tmp_path: Path) -> None:
     spans = long_one(tmp_path / "in" / "radio.wav", sentences=20)
     summary = bring(ws, tmp_path / "in")
     assert summary.layout == "recordings"
-    assert summary.why == "one recording and no text: cut at silences, and never trained on until there is one"
+    assert summary.why.startswith("one recording and no text: cut at silences, and trained on only when subtitles")
     clips = sorted(Corpus.open(ws), key=lambda clip: clip.start)
     assert summary.untranscribed == summary.added == len(clips)
     assert all(clip.text == "" and not clip.transcribed for clip in clips)
@@ -123,6 +124,28 @@ def test_short_recordings_stay_whole_and_take_a_text_later(ws: Workspace, tmp_pa
     long_one(elsewhere / "a.wav", sentences=2)
     assert bring(ws, elsewhere).added == 0
     assert [clip.text for clip in Corpus.open(ws)] == ["habari", "nzuri"]
+
+
+def test_pieces_become_clips_with_a_text_as_the_docs_say(ws: Workspace, tmp_path: Path) -> None:
+    """From the table of pieces to rows, and subtitles for a recording whose pieces have none."""
+    source = tmp_path / "in"
+    spans = long_one(source / "a.wav", sentences=20)
+    bring(ws, source)
+    todo = clips(ws, expression='text == ""').rows
+    row = todo[1]
+    said = {"offset": row["start"], "duration": round(row["end"] - row["start"], 3), "text": "Habari za asubuhi."}
+    line = json.dumps({"audio": str(row["audio"]).removeprefix("s1/"), **said})
+    (source / "texts.jsonl").write_text(line + "\n", encoding="utf-8")
+    bring(ws, source)
+    left = {clip.id: clip.text for clip in Corpus.open(ws)}
+    assert len(left) == len(todo) and left[str(row["id"])] == "Habari za asubuhi."
+    (source / "texts.jsonl").unlink()
+    stamp = "00:{:02d}:{:06.3f}"
+    cues = (" --> ".join(stamp.format(int(t // 60), t % 60) for t in span).replace(".", ",") for span in spans)
+    (source / "a.srt").write_text("\n\n".join(f"{cue}\nneno." for cue in cues), encoding="utf-8")
+    summary = bring(ws, source)
+    assert summary.layout == "subtitles" and summary.untranscribed == 0
+    assert {clip.text for clip in Corpus.open(ws)} == {"neno."}
 
 
 def test_a_text_for_stretches_takes_the_place_of_pieces(ws: Workspace, tmp_path: Path) -> None:

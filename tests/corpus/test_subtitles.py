@@ -91,7 +91,7 @@ def test_the_film(ws: Workspace, tmp_path: Path, kind: str, seed: int) -> None:
     film = real_film(seed) if kind == "real" else made_film(seed)
     summary = bring(ws, lay(tmp_path / "in", film))
     assert (summary.layout, summary.skipped) == ("subtitles", ())
-    assert not any("too early" in note or "too late" in note for note in summary.notes), summary.notes
+    assert summary.doubts == ()
     corpus = Corpus.open(ws)
     foreign, own = judge(film, corpus)
     assert foreign == 0
@@ -144,8 +144,8 @@ def test_adjoining_cues_share_one_boundary(ws: Workspace, tmp_path: Path) -> Non
     (tmp_path / "in" / "a.srt").write_text("\n\n".join(times), encoding="utf-8")
     bring(ws, tmp_path / "in")
     one, two, three = Corpus.open(ws)
-    assert one.start + one.seconds <= 3.0 <= two.start
-    assert two.start + two.seconds <= 5.1 <= three.start
+    assert 2.5 < one.start + one.seconds <= two.start < 3.5
+    assert 4.5 < two.start + two.seconds <= three.start < 5.7
 
 
 def fail(path: Path, *, into: Path) -> None:
@@ -192,10 +192,11 @@ def test_shift_moves_and_takes_the_place_of_the_old(ws: Workspace, tmp_path: Pat
     film = made_film(3)
     source = lay(tmp_path / "in", film, shift=2.4)
     summary = bring(ws, source)
-    (note,) = [note for note in summary.notes if "too early" in note]
-    shift = float(note.rpartition("--shift ")[2])
+    (doubt,) = summary.doubts
+    assert "too early" in doubt and "confidence 0." in doubt and "nothing was moved" in doubt
+    shift = float(doubt.rpartition("--shift ")[2])
     assert shift == pytest.approx(2.4, abs=0.4)
-    assert "confidence 0." in note
+    assert summary.mending == f"olu import {ws.root} {source / 'film.wav'} --shift {shift:g}"
     before = {clip.text: clip.start for clip in Corpus.open(ws)}
     mended = bring(ws, source / "film.wav", shift=2.4)
     assert (mended.added, mended.clips) == (60, 60)
@@ -205,6 +206,7 @@ def test_shift_moves_and_takes_the_place_of_the_old(ws: Workspace, tmp_path: Pat
     assert judge(film, Corpus.open(ws)) == (0, 60)
     (tmp_path / "in" / "film.srt").write_text(made.srt(film), encoding="utf-8")
     assert bring(ws, source).notes[0].endswith("60 cues with words made 60 clips")
+    assert mended.doubts == ()
 
 
 @pytest.fixture(scope="module")
@@ -220,9 +222,9 @@ def test_measured(long_film: made.Film, shift: float, speed: float) -> None:
     cues = [cue for cue in cues if cue[0] >= 0]
     found = measure(cues, levels=levels, frames_per_second=100.0)
     if (shift, speed) == (0.0, 1.0):
-        assert found is None
+        assert found is not None and found.fits
     else:
-        assert found is not None
+        assert found is not None and not found.fits
         assert found.speed == pytest.approx(speed, abs=0.003)
         assert found.drift == pytest.approx((speed - 1) * cues[-1][1], abs=2.0)
         if speed == 1.0:
@@ -256,6 +258,7 @@ def test_notes_count_what_was_removed(ws: Workspace, tmp_path: Path) -> None:
         "a.srt: removed from the text: 2 tags, 2 speaker dashes, 2 sound notes",
         "a.srt: cues without words, which made no clip: 1",
         "a.srt: cues with the lines of several speakers: 1; drop them if you train one voice",
+        "one recording has too few cues to measure whether they come early or late: listen to a clip of each",
     )
 
 

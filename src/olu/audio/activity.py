@@ -27,6 +27,8 @@ BELOW_LOUD_DB = (35.0, 15.0)
 SHORTEST_SOUND_FRAMES = 4  # less is a click
 SHORTEST_PAUSE_FRAMES = 20  # less is a stop consonant or a breath between words
 
+WINDOW_SECONDS = 60.0  # a threshold of its own for each: people move, rooms change
+WINDOW_DB = 10.0  # that a window's threshold may lie off the whole recording's
 BLOCK_FRAMES = 1000
 
 
@@ -55,6 +57,25 @@ def sounds(levels: Levels) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     parted = starts[1:] - ends[:-1] >= SHORTEST_PAUSE_FRAMES
     if len(starts) == 0:
         return starts, ends
+    return starts[np.append(True, parted)], ends[np.append(parted, True)]
+
+
+def stretches(
+    levels: Levels, frames_per_second: float, *, pause_frames: int = SHORTEST_PAUSE_FRAMES
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First frames and ends of the sound in a long recording, whose loudness may change from part to part."""
+    whole = threshold(levels)
+    size = round(WINDOW_SECONDS * frames_per_second)
+    least = np.empty(len(levels), dtype=np.float32)
+    for start in range(0, len(levels), size):
+        own = threshold(levels[max(0, start - size // 2) : start + size + size // 2])
+        least[start : start + size] = np.clip(own, whole - WINDOW_DB, whole + WINDOW_DB)
+    starts, ends = runs(levels >= least)
+    heard = ends - starts >= SHORTEST_SOUND_FRAMES
+    starts, ends = starts[heard], ends[heard]
+    if len(starts) == 0:
+        return starts, ends
+    parted = starts[1:] - ends[:-1] >= pause_frames
     return starts[np.append(True, parted)], ends[np.append(parted, True)]
 
 

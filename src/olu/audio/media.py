@@ -192,7 +192,7 @@ def decode(path: Path, *, into: Path) -> Iterator[Tick]:
         coming = sound.blocks()
         first = next(coming)
         with whole(into) as part:
-            name = f"the sound of {path.name}"
+            name = f"the sound of {path.name} in seconds"
             try:
                 with soundfile.SoundFile(
                     str(part), "w", samplerate=sound.rate, channels=1, format="FLAC", subtype="PCM_16"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import typer
 
+from olu.cli.doubts import show_standing
 from olu.cli.show import follow, followed, length, many, print_json, quoted, say, table, warn
 from olu.cli.threads import THREADS, settle_threads
 
@@ -81,6 +82,9 @@ def register(app: typer.Typer) -> None:
                 warn(f"no durations: {problem}")
             if len(problems) > FEW:
                 warn(f"and {len(problems) - FEW} more; --json lists all")
+        if summary.doubt:
+            warn(f"Do not trust this alignment: {summary.doubt}.")
+        show_standing(ws)
         say(f"Next: {after_align(opened)}")
 
     @app.command()

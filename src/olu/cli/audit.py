@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from olu.cli.doubts import show_doubts
 from olu.cli.fix import check_dry, decided_row, fix_row, show_decided, show_fix, show_to_cut, take_back
 from olu.cli.here import WS
 from olu.cli.show import follow, followed, length, many, print_json, say, table, warn
@@ -58,7 +59,9 @@ def register(app: typer.Typer) -> None:
             else:
                 show_decided(ws)
                 show_to_cut(summary, ws)
-            say(f"Next: {status(Workspace.open(ws)).next}")
+            found = status(Workspace.open(ws))
+            show_doubts(found.doubts)
+            say(f"Next: {found.next}")
         if strict and summary.clips_with_errors:
             have = "has errors" if summary.clips_with_errors == 1 else "have errors"
             of_all = f"{summary.clips_with_errors} of {many(summary.clips, 'clip')}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from olu.cli.doubts import show_doubts
 from olu.cli.rights import AGREED, CONSENT, CREDITS, LICENCE, asked_rights
 from olu.cli.show import follow, length, many, print_json, quoted, say
 
@@ -47,6 +48,12 @@ def register(app: typer.Typer) -> None:
         shift: float | None = typer.Option(
             None, "--shift", metavar="SECONDS", help="Move all subtitles by this; a minus is earlier."
         ),
+        stretch: float | None = typer.Option(
+            None, "--stretch", metavar="FACTOR", help="Multiply the times of all subtitles by this, before --shift."
+        ),
+        in_sync: bool = typer.Option(
+            False, "--in-sync", help="The subtitles fit: what was measured otherwise is not kept as a doubt."
+        ),
         encoding: str | None = typer.Option(
             None,
             "--encoding",
@@ -79,11 +86,13 @@ def register(app: typer.Typer) -> None:
             subtitles=subtitles,
             shift=shift,
             encoding=encoding,
+            stretch=stretch,
+            in_sync=in_sync,
             rights=asked_rights(given, quiet=as_json, ws=workspace),
         )
         summary = follow(work, label="import")
         if as_json:
-            print_json({"workspace": str(ws), **asdict(summary), "next": f"olu audit {ws}"})
+            print_json({"workspace": str(ws), **asdict(summary), "next": summary.mending or f"olu audit {ws}"})
         else:
             _tell(summary, ws)
 
@@ -107,7 +116,12 @@ def _tell(summary: ImportSummary, ws: Path) -> None:
         _some(summary.notes[:SHOWN], of=len(summary.notes), more="--json lists them all")
     if summary.lost:
         say(f"Much is lost: {summary.lost}.")
-    say(f"Next: olu audit {quoted(ws)}")
+    show_doubts(summary.doubts)
+    if summary.mending:
+        say(f"Next: listen to a few clips; if it is so, {summary.mending}")
+        say(f"Else: the same import with --in-sync, then olu audit {quoted(ws)}")
+    else:
+        say(f"Next: olu audit {quoted(ws)}")
 
 
 def _be(number: int) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from olu.cli.doubts import show_standing
 from olu.cli.here import WS
 from olu.cli.show import follow, length, print_json, say, size, table, warn
 from olu.escape import lines
@@ -54,6 +55,7 @@ def register(app: typer.Typer) -> None:
             warn(f"note: {note}")
         expected = f"{length(made.hours_expected * 3600)} ({made.pace}), {size(made.memory_bytes)} of memory"
         say(f"Expected: {expected}. Written: {made.recipe}")
+        show_standing(ws)
         if made.advice:
             say(made.advice)
         say(f"Next: {made.next}")

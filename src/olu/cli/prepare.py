@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from olu.cli.doubts import show_standing
 from olu.cli.here import WS
 from olu.cli.show import followed, print_json, quoted, say, warn
 
@@ -36,5 +37,6 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(asdict(summary))
         else:
+            show_standing(ws)
             again = "" if busy else ", there already: nothing was done again"
             say(f"{summary.clips} clips at {summary.rate} Hz{again}. Next: olu train {quoted(ws)}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from olu.cli.doubts import show_standing
 from olu.cli.show import followed, many, print_json, say, table
 from olu.errors import ConfigError
 
@@ -171,6 +172,7 @@ def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
         say("The corpus has not changed since it was read: nothing was done again.")
     for kept in kept_lexicons(opened):
         say(kept)
+    show_standing(opened.root)
     advice = training_advice(opened)
     if advice:
         say(advice.sentence())

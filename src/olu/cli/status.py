@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from olu.cli.doubts import show_doubts
 from olu.cli.here import WS
 from olu.cli.show import length, many, print_json, quoted, say, size, table
 
@@ -38,6 +39,7 @@ def register(app: typer.Typer) -> None:
         if found.decisions:
             kinds = ", ".join(f"{number} {kind}" for kind, number in found.decisions.items())
             say(f"Decided: {kinds}; {length(found.seconds_left)} are left to train on")
+        show_doubts(found.doubts)
         rows = [[s.name, s.state, size(s.bytes) if s.bytes else "-", s.command] for s in found.stages]
         table("", ["stage", "state", "disk", "command"], rows)
         if found.features:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from olu.cli.doubts import show_standing
 from olu.cli.dry import tell_dry
 from olu.cli.evaluate import show_evaluation
 from olu.cli.find_lr import find_rate_of
@@ -71,6 +72,7 @@ def register(app: typer.Typer) -> None:
         device = device or best_device()
         if evaluate and dry_run:
             raise TrainError("--evaluate has no effect with --dry-run: nothing is trained")
+        show_standing(ws, say=warn)
         if from_hf_vits:
             work = work_of(
                 from_hf_vits,

@@ -39,6 +39,7 @@ class AlignSummary:
     spread: Spread
     problems: list[str]  # clips without an alignment, and why
     notes: list[str]
+    doubt: str = ""  # why its times are worth little
 
     @staticmethod
     def from_row(row: dict[str, Any]) -> AlignSummary:
@@ -125,6 +126,7 @@ def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun
         spread=spread(listened.found),
         problems=listened.problems,
         notes=listened.notes,
+        doubt=listened.doubt,
     )
     with writing(ws, patience=AFTER_WORK):
         write_jsonl(alignment_path(ws), (one.row() for one in listened.found))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from olu.align.frames import FrameModel
     from olu.families.recogniser.recognise import Trained
 
+WEAK, WORTHLESS = 0.5, 0.8  # share of the texts that a recogniser hears otherwise in clips it has learnt from
 LONG_SECONDS = 60.0  # from here on a clip is aligned in pieces, in bounded memory
 CHUNK_SECONDS = 30.0
 
@@ -66,6 +67,9 @@ def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, fo
     from olu.stages import recogniser as makers
 
     trained = yield from makers.recogniser_for(ws, units="symbols", device=device, everything=True, force=force)
+    doubt = weakness(trained.natural_cer)
+    if doubt and trained.natural_cer >= WORTHLESS and not force:
+        raise AlignError(f"nothing was aligned: {doubt}, or take the alignment all the same with --force")
     corpus = Corpus.open(ws)
     todo = to_align(ws, corpus)
     ear = Ear(trained)
@@ -101,7 +105,20 @@ def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, fo
         shutil.rmtree(halves_path(ws), ignore_errors=True)  # their scores are what was wanted of them
     notes = [] if cross else ["Texts were scored by a recogniser that learnt from them; --cross scores them by others."]
     made_by = f"{trained.version}{'' if ctc_only else ', and frames of 10 ms'}"
-    return Listened(found=found, matches=list(matches.items()), problems=problems, notes=notes, made_by=made_by)
+    return Listened(
+        found=found, matches=list(matches.items()), problems=problems, notes=notes, made_by=made_by, doubt=doubt
+    )
+
+
+def weakness(wrong: float) -> str:
+    """What is to be said of an aligner that hears so much of its own clips otherwise than their texts say."""
+    if not wrong >= WEAK:  # a recogniser that nobody has measured has no number
+        return ""
+    worth = "worth nothing" if wrong >= WORTHLESS else "worth little"
+    return (
+        f"the recogniser hears {wrong:.0%} of the texts otherwise, in clips it has learnt from, so its times are"
+        f" {worth}: listen whether the texts are what is said, correct or drop those that are not, record more"
+    )
 
 
 def part_path(ws: Workspace) -> Path:

@@ -84,6 +84,7 @@ class Listened:
     problems: list[str]
     notes: list[str]
     made_by: str
+    doubt: str = ""  # why its times are worth little
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

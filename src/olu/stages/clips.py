@@ -34,6 +34,8 @@ COLUMNS: dict[str, Kind] = {
     "decision": "text",
     "trains": "yes or no",
     "audio": "text",
+    "start": "number",  # seconds into the recording, where the clip begins and ends
+    "end": "number",
     "text": "text",
 }
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
@@ -96,6 +98,8 @@ def _row(corpus: Corpus, clip: Clip, tokens: int | None, per_second: float) -> R
         "decision": decision.decision if decision else "",
         "trains": corpus.split(clip) == "train" and corpus.why_not(clip) is None,
         "audio": clip.audio,
+        "start": round(clip.start, 3),
+        "end": round(clip.start + clip.seconds, 3),
         "text": clip.text,
     }
 

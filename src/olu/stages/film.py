@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import math
+import shlex
 import shutil
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from olu.audio.media import is_recording
+from olu.corpus import doubts
+from olu.corpus.doubts import Standing
+from olu.corpus.merge import Merge
 from olu.corpus.readers import Layout, Options, films
-from olu.corpus.readers.rows import Problem, Row
+from olu.corpus.readers.rows import Doubt, Problem, Row
 from olu.corpus.shapes import FILE
 from olu.errors import CorpusError
 from olu.files import Workspace, read_json, read_jsonl, write_json
+from olu.stages.import_place import Place
 from olu.types import Tick
 
 MADE = ".made.json"  # in the folder of what was just decoded
 DECODED = "decoded.json"
 LAYOUTS = ("auto", "subtitles", "recordings")
+STRETCHES = (0.5, 2.0)
 
 
-def options(source: Path, *, layout: str, options: Options, subtitles: Path | None, shift: float | None) -> Options:
+def options(source: Path, *, layout: str, options: Options, subtitles: Path | None) -> Options:
     """What was said of a film, checked."""
+    shift, stretch = options.shift, options.stretch
     if shift is not None and not math.isfinite(shift):
         raise CorpusError(f"--shift {shift} is no number of seconds: write one such as 1.5 or -0.8")
+    if stretch is not None and not STRETCHES[0] <= stretch <= STRETCHES[1]:
+        low, high = STRETCHES
+        raise CorpusError(f"--stretch {stretch} is no factor for times: write one from {low} to {high}, such as 1.0427")
     if subtitles is not None and not subtitles.is_file():
         raise CorpusError(f"--subtitles {subtitles} is not there: check the path")
     alone = is_recording(source.name) and source.is_file()
@@ -35,7 +46,6 @@ def options(source: Path, *, layout: str, options: Options, subtitles: Path | No
         options,
         film=source.name if alone else None,
         subtitles=subtitles.resolve() if subtitles else None,
-        shift=shift,
     )
 
 
@@ -85,6 +95,38 @@ def remember(ws: Workspace, options: Options) -> None:
         after = before | read_json(options.sounds / MADE)
         if after != before:
             write_json(ws.corpus / "audio" / DECODED, after)
+
+
+def keep_doubts(
+    ws: Workspace, found: list[Doubt], *, name: str, layout: Layout, merge: Merge, place: Place, asked: dict[str, Any]
+) -> list[Standing]:
+    """What is doubtful of the texts of source `name`, with the command that mends it, kept."""
+    if layout.name != "subtitles":
+        return []
+    alone = len(found) == 1
+    standing = [
+        Standing(
+            audio=f"{name}/{one.audio}", text=one.text, command=_mending(ws, one, place=place, asked=asked, alone=alone)
+        )
+        for one in found
+    ]
+    doubts.renew(ws, seen=merge.seen, found=standing)
+    return standing
+
+
+def doubts_of(ws: Workspace) -> list[str]:
+    """Sentences on the texts that are in doubt now."""
+    return [one.sentence for one in doubts.standing(ws)]
+
+
+def _mending(ws: Workspace, one: Doubt, *, place: Place, asked: dict[str, Any], alone: bool) -> str:
+    source = Path(asked["source"])
+    if not one.remedy or (place.unpacked and not alone):  # of several in an archive no single one can be named
+        return ""
+    path = source if source.is_file() else source / one.sound
+    given = [(f"--{name}", asked[name]) for name in ("subtitles", "speaker") if asked[name]]
+    words = ["olu", "import", str(ws.root), str(path), *(word for pair in given for word in pair)]
+    return shlex.join([*words, *(["--copy"] if asked["copy"] else []), *one.remedy.split()])
 
 
 def _decoded(ws: Workspace) -> dict[str, str]:

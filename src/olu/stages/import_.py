@@ -17,7 +17,7 @@ from olu.corpus.manifest import Corpus, are_all_same, fingerprint
 from olu.corpus.merge import Merge
 from olu.corpus.readers import archive, huggingface
 from olu.corpus.readers import columns as by_name
-from olu.corpus.readers.rows import Problem
+from olu.corpus.readers.rows import Doubt, Problem
 from olu.corpus.readers.texts import check_encoding
 from olu.corpus.rights import Rights, moved_rights, save_source
 from olu.corpus.sift import printable, sift, tidy
@@ -65,6 +65,8 @@ class ImportSummary:
     already: int
     skipped: tuple[str, ...]
     notes: tuple[str, ...]
+    doubts: tuple[str, ...]  # sentences on texts that may be at wrong times, with the import that mends it
+    mending: str  # the first of these imports
     clips: int
     seconds: float
     speakers: tuple[str, ...]
@@ -90,6 +92,8 @@ def import_source(
     subtitles: Path | None = None,
     shift: float | None = None,
     encoding: str | None = None,
+    stretch: float | None = None,
+    in_sync: bool = False,
     rights: Rights | None = None,
 ) -> Work[ImportSummary]:
     """Add what is new in `source`. Its audio stays where it lies, unless `copy` or it comes out of an archive."""
@@ -105,8 +109,10 @@ def import_source(
     asked |= {"columns": columns, "root": str(root.resolve()) if root else None}
     asked |= {"config": config, "split": split, "encoding": encoding}
     asked |= {"subtitles": str(subtitles.resolve()) if subtitles else None, "shift": shift}
+    asked |= {"stretch": stretch, "in_sync": in_sync}
     asked |= {"rights": asdict(rights)} if rights else {}
-    options = film.options(source, layout=layout, options=options, subtitles=subtitles, shift=shift)
+    options = replace(options, shift=shift, stretch=stretch, in_sync=in_sync)
+    options = film.options(source, layout=layout, options=options, subtitles=subtitles)
     if hub_id := huggingface.hub_id(source, layout=layout):
         readers.check_use("huggingface", options)
         named = Path(f"{huggingface.HUB}{hub_id}")
@@ -162,7 +168,8 @@ def _import_files(
         if printable(str(path)) != str(path):
             raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
     notes: list[str] = []
-    coming = chosen.read(place.files, options, notes=notes)
+    doubtful: list[Doubt] = []
+    coming = chosen.read(place.files, options, notes=notes, doubts=doubtful)
     rows, found = sift(coming, root=root) if stream is None else ([], [])
     if media := [row for row in rows if is_media(row.audio)]:  # with a text beside them or in a table
         claims.enter_context(writing(ws))
@@ -220,6 +227,7 @@ def _import_files(
     if is_new or before.lost or STAGE.state(ws) != "fresh":  # else no later stage shall look stale
         write_corpus(ws, before, merge=merge, sources=list(sources.values()))
     film.remember(ws, options)
+    doubts = film.keep_doubts(ws, doubtful, name=name, layout=chosen, merge=merge, place=place, asked=asked)
     save_source(ws, name, Rights(**asked.get("rights", {})).over(moved_rights(ws, merge.moved_from)))
 
     clips = list(merge.clips.values())
@@ -243,6 +251,8 @@ def _import_files(
             *before.notes(name=name),
             *corpus.changed(imported=True),
         ),
+        doubts=tuple(one.sentence for one in doubts),
+        mending=next((one.command for one in doubts if one.command), ""),
         clips=len(clips),
         seconds=round(sum(clip.seconds for clip in clips), 3),
         speakers=tuple(sorted({clip.speaker for clip in clips})),

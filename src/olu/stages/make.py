@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olu.audit.plural import many
-from olu.errors import TrainError, WorkspaceError
+from olu.errors import CorpusError, TrainError, WorkspaceError
 from olu.files import Workspace
 from olu.stages.export import ExportSummary, export
 from olu.stages.import_ import import_source
@@ -47,6 +48,13 @@ def make(
     ws = _workspace(root, language)
     imported = yield from import_source(ws, source)
     yield Note(f"imported {many(imported.added, 'clip')} ({imported.layout}), {len(imported.skipped)} skipped")
+    if imported.mending:
+        raise CorpusError(
+            f"{imported.doubts[0]}; do that, or the same with --in-sync if the texts fit, and go on with olu audit"
+            f" {shlex.quote(str(ws.root))}, since olu make takes the times as they are"
+        )
+    for doubt in imported.doubts:
+        yield Note(doubt)
     try:
         trained = yield from train(ws, recipe=recipe, overrides=overrides, base=base, device=device, scratch=scratch)
     except UnfinishedRun as unfinished:

@@ -9,8 +9,10 @@ from importlib import import_module
 from pathlib import Path
 
 from olu.audit.aside import without_aside
+from olu.audit.checks.mismatch import UNTOLD
 from olu.corpus.again import import_again
 from olu.corpus.decisions import Decision
+from olu.corpus.doubts import standing
 from olu.corpus.manifest import Corpus
 from olu.corpus.moved import Lost, place_now
 from olu.files import Workspace, disk_bytes
@@ -42,6 +44,7 @@ class Status:
     clips: int
     seconds: float
     aside: int  # long clips beside these, whose pieces are counted instead
+    doubts: list[str]  # sentences on texts that may be at wrong times
     lost: list[str]  # sentences on recordings that are not where they were
     decisions: dict[str, int]  # decision -> clips
     untranscribed: int  # clips without a text
@@ -63,14 +66,22 @@ def status(ws: Workspace) -> Status:
     runs = _runs(ws)
     if any(run["state"] == "running" and run["speaks"] for run in runs):
         stages = [replace(stage, state="running") if stage.name == "train" else stage for stage in stages]
-    following = _next(ws, stages, runs)
+    doubtful = standing(ws, corpus) if corpus else []
+    following = _next(ws, stages, runs, mending=next((one.command for one in doubtful if one.command), ""))
     advice = training_advice(ws) if " --base " in following else None
+    doubts = [one.sentence for one in doubtful]
+    if untold := _untold(ws, stages):
+        doubts.append(untold)
+        if following.startswith("olu train "):
+            report = shlex.quote(str(ws.audit / "report.html"))
+            following = f"listen to clips in {report}; if their texts are right, {following}"
     return Status(
         workspace=str(ws.root),
         language=ws.language,
         clips=len(corpus) if corpus else 0,
         seconds=corpus.seconds if corpus else 0.0,
         aside=len(aside),
+        doubts=doubts,
         lost=[one.sentence(place) for one, place in places],
         decisions=dict(sorted(Counter(one.decision for one in _held(corpus)).items())),
         untranscribed=sum(not clip.transcribed for clip in corpus) if corpus else 0,
@@ -115,6 +126,13 @@ def _features(ws: Workspace, stages: list[StageStatus]) -> str:
     )
 
 
+def _untold(ws: Workspace, stages: list[StageStatus]) -> str:
+    """What the audit says where it could not tell right texts from wrong ones, as long as it is so."""
+    stamp = ws.stamped("audit")
+    fresh = any(stage.name == "audit" and stage.state == "fresh" for stage in stages)
+    return UNTOLD if fresh and stamp is not None and UNTOLD in stamp["summary"].get("notes", ()) else ""
+
+
 def _held(corpus: Corpus | None) -> list[Decision]:
     """The decisions in force, of clips that are there."""
     return [one for clip in corpus if (one := corpus.decision(clip)) is not None] if corpus else []
@@ -150,7 +168,8 @@ def _runs(ws: Workspace) -> list[dict[str, object]]:
     return rows
 
 
-def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]]) -> str:
+def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]], *, mending: str) -> str:
+    """`mending`: an import that would bring texts to where they are said."""
     of_voices = [run for run in runs if run["speaks"]]
     damaged = runs[-1]["run"] if runs and runs[-1]["fault"] else None
     unfinished = bool(of_voices) and of_voices[-1]["state"] == "unfinished"
@@ -162,6 +181,8 @@ def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]
             return f"{stage.command} --resume"
         if stage.name == IMPORT.name and stage.state == "stale" and IMPORT.did_all(ws):
             continue  # the same import again would change nothing
+        if stage.name != IMPORT.name and mending:
+            return mending
         if stage.name == "train" and damaged and stage.state != "fresh":
             return f"mend {damaged} as said above, or {stage.command} --new"
         if stage.name not in OPTIONAL and stage.state != "fresh":

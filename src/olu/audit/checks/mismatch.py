@@ -40,6 +40,12 @@ def limits_of(heard: Sequence[Heard], limits: Thresholds) -> Limits | None:
     )
 
 
+UNTOLD = (
+    "The recogniser cannot tell right texts from wrong ones here, so no clip is called a mismatch: there is too "
+    "little speech to learn from, or too many texts are wrong."
+)
+
+
 def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
     found = limits_of(heard, limits)
     if found is None:
@@ -67,10 +73,7 @@ def tell(heard: Sequence[Heard], marks: Sequence[Finding], limits: Thresholds) -
     found = limits_of(heard, limits)
     if found is None or found.trusted:
         return ""
-    return (
-        "The recogniser cannot tell right texts from wrong ones here, so no clip is called a mismatch: there is too "
-        "little speech to learn from, or too many texts are wrong."
-    )
+    return UNTOLD
 
 
 CHECK = Check(

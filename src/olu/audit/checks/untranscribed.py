@@ -18,6 +18,9 @@ CHECK = Check(
     title="No text",
     rule=lambda t: "Noted for every clip that was imported without a text.",
     reason="Nobody has written down what is said, so nothing can be learned from it. It may be transcribed later.",
-    fix="Write what is said, and import the same recording again with its text.",
+    fix=(
+        "Write what is said as subtitles beside the recording (.srt or .vtt), or as rows of a .jsonl with audio, "
+        "offset, duration and text, and import the recording again."
+    ),
     look=each(judge),
 )

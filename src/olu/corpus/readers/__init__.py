@@ -26,7 +26,7 @@ from olu.corpus.readers import (
     table,
 )
 from olu.corpus.readers.refusal import guesses, refusal
-from olu.corpus.readers.rows import Guessed, Note, Problem, Read, Row, Tree, look
+from olu.corpus.readers.rows import Doubt, Guessed, Note, Problem, Read, Row, Tree, look
 from olu.errors import CorpusError
 
 
@@ -41,11 +41,14 @@ class Options:
     film: str | None = None  # the one recording of the source that was named
     subtitles: Path | None = None  # resolved
     shift: float | None = None  # seconds to add to the times of subtitles
+    stretch: float | None = None  # what they are multiplied with before
+    in_sync: bool = False  # a person says that they fit
     sounds: Path | None = None  # where the sound of films was written
     encoding: str | None = None  # of tables, texts and subtitles
 
     def given(self) -> dict[str, Any]:
-        named = ("columns", "root", "config", "split", "film", "subtitles", "shift", "sounds", "encoding")
+        named: tuple[str, ...] = ("columns", "root", "config", "split", "encoding", "film", "subtitles", "sounds")
+        named += ("shift", "stretch", "in_sync")
         return {name: value for name in named if (value := getattr(self, name))}
 
 
@@ -58,7 +61,9 @@ class Layout:
 
     name: str
     seen: Callable[..., str]  # (source, tree) and columns, where it takes them
-    rows: Callable[..., Iterator[Read] | Iterator[Row | Problem | Note]]  # (source) and the options it takes
+    rows: Callable[
+        ..., Iterator[Read] | Iterator[Read | Doubt] | Iterator[Row | Problem | Note]
+    ]  # (source) and the options it takes
     takes: tuple[str, ...] = ()
     language: Callable[[Path], str | None] = lambda source: None
     asked: Callable[..., str] | None = None  # like `seen`, where somebody asked for this layout
@@ -78,8 +83,10 @@ class Layout:
         looked = {name: given[name] for name in LOOKED_AT if name in given}
         return self.films(source, look(source), **looked) if self.films else []
 
-    def read(self, source: Path, options: Options, *, notes: list[str] | None = None) -> Iterator[Row | Problem]:
-        """What the source holds; what else a person should know goes to `notes`."""
+    def read(
+        self, source: Path, options: Options, *, notes: list[str] | None = None, doubts: list[Doubt] | None = None
+    ) -> Iterator[Row | Problem]:
+        """What the source holds; what else a person should know goes to `notes` and `doubts`."""
         told: list[str] = []
         guessed: list[Guessed] = []
         yield from look(source).refused
@@ -88,6 +95,9 @@ class Layout:
                 told.append(one.text)
             elif isinstance(one, Guessed):
                 guessed.append(one)
+            elif isinstance(one, Doubt):
+                if doubts is not None:
+                    doubts.append(one)
             else:
                 yield one
         if notes is not None:
@@ -114,7 +124,7 @@ LAYOUTS = {
             "subtitles",
             subtitles.seen,
             subtitles.rows,
-            ("film", "subtitles", "shift", "sounds", "encoding"),
+            ("film", "subtitles", "shift", "stretch", "in_sync", "sounds", "encoding"),
             films=subtitles.films,
             complete=True,
         ),
@@ -146,7 +156,7 @@ def detect(source: Path, *, options: Options = PLAIN) -> tuple[str, str]:
     if options.root is not None:
         detect(source)  # says what is wrong without --root, if anything is
         raise CorpusError(f"{source}: --root is for the layouts {_takers('root')}: leave it out")
-    if options.subtitles or options.shift or options.film:
+    if options.subtitles or options.shift or options.stretch or options.in_sync or options.film:
         raise subtitles.refusal(source, film=options.film, subtitles=options.subtitles)
     if options.encoding:
         name, why = detect(source, options=replace(options, encoding=None))
@@ -173,7 +183,9 @@ def check_use(layout: str, options: Options) -> None:
     """Every option that was given must act."""
     useless = next((name for name in options.given() if name not in LAYOUTS[layout].takes), None)
     if useless:
-        raise CorpusError(f"the layout {layout!r} has no use for --{useless}, which is for {_takers(useless)}")
+        raise CorpusError(
+            f"the layout {layout!r} has no use for --{useless.replace('_', '-')}, which is for {_takers(useless)}"
+        )
 
 
 def choose(source: Path, *, layout: str, options: Options = PLAIN) -> tuple[Layout, str]:

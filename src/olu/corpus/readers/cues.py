@@ -16,6 +16,8 @@ from olu.corpus.readers.texts import as_utf8, guessed
 
 TOUCH_SECONDS = 0.05  # cues that overlap by less are neighbours that were rounded
 
+WRONG_WAY_SECONDS = 2.0  # a cue that ends so much before it starts still says where its words are
+
 STAMP = r"(-?)\s*(?:([0-9]{1,3}):)?([0-9]{1,2}):([0-9]{1,2})[.,]([0-9]{1,3})"
 TIMES = re.compile(rf"\s*{STAMP}\s*-->\s*{STAMP}(?:\s.*)?")
 LONGEST_LINE = 400  # of times
@@ -71,8 +73,7 @@ def parse(data: bytes, *, file: str, encoding: str | None = None) -> Cues:
     for (line, _, where), left in zip(blocks, words, strict=True):
         if left is not None and (cue := _cue(line, left, where=where, known=known, found=found)):
             cues.append(cue)
-    cues = _in_order(cues, found)
-    found.cues = _apart(cues, found)
+    found.cues = _in_order(cues, found)
     found.busy.sort()
     return found
 
@@ -138,6 +139,8 @@ def _cue(line: str, words: Sequence[str], *, where: str, known: frozenset[str], 
     if fault:
         why = Why.BACKWARDS if end < start else Why.TIMES
         found.problems.append(Problem(where=where, message=f"{fault}: correct its times", why=why))
+        if 0 <= end <= start <= end + WRONG_WAY_SECONDS:  # its words are there, and no neighbour's
+            return Cue(start=end, end=max(start, end + 0.01), text="", where=where)
         return None
     text, speaker, turn = plain(words, known=known, counts=found.counts)
     return Cue(start=start, end=end, text=text, where=where, speaker=speaker, turn=turn)
@@ -224,19 +227,3 @@ def _clear(kept: list[Cue], passed: list[Cue], found: Cues) -> list[Cue]:
         lost = cue.end - cue.start
         found.problems.append(Problem(where=cue.where, message=message, why=Why.OVERLAP, seconds=lost))
     return clear
-
-
-def _apart(cues: list[Cue], found: Cues) -> list[Cue]:
-    """Cues that no other overlaps: where two are heard at once, nobody knows whose words are where."""
-    bad: set[int] = set()
-    last = -1  # the cue that ends last so far
-    for number, cue in enumerate(cues):
-        if last >= 0 and cue.start < cues[last].end - TOUCH_SECONDS:
-            bad |= {last, number}
-            message = f"it overlaps the cue of {cues[last].where} by {min(cues[last].end, cue.end) - cue.start:.3f} s"
-            message = f"{message}, both are left out: correct the times"
-            lost = cue.end - cue.start
-            found.problems.append(Problem(where=cue.where, message=message, why=Why.OVERLAP, seconds=lost))
-        if last < 0 or cue.end > cues[last].end:
-            last = number
-    return [cue for number, cue in enumerate(cues) if number not in bad]

@@ -54,11 +54,22 @@ def find(
     levels: Levels,
     frames_per_second: float,
     seconds: float,
+    seams: Sequence[tuple[float | None, float | None]] = (),
     search: Search = Search(),  # noqa: B008
 ) -> list[Span]:
-    """The span of sound of each cue; where quiet and speech cannot be told apart it stays at its furthest edges."""
+    """The span of sound of each cue; where quiet and speech cannot be told apart it stays at its furthest edges.
+
+    `seams`: where the neighbours on either side end and begin, as far as the sound tells.
+    """
     far = limits(spans, busy=busy, seconds=seconds, reach=search.reach_seconds)
+    if seams:
+        far = [_between(one, sides, seconds=seconds) for one, sides in zip(far, seams, strict=True)]
     return [_tighten(one, levels, frames_per_second, search) for one in far]
+
+
+def _between(span: Span, sides: tuple[float | None, float | None], *, seconds: float) -> Span:
+    low, high = (edge if side is None else side for edge, side in zip(span, sides, strict=True))
+    return (max(0.0, low), min(seconds, high)) if high > low else span
 
 
 def _tighten(span: Span, levels: Levels, fps: float, search: Search) -> Span:

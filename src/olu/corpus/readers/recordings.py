@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-from numpy.typing import NDArray
 
-from olu.audio.activity import SHORTEST_PAUSE_FRAMES as SHORTEST_PAUSE
-from olu.audio.activity import SHORTEST_SOUND_FRAMES as SHORTEST_SOUND
-from olu.audio.activity import Levels, file_levels, frame_rate, runs, threshold
+from olu.audio.activity import Levels, file_levels, frame_rate, stretches
 from olu.audio.io import header
 from olu.audio.media import is_media, is_recording
 from olu.corpus.readers import films as by_name
@@ -21,8 +18,6 @@ from olu.corpus.readers.subtitles import is_for
 from olu.errors import AudioError
 
 BESIDE = (".md", ".jpg", ".jpeg", ".png", ".pdf", ".ini", ".db")  # papers and pictures, and what systems leave
-WINDOW_SECONDS = 60.0  # a threshold of its own for each: people move, rooms change
-WINDOW_DB = 10.0  # that a window's threshold may lie off the whole recording's
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ def asked(source: Path, tree: Tree, *, film: str | None = None) -> str:
     if not number:
         return ""
     files = "one recording" if number == 1 else f"{number} recordings"
-    return f"{files} and no text: cut at silences, and never trained on until there is one"
+    return f"{files} and no text: cut at silences, and trained on only when subtitles or rows with times come for them"
 
 
 def films(source: Path, tree: Tree, *, film: str | None = None) -> list[str]:
@@ -99,7 +94,7 @@ def _rows(path: Path, *, audio: str, file: str) -> Iterator[Row | Problem | Note
 
 def cut(levels: Levels, *, frames_per_second: float, cutting: Cutting = Cutting()) -> list[tuple[float, float]]:  # noqa: B008
     """Pieces in seconds: between pauses, at the longest ones, never inside speech that is shorter than the cap."""
-    starts, ends = _stretches(levels, frames_per_second)
+    starts, ends = stretches(levels, frames_per_second)
     spoken = [
         part
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
@@ -116,22 +111,6 @@ def cut(levels: Levels, *, frames_per_second: float, cutting: Cutting = Cutting(
         low, high = max(start - pad, before), min(end + pad, after)
         found.append((low / frames_per_second, high / frames_per_second))
     return found
-
-
-def _stretches(levels: Levels, fps: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    whole = threshold(levels)
-    size = round(WINDOW_SECONDS * fps)
-    least = np.empty(len(levels), dtype=np.float32)
-    for start in range(0, len(levels), size):
-        own = threshold(levels[max(0, start - size // 2) : start + size + size // 2])
-        least[start : start + size] = np.clip(own, whole - WINDOW_DB, whole + WINDOW_DB)
-    starts, ends = runs(levels >= least)
-    heard = ends - starts >= SHORTEST_SOUND
-    starts, ends = starts[heard], ends[heard]
-    if len(starts) == 0:
-        return starts, ends
-    parted = starts[1:] - ends[:-1] >= SHORTEST_PAUSE
-    return starts[np.append(True, parted)], ends[np.append(parted, True)]
 
 
 def _under_cap(levels: Levels, start: int, end: int, *, cap: int) -> Iterator[tuple[int, int]]:

@@ -79,6 +79,16 @@ class Note:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """Texts of a recording that may not be said where they stand."""
+
+    audio: str  # as rows name it
+    sound: str  # as it lies in the source
+    text: str  # what was measured, or that it could not be
+    remedy: str = ""  # the options of an import that mends it
+
+
 @dataclass(frozen=True, slots=True)
 class Guessed:
     """A text file that is not UTF-8: what it was read as, and words that show whether that is right."""

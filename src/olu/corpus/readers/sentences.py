@@ -1,18 +1,18 @@
-"""Cues that are parts of one sentence, joined into one span."""
+"""Cues that are parts of one sentence, or that the sound does not part, as one span."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from olu.corpus.readers.cues import TOUCH_SECONDS, Cue
+from olu.corpus.readers.rows import Problem, Why
+from olu.corpus.readers.seams import USUAL_SLACK, Pauses, Seam, is_ended
 
-ENDED = re.compile(r"""[.!?。！？።፧؟।॥။៕][\s"'”’»)\]]*$""")
-OPEN = re.compile(r"""(?:\.\.+|…)[\s"'”’»)\]]*$""")  # dots say that it goes on
-
-TAIL = 20  # characters: punctuation and the quotes behind it
+CUT_COST, LONG_COST = 1.0, 1.5  # of a cut, beside its doubt, and of a clip over the usual length
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +21,110 @@ class Joining:
 
     gap_seconds: float = 0.3  # subtitles leave a few frames between the parts of a sentence, more between sentences
     longest_seconds: float = 15.0
+    most_seconds: float = 19.0  # rather than cut where no pause is; a recipe takes clips up to 20 s
 
 
-def join(cues: list[Cue], *, busy: list[tuple[float, float]], joining: Joining = Joining()) -> list[Cue]:  # noqa: B008
-    """Cues as sentences. `busy` has the times of all cues, so that nothing left out lies inside a sentence."""
-    said = [cue for cue in cues if cue.text]
-    kept = {cue.start for cue in said}
-    others = sorted(start for start, _ in busy if start not in kept)
-    joined: list[Cue] = said[:1]
-    for before, cue in pairwise(said):
-        last = joined[-1]
-        alone = bisect_right(others, before.start) == bisect_left(others, cue.start)
-        if alone and _belongs(before, cue, joining) and cue.end - last.start <= joining.longest_seconds:
-            joined[-1] = replace(last, end=cue.end, text=f"{last.text} {cue.text}")
-        else:
-            joined.append(cue)
-    return joined
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One clip to be: the first cue with the words and the end of all, and where its neighbours begin."""
+
+    cue: Cue
+    before: Seam | None
+    after: Seam | None
 
 
-def _belongs(before: Cue, cue: Cue, joining: Joining) -> bool:
-    tail = before.text[-TAIL:]
-    ended = bool(ENDED.search(tail)) and not OPEN.search(tail)
-    near = -TOUCH_SECONDS <= cue.start - before.end <= joining.gap_seconds
-    return near and not ended and not cue.turn and cue.speaker == before.speaker
+def at_once(cues: list[Cue], pauses: Pauses, problems: list[Problem]) -> list[Cue]:
+    """Without the words of cues that lie over each other by more than chance explains, or that name other speakers."""
+    lost: set[int] = set()
+    last = -1  # the cue that ends last so far
+    for number, cue in enumerate(cues):
+        if last >= 0 and (over := cues[last].end - cue.start) > TOUCH_SECONDS:
+            before = cues[last]
+            other = cue.speaker != before.speaker and not pauses.between(before, cue).sure
+            same = abs(cue.start - before.start) < TOUCH_SECONDS and abs(cue.end - before.end) < TOUCH_SECONDS
+            if over > pauses.explained or last != number - 1 or other or same:
+                lost |= {last, number}
+                over = min(before.end, cue.end) - cue.start
+                message = (
+                    f"it overlaps the cue of {before.where} by {over:.3f} s, too much to tell whose words are where"
+                )
+                message = f"{message}: both are left out, correct the times"
+                lost_seconds = max(before.end, cue.end) - before.start
+                problems.append(Problem(where=cue.where, message=message, why=Why.OVERLAP, seconds=lost_seconds))
+        if last < 0 or cue.end > cues[last].end:
+            last = number
+    return [replace(cue, text="") if number in lost else cue for number, cue in enumerate(cues)]
+
+
+def join(
+    cues: Sequence[Cue],
+    pauses: Pauses,
+    *,
+    busy: Sequence[tuple[float, float]] = (),
+    counts: Counter[str] | None = None,
+    joining: Joining = Joining(),  # noqa: B008
+) -> list[Sentence]:
+    """Cues as sentences. Nothing that has no words, or lies in `busy` and made no cue, comes into one."""
+    seams = [pauses.between(before, cue) for before, cue in pairwise(cues)]
+    starts = {cue.start for cue in cues}
+    others = sorted(start for start, _ in busy if start not in starts)
+    found: list[Sentence] = []
+    first = 0
+    for number in range(1, len(cues) + 1):
+        if (
+            number < len(cues)
+            and _together(cues[number - 1], cues[number], seams[number - 1], pauses, joining)
+            and bisect_right(others, cues[number - 1].start) == bisect_left(others, cues[number].start)
+        ):
+            continue
+        run = list(cues[first:number])
+        if run[0].text:
+            for low, high in _parts(run, seams[first : number - 1], joining):
+                turns = sum(cue.turn for cue in run[low + 1 : high])
+                if counts is not None and turns:
+                    counts["cues of several speakers"] += 1
+                found.append(_sentence(cues, seams, first + low, first + high))
+        first = number
+    return found
+
+
+def _sentence(cues: Sequence[Cue], seams: Sequence[Seam], first: int, end: int) -> Sentence:
+    cue = replace(
+        cues[first],
+        end=max(one.end for one in cues[first:end]),
+        text=" ".join(one.text for one in cues[first:end]),
+    )
+    return Sentence(cue, seams[first - 1] if first else None, seams[end - 1] if end < len(cues) else None)
+
+
+def _together(before: Cue, cue: Cue, seam: Seam, pauses: Pauses, joining: Joining) -> bool:
+    if not (before.text and cue.text) or cue.speaker != before.speaker:
+        return False
+    gap, ended = cue.start - before.end, is_ended(before.text) or cue.turn
+    if -pauses.explained <= gap <= joining.gap_seconds and not ended:
+        return True
+    chance = 2 * pauses.slack  # a gap that edges make where there is none
+    if ended:
+        chance = min(chance, joining.gap_seconds) if pauses.slack > USUAL_SLACK else -TOUCH_SECONDS
+    return not seam.sure and gap < (-TOUCH_SECONDS if cue.turn else chance)
+
+
+def _parts(run: Sequence[Cue], seams: Sequence[Seam], joining: Joining) -> list[tuple[int, int]]:
+    """The run in parts that are short enough, cut where it costs least: few cuts, and at pauses."""
+    best: list[tuple[float, int]] = [(0.0, 0)]  # of the cues up to each: the cost, and where the last part begins
+    for end in range(1, len(run) + 1):
+        options = []
+        for first in range(end - 1, -1, -1):
+            length = run[end - 1].end - run[first].start
+            if length > joining.most_seconds and first < end - 1:
+                break
+            cut = 0.0 if first == 0 else CUT_COST + seams[first - 1].doubt
+            long = LONG_COST if length > joining.longest_seconds and first < end - 1 else 0.0
+            options.append((best[first][0] + cut + long, first))
+        best.append(min(options))
+    parts: list[tuple[int, int]] = []
+    end = len(run)
+    while end:
+        parts.append((best[end][1], end))
+        end = best[end][1]
+    return parts[::-1]

@@ -16,9 +16,10 @@ from olu.corpus.readers import edges
 from olu.corpus.readers.cues import Cue, Cues, parse
 from olu.corpus.readers.films import recordings, sound_of
 from olu.corpus.readers.inside import Refused, read_inside
-from olu.corpus.readers.rows import Note, Problem, Read, Row, Tree, Why, look, without_ending
-from olu.corpus.readers.sentences import join
-from olu.corpus.readers.sync import Sync, measure
+from olu.corpus.readers.rows import Doubt, Note, Problem, Read, Row, Tree, Why, look, without_ending
+from olu.corpus.readers.seams import Pauses, Seam, without_lag
+from olu.corpus.readers.sentences import at_once, join
+from olu.corpus.readers.sync import LEAST_CUES, LEAST_SHIFT_SECONDS, Sync, measure
 from olu.corpus.readers.texts import MOST_TEXT
 from olu.errors import AudioError, CorpusError
 
@@ -71,14 +72,24 @@ def rows(
     film: str | None = None,
     subtitles: Path | None = None,
     shift: float | None = None,
+    stretch: float | None = None,
+    in_sync: bool = False,
     sounds: Path | None = None,
     encoding: str | None = None,
-) -> Iterator[Read]:
-    """`sounds` is where films were decoded to."""
+) -> Iterator[Read | Doubt]:
+    """`sounds` is where films were decoded to; `in_sync`: a person says that the subtitles fit."""
     found, problems = pairs(look(source), film=film, subtitles=subtitles)
     yield from problems
+    few = 0
     for pair in found:
-        yield from _rows(source, pair, sounds=sounds or source, shift=shift or 0.0, encoding=encoding)
+        times = Times(shift=shift or 0.0, stretch=stretch or 1.0)
+        for one in _rows(source, pair, sounds=sounds or source, times=times, encoding=encoding):
+            few += isinstance(one, Doubt) and one.text == ""
+            if not isinstance(one, Doubt) or (one.text and not in_sync):
+                yield one
+    if few and not in_sync:
+        have = "one recording has" if few == 1 else f"{few} recordings have"
+        yield Note(f"{have} too few cues to measure whether they come early or late: listen to a clip of each")
 
 
 def pairs(tree: Tree, *, film: str | None = None, subtitles: Path | None = None) -> tuple[list[Pair], list[Problem]]:
@@ -118,7 +129,23 @@ def _is_for(name: str, stem: str) -> bool:
     return name == stem or (name.startswith(stem) and TAGS.fullmatch(name[len(stem) :]) is not None)
 
 
-def _rows(source: Path, pair: Pair, *, sounds: Path, shift: float, encoding: str | None) -> Iterator[Read]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """What is done to the times of subtitles: times * stretch + shift."""
+
+    shift: float = 0.0
+    stretch: float = 1.0
+
+    def options(self) -> str:
+        """As they are written."""
+        stretch = [f"--stretch {self.stretch:.6g}"] if self.stretch != 1.0 else []
+        return " ".join([*stretch, f"--shift {self.shift:.3g}"] if self.shift or not stretch else stretch)
+
+    def then(self, found: Sync) -> Times:
+        return Times(shift=round(self.shift * found.speed + found.shift, 2), stretch=self.stretch * found.speed)
+
+
+def _rows(source: Path, pair: Pair, *, sounds: Path, times: Times, encoding: str | None) -> Iterator[Read | Doubt]:
     audio = sound_of(pair.sound)
     path = sounds / audio
     if is_media(pair.sound) and not path.is_file():
@@ -137,26 +164,41 @@ def _rows(source: Path, pair: Pair, *, sounds: Path, shift: float, encoding: str
         return
     yield from found.guessed
     fps = frame_rate(facts.rate)
-    found = _moved(found, shift)
+    found = _moved(found, times)
     off = measure(_spans(found.cues), levels=levels, frames_per_second=fps)
-    yield from _offset(off, pair=pair, file=file, shift=shift)
+    yield from _offset(off, pair=pair, file=file, audio=audio, times=times, cues=len(found.cues))
     kept, outside = _inside(found.cues, seconds=facts.seconds, sound=pair.sound)
     yield from chain(found.problems, outside)
-    sentences = join(kept, busy=found.busy)
-    spans = edges.find(_spans(sentences), busy=found.busy, levels=levels, frames_per_second=fps, seconds=facts.seconds)
+    kept, lagged = without_lag(kept)
+    pauses = Pauses(kept, levels=levels, frames_per_second=fps, shift=off.shift if off else 0.0)
+    problems: list[Problem] = []
+    apart = at_once(kept, pauses, problems)
+    yield from problems
+    joined = join(apart, pauses, busy=found.busy, counts=found.counts)
+    sentences = [one.cue for one in joined]
+    seams = [(_edge(one.before), _edge(one.after)) for one in joined]
+    spans = edges.find(
+        _spans(sentences), busy=found.busy, levels=levels, frames_per_second=fps, seconds=facts.seconds, seams=seams
+    )
+    found.counts["lines that stay while the next is said"] += lagged
     yield from _told(found, file=file, cues=kept, sentences=sentences)
     for cue, (start, end) in zip(sentences, spans, strict=True):
         start, seconds = round(start, 3), round(end - start, 3)
         yield Row(audio=audio, text=cue.text, where=cue.where, speaker=cue.speaker, start=start, seconds=seconds)
 
 
+def _edge(seam: Seam | None) -> float | None:
+    return None if seam is None or seam.wide else seam.at
+
+
 def _spans(cues: Sequence[Cue]) -> list[edges.Span]:
     return [(cue.start, cue.end) for cue in cues]
 
 
-def _moved(found: Cues, shift: float) -> Cues:
-    cues = [replace(cue, start=cue.start + shift, end=cue.end + shift) for cue in found.cues]
-    busy = [(start + shift, end + shift) for start, end in found.busy]
+def _moved(found: Cues, times: Times) -> Cues:
+    by, shift = times.stretch, times.shift
+    cues = [replace(cue, start=cue.start * by + shift, end=cue.end * by + shift) for cue in found.cues]
+    busy = [(start * by + shift, end * by + shift) for start, end in found.busy]
     early = [cue for cue in cues if cue.start < 0]
     problems = found.problems + [
         Problem(where=cue.where, message=f"it starts {-cue.start:.3f} s before the sound: correct its times or --shift")
@@ -178,23 +220,34 @@ def _inside(cues: list[Cue], *, seconds: float, sound: str) -> tuple[list[Cue], 
     return kept, problems
 
 
-def _offset(found: Sync | None, *, pair: Pair, file: str, shift: float) -> Iterator[Note]:
+def _offset(found: Sync | None, *, pair: Pair, file: str, audio: str, times: Times, cues: int) -> Iterator[Doubt]:
+    """What is off and not mended here: nothing is moved by itself. An empty text: too few cues to measure."""
+    now = f"with {times.options()} " if times != Times() else ""
     if found is None:
-        return
-    sure = f"confidence {found.confidence:.2f}"
-    if found.drift:
-        way = "early" if found.drift > 0 else "late"
-        yield Note(
-            f"{file} runs away from the speech of {pair.sound}: by its end its cues come {abs(found.drift):.1f} s"
-            f" too {way} ({sure}); stretch its times by {found.speed:.5f} in a subtitle editor and import again"
+        text = f"{now}{file} could not be compared with the speech of {pair.sound}, so its texts may be at wrong times"
+        yield Doubt(audio=audio, sound=pair.sound, text="" if cues < LEAST_CUES else f"{text}: listen to a few clips")
+    elif found.jump is not None:
+        at = f"{int(found.jump.at) // 60}:{int(found.jump.at) % 60:02d}"
+        before, after = (_way(shift) for shift in (found.jump.before, found.jump.after))
+        text = (
+            f"{now}{file} fits the speech of {pair.sound} with no one shift: it comes {before} up to about {at} and"
+            f" {after} from there on; move its later cues in a subtitle editor and import again"
         )
-        return
-    way = "early" if found.shift > 0 else "late"
-    still = f"with --shift {shift:g} " if shift else ""
-    yield Note(
-        f"{still}{file} comes about {abs(found.shift):.2f} s too {way} for the speech of {pair.sound} ({sure}); nothing"
-        f" was moved: if that is so, import {pair.sound} again with --shift {shift + found.shift:.3g}"
-    )
+        yield Doubt(audio=audio, sound=pair.sound, text=text)
+    elif not found.fits:
+        told = f"{now}{file} comes about {_way(found.shift)} for the speech of {pair.sound}"
+        if found.drift:
+            way = "early" if found.drift > 0 else "late"
+            told = f"{now}{file} runs away from the speech of {pair.sound}: by its end it comes"
+            told = f"{told} {abs(found.drift):.1f} s too {way}"
+        text = f"{told} (confidence {found.confidence:.2f}); nothing was moved"
+        yield Doubt(audio=audio, sound=pair.sound, text=text, remedy=times.then(found).options())
+
+
+def _way(shift: float) -> str:
+    if abs(shift) < LEAST_SHIFT_SECONDS:
+        return "as it should"
+    return f"{abs(shift):.2f} s too {'early' if shift > 0 else 'late'}"
 
 
 def _told(found: Cues, *, file: str, cues: list[Cue], sentences: list[Cue]) -> Iterator[Note]:
@@ -204,6 +257,8 @@ def _told(found: Cues, *, file: str, cues: list[Cue], sentences: list[Cue]) -> I
     gone = [f"{counts[kind]} {kind}" for kind in COUNTED if counts[kind]]
     if gone:
         yield Note(f"{file}: removed from the text: {', '.join(gone)}")
+    if number := counts["lines that stay while the next is said"]:
+        yield Note(f"{file}: cues that stay on the screen while the next is said: {number}; each ends where it begins")
     if number := counts["cues without words"]:
         yield Note(f"{file}: cues without words, which made no clip: {number}")
     if number := counts["cues of several speakers"]:
