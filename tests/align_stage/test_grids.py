@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from olu.align.textgrid import TextGrid, Tier, from_alignment, render
+from olu.align.textgrid import TextGrid, Tier, from_alignment, parse, render
 from olu.align.textgrids import read_all, write_all
 from olu.cli.main import app
 from olu.corpus import decisions
@@ -350,3 +350,27 @@ def test_what_comes_next_is_a_cut_where_clips_are_too_long(tmp_path: Path):
     assert next_() == f"Next: olu cut {ws.root}", "also where the audit calls its length an error"
     finish(fix(ws))
     assert next_() == f"Next: olu train {ws.root}", "a cut no longer finds what a fix has left out"
+
+
+def test_a_tone_language_has_its_tones_in_grids_and_durations(tmp_path: Path):
+    ws, truth = workspace(tmp_path, ("Ọkọ́ wà", "ilé-ìwé ní Ìbàdàn", "ọ̀rọ̀ àti ọmọ"), language="yor")
+    finish(align(ws, source=grids(tmp_path / "in", truth)))
+    assert write_grids(ws, tmp_path / "out") == 3
+    corpus = Corpus.open(ws)
+    for clip in corpus:
+        grid = parse((tmp_path / "out" / f"{clip.id}.TextGrid").read_text(encoding="utf-8"), where="x")
+        assert [tier.name for tier in grid.tiers] == ["words", "phones", "tones"]
+        phones, tones = grid.tiers[1].intervals, [span for span in grid.tiers[2].intervals if span.label]
+        said = [tone for word in corpus.reading(clip).words for tone in word.tones]
+        assert [span.label for span in tones] == said
+        spans = {(span.start, span.end): span.label for span in phones}
+        assert all((span.start, span.end) in spans for span in tones)
+    rows, _ = write_durations(ws, tmp_path / "d.jsonl", hop=256, rate=16000, frames="floor")
+    assert rows > 0
+    for row in read_jsonl(tmp_path / "d.jsonl"):
+        assert len(row["tones"]) == len(row["tokens"]) and any(row["tones"])
+    praatio = pytest.importorskip("praatio.textgrid", reason="praatio is not installed")
+    read = praatio.openTextgrid(str(tmp_path / "out" / f"{corpus.clips[0].id}.TextGrid"), includeEmptyIntervals=True)
+    assert tuple(read.tierNames) == ("words", "phones", "tones")
+    back = finish(align(ws, source=tmp_path / "out", force=True))
+    assert (back.spread.clips, back.problems) == (3, [])

@@ -16,6 +16,7 @@ from olu.types import STRESS, TONE_LETTERS, UNKNOWN_TONE, Alignment, Span
 
 SIL = "<sil>"  # before the first sound and after the last, always
 SP = "<sp>"  # a pause inside that nothing in the text stands for
+SILENCES = frozenset({SIL, SP})
 PAUSE_SECONDS = 0.05  # a shorter silence belongs to the sound before it
 BLANKS = frozenset({"", "_", "<blank>"})
 TONES = frozenset({*TONE_LETTERS.values(), UNKNOWN_TONE})

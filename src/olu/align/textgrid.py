@@ -172,14 +172,18 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def from_alignment(alignment: Alignment) -> TextGrid:
-    """Two tiers without a hole, both ending where the sound ends."""
+def from_alignment(alignment: Alignment, *, tones: Sequence[str] = ()) -> TextGrid:
+    """Tiers without a hole, all ending where the sound ends: words, phones, and tones where there are any.
+
+    `tones`: of each phone that is heard; "" for one that bears none.
+    """
     end = alignment.seconds
-    tiers = (
-        Tier("words", filled(alignment.words, end=end)),
-        Tier("phones", filled(alignment.phones, end=end)),
-    )
-    return TextGrid(0.0, end, tiers)
+    tiers = [Tier("words", filled(alignment.words, end=end)), Tier("phones", filled(alignment.phones, end=end))]
+    if any(tones):
+        heard = [span for span in alignment.phones if span.label]
+        borne = [Span(tone, span.start, span.end) for span, tone in zip(heard, tones, strict=True) if tone]
+        tiers.append(Tier("tones", filled(borne, end=end)))
+    return TextGrid(0.0, end, tuple(tiers))
 
 
 def to_alignment(grid: TextGrid, *, id: str, seconds: float, where: str) -> Alignment:

@@ -7,17 +7,20 @@ import tarfile
 import tempfile
 import unicodedata
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from olu.align.textgrid import from_alignment, render
+from olu.align.textgrid import TextGrid, from_alignment, render
 from olu.corpus.readers import archive
 from olu.corpus.readers.rows import look
 from olu.errors import CorpusError
 from olu.files import whole, write_text
 from olu.types import Alignment, Clip, finish
 
+Grids = Iterable[tuple[str, TextGrid]]  # clip id and grid
+
 ENDING = ".textgrid"
+NO_TONES: Mapping[str, Sequence[str]] = {}
 TARS = {".tar.gz": "w:gz", ".tgz": "w:gz", ".tar": "w", ".tar.bz2": "w:bz2", ".tar.xz": "w:xz"}
 
 
@@ -62,46 +65,50 @@ def match(files: Iterable[str], clips: Iterable[Clip]) -> tuple[dict[str, str], 
     return found, left
 
 
-def write_all(target: Path, alignments: Iterable[Alignment]) -> int:
-    """One .TextGrid per clip into a folder, or into a tar or zip by the target's ending; returns how many."""
+def write_all(target: Path, alignments: Iterable[Alignment], *, tones: Mapping[str, Sequence[str]] = NO_TONES) -> int:
+    """One .TextGrid per clip into a folder, or into a tar or zip by the target's ending; returns how many.
+
+    `tones`: by clip, of each of its phones.
+    """
+    grids = ((one.id, from_alignment(one, tones=tones.get(one.id, ()))) for one in alignments)
     name = target.name.lower()
     mode = next((mode for ending, mode in TARS.items() if name.endswith(ending)), None)
     if mode is None and not name.endswith(".zip"):
-        return _into_folder(target, alignments)
+        return _into_folder(target, grids)
     if target.is_dir():
         raise CorpusError(f"{target} is a folder: name a file, or a folder without that ending")
     with whole(target) as partial:
-        return _into_tar(partial, mode, alignments) if mode else _into_zip(partial, alignments)
+        return _into_tar(partial, mode, grids) if mode else _into_zip(partial, grids)
 
 
-def _into_folder(target: Path, alignments: Iterable[Alignment]) -> int:
+def _into_folder(target: Path, grids: Grids) -> int:
     if target.is_file():
         raise CorpusError(f"{target} is a file: name a folder, or a file that ends in .tar.gz")
-    files = dict(_rendered(alignments))
+    files = dict(_rendered(grids))
     for file, data in files.items():
         write_text(target / file, data.decode())
     return len(files)
 
 
-def _into_tar(partial: Path, mode: str, alignments: Iterable[Alignment]) -> int:
+def _into_tar(partial: Path, mode: str, grids: Grids) -> int:
     with tarfile.open(str(partial), mode) as packed:  # type: ignore[call-overload]
-        for file, data in _rendered(alignments):
+        for file, data in _rendered(grids):
             info = tarfile.TarInfo(file)
             info.size = len(data)
             packed.addfile(info, io.BytesIO(data))
         return len(packed.getmembers())
 
 
-def _into_zip(partial: Path, alignments: Iterable[Alignment]) -> int:
+def _into_zip(partial: Path, grids: Grids) -> int:
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as packed:
-        for file, data in _rendered(alignments):
+        for file, data in _rendered(grids):
             packed.writestr(zipfile.ZipInfo(file), data, zipfile.ZIP_DEFLATED)
         return len(packed.namelist())
 
 
-def _rendered(alignments: Iterable[Alignment]) -> Iterator[tuple[str, bytes]]:
-    for one in alignments:
-        yield f"{one.id}.TextGrid", render(from_alignment(one)).encode()
+def _rendered(grids: Grids) -> Iterator[tuple[str, bytes]]:
+    for id, grid in grids:
+        yield f"{id}.TextGrid", render(grid).encode()
 
 
 def _same_form(name: str) -> str:

@@ -11,6 +11,7 @@ from olu.align.textgrids import write_all
 from olu.corpus.manifest import Corpus
 from olu.errors import ConfigError, CorpusError
 from olu.files import Workspace, write_jsonl
+from olu.stages.aligned import tones_of
 from olu.types import Alignment, Clip, Span
 
 Frames = Literal["floor", "centre"]
@@ -19,7 +20,14 @@ Frames = Literal["floor", "centre"]
 def write_grids(ws: Workspace, target: Path) -> int:
     """One TextGrid per aligned clip; returns how many."""
     corpus = Corpus.open(ws)
-    return write_all(target, (_exact(one, clip) for clip, one in _aligned(corpus)))
+    tones = {clip.id: _tones(corpus, clip, one) for clip, one in _aligned(corpus)}
+    return write_all(target, (_exact(one, clip) for clip, one in _aligned(corpus)), tones=tones)
+
+
+def _tones(corpus: Corpus, clip: Clip, alignment: Alignment) -> list[str]:
+    """Of each phone of an alignment; none where the language has none, or where the text is read otherwise by now."""
+    found = tones_of(corpus.reading(clip))
+    return found if len(found) == sum(bool(span.label) for span in alignment.phones) else []
 
 
 def write_durations(ws: Workspace, target: Path, *, hop: int, rate: int, frames: Frames) -> tuple[int, list[str]]:
@@ -38,7 +46,7 @@ def write_durations(ws: Workspace, target: Path, *, hop: int, rate: int, frames:
 
 
 def _rows(ws: Workspace, *, hop: int, rate: int, frames: Frames, problems: list[str]) -> Iterator[dict[str, Any]]:
-    from olu.align.durations import durations
+    from olu.align.durations import SILENCES, durations
 
     corpus = Corpus.open(ws)
     for clip, alignment in _aligned(corpus):
@@ -55,7 +63,12 @@ def _rows(ws: Workspace, *, hop: int, rate: int, frames: Frames, problems: list[
         total = samples // hop + (frames == "centre")
         if sum(counts) != total:
             raise AssertionError(f"clip {clip.id}: {sum(counts)} frames counted, {total} there")
-        yield {"id": clip.id, "rate": rate, "hop": hop, "tokens": list(labels), "frames": [int(n) for n in counts]}
+        row = {"id": clip.id, "rate": rate, "hop": hop, "tokens": list(labels), "frames": [int(n) for n in counts]}
+        tones = _tones(corpus, clip, alignment)
+        if any(tones):
+            coming = iter(tones)
+            row["tones"] = ["" if label in SILENCES else next(coming) for label in labels]
+        yield row
 
 
 def within(alignment: Alignment, *, start: float, seconds: float) -> Alignment:

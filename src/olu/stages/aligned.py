@@ -34,6 +34,15 @@ def words_of(reading: Reading) -> Words:
     return tuple((text, phones) for text, phones in found if phones)
 
 
+def tones_of(reading: Reading) -> list[str]:
+    """Of each phone that is heard: its tone, as a reading names it, or "" where it bears none."""
+    found = []
+    for word in reading.words:
+        borne = dict(zip(word.bearers, word.tones, strict=True))
+        found += [borne.get(place, "") for place, phone in enumerate(word.phones) if phone != BLANK]
+    return found
+
+
 def phones_of(words: Words) -> list[str]:
     return [phone for _, phones in words for phone in phones]
 
