@@ -17,6 +17,7 @@ REMEDIES = {
     "corpus/files.jsonl": _IMPORT,
     "corpus/sources.json": _IMPORT,
     "corpus/decisions.jsonl": "mend that line, or delete it alone and decide of its clip again",
+    "corpus/texts.jsonl": "mend that line, or delete it alone and correct its clip again",
     "corpus/splits.jsonl": "run 'olu split {ws}': it makes it anew",
     "corpus/split.json": "delete it and run 'olu split {ws}' with your shares",
     "corpus/hashes.jsonl": "delete it: the recordings are looked at again",

@@ -142,7 +142,19 @@ def read_rows(
     lost: list[WorkspaceError] | None = None,
 ) -> Iterator[Made]:
     """What `make` makes of each row; with `lost`, rows that cannot be read are named there and passed over."""
-    for number, line in enumerate(_lines(path), 1):
+    return rows_from(enumerate(_lines(path), 1), path, make, shape=shape, lost=lost)
+
+
+def rows_from(
+    lines: Iterable[tuple[int, bytes]],
+    path: Path,
+    make: Callable[[dict[str, Any]], Made],
+    *,
+    shape: Shape | None = None,
+    lost: list[WorkspaceError] | None = None,
+) -> Iterator[Made]:
+    """The same of some lines of the file, each with its number (0: not known)."""
+    for number, line in lines:
         try:
             if not line.strip():  # left behind by an editor
                 continue
@@ -153,7 +165,7 @@ def read_rows(
         except (ValueError, TypeError, KeyError) as bad:
             why = bad.why if isinstance(bad, BadData) else str(bad)
             why = f"no {why}" if isinstance(bad, KeyError) else why
-            found = damaged(path, why, line=number)
+            found = damaged(path, why, line=number or None)
             if lost is None:
                 raise found from None
             lost.append(found)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import soundfile
 
+from olu.corpus.decisions import load
 from olu.corpus.manifest import Corpus
 from olu.features.store import Samples, Store
 from olu.files import Workspace, read_jsonl
@@ -123,7 +124,7 @@ def test_drop_and_keep_are_recorded_and_taken_back(ws: Path, monkeypatch: pytest
     before = contents(ws)
     first, second, third, *_ = ids(ws)
     done = fine("drop", ws, first, second, "--reason", "a door slams", "--json").json()
-    assert (done["ids"], done["left"]) == ([first, second], 8)
+    assert (done["ids"], done["already"]) == ([first, second], 0)
     assert fine("drop", ws, first, "--reason", "a door slams", "--json").json()["already"] == 1
     row = next(read_jsonl(ws / "corpus" / "decisions.jsonl"))
     assert row == {
@@ -148,7 +149,8 @@ def test_drop_and_keep_are_recorded_and_taken_back(ws: Path, monkeypatch: pytest
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     assert "0 clips" in fine("drop", ws, "-").out  # a pipe that found nothing is no mistake
     after = contents(ws)
-    assert after.pop("corpus/decisions.jsonl") == b"" and after == before
+    assert after.pop("corpus/decisions.jsonl") and after == before
+    assert load(Workspace.open(ws)) == ()
 
 
 @pytest.mark.parametrize("verb", ["drop", "keep"])

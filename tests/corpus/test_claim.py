@@ -22,6 +22,7 @@ from olu.corpus.manifest import Corpus
 from olu.errors import WorkspaceError
 from olu.files import Workspace, lock, read_json
 from olu.stages import read
+from olu.stages.correct import correct_clip, undo_corrections
 from olu.stages.cut import cut, undo_cut
 from olu.stages.decide import decide, undo
 from olu.stages.fix import undo_fix
@@ -108,10 +109,7 @@ def test_decisions_at_the_same_time_are_all_kept(ws: Workspace) -> None:
 
 
 WRITERS: dict[str, Callable[[Workspace, Path], object]] = {
-    "drop": lambda ws, at: decide(ws, [Corpus.open(ws).clips[0].id], decision="drop"),
-    "drop --undo": lambda ws, at: undo(ws, [Corpus.open(ws).clips[0].id], decision="drop"),
     "split": lambda ws, at: split_corpus(ws, seed=7),
-    "audit --undo": lambda ws, at: undo_fix(ws),
     "cut": lambda ws, at: finish(cut(ws)),
     "cut --undo": lambda ws, at: undo_cut(ws),
     "import": lambda ws, at: finish(import_source(ws, made(at / "more", 9))),
@@ -144,6 +142,32 @@ def test_a_command_that_has_waited_enough_says_so_and_changes_nothing(
         assert files(ws) == before
 
 
+EDITORS: dict[str, Callable[[Workspace, str], object]] = {
+    "drop": lambda ws, id: decide(ws, [id], decision="drop"),
+    "drop --undo": lambda ws, id: undo(ws, [id], decision="drop"),
+    "audit --undo": lambda ws, id: undo_fix(ws),
+    "correct": lambda ws, id: correct_clip(ws, id, "another text", by="amina"),
+    "correct --undo": lambda ws, id: undo_corrections(ws),
+}
+
+
+@needs_claims
+@pytest.mark.parametrize("name", EDITORS)
+def test_decisions_and_corrections_do_not_wait_for_a_command_at_work(
+    ws: Workspace, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import of films holds its claim for hours; they have a lock of their own, held for a moment."""
+    monkeypatch.setattr(claim, "PATIENCE", 0.1)
+    id = Corpus.open(ws).clips[0].id
+    with held(ws):
+        EDITORS[name](ws, id)
+    handle = os.open(ws.corpus, os.O_RDONLY)
+    assert lock(handle)
+    with pytest.raises(WorkspaceError, match="is being changed by another olu command"):
+        record(ws, [Decision(id=id, decision="drop", by="fix")])
+    os.close(handle)
+
+
 @needs_claims
 def test_it_waits_for_a_command_that_is_soon_done(ws: Workspace) -> None:
     order: list[str] = []
@@ -158,10 +182,10 @@ def test_it_waits_for_a_command_that_is_soon_done(ws: Workspace) -> None:
     thread = threading.Thread(target=other)
     thread.start()
     inside.wait()
-    decide(ws, [Corpus.open(ws).clips[0].id], decision="drop")
-    order.append("drop")
+    split_corpus(ws)
+    order.append("split")
     thread.join()
-    assert order == ["other", "drop"]
+    assert order == ["other", "split"]
 
 
 @needs_claims

@@ -115,14 +115,20 @@ def test_a_cut_decision_costs_that_line_alone(ws: Workspace) -> None:
     decide(ws, [first], decision="drop", reason="noise")
     decide(ws, [second], decision="keep")
     path = ws.corpus / "decisions.jsonl"
-    path.write_bytes(path.read_bytes()[:-15])
-    damaged = path.read_bytes()
-    with pytest.raises(WorkspaceError, match=r"decisions\.jsonl line 2 is damaged .*: mend that line, or delete it"):
-        decide(ws, [second], decision="drop")
-    assert path.read_bytes() == damaged
-    lines = path.read_text(encoding="utf-8").split("\n")
-    path.write_text("\n".join(lines[:1]) + "\n\n", encoding="utf-8")  # an editor may leave an empty line
+    whole = path.read_bytes()
+    path.write_bytes(whole[:60] + b"\n" + whole.split(b"\n")[1] + b"\n")
+    with pytest.raises(WorkspaceError, match=r"decisions\.jsonl line 1 is damaged .*: mend that line, or delete it"):
+        load(ws)
+    path.write_bytes(whole[:-15])  # as a killed command leaves it
+    assert [one.id for one in load(ws)] == [first]
+    (told,) = status(ws).torn
+    assert "the last line of" in told and "breaks off" in told
+    (told,) = decide(ws, [second], decision="drop").notes
+    assert told.endswith("and was removed") and second in told
+    assert [(one.id, one.decision) for one in load(ws)] == [(first, "drop"), (second, "drop")]
+    path.write_bytes(path.read_bytes() + b"\n")  # an editor may leave an empty line
     decide(ws, [second], decision="keep")
+    assert not status(ws).torn
     assert [(one.id, one.decision) for one in load(ws)] == [(first, "drop"), (second, "keep")]
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from olu.stages.clips import ClipList
 
 SHOWN = 40
+CORRECTED = "* "  # before a text that is not the source's
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +39,7 @@ def register(app: typer.Typer) -> None:
         from olu.errors import ConfigError
         from olu.files import Workspace
         from olu.stages.clips import clips as stage
-        from olu.stages.clips import print_csv, write_csv
+        from olu.stages.clips import print_csv, quantiles, write_csv
 
         asked = {"--csv": csv is not None, "--ids": ids, "--summary": summary, "--json": as_json}
         chosen = [name for name, wanted in asked.items() if wanted]
@@ -47,11 +48,18 @@ def register(app: typer.Typer) -> None:
         if summary and (sort is not None or limit is not None):
             raise ConfigError("--summary counts all the clips found: leave --sort and --limit out")
         screen = not chosen
+        if summary:
+            everything, spread = quantiles(Workspace.open(ws), expression=where)
+            if as_json:
+                print_json({**_facts(ws, everything), "quantiles": spread})
+            else:
+                _spread(everything, spread)
+            return
         found = stage(
             Workspace.open(ws), expression=where, sort=sort, limit=SHOWN if screen and limit is None else limit
         )
         if as_json:
-            print_json(_object(ws, found, summary=summary))
+            print_json({**_facts(ws, found), "clips": list(found.rows)})
         elif csv is not None and str(csv) == "-":
             print_csv(found.rows, sys.stdout)
         elif csv is not None:
@@ -59,15 +67,12 @@ def register(app: typer.Typer) -> None:
             say(f"Wrote {many(len(found.rows), 'clip')} to {csv}.")
         elif ids:
             sys.stdout.writelines(f"{one_line(row['id'])}\n" for row in found.rows)
-        elif summary:
-            _spread(found)
         else:
             _list(found, _all(ws, where=where, sort=sort))
 
 
-def _object(ws: Path, found: ClipList, *, summary: bool) -> dict[str, Any]:
-    facts = {"workspace": str(ws), "total": found.total, "found": found.found, "seconds": found.seconds}
-    return {**facts, "quantiles": found.quantiles} if summary else {**facts, "clips": list(found.rows)}
+def _facts(ws: Path, found: ClipList) -> dict[str, Any]:
+    return {"workspace": str(ws), "total": found.total, "found": found.found, "seconds": found.seconds}
 
 
 def _all(ws: Path, *, where: str | None, sort: str | None) -> str:
@@ -83,9 +88,13 @@ def _list(found: ClipList, everything: str) -> None:
         marks = f"{row['worst']}: {', '.join(row['marks'])}" if row["marks"] else "-"
         cells = [row["id"], row["speaker"], row["split"] or "-", f"{row['seconds']:.2f}", row["rate"], row["letters"]]
         cells += [_number(row["seconds_per_letter"]), _number(row["tokens"]), row["frames"], marks]
-        rows.append([*(one_line(str(cell)) for cell in cells), row["decision"] or "-", " ".join(row["text"].split())])
+        text = " ".join(row["text"].split())
+        text = f"{CORRECTED}{text}" if row["corrected"] else text
+        rows.append([*(one_line(str(cell)) for cell in cells), row["decision"] or "-", text])
     _columns(["id", "speaker", "split", "seconds", "rate", "letters", "s/letter", "tokens", "frames"], rows)
     _count(found)
+    if number := sum(bool(row["corrected"]) for row in found.rows):
+        say(f"{CORRECTED.strip()} {many(number, 'text')} corrected; --json and --csv have the source's as well")
     if len(found.rows) < found.found:
         are = "is" if len(found.rows) == 1 else "are"
         say(f"{len(found.rows)} {are} shown; all of them: {everything}")
@@ -102,12 +111,12 @@ def _columns(measures: list[str], rows: list[list[str]]) -> None:
         say("  ".join(cells).rstrip()[:width])
 
 
-def _spread(found: ClipList) -> None:
+def _spread(found: ClipList, spread: dict[str, dict[str, float]]) -> None:
     names = {"seconds_per_letter": "s/letter"}
-    points = next((list(points) for points in found.quantiles.values() if points), [])
+    points = next((list(points) for points in spread.values() if points), [])
     titles = {"0%": "least", "50%": "middle", "100%": "most"}
     lines = [["", *(titles.get(point, point) for point in points)]]
-    for name, values in found.quantiles.items():
+    for name, values in spread.items():
         if values:
             lines.append([names.get(name, name), *(f"{value:.4g}" for value in values.values())])
     for line in lines:

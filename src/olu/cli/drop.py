@@ -79,7 +79,9 @@ def _decide(
         other = f"; {done.already} stood so already" if done.already else ""
         what = "left out" if decision == "drop" else "taken as they are"
         say(f"{_clips(len(done.ids))} {what}{other}.")
-    say(f"{done.left} of {done.clips} clips may train now. Next: olu status {quoted(ws)}")
+    for note in done.notes:
+        say(f"Note: {note}.")
+    say(f"Next: olu status {quoted(ws)}")
 
 
 def _clips(number: int) -> str:

@@ -27,6 +27,7 @@ VERBS = (
     "audit",
     "clips",
     "drop",
+    "correct",
     "split",
     "read",
     "align",

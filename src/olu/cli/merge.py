@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from olu.cli.show import follow, print_json, quoted, say
+from olu.cli.show import follow, many, print_json, quoted, say
 
 if TYPE_CHECKING:
     from olu.stages.merge import MergeSummary
@@ -46,7 +46,9 @@ def _tell(summary: MergeSummary, ws: Path) -> None:
         for there, here in names.items():
             say(f"The speaker {there} of {workspace} is {here} here.")
     if summary.decisions:
-        say(f"{summary.decisions} decisions came along.")
+        say(f"{many(summary.decisions, 'decision')} came along.")
+    if summary.corrections:
+        say(f"{many(summary.corrections, 'corrected text')} came along.")
     if summary.texts:
         say(f"{summary.texts} clips that had no text have one now.")
     if summary.duplicates:

@@ -34,7 +34,9 @@ def register(app: typer.Typer) -> None:
         if found.untranscribed:
             have = "has no text and is" if found.untranscribed == 1 else "have no text and are"
             say(f"{found.untranscribed} of the clips {have} never trained on")
-        for sentence in found.lost:
+        if found.corrected:
+            say(f"{many(found.corrected, 'text')} corrected: olu clips {quoted(ws)} --where 'corrected != \"\"'")
+        for sentence in (*found.lost, *found.torn):
             say(sentence[:1].upper() + sentence[1:])
         if found.decisions:
             kinds = ", ".join(f"{number} {kind}" for kind, number in found.decisions.items())

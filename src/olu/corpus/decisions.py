@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from olu.corpus.claim import writing
+from olu.corpus.claim import appending
+from olu.corpus.journal import Journal
 from olu.corpus.shapes import DECISION
-from olu.files import Workspace, hash_value, read_rows, write_jsonl
+from olu.files import Workspace, hash_value
 from olu.types import Clip, Mark
 
-Kind = Literal["drop", "keep", "trim", "cap"]
+Kind = Literal["drop", "keep", "trim", "cap", "undo"]  # undo: what was decided before holds no more
 By = Literal["person", "cut", "fix"]  # the first of them that decided of a clip has the last word
 BY: tuple[By, ...] = ("person", "cut", "fix")
 STRETCHES = ("trim", "cap")  # the kinds that say which part of the clip stays
@@ -31,42 +33,71 @@ class Decision:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        known = self.decision in ("drop", "keep", *STRETCHES) and self.by in BY
+        known = self.decision in ("drop", "keep", "undo", *STRETCHES) and self.by in BY
         stretch = self.seconds is not None and self.seconds > 0 and self.start >= 0
         if not known or (self.decision in STRETCHES) != stretch:
             raise ValueError(f"no decision: {asdict(self)}")
 
 
+def _counts(rows: Iterable[Decision]) -> list[Decision]:
+    """Of one clip, each of them may have decided once, and the last word counts."""
+    latest: dict[tuple[str, By], Decision] = {}
+    for one in rows:
+        if one.decision == "undo":
+            latest.pop((one.id, one.by), None)
+        else:
+            latest[one.id, one.by] = one
+    return list(latest.values())
+
+
+def journal(ws: Workspace) -> Journal[Decision]:
+    return Journal(ws, "decisions.jsonl", DECISION, lambda row: Decision(**row), asdict, _counts)
+
+
 def path(ws: Workspace) -> Path:
-    return ws.corpus / "decisions.jsonl"
+    return journal(ws).path
 
 
 def load(ws: Workspace) -> tuple[Decision, ...]:
-    """Every decision on record, also of clips that are no longer there: they may come back."""
-    return tuple(read_rows(path(ws), lambda row: Decision(**row), shape=DECISION))
+    """Every decision that was not taken back, also of clips that are no longer there: they may come back."""
+    return tuple(_counts(journal(ws).rows()))
+
+
+def of_clips(ws: Workspace, ids: Collection[str]) -> tuple[Decision, ...]:
+    """The same of these clips alone: quick where they are few, however many there are."""
+    return tuple(one for one in _counts(journal(ws).rows_of(ids)) if one.id in ids)
 
 
 def save(ws: Workspace, decisions: Iterable[Decision]) -> None:
-    """Write them whole; of one clip, each of them may have decided once, and the last word counts."""
-    latest = {(one.id, one.by): one for one in decisions}
+    """Write them whole, in place of all others."""
+    latest = _counts(decisions)
     if latest or path(ws).exists():
-        with writing(ws):
-            write_jsonl(path(ws), (asdict(one) for one in latest.values()))
+        journal(ws).replace(latest)
 
 
-def record(ws: Workspace, new: Iterable[Decision]) -> None:
-    with writing(ws):
-        save(ws, (*load(ws), *new))
+def record(ws: Workspace, new: Iterable[Decision]) -> list[str]:
+    """Add them to the others; returns what a person should know of the file."""
+    return journal(ws).append(list(new))
+
+
+def replace_all(
+    ws: Workspace, new: Sequence[Decision], *, by: By, dry: bool = False
+) -> tuple[tuple[Decision, ...], tuple[Decision, ...]]:
+    """Put these in the place of all that one side decided; returns all decisions before and after."""
+    with nullcontext() if dry else appending(ws):
+        before = load(ws)
+        after = (*(one for one in before if one.by != by), *new)
+        if not dry and set(after) != set(before):
+            save(ws, after)
+    return before, after
 
 
 def take_back(ws: Workspace, *, by: By, ids: Collection[str] | None = None) -> tuple[Decision, ...]:
-    """Remove the decisions of one side, of these clips or of all; returns what was removed."""
-    with writing(ws):
-        old = load(ws)
-        gone = {one.id: one for one in old if one.by == by and (ids is None or one.id in ids)}
-        if gone:
-            save(ws, (one for one in old if one.by != by or one.id not in gone))
-    return tuple(gone.values())
+    """Take back the decisions of one side, of these clips or of all; returns what was taken back."""
+    with appending(ws):
+        gone = [one for one in (load(ws) if ids is None else of_clips(ws, ids)) if one.by == by]
+        record(ws, [Decision(id=one.id, decision="undo", by=by) for one in gone])
+    return tuple(gone)
 
 
 def in_force(decisions: Iterable[Decision]) -> dict[str, Decision]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from olu.corpus.corrections import Correction, in_force
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import exists
@@ -42,13 +43,15 @@ class Shelf:
     sources: dict[str, Source]
     files: dict[str, dict[str, Any]]  # audio -> its row in files.jsonl
     decisions: tuple[Decision, ...]
+    corrections: dict[str, Correction]
 
     @staticmethod
     def of(ws: Workspace) -> Shelf:
         empty = not (ws.corpus / "clips.jsonl").exists()
         corpus = Corpus(ws, (), {}) if empty else Corpus.open(ws)
         files = {row["audio"]: row for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
-        return Shelf(ws, corpus.clips, corpus.sources, files, load(ws))
+        clips = tuple(map(corpus.as_imported, corpus))
+        return Shelf(ws, clips, corpus.sources, files, load(ws), in_force(ws))
 
     def root(self, source: str) -> Path:
         return (self.ws.root / self.sources[source].root).resolve()
@@ -82,8 +85,11 @@ class Join:
         self.names = {host.root(name): name for name in reversed(host.sources)}  # where a source lies -> its name
         self.contents = {_content(clip, host.row(clip)): clip.id for clip in reversed(host.clips)}
         self.decisions = {(one.id, one.by): one for one in host.decisions}
+        self.corrections = dict(host.corrections)
+        self.came: list[Decision] = []
+        self.corrected: list[Correction] = []  # that came
         self.added: dict[str, int] = {}
-        self.already = self.decided = self.texts = 0
+        self.already = self.texts = 0
         self.duplicates: list[Duplicate] = []
         self.renamed: dict[str, dict[str, str]] = {}  # workspace -> speaker there -> speaker here, of clips that came
 
@@ -96,6 +102,7 @@ class Join:
         for clip in guest.clips:
             ids[clip.id] = self._clip(clip, here[clip.id], guest, speaker=speakers[clip.speaker])
         self._decide(guest.decisions, ids)
+        self._correct(guest.corrections.values(), ids)
 
     def _clip(self, clip: Clip, audio: str, guest: Shelf, *, speaker: str) -> str:
         same = self.clips.get(clip.id)
@@ -164,7 +171,15 @@ class Join:
             id = ids.get(one.id)
             if id is not None and (id, one.by) not in self.decisions:
                 self.decisions[id, one.by] = replace(one, id=id)
-                self.decided += 1
+                self.came.append(self.decisions[id, one.by])
+
+    def _correct(self, theirs: Iterable[Correction], ids: Mapping[str, str]) -> None:
+        """A text that was corrected here stays; one that was corrected there alone comes along."""
+        for one in theirs:
+            id = ids.get(one.id)
+            if id is not None and id not in self.corrections:
+                self.corrections[id] = replace(one, id=id)
+                self.corrected.append(self.corrections[id])
 
     def used_sources(self) -> list[Source]:
         """Without those that gave no clip."""

@@ -2,46 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from olu.audio import io
-from olu.corpus import decisions
+from olu.corpus import corrections, decisions
 from olu.corpus.changed import Watch, state_of, to_drop, to_import, told
+from olu.corpus.corrections import Correction
 from olu.corpus.decisions import Decision
 from olu.corpus.moved import Lost, lost, place_now
-from olu.corpus.shapes import CLIP, MARK, ROW, SPLIT
-from olu.corpus.sources import Source, clip_of, read_sources
+from olu.corpus.shapes import MARK, ROW, SPLIT
+from olu.corpus.sources import Source, clips_path, read_clips, read_sources
 from olu.errors import AudioError, CorpusError, WorkspaceError
 from olu.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl
 from olu.types import Alignment, Audio, Clip, Mark, Reading, Split
 
 
 class Corpus:
-    """Clips in manifest order. Read-only: readers make new manifests, stages write beside."""
+    """Clips in manifest order, with the texts that people corrected laid over those imported.
+
+    Read-only: readers make new manifests, of clips as they were imported; stages write beside.
+    """
 
     def __init__(
-        self, ws: Workspace, clips: tuple[Clip, ...], sources: dict[str, Source], *, factor: float = 1.0
+        self,
+        ws: Workspace,
+        clips: tuple[Clip, ...],
+        sources: dict[str, Source],
+        *,
+        factor: float = 1.0,
+        corrected: Mapping[str, tuple[Correction, Clip]] | None = None,
     ) -> None:
         self.ws, self.clips, self.sources, self.factor = ws, clips, sources, factor
+        self.corrected = corrected or {}  # id -> what was written, and the clip as it was imported
 
     @staticmethod
     def open(ws: Workspace) -> Corpus:
-        path = ws.corpus / "clips.jsonl"
-        if not path.exists():
-            raise WorkspaceError(f"{ws.root} has no clips yet: run 'olu import {ws.root} SOURCE' first")
-        clips = tuple(read_rows(path, clip_of, shape=CLIP))
-        return Corpus(ws, clips, read_sources(ws))
+        clips, held = read_clips(ws), corrections.in_force(ws)
+        corrected = {clip.id: (held[clip.id], clip) for clip in clips if clip.id in held} if held else {}
+        return Corpus(ws, corrections.lay_over(clips, held), read_sources(ws), corrected=corrected)
 
     @staticmethod
     def save(ws: Workspace, clips: list[Clip], sources: list[Source], splits: Mapping[str, Split | None]) -> None:
-        """Write sources and splits first: a manifest never names what is not there."""
+        """Write sources and splits first: a manifest never names what is not there. The clips are as imported."""
         write_json(ws.corpus / "sources.json", [asdict(source) for source in sources])
         Corpus.save_splits(ws, clips, splits)
-        write_jsonl(ws.corpus / "clips.jsonl", (asdict(clip) for clip in clips))
+        write_jsonl(clips_path(ws), (asdict(clip) for clip in clips))
 
     @staticmethod
     def save_splits(ws: Workspace, clips: Sequence[Clip], splits: Mapping[str, Split | None]) -> None:
@@ -55,11 +65,42 @@ class Corpus:
 
     def where(self, keep: Callable[[Clip], bool]) -> Corpus:
         kept = tuple(clip for clip in self.clips if keep(clip))
-        return Corpus(self.ws, kept, self.sources, factor=self.factor)
+        return Corpus(self.ws, kept, self.sources, factor=self.factor, corrected=self.corrected)
 
     def resampled(self, factor: float) -> Corpus:
         """The same corpus, heard as a voice with this data.resample was trained on it."""
-        return Corpus(self.ws, self.clips, self.sources, factor=factor)
+        return Corpus(self.ws, self.clips, self.sources, factor=factor, corrected=self.corrected)
+
+    def correction(self, clip: Clip) -> Correction | None:
+        """Who wrote the text of this clip and when, where it is not the source's."""
+        return self.corrected[clip.id][0] if clip.id in self.corrected else None
+
+    def as_imported(self, clip: Clip) -> Clip:
+        """With the text of its source, for manifests and sides."""
+        return self.corrected[clip.id][1] if clip.id in self.corrected else clip
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Clip id -> its place among the clips."""
+        return {clip.id: place for place, clip in enumerate(self.clips)}
+
+    def renewed(self, ids: Collection[str]) -> Corpus:
+        """The same with what holds now of the decisions and texts of these clips; all else is as it was read."""
+        decided = decisions.in_force(decisions.of_clips(self.ws, ids))
+        written = {one.id: one for one in corrections.load(self.ws, ids=ids)}
+        clips, corrected = list(self.clips), dict(self.corrected)
+        for id in ids:
+            if (place := self.places.get(id)) is None:
+                continue
+            old = self.as_imported(clips[place])
+            corrected.pop(id, None)
+            if id in written:
+                corrected[id] = (written[id], old)
+            clips[place] = corrections.lay_over([old], written)[0]
+        new = copy(self)
+        new.clips, new.corrected = tuple(clips), corrected
+        new.decisions = {id: one for id, one in self.decisions.items() if id not in ids} | decided
+        return new
 
     @property
     def seconds(self) -> float:
@@ -205,12 +246,13 @@ class Corpus:
         return None if row is None else Alignment.from_row(row)
 
     @cached_property
-    def _splits(self) -> dict[str, Split | None]:
-        return {row["id"]: row["split"] for row in read_jsonl(self.ws.corpus / "splits.jsonl", shape=SPLIT)}
+    def sides(self) -> dict[str, Split | None]:
+        """Clip id -> the side it was given; a clip without a text has one too, for the day that it gets a text."""
+        return read_sides(self.ws)
 
     def split(self, clip: Clip) -> Split | None:
         """The side it is on; none for a clip without a text, or one that lies between two sides."""
-        return self._splits.get(clip.id, "train")
+        return self.sides.get(clip.id, "train") if clip.text.strip() else None
 
     def lost(self, *, only_whole: bool = False) -> list[Lost]:
         """Recordings that are not there, of clips that nobody left out, by source."""
@@ -267,7 +309,17 @@ def sides(ws: Workspace) -> str:
     return hash_file(path) if path.exists() else ""
 
 
-def fingerprint(ws: Workspace) -> str:
-    """Changes when a clip or its text does; not where the recordings lie, for they may move."""
-    path = ws.corpus / "clips.jsonl"
+def read_sides(ws: Workspace) -> dict[str, Split | None]:
+    return {row["id"]: row["split"] for row in read_jsonl(ws.corpus / "splits.jsonl", shape=SPLIT)}
+
+
+def imported(ws: Workspace) -> str:
+    """Changes when a clip does, or the text that its source has for it; not where the recordings lie: they may move."""
+    path = clips_path(ws)
     return hash_value(hash_file(path) if path.exists() else "")
+
+
+def fingerprint(ws: Workspace) -> str:
+    """Changes when a clip or its text does, whether by import or by correction."""
+    texts = corrections.hash_texts(ws)
+    return hash_value([imported(ws), texts]) if texts else imported(ws)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from olu.corpus.corrections import Correction
 from olu.corpus.probe import Facts, clip_id, fit
 from olu.corpus.readers.rows import Problem, Row, Why, exists
 from olu.types import Clip
@@ -15,9 +16,15 @@ LONG_SECONDS = 60.0
 
 
 class Merge:
-    """Takes recordings one by one. `clips` keeps the order it had; new ones come after."""
+    """Takes recordings one by one. `clips` keeps the order it had; new ones come after.
 
-    def __init__(self, clips: Iterable[Clip], *, places: dict[str, Path]) -> None:
+    Clips and texts are as imported. What people corrected stays laid over them, whatever comes in: that is told.
+    """
+
+    def __init__(
+        self, clips: Iterable[Clip], *, places: dict[str, Path], corrected: Mapping[str, Correction] | None = None
+    ) -> None:
+        self.corrected = corrected or {}
         self.clips = {clip.id: clip for clip in clips}
         self.by_audio: dict[str, list[Clip]] = {}  # what each recording had before
         for clip in self.clips.values():
@@ -52,8 +59,9 @@ class Merge:
             who = speaker or row.speaker or old.speaker
             self.clips[id] = replace(old, audio=audio, text=row.text, speaker=who)
             self.fresh[audio] = facts
-            self.written += 1
+            self.written += id not in self.corrected
             self.already += 1
+            self._overruled(row, id)
             return
         if old is not None:
             self._again(old, row, facts, audio)
@@ -102,7 +110,9 @@ class Merge:
                 self.fresh.setdefault(audio, facts)
                 inside = audio.partition("/")[2]
                 clips = "one clip" if len(gone) == 1 else f"{len(gone)} clips"
-                self.notes.append(f"{inside}: {clips} of an earlier import gave way to the new ones")
+                lost = sum(id in self.corrected for id in gone)
+                texts = f"; texts that people wrote for {lost} of them stay in corpus/texts.jsonl" if lost else ""
+                self.notes.append(f"{inside}: {clips} of an earlier import gave way to the new ones{texts}")
 
     def _replace(self, row: Row, facts: Facts, audio: str) -> None:
         """Take away the clips of a recording that has become another one; other spans of the same one stay."""
@@ -125,7 +135,8 @@ class Merge:
             self.clips[old.id] = replace(old, text=row.text or "")
             self.fresh[audio] = facts
             self.already += 1
-            self.notes.append(f"{row.audio} has another text than before: the new one was taken")
+            if not self._overruled(row, old.id):
+                self.notes.append(f"{row.audio} has another text than before: the new one was taken")
             return
         if old.text != row.text:
             message = f"{row.audio} is clip {old.id} already, from {inside} and with another text, which was kept"
@@ -142,6 +153,21 @@ class Merge:
         elif old.audio != audio:
             self.elsewhere[source] += 1
         self.already += 1
+
+    def _overruled(self, row: Row, id: str) -> bool:
+        """Whether a person has corrected the clip that another text comes for now; it is said which of them holds."""
+        held = self.corrected.get(id)
+        if held is None:
+            return False
+        day = held.at.partition("T")[0]
+        if held.text == row.text:
+            self.notes.append(f"{row.audio} has the text now that {held.by} wrote for it on {day}")
+        else:
+            back = f"'olu correct WS --undo --clip {id}' takes it back"
+            self.notes.append(
+                f"{row.audio} has another text than before, and the one that {held.by} wrote on {day} stays: {back}"
+            )
+        return True
 
     def _move(self, old: str, audio: str) -> None:
         """A recording lies elsewhere, with every clip of it: pieces of a clip have no row of their own."""

@@ -67,8 +67,8 @@ def sorter(order: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row]],
     def ordered(rows: Sequence[Row]) -> list[Row]:
         result = list(rows)
         for name, down in reversed(keys):
-            known = [row for row in result if row[name] is not None]
             unknown = [row for row in result if row[name] is None]
+            known = [row for row in result if row[name] is not None] if unknown else result
             result = sorted(known, key=operator.itemgetter(name), reverse=down) + unknown
         return result
 

@@ -6,6 +6,7 @@ from olu.damage import Shape
 
 NUMBER = (int, float)
 CLIP: Shape = {"id": str, "audio": str, "seconds": NUMBER, "rate": int, "text": str, "language": str}
+CORRECTION: Shape = {"id": str, "by": str, "at": str}
 CUT: Shape = {"id": str, "clips": list}
 DECISION: Shape = {"id": str, "decision": str, "by": str}
 DUPLICATE: Shape = {"workspace": str, "id": str}

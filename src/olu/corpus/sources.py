@@ -1,14 +1,17 @@
-"""The sources of a corpus, and the rows of its clips: nothing in them may lead out of a source's folder."""
+"""The sources of a corpus, and its clips as they were imported: nothing in them may lead out of a source's folder."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from olu.corpus.shapes import SOURCE
+from olu.corpus.journal import FEW, lines_with
+from olu.corpus.shapes import CLIP, SOURCE
 from olu.damage import damaged, misfit
-from olu.files import Workspace, read_json
+from olu.errors import WorkspaceError
+from olu.files import Workspace, read_json, read_rows, rows_from
 from olu.types import Clip
 
 
@@ -40,3 +43,30 @@ def clip_of(row: dict[str, Any]) -> Clip:
     if "\0" in audio or ("." in audio and ".." in audio.split("/")):
         raise ValueError(f"{audio!r} leads out of its source")
     return Clip(**row)
+
+
+def clips_path(ws: Workspace) -> Path:
+    return ws.corpus / "clips.jsonl"
+
+
+def read_clips(ws: Workspace) -> tuple[Clip, ...]:
+    """The clips as they were imported, without corrections: for whoever writes the manifest. Others open a Corpus."""
+    path = clips_path(ws)
+    if not path.exists():
+        raise WorkspaceError(f"{ws.root} has no clips yet: run 'olu import {ws.root} SOURCE' first")
+    return tuple(read_rows(path, clip_of, shape=CLIP))
+
+
+def clips_named(ws: Workspace, ids: Collection[str]) -> dict[str, Clip]:
+    """Those of these clips that there are, as imported: quick where they are few, however many the corpus has."""
+    wanted, path = set(ids), clips_path(ws)
+    if not wanted:
+        return {}
+    if len(wanted) <= FEW and path.exists():
+        found: dict[str, Clip] = {}
+        for clip in rows_from(((0, line) for line in lines_with(path, wanted)), path, clip_of, shape=CLIP):
+            if clip.id in wanted:
+                found[clip.id] = clip
+            if len(found) == len(wanted):
+                return found
+    return {clip.id: clip for clip in read_clips(ws) if clip.id in wanted}

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
 
 from olu.audit.check import SEVERITIES
 from olu.audit.letters import count_letters
+from olu.corpus import corrections, decisions
+from olu.corpus.correction_file import FORMULA
+from olu.corpus.journal import Journal
 from olu.corpus.manifest import Corpus
 from olu.corpus.query import Kind, sorter, where
 from olu.errors import ConfigError
 from olu.files import Workspace, read_json, read_rows, whole
-from olu.stages.audit import read_thresholds
+from olu.stages.audit import THRESHOLDS, read_thresholds
 from olu.text.vocabulary import VOCABULARY
 from olu.types import Clip, Reading
 
@@ -36,12 +41,18 @@ COLUMNS: dict[str, Kind] = {
     "audio": "text",
     "start": "number",  # seconds into the recording, where the clip begins and ends
     "end": "number",
+    "corrected": "text",  # who wrote the text, where it is not the source's
+    "imported": "text",  # the source's text, where another holds
     "text": "text",
 }
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+VIEWS = 8  # questions whose answers are kept
+JOURNALS: dict[str, Callable[[Workspace], Journal[Any]]] = {
+    "decisions.jsonl": decisions.journal,
+    "texts.jsonl": corrections.journal,
+}
+State = tuple[int, int, int] | None  # of a file: inode, size and date
 
 Row = Mapping[str, Any]
 
@@ -52,68 +63,179 @@ class ClipList:
     found: int  # before the limit
     seconds: float  # of those found
     total: int  # clips in the workspace
-    quantiles: dict[str, dict[str, float]]  # column -> per cent -> value, over those found
 
 
 def clips(
     ws: Workspace, *, expression: str | None = None, sort: str | None = None, limit: int | None = None
 ) -> ClipList:
     """The rows that fit the expression, in the order asked for or that of the corpus."""
-    if limit is not None and limit < 0:
-        raise ConfigError(f"--limit {limit}: give 0 or more")
-    fits = where(expression, COLUMNS) if expression is not None else None
-    order = sorter(sort, COLUMNS) if sort is not None else None
-    corpus = Corpus.open(ws)
-    tokens = _tokens(ws)
-    per_second = read_thresholds(ws).frames_per_second
-    rows = [_row(corpus, clip, tokens.get(clip.id), per_second) for clip in corpus]
-    rows = [row for row in rows if fits is None or fits(row)]
-    if order:
-        rows = order(rows)
-    return ClipList(
-        rows=tuple(rows[:limit]),
-        found=len(rows),
-        seconds=round(sum(row["seconds"] for row in rows), 3),
-        total=len(corpus),
-        quantiles={name: _quantiles([row[name] for row in rows if row[name] is not None]) for name in MEASURED},
-    )
+    return ClipTable(ws).page(expression=expression, sort=sort, limit=limit)
 
 
-def _row(corpus: Corpus, clip: Clip, tokens: int | None, per_second: float) -> Row:
-    marks = corpus.marks(clip)
-    seconds, letters = corpus.taken(clip).seconds, count_letters(clip.text)
-    decision = corpus.decision(clip)
-    return {
-        "id": clip.id,
-        "speaker": clip.speaker,
-        "split": corpus.split(clip) or "",
-        "seconds": round(seconds, 3),
-        "rate": clip.rate,
-        "letters": letters,
-        "seconds_per_letter": round(seconds / letters, 4) if letters else None,
-        "tokens": tokens,
-        "frames": int(seconds * per_second),
-        "worst": min((mark.severity for mark in marks), key=SEVERITIES.index, default=""),
-        "marks": sorted({mark.check for mark in marks}),
-        "decision": decision.decision if decision else "",
-        "trains": corpus.split(clip) == "train" and corpus.why_not(clip) is None,
-        "audio": clip.audio,
-        "start": round(clip.start, 3),
-        "end": round(clip.start + clip.seconds, 3),
-        "text": clip.text,
-    }
+def quantiles(ws: Workspace, *, expression: str | None = None) -> tuple[ClipList, dict[str, dict[str, float]]]:
+    """How the rows that fit are spread: column -> per cent -> value."""
+    found = clips(ws, expression=expression)
+    return found, {name: _quantiles([r[name] for r in found.rows if r[name] is not None]) for name in MEASURED}
 
 
-def _tokens(ws: Workspace) -> dict[str, int]:
-    """Clip id -> length of what the model is given, blanks included; nothing for what was not read."""
+class ClipTable:
+    """The table of a workspace, held in memory: the first page reads everything, the next only what has changed.
+
+    What was decided or corrected since is brought up to date clip by clip; after an import, an audit, a reading or a
+    split all is read again.
+    """
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self._corpus: Corpus
+        self._rows: list[Row] = []
+        self._files: list[State] = []
+        self._journals: dict[str, State] = {}
+        self._ends: dict[str, int] = {}  # how far each journal was read
+        self._views: dict[tuple[str | None, str | None], _View] = {}
+
+    def page(
+        self, *, expression: str | None = None, sort: str | None = None, start: int = 0, limit: int | None = None
+    ) -> ClipList:
+        if limit is not None and limit < 0:
+            raise ConfigError(f"--limit {limit}: give 0 or more")
+        view = self._views.get((expression, sort)) or _View(expression, sort)
+        self._refresh()
+        if len(self._views) >= VIEWS and (expression, sort) not in self._views:
+            del self._views[next(iter(self._views))]
+        self._views[expression, sort] = view
+        view.look(self._rows)
+        end = None if limit is None else start + limit
+        return ClipList(
+            rows=tuple(view.found[start:end]), found=len(view.found), seconds=view.seconds, total=len(self._rows)
+        )
+
+    def _refresh(self) -> None:
+        files = [_state(path) for path in _read_by(self.ws)]
+        journals = {name: _state(self.ws.corpus / name) for name in JOURNALS}
+        if files != self._files:
+            self._read_all()
+        elif ids := self._touched(journals):
+            self._corpus = self._corpus.renewed(ids)
+            for id in ids:
+                if (at := self._corpus.places.get(id)) is not None:
+                    self._rows[at] = self._row(self._corpus.clips[at])
+                    for view in self._views.values():
+                        view.changed(at)
+        self._files, self._journals = files, journals
+
+    def _read_all(self) -> None:
+        self._ends = {name: journal(self.ws).end() for name, journal in JOURNALS.items()}
+        self._corpus = Corpus.open(self.ws)
+        self._tokens = _tokens(self.ws)
+        self._per_second = read_thresholds(self.ws).frames_per_second
+        self._rows = [self._row(clip) for clip in self._corpus.clips]
+        for view in self._views.values():
+            view.forget()
+
+    def _touched(self, journals: Mapping[str, State]) -> set[str]:
+        """Clips that something was decided or corrected of since the last look."""
+        ids: set[str] = set()
+        for name, journal in JOURNALS.items():
+            old, new = self._journals[name], journals[name]
+            if new == old:
+                continue
+            grown = old is not None and new is not None and new[0] == old[0] and new[1] > old[1]
+            rows, self._ends[name] = journal(self.ws).rows_since(self._ends[name] if grown else 0)
+            ids |= {row.id for row in rows}
+            if not grown:  # written anew: what it no longer holds was taken back
+                ids |= set(self._corpus.decisions) | set(self._corpus.corrected)
+        return ids
+
+    def _row(self, clip: Clip) -> Row:
+        corpus, marks = self._corpus, self._corpus.marks(clip)
+        seconds, letters = corpus.taken(clip).seconds, count_letters(clip.text)
+        decision, correction = corpus.decision(clip), corpus.correction(clip)
+        read, tokens = self._tokens.get(clip.id, ("", None))
+        return {
+            "id": clip.id,
+            "speaker": clip.speaker,
+            "split": corpus.split(clip) or "",
+            "seconds": round(seconds, 3),
+            "rate": clip.rate,
+            "letters": letters,
+            "seconds_per_letter": round(seconds / letters, 4) if letters else None,
+            "tokens": tokens if read == clip.text else None,
+            "frames": int(seconds * self._per_second),
+            "worst": min((mark.severity for mark in marks), key=SEVERITIES.index, default=""),
+            "marks": sorted({mark.check for mark in marks}),
+            "decision": decision.decision if decision else "",
+            "trains": corpus.split(clip) == "train" and corpus.why_not(clip) is None,
+            "audio": clip.audio,
+            "start": round(clip.start, 3),
+            "end": round(clip.start + clip.seconds, 3),
+            "corrected": correction.by if correction else "",
+            "imported": corpus.as_imported(clip).text if correction else "",
+            "text": clip.text,
+        }
+
+
+class _View:
+    """The rows that one question finds, kept until it is asked again."""
+
+    def __init__(self, expression: str | None, sort: str | None) -> None:
+        self.fits = where(expression, COLUMNS) if expression is not None else None
+        self.order = sorter(sort, COLUMNS) if sort is not None else None
+        self.found: list[Row] = []
+        self.seconds = 0.0
+        self.forget()
+
+    def forget(self) -> None:
+        self._mask: bytearray | None = None  # row by row, whether it fits
+        self._news: set[int] = set()
+
+    def changed(self, at: int) -> None:
+        self._news.add(at)
+
+    def look(self, rows: list[Row]) -> None:
+        """Bring it up to date with the rows of the table."""
+        if self._mask is not None and not self._news:
+            return
+        if self.fits is None:
+            self._mask = bytearray()
+            found = rows
+        else:
+            if self._mask is None:
+                self._mask = bytearray(self.fits(row) for row in rows)
+            for at in self._news:
+                self._mask[at] = self.fits(rows[at])
+            found = list(compress(rows, self._mask))
+        self._news = set()
+        self.found = self.order(found) if self.order else found
+        self.seconds = round(sum(map(itemgetter("seconds"), self.found)), 3)
+
+
+def _read_by(ws: Workspace) -> list[Path]:
+    """What a table is made of, beside decisions and corrections."""
+    corpus = [ws.corpus / name for name in ("clips.jsonl", "sources.json", "splits.jsonl")]
+    beside = [ws.audit / "audit.jsonl", ws.readings / "readings.jsonl", ws.readings / "vocabulary.json"]
+    return [*corpus, *beside, ws.root / THRESHOLDS]
+
+
+def _state(path: Path) -> State:
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        return None
+    return state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def _tokens(ws: Workspace) -> dict[str, tuple[str, int]]:
+    """Clip id -> the text that was read, and the length of what the model is given, blanks included."""
     known = ws.readings / "vocabulary.json"
     if not known.exists():
         return {}
     blanks = bool(read_json(known, shape=VOCABULARY)["interleave"])
 
-    def count(row: dict[str, Any]) -> tuple[str, int]:
-        symbols = len(Reading.from_row(row).symbols())
-        return row["id"], 2 * symbols + 1 if blanks else symbols
+    def count(row: dict[str, Any]) -> tuple[str, tuple[str, int]]:
+        reading = Reading.from_row(row)
+        symbols = len(reading.symbols())
+        return row["id"], (reading.text, 2 * symbols + 1 if blanks else symbols)
 
     return dict(read_rows(ws.readings / "readings.jsonl", count))
 

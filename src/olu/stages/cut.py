@@ -175,9 +175,9 @@ def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
     """The new clips first: a kill leaves them beside the long one, and the next cut finds the same."""
     new = {plan.clip.id: plan.clips for plan in plans}
     made = {clip.id for clips in new.values() for clip in clips}
-    before = [clip for clip in corpus if clip.id not in made]
+    before = [corpus.as_imported(clip) for clip in corpus if clip.id not in made]
     clips = [one for clip in before for one in (clip, *new.get(clip.id, ()))]
-    sides: dict[str, Split | None] = {clip.id: corpus.split(clip) for clip in before}
+    sides: dict[str, Split | None] = {clip.id: corpus.sides.get(clip.id, "train") for clip in before}
     sides |= {one.id: corpus.split(plan.clip) for plan in plans for one in plan.clips}
     _save(ws, corpus, clips, sides)
     aligned = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW)}
@@ -208,10 +208,10 @@ def undo_cut(ws: Workspace) -> tuple[int, int]:
     with writing(ws):
         corpus = Corpus.open(ws)
         pieces = {id for row in read_jsonl(cuts_path(ws), shape=CUT) for id in row["clips"]}
-        clips = [clip for clip in corpus if clip.id not in pieces]
+        clips = [corpus.as_imported(clip) for clip in corpus if clip.id not in pieces]
         gone = len(corpus) - len(clips)
         if gone:
-            _save(ws, corpus, clips, {clip.id: corpus.split(clip) for clip in clips})
+            _save(ws, corpus, clips, {clip.id: corpus.sides.get(clip.id, "train") for clip in clips})
         back = take_back(ws, by="cut")
         if pieces:
             write_jsonl(cuts_path(ws), [])

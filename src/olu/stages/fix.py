@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from olu.audit.aside import without_aside
 from olu.audit.fix import Effect, effect, lost, plan, read_edges
 from olu.corpus.claim import writing
-from olu.corpus.decisions import Decision, load, save, take_back
+from olu.corpus.decisions import Decision, load, replace_all, take_back
 from olu.corpus.manifest import Corpus
 from olu.files import Workspace
 from olu.stages.audit import STAGE, audit, most_seconds, read_thresholds
@@ -34,12 +34,9 @@ def fix(ws: Workspace, *, dry: bool = False) -> Work[FixSummary]:
     yield from audit(ws)
     with nullcontext() if dry else writing(ws):
         corpus, _ = without_aside(Corpus.open(ws))
-        before = load(ws)
         planned = _plan(ws, corpus)
-        after = [*(one for one in before if one.by != "fix"), *planned]
+        before, after = replace_all(ws, planned, by="fix", dry=dry)
         changed = set(after) != set(before)
-        if changed and not dry:
-            save(ws, after)
     own = {one.id for one in before if one.by == "person"}
     long = lost(corpus, _marks(corpus), after, most=most_seconds())
     return FixSummary(

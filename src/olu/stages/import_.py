@@ -12,8 +12,9 @@ from olu.audio.media import is_media
 from olu.corpus import readers
 from olu.corpus.before import Before
 from olu.corpus.claim import AFTER_WORK, writing
+from olu.corpus.corrections import in_force
 from olu.corpus.examples import Intake
-from olu.corpus.manifest import Corpus, are_all_same, fingerprint
+from olu.corpus.manifest import Corpus, are_all_same, imported
 from olu.corpus.merge import Merge
 from olu.corpus.readers import archive, huggingface
 from olu.corpus.readers import columns as by_name
@@ -51,7 +52,7 @@ class _Import(Stage):
 
 
 STAGE = _Import(
-    name="import", command="olu import {ws} SOURCE", folder="corpus", inputs=lambda ws, options: fingerprint(ws)
+    name="import", command="olu import {ws} SOURCE", folder="corpus", inputs=lambda ws, options: imported(ws)
 )
 
 
@@ -195,7 +196,7 @@ def _import_files(
     name = before.name(origin, copy=copy, here=here)
     home = f"corpus/audio/{name}" if copy else str(root)
     places = {**{s.name: ws.root / s.root for s in before.sources.values()}, name: ws.root / home}
-    merge = Merge(before.clips, places=places)
+    merge = Merge(before.clips, places=places, corrected=in_force(ws))
     for row, facts in probed:
         if isinstance(facts, Problem):
             merge.problems.append(facts)
@@ -257,7 +258,7 @@ def _import_files(
         seconds=round(sum(clip.seconds for clip in clips), 3),
         speakers=tuple(sorted({clip.speaker for clip in clips})),
         language=ws.language,
-        untranscribed=sum(not clip.transcribed for clip in clips),
+        untranscribed=sum(not clip.transcribed for clip in corpus),
     )
     if is_new or STAGE.state(ws) != "fresh":
         STAGE.stamp(ws, asked, {**asdict(summary), MET: corpus.changed_files()})

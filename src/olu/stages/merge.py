@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from olu.corpus import decisions
-from olu.corpus.claim import writing
+from olu.corpus import corrections, decisions
+from olu.corpus.claim import appending, writing
 from olu.corpus.join import Join, Shelf
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import of_sources, save_source
@@ -27,6 +27,7 @@ class MergeSummary:
     duplicates: tuple[str, ...]
     renamed: dict[str, dict[str, str]]  # workspace -> speaker there -> speaker here
     decisions: int
+    corrections: int
     texts: int  # clips without a text that got theirs
     clips: int
     seconds: float
@@ -48,8 +49,8 @@ def merge(ws: Workspace, others: list[Path], *, same_speakers: bool = False) -> 
             _write(ws, join)
             asked = {"merge": [str(guest.root.resolve()) for guest in guests], "same_speakers": same_speakers}
             STAGE.stamp(ws, asked, asdict(summary))
-        elif join.decided:
-            decisions.save(ws, join.decisions.values())
+        else:
+            _write_decided(ws, join)
         return summary
 
 
@@ -88,8 +89,17 @@ def _write_duplicates(ws: Workspace, join: Join) -> None:
 def _write(ws: Workspace, join: Join) -> None:
     clips = list(join.clips.values())
     write_jsonl(ws.corpus / "files.jsonl", join.used_files())
-    decisions.save(ws, join.decisions.values())
+    _write_decided(ws, join)
     Corpus.save(ws, clips, join.used_sources(), choose_sides(ws, clips))
+
+
+def _write_decided(ws: Workspace, join: Join) -> None:
+    """What was decided here meanwhile stays."""
+    with appending(ws):
+        here = {(one.id, one.by) for one in decisions.load(ws)}
+        decisions.record(ws, [one for one in join.came if (one.id, one.by) not in here])
+        known, batch = corrections.in_force(ws), corrections.new_batch()
+        corrections.add(ws, [replace(one, batch=batch) for one in join.corrected if one.id not in known])
 
 
 def _summary(join: Join) -> MergeSummary:
@@ -99,7 +109,8 @@ def _summary(join: Join) -> MergeSummary:
         already=join.already,
         duplicates=tuple(map(str, join.duplicates)),
         renamed=join.renamed,
-        decisions=join.decided,
+        decisions=len(join.came),
+        corrections=len(join.corrected),
         texts=join.texts,
         clips=len(clips),
         seconds=round(sum(clip.seconds for clip in clips), 3),

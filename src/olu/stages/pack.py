@@ -210,7 +210,7 @@ def _made(corpus: Corpus, rates: dict[str, int] | None) -> list[_Item]:
     inside = [replace(one, root=f"corpus/audio/{one.name}") for one in corpus.sources.values()]
     made = [_Item("corpus/sources.json", data=_json([asdict(one) for one in inside]))]
     if rates is not None:
-        clips = [_small(clip, rates) for clip in corpus]
+        clips = [_small(corpus.as_imported(clip), rates) for clip in corpus]
         lines = "".join(json.dumps(asdict(clip), ensure_ascii=False) + "\n" for clip in clips)
         made.append(_Item("corpus/clips.jsonl", data=lines.encode()))
         made += _stamp(corpus.ws, lines.encode())

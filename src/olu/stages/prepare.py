@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from olu.config import check
+from olu.corpus.corrections import hash_first_texts
 from olu.corpus.decisions import hash_stretches
-from olu.corpus.manifest import Corpus, fingerprint, recordings
+from olu.corpus.manifest import Corpus, imported, recordings
 from olu.errors import ConfigError, CorpusError
 from olu.families import family as family_named
 from olu.features.store import Samples, build, fault_in, is_read
@@ -24,7 +25,10 @@ PREPARE_VERSION = 1
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
-    return hash_value([PREPARE_VERSION, fingerprint(ws), recordings(ws), hash_stretches(ws), options])
+    """Which clips have a text, not what it says."""
+    known = [PREPARE_VERSION, imported(ws), recordings(ws), hash_stretches(ws), options]
+    first = hash_first_texts(ws)
+    return hash_value([*known, first] if first else known)
 
 
 STAGE = Stage(name="prepare", command="olu prepare {ws}", folder="features", inputs=_inputs)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from olu.corpus.claim import writing
-from olu.corpus.manifest import Corpus
+from olu.corpus.manifest import Corpus, read_sides
 from olu.corpus.shapes import FILE, MARK
-from olu.corpus.split import Shares, split
+from olu.corpus.split import ADJOINING_SECONDS, Shares, split
 from olu.errors import ConfigError, WorkspaceError
 from olu.files import Workspace, read_json, read_jsonl, write_json
 from olu.types import Clip, Split
@@ -43,7 +43,9 @@ def split_corpus(
         shares = replace(remembered(ws), **asked)  # type: ignore[arg-type]
         corpus = Corpus.open(ws)
         before = _before(corpus)
-        sides = choose_sides(ws, corpus.clips, shares=shares)
+        imported = [corpus.as_imported(clip) for clip in corpus]
+        written = {clip.id for clip in corpus if clip.text.strip()}
+        sides = choose_sides(ws, imported, shares=shares, written=written)
         if shares != remembered(ws):
             write_json(_path(ws), asdict(shares))
         moved = sum(sides[id] != side for id, side in before.items())
@@ -55,15 +57,52 @@ def split_corpus(
 def _before(corpus: Corpus) -> dict[str, Split | None]:
     """Clip id -> its side; nothing where the old sides cannot be read, for they are made anew here."""
     try:
-        return {clip.id: corpus.split(clip) for clip in corpus}
+        return {clip.id: corpus.sides.get(clip.id, "train") for clip in corpus}
     except WorkspaceError:
         return {}
 
 
-def choose_sides(ws: Workspace, clips: Sequence[Clip], *, shares: Shares | None = None) -> dict[str, Split | None]:
-    """A side for every clip of a workspace, from what its files and its audit know of copies."""
+def choose_sides(
+    ws: Workspace, clips: Sequence[Clip], *, shares: Shares | None = None, written: Collection[str] | None = None
+) -> dict[str, Split | None]:
+    """A side for every clip of a workspace, as imported, from what its files and its audit know of copies.
+
+    A clip without a text has one too, by its id, and stays there: a text that somebody writes for it moves nothing.
+    With `written`, the clips that have a text by now, these too are chosen anew.
+    """
     contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
-    return split(clips, shares=shares or remembered(ws), contents=contents, copies=_copies(ws))
+    shares, copies = shares or remembered(ws), _copies(ws)
+    before = read_sides(ws) if written is None else {}
+    clips = [replace(one, text=one.id) if not one.text.strip() and one.id in (written or ()) else one for one in clips]
+    sides = split(clips, shares=shares, contents=contents, copies=copies)
+    mute = [replace(clip, text=clip.id) for clip in clips if not clip.text.strip()]
+    if mute:
+        chosen = split(mute, shares=shares, contents=contents, copies=copies)
+        beside = _beside(clips, sides, contents)
+        for clip in mute:
+            side = before.get(clip.id) or chosen[clip.id]
+            sides[clip.id] = side if beside.get(clip.id, {side}) == {side} else None
+    return sides
+
+
+def _beside(
+    clips: Sequence[Clip], sides: Mapping[str, Split | None], contents: Mapping[str, str]
+) -> dict[str, set[Split | None]]:
+    """Clip without a text -> the sides of those with one that adjoin it in its recording."""
+    recordings: dict[str, list[Clip]] = defaultdict(list)
+    for clip in clips:
+        recordings[contents.get(clip.audio, clip.audio)].append(clip)
+    found: dict[str, set[Split | None]] = defaultdict(set)
+    for together in recordings.values():
+        spoken = [clip for clip in together if clip.text.strip()]
+        for clip in together if spoken and len(spoken) < len(together) else ():
+            end = clip.start + clip.seconds + ADJOINING_SECONDS
+            near = [
+                one for one in spoken if one.start < end and clip.start < one.start + one.seconds + ADJOINING_SECONDS
+            ]
+            if not clip.text.strip() and near:
+                found[clip.id] = {sides[one.id] for one in near}
+    return found
 
 
 def remembered(ws: Workspace) -> Shares:
@@ -93,7 +132,7 @@ def _summary(corpus: Corpus, sides: dict[str, Split | None], shares: Shares, mov
     found: dict[str, list[Clip]] = {side: [] for side in SIDES}
     speakers: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(SIDES, 0))
     for clip in corpus:
-        side = sides[clip.id] or "none"
+        side = (sides[clip.id] if clip.text.strip() else None) or "none"
         found[side].append(clip)
         speakers[clip.speaker][side] += 1
     return SplitSummary(

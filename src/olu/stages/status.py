@@ -10,6 +10,7 @@ from pathlib import Path
 
 from olu.audit.aside import without_aside
 from olu.audit.checks.mismatch import UNTOLD
+from olu.corpus import corrections, decisions
 from olu.corpus.again import import_again
 from olu.corpus.decisions import Decision
 from olu.corpus.doubts import standing
@@ -46,6 +47,8 @@ class Status:
     aside: int  # long clips beside these, whose pieces are counted instead
     doubts: list[str]  # sentences on texts that may be at wrong times
     lost: list[str]  # sentences on recordings that are not where they were
+    torn: list[str]  # sentences on files whose last line breaks off
+    corrected: int  # clips with a text that a person wrote
     decisions: dict[str, int]  # decision -> clips
     untranscribed: int  # clips without a text
     seconds_left: float  # that train, after the audit's errors and the decisions
@@ -83,6 +86,8 @@ def status(ws: Workspace) -> Status:
         aside=len(aside),
         doubts=doubts,
         lost=[one.sentence(place) for one, place in places],
+        torn=[told for journal in (decisions.journal(ws), corrections.journal(ws)) if (told := journal.cut_off())],
+        corrected=sum(corpus.correction(clip) is not None for clip in corpus) if corpus else 0,
         decisions=dict(sorted(Counter(one.decision for one in _held(corpus)).items())),
         untranscribed=sum(not clip.transcribed for clip in corpus) if corpus else 0,
         seconds_left=round(_seconds_left(corpus), 3) if corpus else 0.0,

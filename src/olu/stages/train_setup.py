@@ -210,9 +210,14 @@ def _texts(recipe: Recipe, valid: list[Clip]) -> dict[str, str]:
 
 
 def _heard(corpus: Corpus, clips: list[Clip]) -> list[Any]:
-    """What names the sound of each clip: its id, and its stretch where only that is taken."""
-    taken = [(clip, corpus.taken(clip)) for clip in clips]
-    return [clip.id if part is clip else [clip.id, part.start, part.seconds] for clip, part in taken]
+    """What names each clip: its id, with its stretch where only that is taken, and its text where it was corrected."""
+    found: list[Any] = []
+    for clip in clips:
+        part, changed = corpus.taken(clip), corpus.correction(clip)
+        stretch = [] if part is clip else [part.start, part.seconds]
+        text = [changed.text] if changed else []
+        found.append([clip.id, *stretch, *text] if stretch or text else clip.id)
+    return found
 
 
 def _facts(corpus: Corpus, recipe: Recipe, device: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from olu.corpus.corrections import hash_texts
 from olu.corpus.decisions import hash_chosen
 from olu.files import Workspace, hash_file, hash_value
 from olu.stages.stage import Stage
@@ -21,7 +22,9 @@ TRAIN_VERSION = 1
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     paths = [ws.corpus / "clips.jsonl", ws.corpus / "splits.jsonl", ws.audit / "audit.jsonl"]
     paths.append(ws.readings / "readings.jsonl")
-    return hash_value([TRAIN_VERSION, hash_chosen(ws), [hash_file(path) if path.exists() else "" for path in paths]])
+    known = [TRAIN_VERSION, hash_chosen(ws), [hash_file(path) if path.exists() else "" for path in paths]]
+    texts = hash_texts(ws)
+    return hash_value([*known, texts] if texts else known)
 
 
 STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)

@@ -1,0 +1,175 @@
+"""JSON lines that are appended, so that a small change costs little in a large corpus: decisions and corrections.
+
+Later rows overrule earlier ones. What no longer counts is left out when the file is written anew, which happens now and
+then. Readers need no lock: they see every whole line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from olu.corpus.claim import appending
+from olu.damage import Shape
+from olu.files import FULL, Workspace, rows_from, write_jsonl
+from olu.parse import BadData, from_json
+
+FEW = 16  # ids that are looked for one by one
+BULK = 256  # rows that are not appended: with so many the file is written anew
+LOOKED_AT = 2**16  # bytes: from here on, whenever the file has doubled, it is looked at what still counts
+
+Row = TypeVar("Row")
+
+
+def lines_with(path: Path, ids: Collection[str]) -> Iterator[bytes]:
+    """The lines that hold one of a few ids as a value, found without reading the others as JSON.
+
+    Of one id they come in the order of the file. Whoever makes rows of them looks whether they are of that clip.
+    """
+    data = path.read_bytes() if path.exists() else b""
+    for id in ids:
+        value = json.dumps(id, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        at = data.find(value)
+        while at >= 0:
+            end = data.find(b"\n", at)
+            line = data[data.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(data)]
+            if end >= 0 or _is_whole(line):
+                yield line
+            at = data.find(value, end) if end >= 0 else -1
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return isinstance(from_json(line), dict)
+    except BadData:
+        return False
+
+
+@dataclass(frozen=True)
+class Journal(Generic[Row]):
+    """`counts`: of all rows in order, those that still say something, each once."""
+
+    ws: Workspace
+    name: str
+    shape: Shape
+    make: Callable[[dict[str, Any]], Row]
+    row: Callable[[Row], dict[str, Any]]
+    counts: Callable[[Iterable[Row]], list[Row]]
+
+    @property
+    def path(self) -> Path:
+        return self.ws.corpus / self.name
+
+    def rows(self) -> Iterator[Row]:
+        """All of them, as they were written. A last line that was cut off does not count."""
+        return rows_from(enumerate(self._lines(), 1), self.path, self.make, shape=self.shape)
+
+    def rows_of(self, ids: Collection[str]) -> Iterator[Row]:
+        """Those of these clips, and perhaps others: quick where they are few."""
+        if len(ids) > FEW:
+            return self.rows()
+        return rows_from(((0, line) for line in lines_with(self.path, ids)), self.path, self.make, shape=self.shape)
+
+    def rows_since(self, place: int) -> tuple[list[Row], int]:
+        """What was appended behind this place, and the place behind it."""
+        if not self.path.exists():
+            return [], 0
+        with self.path.open("rb") as file:
+            file.seek(place)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = ((0, line) for line in whole.splitlines())
+        return list(rows_from(lines, self.path, self.make, shape=self.shape)), place + len(whole)
+
+    def end(self) -> int:
+        """The place behind the last whole line."""
+        return self.path.stat().st_size - len(self._end()) if self.path.exists() else 0
+
+    def _lines(self) -> Iterator[bytes]:
+        if self.path.exists():
+            with self.path.open("rb") as lines:
+                yield from (line for line in lines if line.endswith(b"\n") or _is_whole(line))
+
+    def cut_off(self) -> str:
+        """A sentence where the last line breaks off; nothing else. Whoever appends just now may be in the middle."""
+        end = self._end()
+        if not end or _is_whole(end):
+            return ""
+        shown = end[:60].decode("utf-8", "replace")
+        return (
+            f"the last line of {self.path} breaks off and does not count ({shown} ...): it was never written to its end"
+        )
+
+    def append(self, rows: Sequence[Row]) -> list[str]:
+        """Write them behind the others, all at once and to the disk; returns what a person should know."""
+        if not rows:
+            return []
+        with appending(self.ws):
+            told = self._mend()
+            before = self.path.stat().st_size if self.path.exists() else 0
+            data = "".join(json.dumps(self.row(one), ensure_ascii=False) + "\n" for one in rows).encode()
+            after = before + len(data)
+            if len(rows) >= BULK:
+                self.replace(self.counts([*self.rows(), *rows]))
+                return told
+            _write(self.path, data, at=before)
+            if after >= LOOKED_AT and before.bit_length() != after.bit_length():
+                self._compact()
+        return told
+
+    def replace(self, rows: Iterable[Row]) -> None:
+        """Write the file anew, whole."""
+        with appending(self.ws):
+            write_jsonl(self.path, map(self.row, rows))
+
+    def _compact(self) -> None:
+        every = list(self.rows())
+        held = self.counts(every)
+        if 2 * len(held) < len(every):
+            self.replace(held)
+
+    def _mend(self) -> list[str]:
+        """Take away a line that a killed command or a full disk left half written; nobody appends meanwhile."""
+        end = self._end()
+        told = self.cut_off()
+        if end:
+            with self.path.open("r+b") as file:
+                size = file.seek(0, os.SEEK_END)
+                if told:
+                    file.truncate(size - len(end))
+                else:
+                    file.write(b"\n")
+        return [f"{told}, and was removed"] if told else []
+
+    def _end(self) -> bytes:
+        """What stands behind the last newline."""
+        if not self.path.exists():
+            return b""
+        with self.path.open("rb") as file:
+            size, step = file.seek(0, os.SEEK_END), 4096
+            while True:
+                start = max(0, size - step)
+                file.seek(start)
+                data = file.read(size - start)
+                if b"\n" in data or start == 0:
+                    return data.rpartition(b"\n")[2]
+                step *= 16
+
+
+def _write(path: Path, data: bytes, *, at: int) -> None:
+    """All of it or nothing, as far as a full disk goes."""
+    with path.open("ab", buffering=0) as file:
+        try:
+            left = data
+            while left:
+                left = left[file.write(left) :]
+            os.fsync(file.fileno())
+        except OSError as failed:
+            file.truncate(at)
+            if failed.errno in FULL:
+                failed.filename = str(path)
+            raise
