@@ -10,7 +10,7 @@ import typer
 
 from olu.cli.doubts import show_doubts
 from olu.cli.rights import AGREED, CONSENT, CREDITS, LICENCE, asked_rights
-from olu.cli.show import follow, length, many, print_json, quoted, say
+from olu.cli.show import follow, length, many, print_json, quoted, say, write_texts
 
 if TYPE_CHECKING:
     from olu.stages.import_ import ImportSummary
@@ -107,7 +107,7 @@ def _tell(summary: ImportSummary, ws: Path) -> None:
     say(f"The corpus has {clips}; speakers: {names}.")
     if summary.untranscribed:
         have = "has no text and is" if summary.untranscribed == 1 else "have no text and are"
-        say(f"{summary.untranscribed} of them {have} never trained on.")
+        say(f"{summary.untranscribed} of them {have} never trained on. To change that: {write_texts(ws)}")
     if summary.skipped:
         say(f"Skipped: {summary.summed}.")
         _some(summary.examples, of=len(summary.skipped), more=f"see {ws / 'corpus' / 'problems.jsonl'}")

@@ -64,6 +64,12 @@ def quoted(path: object) -> str:
     return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
+def write_texts(ws: object) -> str:
+    """How clips without a text get one."""
+    listed = f"""olu clips {quoted(ws)} --where 'text == ""' --csv todo.csv"""
+    return f"{listed}, write the texts in it, olu correct {quoted(ws)} todo.csv"
+
+
 def many(number: int, what: str) -> str:
     """A number and its noun, whose plural ends in s."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

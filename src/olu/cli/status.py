@@ -8,7 +8,7 @@ import typer
 
 from olu.cli.doubts import show_doubts
 from olu.cli.here import WS
-from olu.cli.show import length, many, print_json, quoted, say, size, table
+from olu.cli.show import length, many, print_json, quoted, say, size, table, write_texts
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
             say(f"{many(found.aside, 'long clip')} {lie} into shorter ones, which are counted instead")
         if found.untranscribed:
             have = "has no text and is" if found.untranscribed == 1 else "have no text and are"
-            say(f"{found.untranscribed} of the clips {have} never trained on")
+            say(f"{found.untranscribed} of the clips {have} never trained on. To change that: {write_texts(ws)}")
         if found.corrected:
             say(f"{many(found.corrected, 'text')} corrected: olu clips {quoted(ws)} --where 'corrected != \"\"'")
         for sentence in (*found.lost, *found.torn):

@@ -19,8 +19,8 @@ CHECK = Check(
     rule=lambda t: "Noted for every clip that was imported without a text.",
     reason="Nobody has written down what is said, so nothing can be learned from it. It may be transcribed later.",
     fix=(
-        "Write what is said as subtitles beside the recording (.srt or .vtt), or as rows of a .jsonl with audio, "
-        "offset, duration and text, and import the recording again."
+        "Write what is said with olu correct; or as subtitles beside the recording (.srt or .vtt), or as rows of a "
+        ".jsonl with audio, offset, duration and text, and import the recording again."
     ),
     look=each(judge),
 )
