@@ -19,6 +19,7 @@ COMMAND = ("-P", "-m", "olu.serve.process")
 READ_AHEAD = 2**20  # bytes
 LAST_SECONDS = 5.0  # for a worker to end by itself
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+FEW_ARENAS = {"MALLOC_ARENA_MAX": "2"}  # each holds back 64 MB of what a worker may take, used or not
 
 
 class Link:
@@ -86,7 +87,7 @@ class Link:
 
 def _environment() -> dict[str, str]:
     """Ours without the key; places that Python looks in are named in full, since a worker works in another folder."""
-    env = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE} | ONE_THREAD
+    env = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE} | ONE_THREAD | FEW_ARENAS
     if given := env.get("PYTHONPATH"):
         env["PYTHONPATH"] = os.pathsep.join(str(Path(place).absolute()) for place in given.split(os.pathsep) if place)
     return env
