@@ -151,10 +151,21 @@ def endless(package: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 @pytest.mark.parametrize(("message", "kinds"), [({"do": "leave", "number": 1}, []), ({"do": "halt"}, ["Stuck"])])
-def test_work_is_ended_inside_the_encoder(endless: Bench, message: dict[str, Any], kinds: list[str]) -> None:
+def test_work_is_ended_inside_the_encoder(
+    endless: Bench, message: dict[str, Any], kinds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, done = Voice._encode, list[int]()
+
+    def encode(self: Voice, ids: Any, *rest: Any, **named: Any) -> Any:
+        made = kept(self, ids, *rest, **named)
+        done.append(len(ids))
+        return made
+
+    monkeypatch.setattr(Voice, "_encode", encode)
     endless.say(1, LONG)
     threading.Timer(0.3, endless.worker.overhear, [message]).start()
     endless.worker.step()
+    assert not done, "the run was not waited for"
     assert not [piece for piece in endless.of("piece") if piece["number"] == 1]
     assert [error["kind"] for error in endless.of("error")] == kinds
     endless.worker.hear(message)
