@@ -114,9 +114,9 @@ def _tell(summary: ImportSummary, ws: Path) -> None:
     if summary.notes:
         say("Notes:")
         _some(summary.notes[:SHOWN], of=len(summary.notes), more="--json lists them all")
+    show_doubts(summary.doubts)
     if summary.lost:
         say(f"Much is lost: {summary.lost}.")
-    show_doubts(summary.doubts)
     if summary.mending:
         say(f"Next: listen to a few clips; if it is so, {summary.mending}")
         say(f"Else: the same import with --in-sync, then olu audit {quoted(ws)}")

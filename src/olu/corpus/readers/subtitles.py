@@ -29,6 +29,7 @@ PAST_SECONDS = 1.0  # a last cue may stay on the screen a moment longer than the
 COUNTED = ("tags", "speaker dashes", "speaker names", "sound notes", "lines shown again")
 
 SEVERAL = "has several subtitles"
+EARLY = "it starts {:.3f} s before the sound: correct its times or --shift"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ def _moved(found: Cues, times: Times) -> Cues:
     busy = [(start * by + shift, end * by + shift) for start, end in found.busy]
     early = [cue for cue in cues if cue.start < 0]
     problems = found.problems + [
-        Problem(where=cue.where, message=f"it starts {-cue.start:.3f} s before the sound: correct its times or --shift")
+        Problem(where=cue.where, message=EARLY.format(-cue.start), why=Why.TIMES, seconds=cue.end - cue.start)
         for cue in early
     ]
     return replace(found, cues=[cue for cue in cues if cue.start >= 0], busy=busy, problems=problems)
