@@ -1,7 +1,7 @@
-"""`python benchmarks/corpus.py`: what import, resampling, opening, splitting and merging cost, by number of clips.
+"""`python benchmarks/corpus.py [SRC]`: what import, resampling, opening, splitting, merging and deciding cost.
 
 All figures are CPU time of this process, so that a busy machine changes little. Prints a table and writes it to
-benchmarks/results/.
+benchmarks/results/. SRC is the `src` of another checkout: its figures of deciding stand beside ours.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+import olu
+from olu.corpus.decisions import Decision, save
 from olu.corpus.manifest import Corpus, Source
 from olu.files import Workspace, write_jsonl
 from olu.stages.import_ import import_source
@@ -68,6 +70,55 @@ print(json.dumps([summary.added, cpu, peak]))
 """
 
 
+# Of older code too, which has no corrections and no table to hold.
+DECIDE = """
+import json, statistics, sys, time
+from pathlib import Path
+from olu.files import Workspace
+from olu.stages.clips import clips
+from olu.stages.decide import decide, undo
+
+def cost(work, *, of=range(9)):
+    def one(number):
+        before = time.process_time()
+        work(number)
+        return 1000 * (time.process_time() - before)
+    return statistics.median(one(number) for number in of)
+
+ws = Workspace.open(Path(sys.argv[1]))
+every = [json.loads(line)["id"] for line in (ws.corpus / "clips.jsonl").open(encoding="utf-8")]
+ids = every[3 :: len(every) // 9]
+found = {
+    "a drop": cost(lambda n: decide(ws, [ids[n]], decision="drop")),
+    "its undo": cost(lambda n: undo(ws, [ids[n]], decision="drop")),
+    "a page of 50 rows, read anew": cost(lambda n: clips(ws, limit=50), of=range(3)),
+}
+try:
+    from olu.stages.clips import ClipTable
+    from olu.stages.correct import correct_clip, undo_corrections
+except ImportError:
+    print(json.dumps(found))
+    raise SystemExit
+found["a correction"] = cost(lambda n: correct_clip(ws, ids[n], f"another text {n}", by="amina"))
+found["its undo, by clip"] = cost(lambda n: undo_corrections(ws, clip=ids[n]))
+table = ClipTable(ws)
+table.page()
+asked = {"expression": "seconds > 3 and speaker != 'speaker7'"}
+sort = {**asked, "sort": "-seconds"}
+found["a page of 50 rows of a held table"] = cost(lambda n: table.page(start=50 * n, limit=50))
+found["with a filter, the first time"] = cost(lambda n: table.page(**asked, limit=50), of=[0])
+found["with a filter and a sort, the first time"] = cost(lambda n: table.page(**sort, limit=50), of=[0])
+found["again"] = cost(lambda n: table.page(**sort, start=50 * n, limit=50))
+for name, question in (("after a correction", {}), ("with a filter", asked), ("with a filter and a sort", sort)):
+    times = []
+    for id in ids:
+        correct_clip(ws, id, f"text of {name}", by="amina")
+        times.append(cost(lambda n: table.page(**question, limit=50), of=[0]))
+    found[f"a page of 50 rows {name}" + (" after a correction" if question else "")] = statistics.median(times)
+print(json.dumps(found))
+"""
+
+
 def main() -> None:
     rows: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory() as name:
@@ -79,6 +130,7 @@ def main() -> None:
             rows += streaming(place / f"parquet-{count}", count)
         for count in COUNTS:
             rows += opening(place / f"rows-{count}", count)
+        rows += deciding(place, Path(sys.argv[1]) if len(sys.argv) > 1 else None)
     lines = ["# The corpus", "", *machine(), "", "| what | figure |", "|---|---|"]
     lines += [f"| {what} | {figure} |" for what, figure in rows]
     RESULTS.mkdir(exist_ok=True)
@@ -184,6 +236,26 @@ def opening(place: Path, count: int) -> list[tuple[str, str]]:
         (f"splitting {count:,} clips, CPU seconds", f"{split:.2f}"),
         (f"merging {count:,} clips into {count:,}, split and all, CPU seconds", f"{merged:.2f}"),
     ]
+
+
+def deciding(place: Path, before: Path | None) -> list[tuple[str, str]]:
+    """One change, and one page of clips, at 100,000 clips with 20,000 marks and 5,000 decisions of a fix."""
+    count = COUNTS[-1]
+
+    def figures(name: str, src: Path) -> dict[str, float]:
+        ws = _made(place / name, count)
+        ids = [clip.id for clip in Corpus.open(ws)]
+        marks = ({"id": id, "check": "noise", "severity": "warn", "value": 1.0, "message": "x"} for id in ids[::5])
+        write_jsonl(ws.audit / "audit.jsonl", marks)
+        save(ws, [Decision(id=id, decision="trim", by="fix", start=0.2, seconds=1.5) for id in ids[::20]])
+        environment = {**os.environ, "PYTHONPATH": str(src)}
+        told = subprocess.check_output([sys.executable, "-c", DECIDE, str(ws.root)], env=environment)
+        return dict(json.loads(told))
+
+    now = figures("now", Path(olu.__file__).parents[1])
+    then = figures("then", before) if before else {}
+    old = {name: f"; before {then[name]:.0f}" if name in then else "" for name in now}
+    return [(f"{name}, {count:,} clips, CPU ms", f"{value:.1f}{old[name]}") for name, value in now.items()]
 
 
 def _made(place: Path, count: int) -> Workspace:

@@ -147,7 +147,7 @@ def test_the_form_of_a_file_is_found(ws: Workspace, form: str, encoding: str) ->
         (b"audio,sentence\na,b\n", "begins with 'audio,sentence'"),
         (b"id,text\n{a},one,two\n", "x.csv line 2: 3 columns where the header has 2"),
         (b'id,text\n{a},"one\n', r"x.csv line 2: its quotes cannot be read"),
-        (b"id,text\n{a},\xff\xfe\n", "x.csv line 2 is not UTF-8"),
+        (b"id,text\n{a},\xcf\xf0\xe8\xe2\xe5\xf2\n", "x.csv line 2 is not UTF-8"),
         (b'{"id": 3}\n', "x.csv line 1 has no id and text"),
         (b'{"id": "x", \n', "x.csv line 1 is no JSON"),
         (b"{a}|one\n{a}|two\n", r"x.csv line 2: clip \S+ has another text in x.csv line 1: remove one of the two"),
@@ -160,6 +160,13 @@ def test_a_file_that_cannot_be_understood_changes_nothing(ws: Workspace, data: b
     with pytest.raises(CorpusError, match=told.replace("|", r"\|")):
         correct_file(ws, data.replace(b"{a}", id), name="x.csv")
     assert texts(ws) == list(TEXTS.values())
+
+
+def test_a_table_in_the_encoding_of_spreadsheets_is_read_and_told(ws: Workspace) -> None:
+    a = Corpus.open(ws).clips[0].id
+    told = correct_file(ws, f"id;text\n{a};Déjà vu, où êtes-vous\n".encode("cp1252"), name="x.csv").notes
+    assert told == ("x.csv was read as Windows-1252: look at a few of its texts",)
+    assert texts(ws)[0] == "Déjà vu, où êtes-vous"
 
 
 def test_rows_that_cannot_be_taken_are_named_and_the_others_taken(ws: Workspace) -> None:

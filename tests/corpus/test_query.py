@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from functools import cmp_to_key
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from olu.corpus.query import Kind, sorter, where
+from olu.corpus.query import Kind, comparer, sorter, where
 from olu.errors import ConfigError
 
 COLUMNS: dict[str, Kind] = {
@@ -143,3 +144,12 @@ def test_sorting() -> None:
     assert ids("marks") == "bca"
     with pytest.raises(ConfigError, match="did you mean 'seconds'"):
         sorter("-second", COLUMNS)
+
+
+@given(st.lists(st.tuples(st.none() | st.integers(0, 3), st.sampled_from("ab")), max_size=12))
+def test_two_rows_compare_as_they_are_sorted(values: list[tuple[int | None, str]]) -> None:
+    columns: dict[str, Kind] = {"n": "number", "t": "text"}
+    rows = [{"n": number, "t": text, "at": at} for at, (number, text) in enumerate(values)]
+    for order in ("n", "-n", "t,-n", "-t,n"):
+        compare = comparer(order, columns)
+        assert sorted(rows, key=cmp_to_key(compare)) == sorter(order, columns)(rows)

@@ -13,7 +13,7 @@ NO_SCRIPT = {"MODIFIER", "FEMININE", "MASCULINE", "MICRO"}  # letters that stand
 
 def count_letters(text: str) -> int:
     """Letters of any script; marks, digits, spaces and punctuation do not count."""
-    return sum(letter.isalpha() for letter in unicodedata.normalize("NFC", text))
+    return sum(map(str.isalpha, unicodedata.normalize("NFC", text)))
 
 
 def has_digits(text: str) -> bool:

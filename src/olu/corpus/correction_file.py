@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from olu.corpus.readers.columns import NAMES, cells
+from olu.corpus.readers.inside import Refused
+from olu.corpus.readers.texts import NAMES as ENCODINGS
+from olu.corpus.readers.texts import WESTERN, as_utf8
 from olu.errors import CorpusError
 from olu.parse import BadData, from_json
 
@@ -16,7 +19,6 @@ IDS = ("id", "clip", "clip_id")
 MARKS = "\t,;|"
 KINDS = "a table whose header names id and text, as 'olu clips WS --csv FILE' writes it; id|text lines; or JSON lines"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # such a cell is written with an apostrophe, so that nothing runs it
-UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +30,12 @@ class GivenText:
     where: str  # for messages: "todo.csv line 7"
 
 
-def read_texts(data: bytes, *, name: str) -> list[GivenText]:
-    """The rows of a file, each clip once. A file that cannot be understood is refused as a whole."""
-    text = _decoded(data, name)
+def read_texts(data: bytes, *, name: str) -> tuple[list[GivenText], list[str]]:
+    """The rows of a file, each clip once, and what a person should know of it.
+
+    A file that cannot be understood is refused as a whole.
+    """
+    text, notes = _decoded(data, name)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if not first:
         raise CorpusError(f"{name} is empty: give {KINDS}")
@@ -42,16 +47,21 @@ def read_texts(data: bytes, *, name: str) -> list[GivenText]:
         rows = _lines(text, mark, name)
     else:
         raise CorpusError(f"{name} begins with {first[:40]!r}, which names no clip and text: give {KINDS}")
-    return _each_once(rows)
+    return _each_once(rows), notes
 
 
-def _decoded(data: bytes, name: str) -> str:
+def _decoded(data: bytes, name: str) -> tuple[str, list[str]]:
     try:
-        text = data.decode("utf-16" if data.startswith(UTF16) else "utf-8-sig")
+        told = as_utf8(data)
+    except Refused as bad:
+        raise CorpusError(f"{name} {bad}") from None
+    try:
+        text = told.data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as bad:
-        line = data.count(b"\n", 0, bad.start) + 1
+        line = told.data.count(b"\n", 0, bad.start) + 1
         raise CorpusError(f"{name} line {line} is not UTF-8: save the file as UTF-8 (in Excel: CSV UTF-8)") from None
-    return text
+    guess = ENCODINGS.get(told.guess, told.guess)
+    return text, [f"{name} was read as {guess}: look at a few of its texts"] if told.guess == WESTERN else []
 
 
 def _columns(header: Iterable[str]) -> tuple[int, int] | None:

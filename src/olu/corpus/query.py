@@ -55,14 +55,7 @@ def where(expression: str, columns: Mapping[str, Kind]) -> Callable[[Row], bool]
 
 def sorter(order: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row]], list[Row]]:
     """Sorts by "column", "-column" (the largest first), or several with commas. What is not known comes last."""
-    keys = []
-    for item in order.split(","):
-        name = item.strip()
-        down = name.startswith("-")
-        name = name.removeprefix("-")
-        if name not in columns:
-            raise ConfigError(f"--sort {order!r}: {_unknown(name, columns)}")
-        keys.append((name, down))
+    keys = _sort_keys(order, columns)
 
     def ordered(rows: Sequence[Row]) -> list[Row]:
         result = list(rows)
@@ -73,6 +66,35 @@ def sorter(order: str, columns: Mapping[str, Kind]) -> Callable[[Sequence[Row]],
         return result
 
     return ordered
+
+
+def comparer(order: str, columns: Mapping[str, Kind]) -> Callable[[Row, Row], int]:
+    """Which of two rows `sorter` puts first: -1 the first one, 1 the second, 0 neither."""
+    keys = _sort_keys(order, columns)
+
+    def compared(first: Row, second: Row) -> int:
+        for name, down in keys:
+            a, b = first[name], second[name]
+            if a != b:
+                if a is None or b is None:
+                    return 1 if a is None else -1
+                return -1 if (a < b) != down else 1
+        return 0
+
+    return compared
+
+
+def _sort_keys(order: str, columns: Mapping[str, Kind]) -> list[tuple[str, bool]]:
+    """Each column and whether its largest comes first."""
+    keys = []
+    for item in order.split(","):
+        name = item.strip()
+        down = name.startswith("-")
+        name = name.removeprefix("-")
+        if name not in columns:
+            raise ConfigError(f"--sort {order!r}: {_unknown(name, columns)}")
+        keys.append((name, down))
+    return keys
 
 
 def _unknown(name: str, columns: Mapping[str, Kind]) -> str:

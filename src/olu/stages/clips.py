@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cmp_to_key
 from itertools import compress
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +19,7 @@ from olu.corpus import corrections, decisions
 from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal
 from olu.corpus.manifest import Corpus
-from olu.corpus.query import Kind, sorter, where
+from olu.corpus.query import Kind, comparer, sorter, where
 from olu.errors import ConfigError
 from olu.files import Workspace, read_json, read_rows, whole
 from olu.stages.audit import THRESHOLDS, read_thresholds
@@ -48,6 +50,7 @@ COLUMNS: dict[str, Kind] = {
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
 VIEWS = 8  # questions whose answers are kept
+MOVED = 64  # rows that are put into a sorted answer one by one; more are sorted with all the others
 JOURNALS: dict[str, Callable[[Workspace], Journal[Any]]] = {
     "decisions.jsonl": decisions.journal,
     "texts.jsonl": corrections.journal,
@@ -104,10 +107,13 @@ class ClipTable:
         if len(self._views) >= VIEWS and (expression, sort) not in self._views:
             del self._views[next(iter(self._views))]
         self._views[expression, sort] = view
-        view.look(self._rows)
+        view.look(self._rows, self._corpus.places)
         end = None if limit is None else start + limit
         return ClipList(
-            rows=tuple(view.found[start:end]), found=len(view.found), seconds=view.seconds, total=len(self._rows)
+            rows=tuple(self._rows[at] for at in view.found[start:end]),
+            found=len(view.found),
+            seconds=view.seconds,
+            total=len(self._rows),
         )
 
     def _refresh(self) -> None:
@@ -152,10 +158,11 @@ class ClipTable:
         seconds, letters = corpus.taken(clip).seconds, count_letters(clip.text)
         decision, correction = corpus.decision(clip), corpus.correction(clip)
         read, tokens = self._tokens.get(clip.id, ("", None))
+        side = corpus.split(clip)
         return {
             "id": clip.id,
             "speaker": clip.speaker,
-            "split": corpus.split(clip) or "",
+            "split": side or "",
             "seconds": round(seconds, 3),
             "rate": clip.rate,
             "letters": letters,
@@ -165,7 +172,7 @@ class ClipTable:
             "worst": min((mark.severity for mark in marks), key=SEVERITIES.index, default=""),
             "marks": sorted({mark.check for mark in marks}),
             "decision": decision.decision if decision else "",
-            "trains": corpus.split(clip) == "train" and corpus.why_not(clip) is None,
+            "trains": side == "train" and corpus.why_not(clip) is None,
             "audio": clip.audio,
             "start": round(clip.start, 3),
             "end": round(clip.start + clip.seconds, 3),
@@ -176,12 +183,13 @@ class ClipTable:
 
 
 class _View:
-    """The rows that one question finds, kept until it is asked again."""
+    """The places of the rows that one question finds, kept until it is asked again."""
 
     def __init__(self, expression: str | None, sort: str | None) -> None:
         self.fits = where(expression, COLUMNS) if expression is not None else None
         self.order = sorter(sort, COLUMNS) if sort is not None else None
-        self.found: list[Row] = []
+        self.compare = comparer(sort, COLUMNS) if sort is not None else None
+        self.found: list[int] = []
         self.seconds = 0.0
         self.forget()
 
@@ -192,22 +200,37 @@ class _View:
     def changed(self, at: int) -> None:
         self._news.add(at)
 
-    def look(self, rows: list[Row]) -> None:
-        """Bring it up to date with the rows of the table."""
+    def look(self, rows: list[Row], places: Mapping[str, int]) -> None:
+        """Bring it up to date with the rows of the table; `places`: where each clip stands there."""
         if self._mask is not None and not self._news:
             return
-        if self.fits is None:
-            self._mask = bytearray()
-            found = rows
-        else:
-            if self._mask is None:
-                self._mask = bytearray(self.fits(row) for row in rows)
+        anew = self._mask is None or len(self._news) > MOVED
+        if self._mask is None:
+            self._mask = bytearray(map(self.fits, rows) if self.fits else b"\1" * len(rows))
+        elif self.fits:
             for at in self._news:
                 self._mask[at] = self.fits(rows[at])
-            found = list(compress(rows, self._mask))
+        if self.order and anew:
+            self.found = [places[row["id"]] for row in self.order(list(compress(rows, self._mask)))]
+        elif self.compare:
+            self._move(rows, self.compare)
+        else:
+            self.found = list(compress(range(len(rows)), self._mask))
         self._news = set()
-        self.found = self.order(found) if self.order else found
-        self.seconds = round(sum(map(itemgetter("seconds"), self.found)), 3)
+        self.seconds = round(sum(map(itemgetter("seconds"), compress(rows, self._mask))), 3)
+
+    def _move(self, rows: list[Row], compare: Callable[[Row, Row], int]) -> None:
+        """Put what changed in its new place of the order; rows that are equal in it stand as in the corpus."""
+        assert self._mask is not None
+        self.found = [at for at in self.found if at not in self._news]
+
+        def compared(one: int, other: int) -> int:
+            return compare(rows[one], rows[other]) or one - other
+
+        key = cmp_to_key(compared)
+        for at in sorted(self._news):
+            if self._mask[at]:
+                insort(self.found, at, key=key)
 
 
 def _read_by(ws: Workspace) -> list[Path]:

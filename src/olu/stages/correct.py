@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from olu.corpus import corrections
@@ -78,12 +78,12 @@ class _Sorted:
 
 def correct_file(ws: Workspace, data: bytes, *, name: str, by: str | None = None) -> CorrectSummary:
     """The texts of a file; rows that name no clip are told, and the others taken."""
-    given = read_texts(data, name=name)
+    given, notes = read_texts(data, name=name)
     done = correct(ws, given, by=by)
     if done.unknown and len(done.unknown) == len(given):
         known = {clip.id for clip in read_clips(ws)}
         raise CorpusError(f"{name} names no clip of {ws.root}; the first is {given[0].id!r}{hint(given[0].id, known)}")
-    return done
+    return replace(done, notes=(*notes, *done.notes))
 
 
 def correct_clip(ws: Workspace, id: str, text: str, *, by: str | None = None) -> CorrectSummary:

@@ -48,8 +48,8 @@ def split_corpus(
         sides = choose_sides(ws, imported, shares=shares, written=written)
         if shares != remembered(ws):
             write_json(_path(ws), asdict(shares))
-        moved = sum(sides[id] != side for id, side in before.items())
-        if moved or not before:
+        moved = sum(sides[id] != side for id, side in before.items() if id in written)
+        if sides != before:
             Corpus.save_splits(ws, corpus.clips, sides)
         return _summary(corpus, sides, shares, moved)
 
