@@ -16,6 +16,9 @@ import olu
 from olu.align.cut import Piece
 from olu.corpus import corrections
 from olu.corpus.manifest import Corpus, fingerprint, imported, read_sides
+from olu.corpus.merge import Merge
+from olu.corpus.probe import Facts
+from olu.corpus.readers.rows import Row
 from olu.corpus.sources import read_clips
 from olu.errors import ConfigError, CorpusError
 from olu.files import Workspace, read_jsonl
@@ -276,6 +279,23 @@ def test_an_import_keeps_what_a_person_wrote_and_says_so(ws: Workspace, source: 
     assert [clip.text for clip in read_clips(ws)][:2] == ["moja, mpya", "mbili tu"]
     undo_corrections(ws, clip=first)
     assert texts(ws)[0] == "moja, mpya"
+
+
+def test_pieces_that_are_cut_otherwise_now_do_not_come_where_a_person_wrote_a_text() -> None:
+    facts = Facts(sha256="0" * 64, bytes=1, mtime_ns=1, seconds=60.0, rate=16000)
+    first = Merge([], places={})
+    for start in (0.0, 10.0):
+        row = Row(audio="x.wav", text=None, where="x.wav", start=start, seconds=9.0)
+        first.take(row, facts, source="s1", language="swa", speaker=None)
+    written, empty = first.clips.values()
+    held = corrections.Correction(
+        id=written.id, text="moja", imported="", by="amina", at="2026-11-16T10:00:00Z", batch="b"
+    )
+    again = Merge(first.clips.values(), places={}, corrected={written.id: held})
+    for start in (1.0, 11.0):
+        row = Row(audio="x.wav", text=None, where="x.wav", start=start, seconds=8.0)
+        again.take(row, facts, source="s1", language="swa", speaker=None)
+    assert (again.added, again.already) == (1, 1) and {written.id, empty.id} < set(again.clips)
 
 
 @pytest.mark.parametrize("opus", [False, True])

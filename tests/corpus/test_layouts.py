@@ -208,7 +208,7 @@ READ: dict[str, tuple[list[tuple[str, str]], list[str], str]] = {
     "recordings": (
         [("default", ""), ("default", "")],
         ["c.wav: is not a readable sound file"],
-        "3 recordings and no text: cut at silences, and never trained on until there is one",
+        "3 recordings and no text: cut at silences, and trained on only when they have a text",
     ),
 }
 

@@ -56,7 +56,7 @@ def test_cut_at_silences(ws: Workspace, tmp_path: Path) -> None:
     spans = long_one(tmp_path / "in" / "radio.wav", sentences=20)
     summary = bring(ws, tmp_path / "in")
     assert summary.layout == "recordings"
-    assert summary.why.startswith("one recording and no text: cut at silences, and trained on only when subtitles")
+    assert summary.why.startswith("one recording and no text: cut at silences, and trained on only when they")
     clips = sorted(Corpus.open(ws), key=lambda clip: clip.start)
     assert summary.untranscribed == summary.added == len(clips)
     assert all(clip.text == "" and not clip.transcribed for clip in clips)

@@ -85,11 +85,12 @@ class Merge:
             self.notes.append(f"{long}: training leaves it out; olu align and olu cut make clips of it")
 
     def _covered(self, row: Row, facts: Facts, audio: str) -> bool:
-        """Whether a clip with a text lies where a row has none."""
+        """Whether a clip with a text, the source's or a person's, lies where a row has none."""
         end = row.start + (row.seconds or facts.seconds)
         return any(
-            clip.transcribed and clip.start < end and row.start < clip.start + clip.seconds and _same(clip, row, facts)
+            clip.start < end and row.start < clip.start + clip.seconds and _same(clip, row, facts)
             for clip in self.by_audio.get(audio, ())
+            if clip.transcribed or clip.id in self.corrected
         )
 
     def settle(self, *, complete: bool) -> None:

@@ -46,7 +46,7 @@ def asked(source: Path, tree: Tree, *, film: str | None = None) -> str:
     if not number:
         return ""
     files = "one recording" if number == 1 else f"{number} recordings"
-    return f"{files} and no text: cut at silences, and trained on only when subtitles or rows with times come for them"
+    return f"{files} and no text: cut at silences, and trained on only when they have a text"
 
 
 def films(source: Path, tree: Tree, *, film: str | None = None) -> list[str]:
