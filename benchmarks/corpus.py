@@ -121,6 +121,7 @@ print(json.dumps(found))
 
 def main() -> None:
     rows: list[tuple[str, str]] = []
+    older = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         rows += resampling(place)
@@ -130,8 +131,8 @@ def main() -> None:
             rows += streaming(place / f"parquet-{count}", count)
         for count in COUNTS:
             rows += opening(place / f"rows-{count}", count)
-        rows += deciding(place, Path(sys.argv[1]) if len(sys.argv) > 1 else None)
-    lines = ["# The corpus", "", *machine(), "", "| what | figure |", "|---|---|"]
+        rows += deciding(place, older)
+    lines = ["# The corpus", "", *machine(older), "", "| what | figure |", "|---|---|"]
     lines += [f"| {what} | {figure} |" for what, figure in rows]
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"corpus_{platform.machine()}-{os.cpu_count()}core_{time.strftime('%Y%m')}.md"
@@ -166,8 +167,13 @@ def streaming(place: Path, count: int) -> list[tuple[str, str]]:
     ]
 
 
-def machine() -> list[str]:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+def commit_of(place: Path) -> str:
+    asked = ["git", "-C", str(place), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+
+
+def machine(older: Path | None) -> list[str]:
+    commit = commit_of(Path(__file__).parent) + (f" (before: {commit_of(older)})" if older else "")
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
