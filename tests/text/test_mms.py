@@ -107,7 +107,7 @@ def test_uroman_is_refused_where_it_would_lose_letters() -> None:
 def test_without_uroman_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "uroman", None)
     monkeypatch.setattr(uroman, "_loaded", [])
-    with pytest.raises(MissingExtra, match=r"olu\[text\]"):
+    with pytest.raises(MissingExtra, match=r"\[text\]"):
         uroman.romanise("ሰላም", language="amh")
     assert uroman.romanise("plain", language="amh") == "plain"
 
