@@ -72,7 +72,8 @@ def register(app: typer.Typer) -> None:
         device = device or best_device()
         if evaluate and dry_run:
             raise TrainError("--evaluate has no effect with --dry-run: nothing is trained")
-        show_standing(ws, say=warn)
+        if not from_hf_vits or (ws / "olu.toml").is_file():  # its first run makes the workspace
+            show_standing(ws, say=warn)
         if from_hf_vits:
             work = work_of(
                 from_hf_vits,
