@@ -140,6 +140,10 @@ def compared(ws: Path, place: Path) -> dict[str, Any]:
     return fine("compare", place / "e1", place / "e2", "-o", place / "both", "--json").json()
 
 
+def first_clip(ws: Path) -> str:
+    return str(next(iter(read_jsonl(ws / "corpus" / "clips.jsonl")))["id"])
+
+
 def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
     here, ws, other, nobody = (tmp_path / name for name in ("s", "ws", "other", "nobody.txt"))
     nobody.write_text("", encoding="utf-8")
@@ -153,6 +157,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "clips": fine("clips", ws, "--json").json(),
         "drop": fine("drop", ws, "--from", nobody, "--json").json(),
         "keep": fine("keep", ws, "--from", nobody, "--json").json(),
+        "correct": fine("correct", ws, "--clip", first_clip(ws), "--text", "ሰላም ነው።", "--json").json(),
         "read": fine("read", ws, "--json").json(),
         "align": fine("align", ws, "--from", evenly(ws, tmp_path / "grids"), "--json").json(),
         "cut": fine("cut", ws, "--json").json(),

@@ -20,6 +20,7 @@ from olu.errors import CorpusError, WorkspaceError
 from olu.files import Workspace, hash_file, read_jsonl, write_json
 from olu.stages.import_ import STAGE, ImportSummary, import_source
 from olu.types import finish
+from olu.units import length
 
 KINDS = {".opus": ("OGG", "OPUS"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "MPEG_LAYER_III")}
 
@@ -413,7 +414,7 @@ def test_command(ws: Workspace, tmp_path: Path) -> None:
     shown = run(str(ws.root), str(source))
     assert "Layout ljspeech: metadata.csv has id|text lines." in shown
     assert "Added 3 clips, 7 skipped." in shown
-    assert "The corpus has 3 clips, 0.9 s, in swa; speakers: default." in shown
+    assert "The corpus has 3 clips, 0.9 seconds, in swa; speakers: default." in shown
     assert "none4" in shown
     assert "none5" not in shown
     assert f"... and 2 more, see {ws.corpus / 'problems.jsonl'}" in shown
@@ -431,10 +432,10 @@ def test_command_json(ws: Workspace, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
-    [(4.04, "4.0 s"), (90, "1.5 min"), (3599, "1 h 0 min"), (7190, "2 h 0 min"), (6891, "1 h 55 min")],
+    [(0.04, "0.04 seconds"), (4.04, "4.0 seconds"), (90, "1.5 minutes"), (7190, "2.00 hours"), (6891, "1.91 hours")],
 )
 def test_lengths(seconds: float, shown: str) -> None:
-    assert verb._length(seconds) == shown
+    assert length(seconds) == shown
 
 
 SHARED = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared")) / "corpora"
