@@ -30,6 +30,7 @@ RATE = 16000
 FPS = 100
 WORD_SECONDS = 0.2
 CUE_SECONDS = 5.0
+LONG_SECONDS = 20.0
 SHIFTS = (0.0, 0.8, 2.4, -1.5, 6.0)
 JITTERS = (0.15, 0.35, 0.6)
 
@@ -127,6 +128,7 @@ class Outcome:
     lacking: int
     told: str
     longest: float
+    long: float  # of the seconds, in clips that training leaves out by default
 
 
 def bring(folder: Path, made: Recording, text: str, *, shift: float | None = None) -> Outcome:
@@ -156,6 +158,8 @@ def bring(folder: Path, made: Recording, text: str, *, shift: float | None = Non
         foreign=foreign,
         lacking=lacking,
         told=told[1] if told else "runs away" if "runs away" in notes else "",
+        long=sum(row.seconds or 0.0 for row in rows if (row.seconds or 0.0) > LONG_SECONDS)
+        / max(1e-9, sum(row.seconds or 0.0 for row in rows)),
         longest=max((row.seconds or 0.0 for row in rows), default=0.0),
     )
 
@@ -180,6 +184,7 @@ def main(corpora: Path, *, lengths: list[float], out: Path | None) -> None:
                         row |= {"then_kept": round(mended.kept, 3), "then_clips": mended.clips}
                         row |= {"then_foreign": mended.foreign, "then_lacking": mended.lacking}
                         row |= {"then_told": mended.told, "longest": round(mended.longest, 1)}
+                        row |= {"then_long": round(mended.long, 3)}
                         rows.append(row)
                         print(json.dumps(row), flush=True)
     if out is not None:

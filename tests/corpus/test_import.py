@@ -19,6 +19,7 @@ from olu.corpus.probe import clip_id
 from olu.errors import CorpusError, WorkspaceError
 from olu.files import Workspace, hash_file, read_jsonl, write_json
 from olu.stages.import_ import STAGE, ImportSummary, import_source
+from olu.stages.status import status
 from olu.types import finish
 from olu.units import length
 
@@ -274,14 +275,17 @@ def test_a_file_name_that_is_no_text(ws: Workspace, tmp_path: Path) -> None:
     json.dumps(summary.skipped, ensure_ascii=False).encode("utf-8")
 
 
-def test_a_very_long_clip_is_noted(ws: Workspace, tmp_path: Path) -> None:
+def test_long_clips_are_noted_with_what_cuts_them(ws: Workspace, tmp_path: Path) -> None:
     source = lj(tmp_path / "in")
-    soundfile.write(str(source / "wavs" / "c1.wav"), np.zeros(1800 * 1000, np.int16), 1000)
+    for name, seconds in (("c1", 1800), ("c2", 21)):
+        soundfile.write(str(source / "wavs" / f"{name}.wav"), np.zeros(seconds * 1000, np.int16), 1000)
     summary = bring(ws, source)
-    long = Corpus.open(ws).clips[1]
-    assert (summary.added, long.seconds) == (3, 1800.0)
-    said = "training leaves it out; olu align and olu cut make clips of it"
-    assert summary.notes == (f"clip {long.id} is 1800 s long: {said}",)
+    assert (summary.added, Corpus.open(ws).clips[1].seconds) == (3, 1800.0)
+    said = "2 clips (30.4 minutes) are longer than 20 s, and training leaves them out by default"
+    how = f"To make shorter clips of them: olu read {ws.root}, olu align {ws.root}, then olu cut {ws.root}"
+    assert summary.notes == (f"{said}. {how}",)
+    assert status(ws).long == f"{said}. {how}"
+    assert bring(ws, source).notes == ()
 
 
 def only_metadata(root: Path) -> None:

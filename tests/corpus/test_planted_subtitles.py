@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,8 @@ WORD_SECONDS = 0.2
 SHIFTS = (0.0, 0.8, 2.4, -1.5, 6.0)
 # Jitter -> clips with a neighbour's word, of 78 sentences, by the code that threw overlapping cues away.
 BEFORE = {0.0: 0, 0.15: 0, 0.35: 1, 0.6: 4}
+# The same, of cues that end in the middle of 40 sentences.
+BEFORE_RUNNING = {0.0: 0, 0.15: 0, 0.35: 8, 0.6: 14}
 
 Span = tuple[float, float]
 
@@ -40,13 +43,13 @@ class Talk:
     speech: list[Span]
 
 
-def talk(sentences: int, *, seed: int = 0) -> Talk:
+def talk(sentences: int, *, seed: int = 0, seconds: Span = (1.5, 6.0)) -> Talk:
     rng = np.random.default_rng(seed)
     parts: list[made.Wave] = []
     speech: list[Span] = []
     at = 0.0
     for number in range(sentences):
-        wave = made.voice(100 * seed + number, float(rng.uniform(1.5, 6.0)))
+        wave = made.voice(100 * seed + number, float(rng.uniform(*seconds)))
         first, end = made.own_speech(wave)
         pause = np.asarray(rng.normal(size=round(rng.uniform(0.3, 1.2) * made.RATE)) * 1e-3, dtype=np.float32)
         parts += [pause, wave[first:end]]
@@ -62,6 +65,21 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Talk]:
     found = talk(78)
     soundfile.write(folder / "a.wav", found.samples, made.RATE)
     return folder, found
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Talk, list[bool]]:
+    """Sentences of several cues each, which end wherever the text is divided; and which of the cues are the last."""
+    folder = tmp_path_factory.mktemp("running")
+    found = talk(40, seed=3, seconds=(12.0, 25.0))
+    soundfile.write(folder / "a.wav", found.samples, made.RATE)
+    speech: list[Span] = []
+    last: list[bool] = []
+    for start, end in found.speech:
+        times = np.linspace(start, end, max(1, round((end - start) / 4.0)) + 1)
+        speech += pairwise(map(float, times))
+        last += [False] * (len(times) - 2) + [True]
+    return folder, Talk(found.samples, speech), last
 
 
 def srt(cues: list[Span], *, text: Callable[[int], str] = "s{}".format) -> str:
@@ -141,6 +159,22 @@ def test_planted_shift_jitter_and_overlaps(long: tuple[Path, Talk], shift: float
         assert found.doubts == []
         assert kept(found, film.speech) >= 0.9
     assert strange(found, film.speech) <= BEFORE[jitter]
+
+
+@pytest.mark.parametrize("jitter", BEFORE_RUNNING)
+@pytest.mark.parametrize("shift", [0.0, 2.4])
+def test_planted_faults_where_cues_end_in_running_speech(
+    running: tuple[Path, Talk, list[bool]], shift: float, jitter: float
+) -> None:
+    folder, film, last = running
+    cues = jittered(film.speech, shift=shift, jitter=jitter, overlaps=20)
+    text = srt(cues, text=lambda number: f"s{number}{'.' if last[number] else ''}")
+    if shift:
+        assert read(folder, text).shift == pytest.approx(shift, abs=0.3)
+    found = read(folder, text, shift=shift)
+    assert found.doubts == [] and kept(found, film.speech) >= 0.9
+    assert strange(found, film.speech) <= BEFORE_RUNNING[jitter]
+    assert max(row.seconds or 0.0 for row in found.rows) < 30.0  # an audit calls what is longer an error
 
 
 @pytest.mark.parametrize("sentences", [20, 40])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -57,16 +58,20 @@ def lying_aside(clips: Sequence[Clip]) -> str:
     )
 
 
-def to_cut(clips: Sequence[Clip], *, most: float, cut: bool) -> str:
-    """On the clips that a cut could save for training; `cut`: there was a cut before."""
+def to_cut(clips: Sequence[Clip], *, most: float, cut: bool = False, place: str = "") -> str:
+    """On the clips that a cut could save for training; `cut`: there was a cut before; `place`: of the workspace."""
     if not clips:
         return ""
     number, minutes = len(clips), sum(clip.seconds for clip in clips) / 60
     are, them = ("is", "it") if number == 1 else ("are", "them")
     long = f"{are} {'still ' if cut else ''}longer than {most:g} s"
     said = f"{many(number, 'clip')} ({minutes:.1f} minutes) {long}, and training leaves {them} out by default"
+    ws = shlex.quote(place)
     if cut:
-        return f"{said}: olu cut --dry-run says whether it can cut {them}, and why not."
+        command = f"olu cut {ws} --dry-run" if place else "olu cut --dry-run"
+        return f"{said}: {command} says whether it can cut {them}, and why not."
+    if place:
+        return f"{said}. To make shorter clips of {them}: olu read {ws}, olu align {ws}, then olu cut {ws}"
     return f"{said}. olu cut can make shorter clips of {them}: olu read, olu align, olu cut, and only then --fix."
 
 

@@ -34,6 +34,8 @@ def register(app: typer.Typer) -> None:
         if found.untranscribed:
             have = "has no text and is" if found.untranscribed == 1 else "have no text and are"
             say(f"{found.untranscribed} of the clips {have} never trained on. To change that: {write_texts(ws)}")
+        if found.long:
+            say(found.long)
         if found.corrected:
             say(f"{many(found.corrected, 'text')} corrected: olu clips {quoted(ws)} --where 'corrected != \"\"'")
         for sentence in (*found.lost, *found.torn):

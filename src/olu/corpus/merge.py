@@ -12,8 +12,6 @@ from olu.corpus.probe import Facts, clip_id, fit
 from olu.corpus.readers.rows import Problem, Row, Why, exists
 from olu.types import Clip
 
-LONG_SECONDS = 60.0
-
 
 class Merge:
     """Takes recordings one by one. `clips` keeps the order it had; new ones come after.
@@ -31,6 +29,7 @@ class Merge:
             self.by_audio.setdefault(clip.audio, []).append(clip)
         self.places = places  # source name -> where it lies
         self.fresh: dict[str, Facts] = {}  # audio -> facts of what was added or moved
+        self.new: list[str] = []  # of clips, as they came
         self.added = self.already = self.moved = 0
         self.moved_from: set[str] = set()  # sources whose clips lie here now
         self.compared: set[str] = set()  # recordings whose earlier clips were looked at
@@ -79,10 +78,8 @@ class Merge:
             speaker=speaker or row.speaker or "default",
         )
         self.fresh[audio] = facts
+        self.new.append(id)
         self.added += 1
-        if self.clips[id].seconds > LONG_SECONDS:
-            long = f"clip {id} is {self.clips[id].seconds:.0f} s long"
-            self.notes.append(f"{long}: training leaves it out; olu align and olu cut make clips of it")
 
     def _covered(self, row: Row, facts: Facts, audio: str) -> bool:
         """Whether a clip with a text, the source's or a person's, lies where a row has none."""

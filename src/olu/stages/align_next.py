@@ -5,7 +5,6 @@ from __future__ import annotations
 from shlex import quote
 
 from olu.audit.aside import without_aside
-from olu.audit.fix import too_long
 from olu.corpus.manifest import Corpus
 from olu.corpus.shapes import ROW
 from olu.files import Workspace, read_jsonl
@@ -29,7 +28,5 @@ def _cuttable(ws: Workspace) -> bool:
     corpus, aside = without_aside(Corpus.open(ws))
     if aside:
         return False
-    marks = {clip.id: corpus.marks(clip) for clip in corpus}
-    long = too_long(corpus, marks, corpus.decisions.values(), most=audit.most_seconds())
-    wanted = {clip.id for clip in long if corpus.is_wanted(clip)}
+    wanted = {clip.id for clip in audit.long_clips(corpus)}
     return any(row["id"] in wanted for row in read_jsonl(alignment_path(ws), shape=ROW))

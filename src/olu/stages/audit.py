@@ -33,7 +33,7 @@ from olu.stages.read import corpus_frontend, read_clip
 from olu.stages.reading_settings import read_settings
 from olu.stages.stage import Stage
 from olu.train.recipe import Recipe
-from olu.types import Mark, Span, Tick, Work
+from olu.types import Clip, Mark, Span, Tick, Work
 
 if TYPE_CHECKING:
     from olu.audit.deep.models import Models
@@ -164,6 +164,13 @@ def _models() -> Models:
 def most_seconds() -> float:
     """How long a clip may be to train, where nobody says otherwise."""
     return Recipe().data.max_seconds
+
+
+def long_clips(corpus: Corpus) -> list[Clip]:
+    """Those that would train if they were shorter, and that nobody has dropped."""
+    marks = {clip.id: corpus.marks(clip) for clip in corpus}
+    found = too_long(corpus, marks, corpus.decisions.values(), most=most_seconds())
+    return [clip for clip in found if corpus.is_wanted(clip)]
 
 
 def _plan() -> Plan:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from olu.audio.media import is_media
+from olu.audit.verdict import to_cut
 from olu.corpus import readers
 from olu.corpus.before import Before
 from olu.corpus.claim import AFTER_WORK, writing
@@ -31,6 +32,7 @@ from olu.stages.import_place import Place, room_to_unpack, stream_of, total_of
 from olu.stages.import_tally import tally
 from olu.stages.stage import Stage, State
 from olu.text.languages import resolve
+from olu.train.recipe import Recipe
 from olu.types import Tick, Work
 
 MET = "changed"  # in the stamp: recordings that stayed other ones than were imported, with size and date
@@ -246,6 +248,7 @@ def _import_files(
         lost=skipped.lost,
         notes=(
             *(note for one in said for note in _other_language(one, ws)),
+            *_long(merge, ws),
             *notes,
             *before.found_again(name, home),
             *merge.all_notes(),
@@ -278,6 +281,14 @@ def _decoded(media: int, rows: int) -> str:
     """Why recordings that were imported from a folder lie in the workspace now."""
     which = "it was copied" if rows == 1 else f"all {rows} were copied"
     return f"{media} of {rows} rows have sound that must be decoded (m4a and the like): {which} into the workspace"
+
+
+def _long(merge: Merge, ws: Workspace) -> tuple[str, ...]:
+    """On new clips that training would leave out for their length."""
+    most = Recipe().data.max_seconds
+    new = [clip for id in merge.new if (clip := merge.clips.get(id)) and clip.transcribed and clip.seconds > most]
+    said = to_cut(new, most=most, place=str(ws.root))
+    return (said,) if said else ()
 
 
 def _at(places: dict[str, Path], audio: str) -> Path:

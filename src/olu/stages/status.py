@@ -10,6 +10,7 @@ from pathlib import Path
 
 from olu.audit.aside import without_aside
 from olu.audit.checks.mismatch import UNTOLD
+from olu.audit.verdict import to_cut
 from olu.corpus import corrections, decisions
 from olu.corpus.again import import_again
 from olu.corpus.decisions import Decision
@@ -17,6 +18,7 @@ from olu.corpus.doubts import standing
 from olu.corpus.manifest import Corpus
 from olu.corpus.moved import Lost, place_now
 from olu.files import Workspace, disk_bytes
+from olu.stages.audit import long_clips, most_seconds
 from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.kinds import does_speak
 from olu.stages.next_training import training_advice, training_command
@@ -51,6 +53,7 @@ class Status:
     corrected: int  # clips with a text that a person wrote
     decisions: dict[str, int]  # decision -> clips
     untranscribed: int  # clips without a text
+    long: str  # a sentence on clips that are too long to train, with the commands that cut them
     seconds_left: float  # that train, after the audit's errors and the decisions
     stages: list[StageStatus]
     runs: list[dict[str, object]]
@@ -90,6 +93,7 @@ def status(ws: Workspace) -> Status:
         corrected=sum(corpus.correction(clip) is not None for clip in corpus) if corpus else 0,
         decisions=dict(sorted(Counter(one.decision for one in _held(corpus)).items())),
         untranscribed=sum(not clip.transcribed for clip in corpus) if corpus else 0,
+        long=_long(ws, corpus, cut=bool(aside)) if corpus else "",
         seconds_left=round(_seconds_left(corpus), 3) if corpus else 0.0,
         stages=stages,
         runs=runs,
@@ -98,6 +102,10 @@ def status(ws: Workspace) -> Status:
         next=following,
         advice=advice.sentence() if advice else "",
     )
+
+
+def _long(ws: Workspace, corpus: Corpus, *, cut: bool) -> str:
+    return to_cut(long_clips(corpus), most=most_seconds(), cut=cut, place=str(ws.root))
 
 
 def _lost(corpus: Corpus) -> list[tuple[Lost, Path | None]]:

@@ -21,6 +21,7 @@ WIDE_SECONDS = 2.0  # cues that are further apart have nothing to share
 SLACKS = (0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0.36, 0.42, 0.5, 0.6, 0.7)  # deviations of the edges, in seconds
 USUAL_SLACK = 0.2
 LEAST_STARTS = 5
+LARGE_SLACK, LARGE_WEIGHT = 0.42, 4.0  # for deviations up to that: few beginnings fit a small one by chance
 FAR_SECONDS = 1.5
 GAP_SECONDS = 1.0  # cues that are so far apart leave the pause between them, whether music fills it or not
 CLEAN_SHARE, CLEAN_SLACK = 0.8, 0.5  # so many cues begin after quiet, no further off: no music then
@@ -28,8 +29,11 @@ NEAR, REACH = 1.0, 2.0  # deviations that a pause may lie off cues with a gap be
 CAPPED = 4.5  # what one edge can say against a pause: some edges are wild
 LEAST_LEAD = 2.0  # in log odds, over the next pause and over none
 MOST_DOUBT = 5.0
+EXACT_DOUBT = 1.0  # between cues without a pause, where edges are off by no more than the least of SLACKS
 RUNS_ON_COST = 1.5  # that there is no pause between two cues, where as many have one as have none
 ENDED_COST = 2.0  # and a sentence ends there
+OPEN_COST = -1.5  # and none ends there, in a file that marks where sentences end
+MARKED_SHARE = 0.2  # of the cues that end a sentence in such a file
 LEAST_OVERLAP, MOST_OVERLAP = 0.5, 2.5  # seconds; an overlap that chance does not explain is two people at once
 HABIT_SHARE = 0.15  # where more of the cues overlap the next, overlaps say nothing of two people at once
 STAY_WEIGHT = 0.5  # of an edge that lies in the pause: cues stay on the screen after the last word
@@ -87,9 +91,12 @@ class Pauses:
         starts, ends = stretches(levels, frames_per_second, pause_frames=PAUSE_FRAMES)
         self.starts = np.concatenate([[0.0], ends / frames_per_second])
         self.ends = np.concatenate([starts / frames_per_second, [len(levels) / frames_per_second]])
-        self.lead, self.slack, share = _habit(self._off(cues, shift))
+        off = self._off(cues, shift)
+        self.lead, self.slack, share = _habit(off)
+        self.measured = len(off) >= LEAST_STARTS
         self.clean = share >= CLEAN_SHARE and self.slack <= CLEAN_SLACK
         self.runs_on = RUNS_ON_COST + float(np.log(share / (1 - share)))
+        self.marked = np.mean([is_ended(cue.text) for cue in cues if cue.text] or [False]) >= MARKED_SHARE
         over = np.asarray([before.end - cue.start for before, cue in pairwise(cues)] or [0.0])
         often = len(over) >= LEAST_STARTS and np.mean(over > TOUCH_SECONDS) >= HABIT_SHARE
         usual = float(np.median(over[over > TOUCH_SECONDS])) if often else 0.0
@@ -116,14 +123,16 @@ class Pauses:
         if start - end >= GAP_SECONDS:  # the pause is between them
             low, high = (end, start) if self.clean else ((end + start) / 2,) * 2
         firsts, lasts = self._near(low, high)
-        middle = Seam(self._softest((before.end + cue.start) / 2, before, cue), MOST_DOUBT)
+        doubt = EXACT_DOUBT if self.slack == SLACKS[0] else MOST_DOUBT
+        middle = Seam(self._softest((before.end + cue.start) / 2, before, cue), doubt)
         if len(firsts) == 0:
             return middle
         costs = self._costs(firsts, lasts, end=end, start=start)
         order = np.argsort(costs)
         best = int(order[0])
         least, rival = float(costs[order[0]]), float(costs[order[1]]) if len(order) > 1 else np.inf
-        runs_on = (start - end) ** 2 / (4 * self.slack**2) + self.runs_on + ENDED_COST * is_ended(before.text)
+        runs_on = (start - end) ** 2 / (4 * self.slack**2) + self.runs_on
+        runs_on += ENDED_COST if is_ended(before.text) else OPEN_COST * self.marked
         if least > runs_on + LEAST_LEAD:
             return middle
         at = min(max((float(firsts[best]) + float(lasts[best])) / 2, low), high)
@@ -169,8 +178,9 @@ def _habit(off: Times) -> tuple[float, float, float]:
     best = (-np.inf, 0.0, USUAL_SLACK, 0.5)
     for lead in np.arange(-0.4, 0.41, 0.1):
         for slack in SLACKS:
+            large = LARGE_WEIGHT * float(np.log(min(slack, LARGE_SLACK)))
             density = np.exp(-((off - lead) ** 2) / (2 * slack**2)) / (slack * np.sqrt(2 * np.pi))
             for share in (0.2, 0.4, 0.6, 0.8, 0.95):
                 likely = float(np.log(share * density + (1 - share) / (2 * FAR_SECONDS)).sum())
-                best = max(best, (likely, float(lead), slack, share))
+                best = max(best, (likely + large, float(lead), slack, share))
     return best[1:]

@@ -12,7 +12,8 @@ from olu.corpus.readers.cues import TOUCH_SECONDS, Cue
 from olu.corpus.readers.rows import Problem, Why
 from olu.corpus.readers.seams import USUAL_SLACK, Pauses, Seam, is_ended
 
-CUT_COST, LONG_COST = 1.0, 1.5  # of a cut, beside its doubt, and of a clip over the usual length
+CUT_COST, LONG_COST = 1.0, 1.5  # of a cut, beside its doubt, and of a clip over each of the lengths
+CHANCE_SLACKS, FEW_SLACKS = 4.2, 2.0  # three deviations of a gap between two edges; where they could not be measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class Joining:
 
     gap_seconds: float = 0.3  # subtitles leave a few frames between the parts of a sentence, more between sentences
     longest_seconds: float = 15.0
-    most_seconds: float = 19.0  # rather than cut where no pause is; a recipe takes clips up to 20 s
+    trained_seconds: float = 19.0  # rather than cut where a pause is in doubt; a recipe takes clips up to 20 s
+    most_seconds: float = 28.0  # rather than cut where no pause is: olu cut finds one between heard words
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +105,15 @@ def _together(before: Cue, cue: Cue, seam: Seam, pauses: Pauses, joining: Joinin
     gap, ended = cue.start - before.end, is_ended(before.text) or cue.turn
     if -pauses.explained <= gap <= joining.gap_seconds and not ended:
         return True
-    chance = 2 * pauses.slack  # a gap that edges make where there is none
+    slacks = CHANCE_SLACKS if pauses.measured else FEW_SLACKS
+    chance = slacks * pauses.slack  # a gap that edges make where there is none
     if ended:
         chance = min(chance, joining.gap_seconds) if pauses.slack > USUAL_SLACK else -TOUCH_SECONDS
     return not seam.sure and gap < (-TOUCH_SECONDS if cue.turn else chance)
 
 
 def _parts(run: Sequence[Cue], seams: Sequence[Seam], joining: Joining) -> list[tuple[int, int]]:
-    """The run in parts that are short enough, cut where it costs least: few cuts, and at pauses."""
+    """The run in parts that are short enough, cut where it costs least: few cuts, at pauses that are in no doubt."""
     best: list[tuple[float, int]] = [(0.0, 0)]  # of the cues up to each: the cost, and where the last part begins
     for end in range(1, len(run) + 1):
         options = []
@@ -119,8 +122,8 @@ def _parts(run: Sequence[Cue], seams: Sequence[Seam], joining: Joining) -> list[
             if length > joining.most_seconds and first < end - 1:
                 break
             cut = 0.0 if first == 0 else CUT_COST + seams[first - 1].doubt
-            long = LONG_COST if length > joining.longest_seconds and first < end - 1 else 0.0
-            options.append((best[first][0] + cut + long, first))
+            over = (length > joining.longest_seconds) + (length > joining.trained_seconds) if first < end - 1 else 0
+            options.append((best[first][0] + cut + LONG_COST * over, first))
         best.append(min(options))
     parts: list[tuple[int, int]] = []
     end = len(run)
