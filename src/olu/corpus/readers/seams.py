@@ -35,6 +35,7 @@ ENDED_COST = 2.0  # and a sentence ends there
 OPEN_COST = -1.5  # and none ends there, in a file that marks where sentences end
 MARKED_SHARE = 0.2  # of the cues that end a sentence in such a file
 LEAST_OVERLAP, MOST_OVERLAP = 0.5, 2.5  # seconds; an overlap that chance does not explain is two people at once
+APART_SHARE, APART_SECONDS = 0.01, 0.3  # where no more overlap, the middle of a gap is between the two, music or not
 HABIT_SHARE = 0.15  # where more of the cues overlap the next, overlaps say nothing of two people at once
 STAY_WEIGHT = 0.5  # of an edge that lies in the pause: cues stay on the screen after the last word
 LEAST_CUE_SECONDS = 0.2
@@ -98,6 +99,7 @@ class Pauses:
         self.runs_on = RUNS_ON_COST + float(np.log(share / (1 - share)))
         self.marked = np.mean([is_ended(cue.text) for cue in cues if cue.text] or [False]) >= MARKED_SHARE
         over = np.asarray([before.end - cue.start for before, cue in pairwise(cues)] or [0.0])
+        self.apart = len(cues) >= LEAST_STARTS and np.mean(over > TOUCH_SECONDS) <= APART_SHARE
         often = len(over) >= LEAST_STARTS and np.mean(over > TOUCH_SECONDS) >= HABIT_SHARE
         usual = float(np.median(over[over > TOUCH_SECONDS])) if often else 0.0
         self.explained = min(MOST_OVERLAP, max(LEAST_OVERLAP, 4 * self.slack, 4 * usual))
@@ -116,6 +118,8 @@ class Pauses:
     def between(self, before: Cue, cue: Cue) -> Seam:
         if cue.start - before.end > WIDE_SECONDS:
             return Seam((before.end + cue.start) / 2, 0.0, wide=True)
+        if self.apart and cue.start - before.end >= APART_SECONDS:
+            return Seam((before.end + cue.start) / 2, 0.0)
         end, start = before.end - self.lead, cue.start - self.lead
         reach = (NEAR if start > end else REACH) * self.slack
         low = max(min(end, start) - reach, before.start + LEAST_CUE_SECONDS)
