@@ -132,13 +132,13 @@ main()
 
 @pytest.mark.parametrize("swaps", [True, False])
 def test_an_export_that_is_killed_leaves_a_voice_that_speaks(tmp_path: Path, walked: Path, swaps: bool) -> None:
-    """In `make test` at the call that takes the old voice away, in `make soak` at every call."""
+    """In `make test` at the call that takes the old voice away, in `make soak` at every twelfth call of the export."""
     from olu.speak.voice import Voice
 
     ws = Path(shutil.copytree(walked, tmp_path / "ws"))
     voice = next((ws / "voices").iterdir())
     calls = CALLS if SOAK else () if swaps else ("rename",)
-    for number in range(1, 1000 if SOAK else 2):
+    for number in range(1, 1000, 12) if SOAK else (1,):
         (ws / "stamps" / "export.json").unlink(missing_ok=True)  # else nothing would be done again
         root = str(Path(__file__).parents[2])
         script = EXPORT.format(tests=root, ws=str(ws), to="voice", number=number, swaps=swaps, calls=calls)
