@@ -374,3 +374,19 @@ def test_a_tone_language_has_its_tones_in_grids_and_durations(tmp_path: Path):
     assert tuple(read.tierNames) == ("words", "phones", "tones")
     back = finish(align(ws, source=tmp_path / "out", force=True))
     assert (back.spread.clips, back.problems) == (3, [])
+
+
+def test_a_tone_that_was_corrected_in_a_grid_is_said_to_come_from_the_text(tmp_path: Path):
+    ws, truth = workspace(tmp_path, ("Ọkọ́ wà", "ilé-ìwé ní Ìbàdàn", "ọ̀rọ̀ àti ọmọ"), language="yor")
+    finish(align(ws, source=grids(tmp_path / "in", truth)))
+    write_grids(ws, tmp_path / "out")
+    assert finish(align(ws, source=tmp_path / "out")).notes == [], "nothing was corrected"
+    first, second, _ = (clip.id for clip in Corpus.open(ws))
+    for id, old, new, times in ((first, "H", "L", 1), (second, "L", "LH", 2)):
+        path = tmp_path / "out" / f"{id}.TextGrid"
+        head, tier, tones = path.read_text(encoding="utf-8").partition('"tones"')
+        assert tones.count(f'text = "{old}"') >= times
+        path.write_text(head + tier + tones.replace(f'text = "{old}"', f'text = "{new}"', times), encoding="utf-8")
+    (note,) = finish(align(ws, source=tmp_path / "out")).notes
+    assert "tones come from the text, and 3 tones differ" in note and f"1 in {first}, 2 in {second};" in note
+    assert f"'olu correct {ws.root}'" in note

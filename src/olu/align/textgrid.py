@@ -12,6 +12,7 @@ from olu.types import Alignment, Span
 
 SILENCE = frozenset(("", "sil", "sp", "spn", "ssil", "pau", "<eps>", "<unk>", "<sil>", "<sp>", "<p:>", "<p>"))
 PHONES = ("phones", "phone", "phonemes", "phoneme", "segments", "segment", "segs", "mau", "phon")
+TONES = ("tones", "tone")
 WORDS = ("words", "word", "ort", "ort-mau", "orthography", "wrd")
 TOUCH_SECONDS = 0.001  # neighbours that overlap by less were rounded
 SLACK_SECONDS = 0.1  # that a grid may be longer than its recording: aligners round up to a whole frame
@@ -199,6 +200,12 @@ def to_alignment(grid: TextGrid, *, id: str, seconds: float, where: str) -> Alig
     words = _plain(named, grid.start, frozenset(("",))) if named else ()
     spoken = [word for word in filled(words, end=seconds) if word.label and not _is_pause(word, phones)]
     return Alignment(id=id, seconds=seconds, words=tuple(spoken), phones=phones, method="textgrid")
+
+
+def tones_in(grid: TextGrid) -> list[str]:
+    """The tones of a grid one after another; none where it has no tier of them."""
+    tier = next((tier for tier in grid.tiers if _is(tier, TONES)), None)
+    return [label for span in tier.intervals if (label := span.label.strip())] if tier else []
 
 
 def filled(spans: Iterable[Span], *, end: float) -> tuple[Span, ...]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+import shlex
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 
 from olu.align.phonemap import apply, learn
-from olu.align.textgrid import decode, parse, to_alignment
+from olu.align.textgrid import decode, parse, to_alignment, tones_in
 from olu.align.textgrids import match, read_all
+from olu.audit.plural import many
 from olu.corpus.manifest import Corpus
 from olu.errors import CorpusError
+from olu.families.recogniser.text import edits
 from olu.files import Workspace
-from olu.stages.aligned import Words, to_align
-from olu.types import Alignment, Tick
+from olu.stages.aligned import Words, to_align, tones_of
+from olu.types import Alignment, Clip, Tick
 
 FEW = 3
 
@@ -39,10 +42,12 @@ def take_grids(ws: Workspace, corpus: Corpus, grids: Mapping[str, bytes]) -> Gen
         )
     foreign: dict[str, tuple[Alignment, Words]] = {}
     problems: list[str] = []
+    told: dict[str, list[str]] = {}
     for done, (id, file) in enumerate(files.items(), 1):
         clip, words = wanted[id]
         try:
             grid = parse(decode(grids[file], where=file), where=file)
+            told[id] = tones_in(grid)
             foreign[id] = (to_alignment(grid, id=id, seconds=clip.seconds, where=file), words)
         except CorpusError as bad:
             problems.append(f"clip {id}: {bad}")
@@ -62,4 +67,23 @@ def take_grids(ws: Workspace, corpus: Corpus, grids: Mapping[str, bytes]) -> Gen
     ours = {phone for _, words in wanted.values() for _, phones in words for phone in phones}
     if other := sorted(theirs - ours):
         notes.append(f"{len(other)} of their {len(theirs)} phones are not ours and were mapped: {' '.join(other[:12])}")
+    notes += _other_tones(corpus, [(wanted[one.id][0], told[one.id]) for one in found])
     return found, problems, notes
+
+
+def _other_tones(corpus: Corpus, told: Sequence[tuple[Clip, list[str]]]) -> list[str]:
+    """A sentence where tiers of tones say something else than the texts, which alone decide."""
+    counts = {}
+    for clip, theirs in told:
+        ours = [tone for tone in tones_of(corpus.reading(clip)) if tone]
+        if theirs and ours and (number := edits(ours, theirs)):
+            counts[clip.id] = number
+    if not counts:
+        return []
+    some = ", ".join(f"{number} in {id}" for id, number in list(counts.items())[:FEW])
+    more = f" and {many(len(counts) - FEW, 'more clip')}" if len(counts) > FEW else ""
+    differ = "tone differs" if sum(counts.values()) == 1 else "tones differ"
+    return [
+        f"tones come from the text, and {sum(counts.values())} {differ} in the TextGrids, which changes nothing: {some}"
+        f"{more}; write them in the text, by 'olu correct {shlex.quote(str(corpus.ws.root))}'"
+    ]
