@@ -14,7 +14,7 @@ from olu.corpus.manifest import Corpus
 from olu.corpus.rights import Rights, by_source, of_sources, of_workspace, save_source, save_workspace
 from olu.errors import ConfigError, ExportError, WorkspaceError
 from olu.export.card import hub_licence
-from olu.export.rights import Claim, check_publishing, claim
+from olu.export.rights import Claim, check_consent, check_publishing, claim
 from olu.files import Workspace
 from olu.speak.voice import Voice
 from olu.stages.export import export
@@ -88,7 +88,6 @@ def test_a_licence_that_contradicts_its_parts_is_refused(
         (("attribution-free",), "", "CC0-1.0"),
         (("CC-BY-NC-4.0",), "", "CC-BY-NC-SA-4.0"),
         (("CC-BY-SA-4.0", "CC0-1.0"), "cc-by-nc-4.0", "CC-BY-NC-SA-4.0"),
-        (("",), "", "MIT"),
         (("0BSD",), "MIT-0", "CC0-1.0"),
         (("CC0-1.0",), "MIT", "CC0-1.0 AND MIT"),
         (("BSD-3-Clause, all rights reserved",), "", "MIT"),
@@ -105,7 +104,13 @@ def test_consent_of_every_source_is_needed_to_publish() -> None:
     assert half.consent == "" and any("no consent" in note for note in half.notes())
     with pytest.raises(ExportError, match="no consent of the speakers is stated"):
         check_publishing(half)
-    check_publishing(claim({"s1": Rights()}, None, licence="MIT", override="my own voice"))
+    for silent in ({"s1": Rights()}, {"s1": FREE, "s2": Rights(licence="MIT")}):
+        with pytest.raises(ExportError, match="no consent of the speakers is stated") as raised:
+            check_publishing(claim(silent, None, licence="MIT", override="a licence is no consent"))
+        assert "override" not in str(raised.value), "it is no way out"
+    plain = claim({"s1": FREE, "s2": Rights(licence="MIT", agreed="yes")}, None)
+    check_publishing(plain)
+    assert plain.consent == FREE.consent and plain.facts()["rights"]["agreed"] == "yes"
     for no in ("no", "None.", "withdrawn", "Withdrawn by Amina, 2026-02-01", "refused on the phone", "no consent yet"):
         with pytest.raises(ExportError, match="did not agree"):
             claim({"s1": replace(FREE, consent=no)}, None)
@@ -123,6 +128,7 @@ def test_consent_of_every_source_is_needed_to_publish() -> None:
         *("consent was refused by the speaker", "she said no", "revoked", "denied", "Amina, 2026: withdrawn"),
         *("did not agree", "hasn't agreed", "agreed, then took it back", "without her permission"),
         *("no dio su permiso", "negó el consentimiento", "elle n'a pas donné son accord", "a refusé en 2025", "Non."),
+        *("nobody agreed", "none of them has agreed, 2026", "nobody refused but Juma, who said no"),
         *("Hapana", "alikataa", "hakukubali", "bila idhini", "አልተስማማም", "não autorizou", "nicht einverstanden"),
     ],
 )
@@ -131,17 +137,25 @@ def test_a_consent_that_says_no_in_any_words_is_a_no(no: str) -> None:
         with pytest.raises(ExportError, match="did not agree") as raised:
             claim({"s1": replace(FREE, consent=no)}, None, names={"s1": "radio"}, **asked)
     assert "the recordings 'radio'" in str(raised.value) and "agreed = true" in str(raised.value)
-    assert claim({"s1": replace(FREE, consent=no, agreed="yes")}, None).agreed, (
+    assert claim({"s1": replace(FREE, consent=no, agreed="yes")}, None).answer == "yes", (
         "a person says that the words mean a yes"
     )
 
 
-@pytest.mark.parametrize("words", ["both", "unknown", "to be asked", "maybe 2026", "not stated by the source"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("both", "unknown", "to be asked", "maybe 2026", "not stated by the source", "not yet asked", "never asked"),
+        *("Nobody refused; all signed 2026-01-02", "she has not withdrawn, 2026", "not signed yet", "to be signed"),
+    ],
+)
 def test_words_that_are_not_plainly_a_yes_are_asked_about(words: str) -> None:
     held = claim({"s1": replace(FREE, consent=words)}, None)
     assert any("agreed = true" in note for note in held.notes())
-    with pytest.raises(ExportError, match="not clear from consent = "):
-        check_publishing(held)
+    assert any(f"{words} (whether that is a yes is not clear)" in line for line in held.lines()), "the card says it"
+    for asked in ({}, {"licence": "MIT", "override": "a licence is no consent"}):
+        with pytest.raises(ExportError, match="not clear from consent = "):
+            check_publishing(claim({"s1": replace(FREE, consent=words)}, None, **asked))
     check_publishing(claim({"s1": replace(FREE, consent=words, agreed="yes")}, None))
     with pytest.raises(ExportError, match="agreed = false"):
         claim({"s1": replace(FREE, agreed="no")}, None)
@@ -178,6 +192,31 @@ def test_an_unstated_licence_is_never_the_base_s_alone() -> None:
     assert held.lines()[0] == "- Licence: not stated: ask whoever made the recordings 'radio'"
     assert "- Licence of the base b: MIT" in held.lines()
     assert claimed("CC-BY-4.0", "").licence == "", "nor that of another source"
+
+
+def test_a_licence_over_recordings_that_state_none_needs_a_reason() -> None:
+    silent = {"s1": replace(FREE, licence="")}
+    with pytest.raises(ExportError, match=r"ask whoever made the recordings 'radio'.*olu.toml.*--override-licence"):
+        claim(silent, None, licence="Apache-2.0", names={"s1": "radio"})
+    made = claim(silent, None, licence="Apache-2.0", override="all ours", names={"s1": "radio"})
+    said = made.lines()
+    assert "- Licence of the recordings 'radio': not stated: ask whoever made the recordings 'radio'" in said
+    assert "- The reason given for it: all ours" in said
+    with pytest.raises(ExportError, match="the licence of the base b is not stated") as raised:
+        claim({}, Licence("", ""), base_name="b", licence="MIT")
+    assert "olu.toml" not in str(raised.value), "a bare checkpoint has none"
+
+
+def test_a_bare_checkpoint_is_not_told_of_a_file_that_it_has_not() -> None:
+    bare = claim({}, Licence("MIT", "README.md"), base_name="b")
+    assert any("ask whoever made this checkpoint" in note for note in bare.notes())
+    with pytest.raises(ExportError, match="ask whoever made this checkpoint"):
+        check_publishing(bare)
+    with pytest.raises(ExportError, match=r"did not agree.*ask whoever made"):
+        check_consent(Rights(consent="refused"), of="b", foreign=True)
+    assert not any(
+        "olu.toml" in note for note in [*bare.notes(), *replace(bare, consent="x", answer="unclear").notes()]
+    )
 
 
 def test_the_command_line_asks_nobody_in_a_script_and_keeps_what_it_is_told(tmp_path: Path) -> None:

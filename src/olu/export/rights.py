@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from olu.corpus.consent import Answer
 from olu.corpus.rights import NOT_STATED, Rights
 from olu.errors import ExportError
 from olu.train.licence import NON_COMMERCIAL, Licence
@@ -26,6 +27,9 @@ RESTRICTED = re.compile(
 )
 RESERVED = re.compile(r"all rights? (are )?reserved|todos los derechos|tous droits|haki zote", re.I)
 CLEAR = "write agreed = true or agreed = false beside it in olu.toml [rights]"
+ASK = "ask whoever made this checkpoint"  # it has no olu.toml to write anything in
+REASON = "if you hold the rights, add --override-licence 'the reason'"
+BASE = "the base"
 OF_THE_BASE = "a matter of the base; what is said here is of these recordings"
 PATTERNS = (NON_COMMERCIAL, SHARE_ALIKE, NO_DERIVATIVES, NAMING, NO_NAMING, RESTRICTED, RESERVED)
 
@@ -73,7 +77,8 @@ class Claim:
     source: str
     parts: tuple[Part, ...]
     override: str = ""
-    agreed: bool = True  # false: the words of the consent are not plainly a yes
+    answer: Answer = ""  # of the speakers of all sources together
+    foreign: bool = False  # of a bare checkpoint, which has no olu.toml
 
     def facts(self) -> dict[str, Any]:
         """What voice.json keeps."""
@@ -84,15 +89,15 @@ class Claim:
                 "source": self.source,
                 "parts": [_kept(p) for p in self.parts],
                 "override": self.override,
-                "agreed": "yes" if self.consent and self.agreed else "",
+                "agreed": "yes" if self.answer == "yes" else "",
             },
         }
 
     def lines(self) -> list[str]:
         """For a card."""
         said = [f"- Licence: {self.licence or self._unstated()}"]
-        said += [f"- Licence of {part.what}: {part.licence or NOT_STATED}" for part in self.parts]
-        said += [f"- Consent of the speakers: {self.consent or NOT_STATED}"]
+        said += [f"- Licence of {part.what}: {part.licence or _ask_of(part)}" for part in self.parts]
+        said += [f"- Consent of the speakers: {self._consent()}"]
         said += [f"- Consent of the speakers of {part.what}: {OF_THE_BASE}" for part in self.parts if part.base]
         said += [f"- Credits: {' '.join(self.credits.split())}"] if self.credits else []
         said += [f"- Recordings from: {self.source}"] if self.source else []
@@ -103,18 +108,22 @@ class Claim:
 
     def _unstated(self) -> str:
         """A voice is under no licence that one of its parts does not give, whatever the others say."""
-        silent = [part.what for part in self.parts if not part.licence]
-        return f"{NOT_STATED}: ask whoever made {silent[0]}" if silent else NOT_STATED
+        silent = [part for part in self.parts if not part.licence]
+        return _ask_of(silent[0]) if silent else NOT_STATED
+
+    def _consent(self) -> str:
+        if self.answer == "unclear":
+            return f"{self.consent} (whether that is a yes is not clear)"
+        return self.consent or ("given" if self.answer == "yes" else NOT_STATED)
 
     def notes(self) -> list[str]:
         """What a person should know before giving it away."""
         said = [f"the licence of {part.what} is not stated" for part in self.parts if not part.licence]
-        if not self.consent:
-            said.append(
-                "no consent of the speakers is stated: write it in olu.toml [rights] before you publish this voice"
-            )
-        elif not self.agreed:
-            said.append(f"{_unclear(self.consent)}: {CLEAR}")
+        if not self.answer:
+            how = ASK if self.foreign else "write it in olu.toml [rights]"
+            said.append(f"no consent of the speakers is stated: {how} before you publish this voice")
+        elif self.answer == "unclear":
+            said.append(f"{_unclear(self.consent)}: {ASK if self.foreign else CLEAR}")
         return said
 
 
@@ -133,20 +142,20 @@ def claim(
     """
     parts = [Part(f"the recordings {_known_as(name, names)}", rights.licence) for name, rights in recordings.items()]
     if base is not None:
-        parts.append(Part(f"the base {base_name}", base.name, base.credits, base=bool(recordings)))
+        parts.append(Part(f"{BASE} {base_name}", base.name, base.credits, base=bool(recordings)))
     parts.sort(key=lambda part: -Terms.of(part.licence).strictness)
     if override and not licence:
         raise ExportError("--override-licence gives the reason for a licence: name it with --licence")
-    if licence and (wrong := contradiction(licence, parts)) and not override:
-        raise ExportError(
-            f"{wrong}; without --licence all that hold are named; if you hold the rights, add --override-licence"
-            " 'the reason'"
-        )
+    if licence and not override:
+        if wrong := contradiction(licence, parts):
+            raise ExportError(f"{wrong}; without --licence all that hold are named; {REASON}")
+        _check_stated(licence, parts)
     for name, rights in recordings.items():
         check_consent(rights, of=f"the recordings {_known_as(name, names)}")
     return Claim(
         licence=licence or _all_that_hold(parts),
-        agreed=all(rights.answer in ("yes", "") for rights in recordings.values()),
+        answer=_answer_of_all(recordings),
+        foreign=not recordings,
         consent=_joined(recordings, "consent"),
         credits=_each_once(_joined(recordings, "credits"), base.credits if base else ""),
         source=_joined(recordings, "source"),
@@ -155,14 +164,37 @@ def claim(
     )
 
 
-def check_consent(rights: Rights, *, of: str) -> None:
+def check_consent(rights: Rights, *, of: str, foreign: bool = False) -> None:
     """Of people who said no there is no voice."""
     if rights.answer == "no":
         told = f"agreed = false, consent = {rights.consent!r}" if rights.agreed else f"consent = {rights.consent!r}"
+        how = ASK if foreign else "say so in olu.toml [rights] with agreed = true"
         raise ExportError(
             f"the speakers of {of} did not agree ({told}): no voice is made of them; if that has changed, or the words"
-            " mean a yes, say so in olu.toml [rights] with agreed = true"
+            f" mean a yes, {how}"
         )
+
+
+def _answer_of_all(recordings: Mapping[str, Rights]) -> Answer:
+    """The least of them: one silent source makes all silent."""
+    said: set[Answer] = {rights.answer for rights in recordings.values()} or {""}
+    order: tuple[Answer, ...] = ("no", "", "unclear", "yes")
+    return min(said, key=order.index)
+
+
+def _check_stated(licence: str, parts: list[Part]) -> None:
+    """A licence cannot be said to fit a part that states none."""
+    for part in parts:
+        if not part.licence:
+            how = "" if part.what.startswith(BASE) else "state it as licence in olu.toml [rights]; "
+            raise ExportError(
+                f"the licence of {part.what} is not stated: ask whoever made {part.what} whether the voice can be"
+                f" {licence}; {how}{REASON}"
+            )
+
+
+def _ask_of(part: Part) -> str:
+    return f"{NOT_STATED}: ask whoever made {part.what}"
 
 
 def _known_as(name: str, names: Mapping[str, str] | None) -> str:
@@ -200,16 +232,17 @@ def contradiction(licence: str, parts: list[Part]) -> str:
 
 
 def check_publishing(held: Claim) -> None:
-    """Before a voice leaves the machine."""
-    if not held.consent and not held.override:
+    """Before a voice leaves the machine. The reason for a licence says nothing of consent."""
+    if not held.answer:
+        how = "write who agreed, when and to what as consent in olu.toml [rights]"
         raise ExportError(
-            "no consent of the speakers is stated, so this voice is not published: write who agreed, when and to what"
-            " as consent in olu.toml [rights], or give --licence with --override-licence 'the reason'"
+            f"no consent of the speakers is stated, so this voice is not published: {ASK if held.foreign else how}"
         )
+    if held.answer != "yes":
+        how = ASK if held.foreign else CLEAR
+        raise ExportError(f"{_unclear(held.consent)}, so this voice is not published: {how}")
     if held.override:
         return
-    if not held.agreed:
-        raise ExportError(f"{_unclear(held.consent)}, so this voice is not published: {CLEAR}")
     for part in held.parts:
         terms = Terms.of(part.licence)
         if terms.reserved or terms.no_derivatives:
@@ -252,6 +285,6 @@ def _each_once(*credits: str) -> str:
 def _joined(recordings: dict[str, Rights], name: str) -> str:
     """What was said of every source; with one silent source nothing counts as said of consent."""
     said = [getattr(rights, name) for rights in recordings.values()]
-    if name == "consent" and not all(said):
+    if name == "consent" and not all(rights.answer for rights in recordings.values()):
         return ""
     return "; ".join(dict.fromkeys(one for one in said if one))
