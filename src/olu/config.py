@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -43,8 +43,11 @@ Settings = TypeVar("Settings", bound=Strict)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    """The nearest; of equally near ones the first."""
+    nearest = max(known, key=lambda one: SequenceMatcher(None, one, word).ratio(), default=None)
+    if nearest is None or not get_close_matches(word, [nearest], cutoff=0.6):
+        return ""
+    return f"; did you mean {nearest!r}?"
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -45,6 +45,19 @@ def finish(work: Work[Result]) -> Result:
             return result
 
 
+def phase(name: str, work: Work[Result]) -> Work[Result]:
+    """A stage inside another one: its ticks say which it is."""
+    while True:
+        try:
+            told = next(work)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        if isinstance(told, Tick):
+            told = Tick(told.done, told.total, f"{name}: {told.what}" if told.what else name)
+        yield told
+
+
 @dataclass(frozen=True, slots=True)
 class Audio:
     """Mono sound: float32 samples in [-1, 1] and their rate in Hz."""

@@ -25,6 +25,12 @@ def length(seconds: float, *, short: bool = False) -> str:
     return f"{seconds:.1f} seconds" if seconds >= 1 or not seconds else f"{seconds:.2g} seconds"
 
 
+def minutes(seconds: float) -> str:
+    """Of speech. Rounded down: 9.7 minutes must not read as the 10 that they do not reach."""
+    whole = int(seconds // 60)
+    return f"{whole} minute{'' if whole == 1 else 's'}" if whole else length(seconds)
+
+
 def large(number: int) -> str:
     """Such as the parameters of a network."""
     return f"{number / 1e6:.1f} M" if number >= 1_000_000 else f"{number:,}"

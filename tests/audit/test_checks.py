@@ -564,6 +564,13 @@ def test_the_verdict_says_for_what_it_is_enough_and_that_it_is_a_rule_of_thumb(m
     assert said.startswith(f"{minutes} minutes of usable speech") and words in said and "rules of thumb" in said
 
 
+def test_speech_that_does_not_reach_a_bound_does_not_read_as_if():
+    limits = Thresholds()
+    assert verdict(9.7 * 60, speakers=1, limits=limits).startswith("9 minutes of usable speech: too little to train on")
+    assert verdict(60.0, speakers=1, limits=limits).startswith("1 minute of usable speech: ")
+    assert verdict(24.0, speakers=1, limits=limits).startswith("24.0 seconds of usable speech: ")
+
+
 def test_a_long_clip_is_named_with_what_it_costs():
     plan = Plan(batch_clips=16, batch_seconds=60, most_seconds=15, memory={"small": lambda n, s, t: 1e8 * n * s})
     clips = [replace(heard(f"c{n}").clip, seconds=seconds) for n, seconds in enumerate((3.0, 12.0, 18.0))]
@@ -593,6 +600,14 @@ def test_rates_that_hold_no_more_sound_are_no_mix():
     assert not look("rates", [*most, *usual[:20]])  # the usual rate is the higher one, and holds nothing more
     mixed = [*usual, heard("same", rate=48000), heard("more", rate=48000, bandwidth=15000.0)]
     assert look("rates", mixed).keys() == {"more"}
+    coded = [heard(f"m{n}", rate=44100, bandwidth=8750.0) for n in range(30)]
+    assert not look("rates", [*coded, *usual])  # what mp3 leaves above 8 kHz of speech that had 16 kHz
+    assert len(look("rates", [*(replace_bandwidth(one, 9500.0) for one in coded), *usual])) == 30
+
+
+def replace_bandwidth(one: Heard, hertz: float) -> Heard:
+    assert one.facts is not None
+    return replace(one, facts=replace(one.facts, bandwidth=hertz))
 
 
 def told_by(name: str, clips: list[Heard]) -> str:

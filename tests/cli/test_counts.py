@@ -29,7 +29,7 @@ def test_one_clip_is_imported_and_read(tmp_path: Path) -> None:
 
 def test_one_clip_and_one_step_are_trained(capsys: pytest.CaptureFixture[str]) -> None:
     setup = cast(Any, SimpleNamespace(train=["a"], valid=[], seconds={"a": 36.0}, device="cpu"))
-    assert Setup.describe(setup) == "1 clip (0.01 h), 0 for validation, on cpu"
+    assert Setup.describe(setup) == "1 clip (36.0 seconds), 0 for validation, on cpu"
     best = {"step": 1, "metric": "loss", "score": 2.0}
     _tell(TrainSummary(run="r1", steps=1, best=best), Path("ws"))
     assert "r1: 1 step, best at step 1" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_audit_read_and_status_name_the_base(ws: Path):
     heard = fine("audit", ws).out
-    assert "too little to train from scratch (about 60)" in heard and OFFER in heard
+    assert "too little to train from scratch (about 60 minutes)" in heard and OFFER in heard
     read = fine("read", ws).out
     assert OFFER in read
     assert read.splitlines()[-1] == f"Next: olu train {ws} --base embedded"
@@ -40,15 +41,31 @@ def test_enough_speech_is_not_led_away(ws: Path):
     assert "--base" not in fine("plan", ws).out
 
 
-def test_a_plan_from_scratch_leads_to_one_with_the_base_and_that_to_training(ws: Path):
-    shown = fine("plan", ws).out
-    assert OFFER in shown and shown.splitlines()[-1] == f"Next: olu plan {ws} --base embedded"
-    fine("read", ws)
-    assert next_command(ws) == f"olu plan {ws} --base embedded"
-    shown = fine("plan", ws, "--base", "embedded").out
-    assert "too little to train from scratch" not in shown
-    assert shown.splitlines()[-1] == f"Next: olu train {ws}"
+def test_a_plan_for_too_little_speech_begins_with_the_base(ws: Path, slow: None):
+    """What 'olu plan; olu train' trains is what was advised, and not hours from scratch that nobody chose."""
+    made = fine("plan", ws, "--json").json()
+    reasons = {one["key"]: one["reason"] for one in made["settings"]}
+    assert "too little to train from scratch (about 60 minutes), so the plan begins with the Amharic" in reasons["base"]
+    assert "--from-scratch plans without a base" in reasons["base"] and "You gave it" not in reasons["base"]
+    assert "Nearer is --base facebook/mms-tts/full_models/swh" in reasons["base"] and "MIT" in reasons["base"]
+    assert tomllib.loads((ws / "recipe.toml").read_text(encoding="utf-8"))["base"] == "embedded"
+    assert made["advice"] == "" and made["next"] == f"olu train {ws}"
+    read = fine("read", ws).out
+    assert "too little" not in read and read.splitlines()[-1] == f"Next: olu train {ws}"
     assert next_command(ws) == f"olu train {ws}"
+
+
+def test_a_plan_from_scratch_is_asked_for(ws: Path, slow: None):
+    refused = olu("plan", ws, "--set", "model.size=small")
+    assert refused.code == 2 and "--from-scratch to train about" in refused.err
+    assert not (ws / "recipe.toml").exists()
+    shown = fine("plan", ws, "--from-scratch").out
+    assert OFFER in shown and shown.splitlines()[-1] == f"Next: olu train {ws}"
+    assert "base" not in tomllib.loads((ws / "recipe.toml").read_text(encoding="utf-8"))
+    fine("read", ws)
+    assert next_command(ws) == f"olu train {ws}"
+    both = olu("plan", ws, "--from-scratch", "--base", "embedded")
+    assert both.code == 2 and "exclude each other" in both.err
 
 
 def test_hours_from_scratch_want_consent(ws: Path, slow: None):
@@ -66,7 +83,7 @@ def test_a_recipe_or_the_option_is_consent(ws: Path, slow: None, monkeypatch: py
     assert olu("train", ws, *TINY).code == 2
     fine("train", ws, *TINY, "--dry-run")
     assert fine("train", ws, *TINY, "--from-scratch", "--json").json()["steps"] == 2
-    fine("plan", ws, *TINY)
+    fine("plan", ws, *TINY, "--from-scratch")
     planned = fine("train", ws, "--new", "--json")
     assert planned.json()["steps"] == 2 and OFFER in planned.err, "a recipe is taken as it is, but not in silence"
     assert OFFER not in fine("train", ws, "--from-run", "vits-001", "--new", "--dry-run").err, "it has weights"
@@ -108,5 +125,7 @@ def test_one_place_decides():
     assert base_choice.advise(3600.0, language="wol", limits=limits) is None
     little = base_choice.advise(720.0, language="wol", limits=limits)
     assert little is not None and little.option == "--base embedded" and "12 minutes" in little.sentence()
+    seconds = base_choice.advise(24.0, language="wol", limits=limits)
+    assert seconds is not None and seconds.sentence().startswith("24.0 seconds of speech: too little to train from")
     assert [one.base for one in base_choice.offers("amh")] == ["embedded"]  # its own language: nothing is nearer
     assert [one.base for one in base_choice.offers("hau")] == ["embedded", "facebook/mms-tts/full_models/hau"]

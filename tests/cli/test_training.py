@@ -13,7 +13,9 @@ import soundfile
 import torch
 
 from olu.files import Workspace
+from olu.stages import train as training
 from olu.train.run import Run
+from olu.types import Tick
 
 from .conftest import TINY, begin_training, fine, next_command, olu, states
 
@@ -77,6 +79,30 @@ def test_a_typo_in_the_model_is_said_before_hours_of_listening(own: Path) -> Non
     done = olu("train", own, "--set", "model.hiden_size=32")
     assert done.code == 2 and "did you mean 'hidden_size'" in done.err
     assert states(own)["audit"] == "missing"
+
+
+def test_an_unfinished_run_is_told_before_any_work(ws: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin_training(ws)
+
+    def never(*args: object, **more: object) -> None:
+        raise AssertionError("it planned first")
+
+    monkeypatch.setattr(training, "choose_recipe", never)
+    refused = olu("train", ws, "--base", "embedded")
+    assert refused.code == 2 and "vits-001 is unfinished: go on with" in refused.err
+    assert olu("train", ws, "--set", "plan.stepz=1").code == 2
+
+
+def test_every_tick_before_the_first_step_names_its_phase(ws: Path) -> None:
+    told = set[str]()
+    changes = [word for word in TINY if word != "--set"]
+    for event in training.train(Workspace.open(ws), overrides=changes):
+        if not isinstance(event, Tick):
+            continue
+        if event.what == "the first step":
+            break
+        told.add(event.what.partition(":")[0])
+    assert told == {"listening", "reading", "preparing"}
 
 
 def test_status_names_an_unfinished_second_run(own: Path) -> None:

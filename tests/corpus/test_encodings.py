@@ -93,6 +93,8 @@ def test_a_wrong_name_of_an_encoding(ws: Workspace, tmp_path: Path) -> None:
         CorpusError, match=r"--encoding cp1252x: no such encoding of text is known; did you mean 'cp1252'"
     ):
         bring(ws, source, encoding="cp1252x")
+    with pytest.raises(CorpusError, match="did you mean 'cp1252'"):  # of all that are as near, the one that people use
+        bring(ws, source, encoding="cp12x")
     for name in ("hex", "zlib", "rot13"):  # of Python, but no text
         with pytest.raises(CorpusError, match="no such encoding of text"):
             bring(ws, source, encoding=name)

@@ -242,6 +242,8 @@ def test_a_measured_pace_sets_the_saves() -> None:
 
 # ---------------------------------------------------------------- licences
 
+UNLICENSE = "This is free software released into the public domain.\n\nAnyone is free to copy, sell or use it"
+
 
 @pytest.mark.parametrize(
     ("file", "text", "strict"),
@@ -252,6 +254,9 @@ def test_a_measured_pace_sets_the_saves() -> None:
         ("config.json", json.dumps({"_name_or_path": "facebook/mms-tts-swh"}), True),
         ("LICENSE", "Attribution-NonCommercial 4.0 International\n...", True),
         ("LICENSE.txt", "My licence\n\nOnly for non-commercial research.", True),
+        ("LICENSE", f"{UNLICENSE} for any purpose, commercial or non-commercial, and by any means.", False),
+        ("LICENSE", f"{UNLICENSE} for non-commercial\nand commercial purposes alike.", False),
+        ("LICENSE", f"{UNLICENSE} for any use. Commercial use is not allowed.", True),
         ("LICENSE", "MIT License\n\nPermission is hereby granted", False),
     ],
 )

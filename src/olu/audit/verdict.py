@@ -10,6 +10,7 @@ from olu.audit.coverage import Units
 from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
 from olu.types import Clip
+from olu.units import minutes as in_minutes
 
 MOST_NAMED = 24
 
@@ -27,7 +28,7 @@ def verdict(seconds: float, *, speakers: int, limits: Thresholds) -> str:
         said = f"enough to fine-tune, and the least to train from scratch; {good:g} minutes would be safer"
     else:
         said = "enough to fine-tune and to train from scratch; more still helps"
-    return f"{minutes:.0f} minutes {whose}: {said}. These are rules of thumb."
+    return f"{in_minutes(seconds)} {whose}: {said}. These are rules of thumb."
 
 
 def is_little(seconds: float, limits: Thresholds) -> bool:

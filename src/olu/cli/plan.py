@@ -10,6 +10,7 @@ import typer
 from olu.cli.doubts import show_standing
 from olu.cli.here import WS
 from olu.cli.show import follow, length, print_json, say, size, table, warn
+from olu.errors import ConfigError
 from olu.escape import lines
 
 
@@ -18,6 +19,9 @@ def register(app: typer.Typer) -> None:
     def plan(
         ws: Path = WS,
         base: Path | None = typer.Option(None, "--base", help="Fine-tune this: a folder, a file or a hub id."),
+        from_scratch: bool = typer.Option(
+            False, "--from-scratch", help="Without a base, though there is too little speech for that."
+        ),
         changes: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Plan around this: plan.steps=5000"),
         device: str | None = typer.Option(
             None, "--device", help="cpu, cuda, cuda:1 or mps; default: the best there is"
@@ -33,6 +37,8 @@ def register(app: typer.Typer) -> None:
         from olu.files import Workspace
         from olu.stages.plan import plan as stage
 
+        if from_scratch and base:
+            raise ConfigError("--from-scratch and --base exclude each other: leave one out")
         work = stage(
             Workspace.open(ws),
             base=base,
@@ -41,6 +47,7 @@ def register(app: typer.Typer) -> None:
             measure=measure,
             write=not only_print,
             force=force,
+            scratch=from_scratch,
         )
         made = follow(work, label="plan")
         if as_json:

@@ -173,10 +173,10 @@ def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
     for kept in kept_lexicons(opened):
         say(kept)
     show_standing(opened.root)
-    advice = training_advice(opened)
-    if advice:
+    following = training_command(opened)
+    if " --base " in following and (advice := training_advice(opened)):
         say(advice.sentence())
-    say(f"Next: {training_command(opened)}")
+    say(f"Next: {following}")
 
 
 def _counts(counts: dict[str, int]) -> str:

@@ -12,6 +12,7 @@ from olu.files import EMBEDDED, embedded_voice, read_json
 from olu.stages.bases import bases
 from olu.text.languages import load
 from olu.train.licence import Licence, licence_of
+from olu.units import minutes
 
 # benchmarks/results/voices_h200_202611.md: 136 minutes of Yoruba from scratch, and from an Amharic voice
 MEASURED = "for Yoruba it was worth 17 instead of 29 % wrong letters"
@@ -47,7 +48,7 @@ class Offer:
 class Advice:
     """What to begin with, for a corpus that is too little to train from scratch."""
 
-    minutes: float  # of the speaker who has most
+    seconds: float  # of the speaker who has most
     least: float  # minutes that a start from scratch takes
     offers: tuple[Offer, ...]  # the one to take first comes first
 
@@ -57,12 +58,29 @@ class Advice:
         return f"--base {self.offers[0].base}"
 
     def sentence(self) -> str:
-        first, *others = self.offers
-        said = (
-            f"{self.minutes:.0f} minutes are too little to train from scratch (about {self.least:g}), so begin with a"
-            f" base: {self.option} is {first.facts()}{first.gain()}."
+        first = self.offers[0]
+        return (
+            f"{self._little()}, so begin with a base: {self.option} is {first.facts()}{first.gain()}.{self._nearer()}"
         )
-        return " ".join([said, *(f"Nearer is --base {one.base}, {one.facts()}." for one in others)])
+
+    @property
+    def to_take(self) -> str:
+        """The base that is taken where nobody names one: what needs no network and forbids no use."""
+        first = self.offers[0]
+        return first.base if first.here and not first.non_commercial else ""
+
+    def sentence_of_taking(self) -> str:
+        first = self.offers[0]
+        return (
+            f"{self._little()}, so the plan begins with {first.facts()}{first.gain()}.{self._nearer()}"
+            " --from-scratch plans without a base."
+        )
+
+    def _little(self) -> str:
+        return f"{minutes(self.seconds)} of speech: too little to train from scratch (about {self.least:g} minutes)"
+
+    def _nearer(self) -> str:
+        return "".join(f" Nearer is --base {one.base}, {one.facts()}." for one in self.offers[1:])
 
 
 @lru_cache(maxsize=32)
@@ -88,7 +106,7 @@ def advise(seconds: float, *, language: str, limits: Thresholds) -> Advice | Non
     known = offers(language)
     if not known or not is_little(seconds, limits):
         return None
-    return Advice(minutes=seconds / 60, least=limits.enough_scratch, offers=known)
+    return Advice(seconds=seconds, least=limits.enough_scratch, offers=known)
 
 
 def most_of_one(corpus: Corpus) -> float:

@@ -16,7 +16,7 @@ from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
 from olu.stages.train import UnfinishedRun, train
 from olu.text.languages import resolve
-from olu.types import Note, Tick
+from olu.types import Note, Tick, phase
 
 if TYPE_CHECKING:
     from olu.train.report import Report
@@ -46,7 +46,7 @@ def make(
 ) -> Making:
     """Each stage runs only if it is missing or stale, and an unfinished run is gone on with: run it again any time."""
     ws = _workspace(root, language)
-    imported = yield from import_source(ws, source)
+    imported = yield from phase("import", import_source(ws, source))
     yield Note(f"imported {many(imported.added, 'clip')} ({imported.layout}), {len(imported.skipped)} skipped")
     if imported.mending:
         raise CorpusError(
@@ -56,7 +56,9 @@ def make(
     for doubt in imported.doubts:
         yield Note(doubt)
     try:
-        trained = yield from train(ws, recipe=recipe, overrides=overrides, base=base, device=device, scratch=scratch)
+        trained = yield from train(
+            ws, recipe=recipe, overrides=overrides, base=base, device=device, scratch=scratch, compares=True
+        )
     except UnfinishedRun as unfinished:
         if not unfinished.same_recipe:
             raise

@@ -29,7 +29,7 @@ from olu.train.plan import make_plan, recipe_of
 from olu.train.plan_facts import Case, Foundation, Machine, Material, Piece, Plan
 from olu.train.plan_text import plan_toml
 from olu.train.recipe import DataSettings, Recipe, read_recipe
-from olu.types import Work
+from olu.types import Work, phase
 from olu.units import length, size
 
 PLAN_VERSION = 1
@@ -81,16 +81,22 @@ def plan(
     measure: bool = False,
     write: bool = True,
     force: bool = False,
+    scratch: bool = False,
 ) -> Planning:
-    """Make the recipe. One that a person wrote or edited is never written over without `force`."""
+    """Make the recipe. One that a person wrote or edited is never written over without `force`.
+
+    On too little speech it begins with a base, unless one is named or `scratch` says that there shall be none.
+    """
     path, machine = recipe_path(ws), this_machine(device)
     if write and not force and is_edited(ws):
         raise TrainError(f"{path} was edited by hand and is kept: --print shows the plan, --force writes it over yours")
     changes = _changes(overrides, base)
     if write and not family_named(read_recipe(None, changes).family).speaks:
         raise TrainError(f"{path} is the recipe of the voice, and a recogniser is none: --print shows its plan")
-    made, case, family = yield from _made(ws, changes=changes, machine=machine)
+    made, case, family = yield from _made(ws, changes=changes, machine=machine, may_take=not scratch)
     advice = _scratch_advice(ws, case, family)
+    if write and not scratch:
+        _refuse_unasked(advice, made)
     measured: dict[str, Any] = {}
     if measure:
         measured = yield from _measure(ws, made, changes, device=machine.device)
@@ -119,7 +125,7 @@ def plan(
         notes=list(made.notes),
         command=command,
         advice=advice.sentence() if advice else "",
-        next=f"olu plan {shlex.quote(str(ws.root))} {advice.option}" if advice else command,
+        next=command,
     )
 
 
@@ -166,12 +172,9 @@ def choose_recipe(
         return bare, notes  # the training says which clips are left out, and why
     settings = check(Recipe, with_overrides(made.values(), changes), where="recipe")
     advice = _scratch_advice(ws, case, family)
-    if advice and made.hours > HOURS_UNASKED and not scratch:
-        raise TrainError(
-            f"{advice.sentence()} Add {advice.option}, or --from-scratch to train about {length(3600 * made.hours)}"
-            " without"
-        )
-    return settings, [*notes, _in_short(ws, made), *made.notes, *_licence(settings)]
+    if not scratch:
+        _refuse_unasked(advice, made)
+    return settings, [*notes, _in_short(ws, made, scratch=advice is not None), *made.notes, *_licence(settings)]
 
 
 def advice_on(ws: Workspace, recipe: Recipe) -> Advice | None:
@@ -201,6 +204,14 @@ def _scratch_advice(ws: Workspace, case: Case, family: Family) -> Advice | None:
     return advise(case.material.most_seconds, language=ws.language, limits=read_thresholds(ws))
 
 
+def _refuse_unasked(advice: Advice | None, made: Plan) -> None:
+    if advice and made.hours > HOURS_UNASKED:
+        raise TrainError(
+            f"{advice.sentence()} Add {advice.option}, or --from-scratch to train about {length(3600 * made.hours)}"
+            " without"
+        )
+
+
 class NothingToPlan(TrainError):
     pass
 
@@ -221,7 +232,10 @@ def is_edited(ws: Workspace) -> bool:
     return path.exists() and (stamp is None or stamp["summary"].get("recipe") != hash_file(path))
 
 
-def _made(ws: Workspace, *, changes: list[str], machine: Machine) -> Work[tuple[Plan, Case, Family]]:
+def _made(
+    ws: Workspace, *, changes: list[str], machine: Machine, may_take: bool = False
+) -> Work[tuple[Plan, Case, Family]]:
+    """`may_take`: a base that nobody named, where there is too little speech to do without."""
     given, bare = with_overrides({}, changes), read_recipe(None, changes)
     family = family_named(bare.family)
     if family.advice is None:
@@ -229,12 +243,21 @@ def _made(ws: Workspace, *, changes: list[str], machine: Machine) -> Work[tuple[
     base = _foundation(family, bare) if bare.base else None
     if base is None:
         check(family.config, bare.model, where="recipe [model]")
-    heard = yield from audit(ws)
+    heard = yield from phase("listening", audit(ws))
     material = _material(Corpus.open(ws), bare.data, verdict=heard.verdict)
     if not material.pieces:
         raise NothingToPlan(f"no clip is left to train on: 'olu audit {ws.root}' says why")
     case = Case(material=material, machine=machine, base=base, given=given)
+    if may_take and case.asked("model.size") is None and (advice := _scratch_advice(ws, case, family)):
+        case = replace(case, base=_taken(family, bare, advice))
     return make_plan(case, family), case, family
+
+
+def _taken(family: Family, recipe: Recipe, advice: Advice) -> Foundation | None:
+    if not advice.to_take:
+        return None
+    base = _foundation(family, recipe.model_copy(update={"base": advice.to_take}))
+    return replace(base, why=advice.sentence_of_taking())
 
 
 def _foundation(family: Family, recipe: Recipe) -> Foundation:
@@ -323,9 +346,10 @@ def _head(ws: Workspace, made: Plan, case: Case, command: str, measured: dict[st
     return [*lines, *(f"Note: {note}." for note in made.notes)]
 
 
-def _in_short(ws: Workspace, made: Plan) -> str:
+def _in_short(ws: Workspace, made: Plan, *, scratch: bool) -> str:
+    option = " --from-scratch" if scratch else ""
     named = ", ".join(f"{key.partition('.')[2].replace('_', ' ')} {made[key]}" for key in MAIN if key in made)
     return (
         f"no recipe: planned here ({named}; about {length(3600 * made.hours)}, {size(made.bytes_needed)});"
-        f" 'olu plan {shlex.quote(str(ws.root))}' writes it down with its reasons"
+        f" 'olu plan {shlex.quote(str(ws.root))}{option}' writes it down with its reasons"
     )

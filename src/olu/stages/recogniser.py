@@ -20,6 +20,7 @@ from olu.stages.train_stage import TrainSummary
 from olu.text.frontend import read_state
 from olu.train.run import Run
 from olu.types import Note, Tick, Work
+from olu.units import minutes
 
 if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained
@@ -69,10 +70,10 @@ def _ahead(ws: Workspace, *, steps: int, hours: float | None, judges: bool) -> s
     """Before it begins: how long it takes, and whether it is worth that."""
     time = "" if hours is None else f", {60 * hours:.0f} minutes" if hours < 1.5 else f", {hours:.1f} hours"
     said = f"a recogniser is trained first ({steps:,} steps{time and f'{time} or so here'}); it is kept and used again"
-    minutes = speech_minutes(ws)
-    if judges and minutes < ENOUGH_TO_JUDGE:
+    heard = speech_minutes(ws)
+    if judges and heard < ENOUGH_TO_JUDGE:
         said += (
-            f". From {minutes:.0f} minutes of speech it will hear too badly to judge a voice, for which it needs about"
+            f". From {minutes(60 * heard)} of speech it will hear too badly to judge a voice, for which it needs about"
             f" {ENOUGH_TO_JUDGE:.0f}: --only with other metrics leaves it out"
         )
     return said

@@ -8,32 +8,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olu.errors import TrainError
+from olu.families import family as family_named
 from olu.files import Workspace
 from olu.stages.extras import need_training
 from olu.stages.kinds import does_speak, listeners, passed_over, voices, whole_runs
 from olu.stages.machine import take_device
-from olu.stages.plan import advice_on, choose_recipe
+from olu.stages.plan import advice_on, choose_recipe, recipe_path
 from olu.stages.run_state import run_state
 from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_go import follow, go
-from olu.stages.train_stage import Training, TrainSummary, options_of, stage_of
+from olu.stages.train_stage import LISTENING, STAGE, Training, TrainSummary, options_of, stage_of
 from olu.stages.watching import watching
+from olu.train.recipe import read_recipe
 from olu.train.run import Run
 from olu.types import Note
 
 if TYPE_CHECKING:
-    from olu.stages.train_ready import Setup
     from olu.train.ranks import Ranks
+
+
+BESIDE = "; or add --new to train another beside it"
 
 
 class UnfinishedRun(TrainError):
     """A new run was asked for while another waits to be gone on with."""
 
-    def __init__(self, ws: Workspace, run: Run, setup: Setup) -> None:
+    def __init__(self, ws: Workspace, run: Run, *, same_recipe: bool) -> None:
         super().__init__(
             f"{run.name} is unfinished: go on with 'olu train {ws.root} --resume', or add --new for another"
         )
-        self.same_recipe = run.document("facts.json")["recipe"] == setup.facts["recipe"]
+        self.same_recipe = same_recipe
 
 
 def train(
@@ -50,11 +54,13 @@ def train(
     profile: int = 0,
     resumed: str | None = None,
     scratch: bool = True,
+    compares: bool = False,
 ) -> Training:
     """Start a run, or go on with one. Yields progress, sentences and a `Report` per step.
 
     `resumed` names the run to go on with, where it need not be the newest. Without `scratch` hours from scratch on too
-    little speech are refused, unless a recipe asks for them.
+    little speech are refused, unless a recipe asks for them. Beside an unfinished run a new one is refused at once, or
+    with `compares` after the earlier stages, when it is known whether both have the same settings.
 
     Under torchrun the first process does all of this, and the others only train along.
     """
@@ -80,6 +86,7 @@ def train(
                 profile=profile,
                 resumed=resumed,
                 scratch=scratch or dry,
+                compares=compares,
             )
         )
 
@@ -99,6 +106,7 @@ def _lead(
     profile: int,
     resumed: str | None,
     scratch: bool,
+    compares: bool,
 ) -> Training:
     from olu.stages.train_dry import dry_run
     from olu.stages.train_setup import prepare_run, set_up
@@ -131,6 +139,8 @@ def _lead(
         for sentence in setup.notes:
             yield Note(sentence)
         return (yield from go(ws, run, setup, view))
+    if not (new or dry or compares or from_run):
+        _refuse_beside_unfinished(ws, recipe, changes)
     yield from map(Note, use_threads_for(None, run="", device=device))
     start = parse_start(ws, from_run) if from_run else None
     size = start[0].recipe.model.get("size") if start else None
@@ -156,8 +166,9 @@ def _lead(
             return TrainSummary(**{**earlier, "fresh": True, "speaks": setup.family.speaks})
         if (unfinished := _unfinished(ws, speaks=setup.family.speaks)) is not None:
             if unfinished.is_claimed():
-                raise being_trained(unfinished, other="; or add --new to train another beside it")
-            raise UnfinishedRun(ws, unfinished, setup)
+                raise being_trained(unfinished, other=BESIDE)
+            same = unfinished.document("facts.json")["recipe"] == setup.facts["recipe"]
+            raise UnfinishedRun(ws, unfinished, same_recipe=same)
         _refuse_beside_damage(ws, speaks=setup.family.speaks)
     run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
     return (yield from go(ws, run, setup, view))
@@ -194,6 +205,16 @@ def _unfinished(ws: Workspace, *, speaks: bool | None = None) -> Run | None:
     newest = [run for kind, last in of_kind.items() for run in last if speaks in (None, kind)]
     open_ = [run for run in newest if run.result is None]
     return max(open_, key=runs.index) if open_ else None
+
+
+def _refuse_beside_unfinished(ws: Workspace, recipe: Path | None, changes: list[str]) -> None:
+    """Before anything is read or listened to; where an earlier run may be the one that is asked for, that decides."""
+    own = recipe_path(ws)
+    speaks = family_named(read_recipe(recipe or (own if own.exists() else None), changes).family).speaks
+    run = _unfinished(ws, speaks=speaks)
+    if run is None or (STAGE if speaks else LISTENING).state(ws) == "fresh":
+        return
+    raise being_trained(run, other=BESIDE) if run.is_claimed() else UnfinishedRun(ws, run, same_recipe=False)
 
 
 def _refuse_beside_damage(ws: Workspace, *, speaks: bool) -> None:

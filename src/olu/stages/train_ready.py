@@ -24,6 +24,7 @@ from olu.train.recipe import PlanSettings, Recipe
 from olu.train.resident import Resident
 from olu.train.run import Run
 from olu.train.watchmen import watchmen
+from olu.units import length
 
 BUCKETS = 8  # padded sizes of a run whose steps are recorded: more pad less, and each costs a recording
 
@@ -155,5 +156,5 @@ class Setup:
         return engine
 
     def describe(self) -> str:
-        hours = sum(self.seconds[clip] for clip in self.train) / 3600
-        return f"{many(len(self.train), 'clip')} ({hours:.2f} h), {len(self.valid)} for validation, on {self.device}"
+        sound = length(sum(self.seconds[clip] for clip in self.train))
+        return f"{many(len(self.train), 'clip')} ({sound}), {len(self.valid)} for validation, on {self.device}"

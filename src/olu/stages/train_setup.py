@@ -51,7 +51,7 @@ from olu.train.hub import hash_base
 from olu.train.ranks import Ranks
 from olu.train.recipe import Recipe
 from olu.train.run import Run
-from olu.types import Clip, Work
+from olu.types import Clip, Work, phase
 from olu.view.viewer import TEXTS as SAMPLE_TEXTS
 
 
@@ -62,9 +62,10 @@ def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Wor
     """
     Corpus.open(ws)
     rate = rate_for(recipe, run=run)
-    yield from audit(ws)
-    yield from read_corpus(ws)
-    made = yield from prepare(ws, rate=rate, **sound_of(recipe), listening=not family_named(recipe.family).speaks)
+    yield from phase("listening", audit(ws))
+    yield from phase("reading", read_corpus(ws))
+    listening = not family_named(recipe.family).speaks
+    made = yield from phase("preparing", prepare(ws, rate=rate, **sound_of(recipe), listening=listening))
     return [made.note] if made.note else []
 
 

@@ -18,6 +18,12 @@ NON_COMMERCIAL = re.compile(
     r"(?<![a-z])(by)?nc(?![a-z])|(?<![a-z])cpml(?![a-z])|coqui[-\s]public[-\s]model",
     re.I,
 )
+# A grant for every purpose, as in the Unlicense: "commercial or non-commercial".
+ANY_PURPOSE = re.compile(
+    r"(?<![a-z-])commercial\s+(or|and|and/or)\s+non[-\s]?commercial|"
+    r"non[-\s]?commercial\s+(or|and|and/or)\s+commercial",
+    re.I,
+)
 # what a config names as its origin -> the licence of that
 KNOWN = {"facebook/mms-tts": "cc-by-nc-4.0", "ylacombe/mms-tts": "cc-by-nc-4.0"}
 FIRST = 4000  # characters of a licence text that are looked at
@@ -31,7 +37,7 @@ class Licence:
 
     @property
     def non_commercial(self) -> bool:
-        return bool(NON_COMMERCIAL.search(self.name))
+        return _forbids_business(self.name)
 
     def sentence(self) -> str:
         if not self.name:
@@ -42,6 +48,10 @@ class Licence:
                 " used for business, whatever your own recordings allow."
             )
         return f"Its licence is {self.name} ({self.where}): its terms hold for the voice too."
+
+
+def _forbids_business(text: str) -> bool:
+    return bool(NON_COMMERCIAL.search(ANY_PURPOSE.sub("", text)))
 
 
 def licence_of(folder: Path, *, origin: str = "") -> Licence:
@@ -113,8 +123,6 @@ def _texts(folder: Path) -> list[Licence]:
         text = _read(folder / name)[:FIRST]
         if text.strip():
             title = next(line.strip() for line in text.splitlines() if line.strip())[:80]
-            told = (
-                title if not NON_COMMERCIAL.search(text) or NON_COMMERCIAL.search(title) else f"{title}, non-commercial"
-            )
-            found.append(Licence(told, name))
+            hidden = _forbids_business(text) and not _forbids_business(title)
+            found.append(Licence(f"{title}, non-commercial" if hidden else title, name))
     return found

@@ -51,7 +51,8 @@ def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     draft = Draft(case)
     draft.set("family", family.name, f"{family.summary}.")
     if case.base:
-        said = f"You gave it with --base. {case.base.licence.sentence() if family.speaks else ''}".rstrip()
+        asked, allows = "You gave it with --base.", case.base.licence.sentence() if family.speaks else ""
+        said = f"{case.base.why or asked} {allows}".rstrip()
         draft.settings.append(Setting("base", case.base.folder, said))
     draft.set("seed", 1, "Any number: the same one gives the same run on the same CPU.")
     for one in advice.model(case):

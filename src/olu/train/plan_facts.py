@@ -57,7 +57,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Foundation:
-    """A base that was asked for."""
+    """A base to begin with."""
 
     folder: str
     settings: dict[str, Any]
@@ -66,6 +66,7 @@ class Foundation:
     judged: bool  # whether it brings a discriminator
     language: str = ""  # its code; nothing where the base does not tell
     language_name: str = ""
+    why: str = ""  # it was taken, where nobody asked for it
 
 
 @dataclass(frozen=True, kw_only=True)

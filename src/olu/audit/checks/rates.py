@@ -7,10 +7,12 @@ from statistics import median
 from olu.audit.check import Check, Finding, Heard
 from olu.audit.plural import many
 from olu.audit.sound import Facts
+from olu.audit.spectrum import BAND_HZ
 from olu.audit.thresholds import Thresholds
 from olu.types import Mark, Severity
 
 NAME = "rates"
+SLACK = 0.1  # of the lower half rate: what a converter or a coder leaves above it, 8.75 kHz in mp3 of 16 kHz speech
 
 
 def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
@@ -36,7 +38,7 @@ def _holds_no_more(facts: Facts, usual: int, tops: Mapping[int, float]) -> bool:
     """Whether the higher of the two rates holds no sound that the lower one could not: then no ear tells them apart."""
     low, high = sorted((facts.rate, usual))
     top = facts.bandwidth if facts.rate == high and facts.bandwidth else tops.get(high, float(high))
-    return top <= low / 2
+    return top <= (1 + SLACK) * low / 2 + BAND_HZ  # it is measured in such bands
 
 
 def _tops(heard: Sequence[Heard], limits: Thresholds) -> dict[int, float]:

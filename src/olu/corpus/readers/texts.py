@@ -37,8 +37,9 @@ SIGNS = "’‘“”„‚–—…«»‹›°€£§¿¡·ºª\xa0"
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 WORD = re.compile(r"\w+")
 SAMPLES = 2
-KNOWN = ("cp1252", "latin-1", "iso-8859-15", "cp1250", "cp1251", "cp1253", "cp1254", "cp1256", "cp1258", "mac-roman",
-         "utf-8", "utf-16", "utf-16-le", "utf-16-be", "shift-jis", "gb18030", "big5", "euc-kr", "koi8-r")  # fmt: skip
+# Those that people use, the commonest first.
+KNOWN = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1250", "cp1251", "mac-roman", "iso-8859-15", "cp1253", "cp1254",
+         "cp1256", "utf-16-le", "utf-16-be", "shift-jis", "gb18030", "big5", "euc-kr", "koi8-r")  # fmt: skip
 NAMES = {"cp1252": "Windows-1252", "utf-16": "UTF-16", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16", "utf-32": "UTF-32"}
 HELP = "save it as UTF-8 (in Excel: Save As, 'CSV UTF-8')"
 

@@ -8,6 +8,7 @@ from olu.families.vits.config import SIZES, VitsConfig
 from olu.families.vits.memory import PARAMETERS, memory
 from olu.train.plan_facts import Advice, Case, Foundation, Material, Setting
 from olu.train.recipe import EVEN
+from olu.units import minutes
 
 SCRATCH_RATE = 2e-4  # the paper's and MMS'; our 20-minute run from 88 minutes of speech used it too
 TUNING_RATE = 2e-5  # finetune-hf-vits, for some 100 clips
@@ -42,10 +43,9 @@ def _tuning(base: Foundation, material: Material) -> tuple[float, str]:
             f" melody are learnt anew ({why})."
         )
     whose = "" if base.language else " The base does not tell its language: it is taken for the corpus' own."
-    minutes = 60 * material.hours
     return tuning_rate(material.hours), (
         "Fine-tuning within one language: 2e-5 for some 100 clips, rising with the fourth root of the hours;"
-        f" {minutes:.0f} min here.{whose}"
+        f" {minutes(3600 * material.hours)} here.{whose}"
     )
 
 
@@ -57,7 +57,7 @@ def _size(case: Case) -> tuple[str, str]:
     if machine.memory < needed / 0.8:
         return "small", f"The full network wants {needed / 1e9:.0f} GB for 8 clips, more than {machine.name} can spare."
     if hours < LITTLE_HOURS:
-        return "small", f"{60 * hours:.0f} minutes are little: a small network learns fewer of them by heart."
+        return "small", f"{minutes(3600 * hours)} of speech: little, and a small network learns fewer of them by heart."
     return "mms", f"{machine.name} has room for the full network, and {hours:.1f} hours can fill it."
 
 
@@ -68,7 +68,7 @@ def _model(case: Case) -> list[Setting]:
         settings.append(Setting("model.size", size, why))
         size = case.asked("model.size") or size
     own = SIZES.get(size, {})
-    hours, minutes = material.hours, 60 * material.hours
+    hours = material.hours
     if base:
         rate, why = _tuning(base, material)
         judge, why_judge = (rate, "As the generator's.") if base.judged else (SCRATCH_RATE, _FRESH)
@@ -84,7 +84,7 @@ def _model(case: Case) -> list[Setting]:
     ]
     little = hours < LITTLE_HOURS
     said = (
-        f"{minutes:.0f} minutes of speech are {'little: twice the usual' if little else 'enough for the usual'} {{}}."
+        f"{minutes(3600 * hours)} of speech: {'little, so twice the usual' if little else 'enough for the usual'} {{}}."
     )
     for name in DROPOUTS:
         what = f"dropout of the text encoder ({name.split('_')[0]})"
