@@ -23,6 +23,7 @@ REMEDIES = {
     "corpus/hashes.jsonl": "delete it: the recordings are looked at again",
     "corpus/problems.jsonl": "delete it; the next import lists its problems anew",
     "corpus/doubts.jsonl": "delete it, and import recordings with subtitles again: what is doubtful is said anew",
+    "corpus/timings.jsonl": "mend that line, or delete it and import its recording again with --shift and the like",
     "corpus/duplicates.jsonl": "delete it; it is only a list of what merges left out",
     "corpus/cuts.jsonl": "mend it, or delete it: the pieces it names then stay beside the others",
     "corpus/rights.json": "mend it, or delete it and import again with --licence and the like",

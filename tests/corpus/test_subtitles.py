@@ -205,7 +205,7 @@ def test_shift_moves_and_takes_the_place_of_the_old(ws: Workspace, tmp_path: Pat
     assert np.median(moves) == pytest.approx(2.4, abs=0.3)  # the first import moved nothing in silence
     assert judge(film, Corpus.open(ws)) == (0, 60)
     (tmp_path / "in" / "film.srt").write_text(made.srt(film), encoding="utf-8")
-    assert bring(ws, source).notes[0].endswith("60 cues with words made 60 clips")
+    assert bring(ws, source).notes[1].endswith("60 cues with words made 60 clips")
     assert mended.doubts == ()
 
 

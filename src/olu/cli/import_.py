@@ -119,7 +119,7 @@ def _tell(summary: ImportSummary, ws: Path) -> None:
         say(f"Much is lost: {summary.lost}.")
     if summary.mending:
         say(f"Next: listen to a few clips; if it is so, {summary.mending}")
-        say(f"Else: the same import with --in-sync, then olu audit {quoted(ws)}")
+        say(f"Else: {summary.fitting}, then olu audit {quoted(ws)}")
     else:
         say(f"Next: olu audit {quoted(ws)}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,23 @@ class Before:
         taken = {*self.sources, *self.origins, *(clip.audio.partition("/")[0] for clip in self.clips)}
         free = next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
         return min(same, default=free)
+
+    def known_as(self, origin: Path, files: Iterable[str]) -> dict[str, str]:
+        """Of these files of a place, those that were imported before, from there or a folder around it, copied or not.
+
+        File -> the recording it is in the corpus: its new clips take the place of the old ones.
+        """
+        homes = {
+            name: Path(one.root) if Path(one.root).is_absolute() else Path(self.origins[name])
+            for name, one in self.sources.items()
+            if Path(one.root).is_absolute() or name in self.origins
+        }
+        there: dict[Path, str] = {}
+        for audio in {clip.audio: None for clip in self.clips}:
+            name, _, inside = audio.partition("/")
+            if name in homes:
+                there.setdefault(homes[name] / inside, audio)
+        return {file: there[origin / file] for file in files if origin / file in there}
 
     def _gone(self) -> list[str]:
         """Sources whose recordings are not where they were; what was copied in here never moves by itself."""

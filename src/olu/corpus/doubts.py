@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from olu.corpus.manifest import Corpus
+from olu.damage import Shape
 from olu.files import Workspace, read_jsonl, write_jsonl
 
-SHAPE = {"audio": str, "text": str, "command": str}
+SHAPE: Shape = {"audio": str, "text": str}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,15 +20,39 @@ class Standing:
 
     audio: str
     text: str  # a sentence
-    command: str  # the import that mends it; nothing where it is not known
+    source: str = ""  # what to import to mend it; nothing where that cannot be named
+    options: tuple[str, ...] = ()  # it was imported with, but for the times
+    remedy: str = ""  # the options that mend it; nothing where they are not known
 
-    @property
-    def sentence(self) -> str:
-        return f"{self.text}: {self.command}" if self.command else self.text
+    def mending(self, ws: Workspace) -> str:
+        """The import that brings the texts to where they are said, where it is known."""
+        return self._import(ws, self.remedy) if self.remedy else ""
+
+    def fitting(self, ws: Workspace) -> str:
+        """The import that says that they fit."""
+        return self._import(ws, "--in-sync")
+
+    def sentence(self, ws: Workspace) -> str:
+        if self.remedy or not self.source:
+            return f"{self.text}: {self.mending(ws)}".removesuffix(": ")
+        return f"{self.text}; if the texts fit, {self.fitting(ws)}"
+
+    def _import(self, ws: Workspace, more: str) -> str:
+        words = ["olu", "import", str(ws.root), self.source, *self.options, *more.split()]
+        return shlex.join(words) if self.source else ""
 
 
 def load(ws: Workspace) -> list[Standing]:
-    return [Standing(**row) for row in read_jsonl(ws.corpus / "doubts.jsonl", shape=SHAPE)]
+    return [_standing(row) for row in read_jsonl(ws.corpus / "doubts.jsonl", shape=SHAPE)]
+
+
+def _standing(row: dict[str, Any]) -> Standing:
+    if "command" not in row:
+        return Standing(**{**row, "options": tuple(row["options"])})
+    words = shlex.split(row["command"])[3:]  # as versions before wrote it: olu import WS SOURCE ...
+    return Standing(
+        audio=row["audio"], text=row["text"], source=words[0] if words else "", remedy=shlex.join(words[1:])
+    )
 
 
 def renew(ws: Workspace, *, seen: Iterable[str], found: Iterable[Standing]) -> None:

@@ -20,9 +20,16 @@ class Merge:
     """
 
     def __init__(
-        self, clips: Iterable[Clip], *, places: dict[str, Path], corrected: Mapping[str, Correction] | None = None
+        self,
+        clips: Iterable[Clip],
+        *,
+        places: dict[str, Path],
+        corrected: Mapping[str, Correction] | None = None,
+        known_as: Mapping[str, str] | None = None,
     ) -> None:
         self.corrected = corrected or {}
+        self.known_as = known_as or {}  # a row's recording -> what it is in the corpus, where another source has it
+        self.came_as: dict[str, str] = {}  # and back, of all that were taken
         self.clips = {clip.id: clip for clip in clips}
         self.by_audio: dict[str, list[Clip]] = {}  # what each recording had before
         for clip in self.clips.values():
@@ -40,7 +47,8 @@ class Merge:
         self.seen: dict[str, tuple[Facts, set[str]]] = {}  # audio -> the clips of it that were taken now
 
     def take(self, row: Row, facts: Facts, *, source: str, language: str, speaker: str | None) -> None:
-        audio = f"{source}/{row.audio}"
+        audio = self.audio(row.audio, source=source)
+        self.came_as[audio] = row.audio
         span = fit(row, facts)
         if isinstance(span, Problem):
             self.problems.append(span)
@@ -80,6 +88,10 @@ class Merge:
         self.fresh[audio] = facts
         self.new.append(id)
         self.added += 1
+
+    def audio(self, file: str, *, source: str) -> str:
+        """What a recording of the source that is imported now is in the corpus."""
+        return self.known_as.get(file) or f"{source}/{file}"
 
     def _covered(self, row: Row, facts: Facts, audio: str) -> bool:
         """Whether a clip with a text, the source's or a person's, lies where a row has none."""

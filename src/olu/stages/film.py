@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import shutil
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from olu.audio.media import is_recording
-from olu.corpus import doubts
+from olu.corpus import doubts, timings
 from olu.corpus.doubts import Standing
 from olu.corpus.merge import Merge
 from olu.corpus.readers import Layout, Options, films
-from olu.corpus.readers.rows import Doubt, Problem, Row
+from olu.corpus.readers.rows import Doubt, Problem, Row, Timing
 from olu.corpus.shapes import FILE
 from olu.errors import CorpusError
 from olu.files import Workspace, read_json, read_jsonl, write_json
@@ -97,36 +96,54 @@ def remember(ws: Workspace, options: Options) -> None:
             write_json(ws.corpus / "audio" / DECODED, after)
 
 
+def remembered(ws: Workspace, options: Options) -> Options:
+    """With what was said of subtitles before, unless something is said of their times now."""
+    if options.shift is not None or options.stretch is not None:
+        return options
+    return replace(options, remembered=timings.load(ws))
+
+
 def keep_doubts(
-    ws: Workspace, found: list[Doubt], *, name: str, layout: Layout, merge: Merge, place: Place, asked: dict[str, Any]
-) -> list[Standing]:
-    """What is doubtful of the texts of source `name`, with the command that mends it, kept."""
+    ws: Workspace,
+    found: Sequence[Doubt | Timing],
+    *,
+    name: str,
+    layout: Layout,
+    merge: Merge,
+    place: Place,
+    asked: dict[str, Any],
+) -> None:
+    """What is doubtful of the texts of source `name`, with what mends it, and what was said of their times."""
     if layout.name != "subtitles":
-        return []
-    alone = len(found) == 1
+        return
+    used = {merge.audio(one.audio, source=name): one for one in found if isinstance(one, Timing)}
+    known = {audio: merge.seen[audio][0].sha256 for audio in used if audio in merge.seen}
+    timings.renew(ws, {hash: replace(used[audio], audio=audio, again="") for audio, hash in known.items()})
+    doubtful = [one for one in found if isinstance(one, Doubt)]
+    given = [word for key in ("subtitles", "speaker") if asked[key] for word in (f"--{key}", asked[key])]
     standing = [
         Standing(
-            audio=f"{name}/{one.audio}", text=one.text, command=_mending(ws, one, place=place, asked=asked, alone=alone)
+            audio=merge.audio(one.audio, source=name),
+            text=one.text,
+            source=_to_mend(one, place=place, asked=asked, alone=len(doubtful) == 1),
+            options=(*given, *(["--copy"] if asked["copy"] else [])),
+            remedy=one.remedy,
         )
-        for one in found
+        for one in doubtful
     ]
     doubts.renew(ws, seen=merge.seen, found=standing)
-    return standing
 
 
 def doubts_of(ws: Workspace) -> list[str]:
     """Sentences on the texts that are in doubt now."""
-    return [one.sentence for one in doubts.standing(ws)]
+    return [one.sentence(ws) for one in doubts.standing(ws)]
 
 
-def _mending(ws: Workspace, one: Doubt, *, place: Place, asked: dict[str, Any], alone: bool) -> str:
-    source = Path(asked["source"])
-    if not one.remedy or (place.unpacked and not alone):  # of several in an archive no single one can be named
+def _to_mend(one: Doubt, *, place: Place, asked: dict[str, Any], alone: bool) -> str:
+    if place.unpacked and not alone:  # of several in an archive no single one can be named
         return ""
-    path = source if source.is_file() else source / one.sound
-    given = [(f"--{name}", asked[name]) for name in ("subtitles", "speaker") if asked[name]]
-    words = ["olu", "import", str(ws.root), str(path), *(word for pair in given for word in pair)]
-    return shlex.join([*words, *(["--copy"] if asked["copy"] else []), *one.remedy.split()])
+    source = Path(asked["source"])
+    return str(source if source.is_file() else source / one.sound)
 
 
 def _decoded(ws: Workspace) -> dict[str, str]:

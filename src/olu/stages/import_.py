@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -14,12 +15,13 @@ from olu.corpus import readers
 from olu.corpus.before import Before
 from olu.corpus.claim import AFTER_WORK, writing
 from olu.corpus.corrections import in_force
+from olu.corpus.doubts import standing
 from olu.corpus.examples import Intake
 from olu.corpus.manifest import Corpus, are_all_same, imported
 from olu.corpus.merge import Merge
 from olu.corpus.readers import archive, huggingface
 from olu.corpus.readers import columns as by_name
-from olu.corpus.readers.rows import Doubt, Problem
+from olu.corpus.readers.rows import Doubt, Problem, Row, Timing
 from olu.corpus.readers.texts import check_encoding
 from olu.corpus.rights import Rights, moved_rights, save_source
 from olu.corpus.sift import printable, sift, tidy
@@ -68,8 +70,9 @@ class ImportSummary:
     already: int
     skipped: tuple[str, ...]
     notes: tuple[str, ...]
-    doubts: tuple[str, ...]  # sentences on texts that may be at wrong times, with the import that mends it
+    doubts: tuple[str, ...]  # sentences on the corpus' texts that may be at wrong times, with the import that mends it
     mending: str  # the first of these imports
+    fitting: str  # the same where a person says that they fit
     clips: int
     seconds: float
     speakers: tuple[str, ...]
@@ -171,7 +174,9 @@ def _import_files(
         if printable(str(path)) != str(path):
             raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
     notes: list[str] = []
-    doubtful: list[Doubt] = []
+    doubtful: list[Doubt | Timing] = []
+    if chosen.name == "subtitles":
+        options = film.remembered(ws, options)
     coming = chosen.read(place.files, options, notes=notes, doubts=doubtful)
     rows, found = sift(coming, root=root) if stream is None else ([], [])
     if media := [row for row in rows if is_media(row.audio)]:  # with a text beside them or in a table
@@ -195,19 +200,23 @@ def _import_files(
     origin = place.named.resolve() if place.unpacked else own if options.sounds else root
     said = [chosen.language(place.files)]
     here = {row.audio: facts.sha256 for row, facts in probed if not isinstance(facts, Problem)}
-    name = before.name(origin, copy=copy, here=here)
-    home = f"corpus/audio/{name}" if copy else str(root)
+    known_as = before.known_as(origin, (row.audio for row in rows)) if "film" in chosen.takes else {}
+    owner = _owner(known_as, rows)
+    name = owner or before.name(origin, copy=copy, here=here)
+    home = before.sources[owner].root if owner else f"corpus/audio/{name}" if copy else str(root)
     places = {**{s.name: ws.root / s.root for s in before.sources.values()}, name: ws.root / home}
-    merge = Merge(before.clips, places=places, corrected=in_force(ws))
+    merge = Merge(before.clips, places=places, corrected=in_force(ws), known_as=known_as)
     for row, facts in probed:
         if isinstance(facts, Problem):
             merge.problems.append(facts)
         else:
             merge.take(row, facts, source=name, language=ws.language, speaker=speaker)
     merge.settle(complete=chosen.complete)
-    if copy:  # a copy that was changed is made anew
-        other = {audio: facts for audio, (facts, _) in merge.seen.items() if facts.is_other(_at(places, audio))}
-        merge.fresh = {**other, **merge.fresh}
+    copied = {one.name for one in before.sources.values() if not Path(one.root).is_absolute()} - {name}
+    copied |= set() if Path(home).is_absolute() else {name}
+    here_now = {audio: facts for audio, (facts, _) in merge.seen.items() if _source_of(audio) in copied}
+    other = {audio: facts for audio, facts in here_now.items() if facts.is_other(_at(places, audio))}
+    merge.fresh = {**other, **merge.fresh}  # a copy that was changed is made anew
     if stream is not None:
         into = (ws.root / home).resolve()
         intake = Intake(merge, home=into, source=name, language=ws.language, speaker=speaker)
@@ -220,21 +229,25 @@ def _import_files(
     if not merge.added + merge.already:
         raise (unusable(source, problems) if problems else CorpusError(f"{source} has no rows: name another dataset"))
 
-    if copy and stream is None:
-        origins = {**before.origins, name: str(origin)}
+    if stream is None:
+        origins = before.origins if owner or not copy else {**before.origins, name: str(origin)}
         move = place.unpacked or options.sounds is not None
-        yield from copy_in(ws, root, name=name, merge=merge, origins=origins, move=move)
+        fresh = [audio for audio in merge.fresh if _source_of(audio) in copied]
+        yield from copy_in(ws, root, fresh=fresh, merge=merge, origins=origins, move=move)
     sources = _sources(before, merge, Source(name=name, root=home, layout=chosen.name))
     is_new = merge.fresh or sources != before.sources
     write_problems(ws, problems, source=asked["source"], anew=bool(merge.fresh))
     if is_new or before.lost or STAGE.state(ws) != "fresh":  # else no later stage shall look stale
         write_corpus(ws, before, merge=merge, sources=list(sources.values()))
     film.remember(ws, options)
-    doubts = film.keep_doubts(ws, doubtful, name=name, layout=chosen, merge=merge, place=place, asked=asked)
-    save_source(ws, name, Rights(**asked.get("rights", {})).over(moved_rights(ws, merge.moved_from)))
+    film.keep_doubts(ws, doubtful, name=name, layout=chosen, merge=merge, place=place, asked=asked)
+    for taken in sorted({name, *map(_source_of, merge.seen)}):
+        save_source(ws, taken, Rights(**asked.get("rights", {})).over(moved_rights(ws, merge.moved_from)))
 
     clips = list(merge.clips.values())
     corpus = Corpus.open(ws)
+    doubts = sorted(standing(ws, corpus), key=lambda one: one.audio not in merge.seen)  # those of this import first
+    mended = next((one for one in doubts if one.mending(ws)), None)
     skipped = tally(problems, merge)
     summary = ImportSummary(
         layout=chosen.name,
@@ -249,14 +262,16 @@ def _import_files(
         notes=(
             *(note for one in said for note in _other_language(one, ws)),
             *_long(merge, ws),
+            *(one.again for one in doubtful if isinstance(one, Timing) and one.again),
             *notes,
             *before.found_again(name, home),
             *merge.all_notes(),
             *before.notes(name=name),
             *corpus.changed(imported=True),
         ),
-        doubts=tuple(one.sentence for one in doubts),
-        mending=next((one.command for one in doubts if one.command), ""),
+        doubts=tuple(one.sentence(ws) for one in doubts),
+        mending=mended.mending(ws) if mended else "",
+        fitting=mended.fitting(ws) if mended else "",
         clips=len(clips),
         seconds=round(sum(clip.seconds for clip in clips), 3),
         speakers=tuple(sorted({clip.speaker for clip in clips})),
@@ -289,6 +304,16 @@ def _long(merge: Merge, ws: Workspace) -> tuple[str, ...]:
     new = [clip for id in merge.new if (clip := merge.clips.get(id)) and clip.transcribed and clip.seconds > most]
     said = to_cut(new, most=most, place=str(ws.root))
     return (said,) if said else ()
+
+
+def _source_of(audio: str) -> str:
+    return audio.partition("/")[0]
+
+
+def _owner(known_as: Mapping[str, str], rows: list[Row]) -> str:
+    """The one source that has all of these recordings already, or nothing."""
+    owners = {_source_of(known_as.get(row.audio, "")) for row in rows}
+    return owners.pop() if len(owners) == 1 else ""
 
 
 def _at(places: dict[str, Path], audio: str) -> Path:

@@ -62,22 +62,23 @@ def unusable(source: Path, problems: list[Problem]) -> CorpusError:
 
 
 def copy_in(
-    ws: Workspace, root: Path, *, name: str, merge: Merge, origins: dict[str, str], move: bool
+    ws: Workspace, root: Path, *, fresh: list[str], merge: Merge, origins: dict[str, str], move: bool
 ) -> Iterator[Tick]:
-    if not merge.fresh:
+    """`fresh`: recordings of the corpus that lie in the workspace; `root` is where they come from."""
+    if not fresh:
         return
     write_origins(ws, origins)
-    many_files = len(merge.fresh) > FEW and CAN_FLUSH_ALL
-    for done, audio in enumerate(merge.fresh, 1):
-        inside = audio.partition("/")[2]
-        with whole(ws.corpus / "audio" / name / inside, flush=not many_files) as part:
+    many_files = len(fresh) > FEW and CAN_FLUSH_ALL
+    for done, audio in enumerate(fresh, 1):
+        inside = merge.came_as[audio]
+        with whole(ws.corpus / "audio" / audio, flush=not many_files) as part:
             if move:
                 (root / inside).rename(part)
             else:
                 shutil.copyfile(root / inside, part)
             mtime_ns = merge.fresh[audio].mtime_ns
             os.utime(part, ns=(mtime_ns, mtime_ns))
-        yield Tick(done, len(merge.fresh), f"copying {inside}")
+        yield Tick(done, len(fresh), f"copying {inside}")
     if many_files:
         flush_all()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,8 +49,7 @@ def make(
     yield Note(f"imported {many(imported.added, 'clip')} ({imported.layout}), {len(imported.skipped)} skipped")
     if imported.mending:
         raise CorpusError(
-            f"{imported.doubts[0]}; do that, or the same with --in-sync if the texts fit, and go on with olu audit"
-            f" {shlex.quote(str(ws.root))}, since olu make takes the times as they are"
+            f"{imported.doubts[0]}; do that, or {imported.fitting} if the texts fit, and run the same olu make again"
         )
     for doubt in imported.doubts:
         yield Note(doubt)

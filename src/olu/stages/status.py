@@ -73,9 +73,9 @@ def status(ws: Workspace) -> Status:
     if any(run["state"] == "running" and run["speaks"] for run in runs):
         stages = [replace(stage, state="running") if stage.name == "train" else stage for stage in stages]
     doubtful = standing(ws, corpus) if corpus else []
-    following = _next(ws, stages, runs, mending=next((one.command for one in doubtful if one.command), ""))
+    following = _next(ws, stages, runs, mending=next(filter(None, (one.mending(ws) for one in doubtful)), ""))
     advice = training_advice(ws) if " --base " in following else None
-    doubts = [one.sentence for one in doubtful]
+    doubts = [one.sentence(ws) for one in doubtful]
     if untold := _untold(ws, stages):
         doubts.append(untold)
         if following.startswith("olu train "):

@@ -26,7 +26,7 @@ from olu.corpus.readers import (
     table,
 )
 from olu.corpus.readers.refusal import guesses, refusal
-from olu.corpus.readers.rows import Doubt, Guessed, Note, Problem, Read, Row, Tree, look
+from olu.corpus.readers.rows import Doubt, Guessed, Note, Problem, Read, Row, Timing, Tree, look
 from olu.errors import CorpusError
 
 
@@ -43,12 +43,13 @@ class Options:
     shift: float | None = None  # seconds to add to the times of subtitles
     stretch: float | None = None  # what they are multiplied with before
     in_sync: bool = False  # a person says that they fit
+    remembered: Mapping[str, Timing] = field(default_factory=dict)  # hash of a recording -> what was said of it before
     sounds: Path | None = None  # where the sound of films was written
     encoding: str | None = None  # of tables, texts and subtitles
 
     def given(self) -> dict[str, Any]:
         named: tuple[str, ...] = ("columns", "root", "config", "split", "encoding", "film", "subtitles", "sounds")
-        named += ("shift", "stretch", "in_sync")
+        named += ("shift", "stretch", "in_sync", "remembered")
         return {name: value for name in named if (value := getattr(self, name))}
 
 
@@ -62,7 +63,7 @@ class Layout:
     name: str
     seen: Callable[..., str]  # (source, tree) and columns, where it takes them
     rows: Callable[
-        ..., Iterator[Read] | Iterator[Read | Doubt] | Iterator[Row | Problem | Note]
+        ..., Iterator[Read] | Iterator[Read | Doubt | Timing] | Iterator[Row | Problem | Note]
     ]  # (source) and the options it takes
     takes: tuple[str, ...] = ()
     language: Callable[[Path], str | None] = lambda source: None
@@ -84,9 +85,14 @@ class Layout:
         return self.films(source, look(source), **looked) if self.films else []
 
     def read(
-        self, source: Path, options: Options, *, notes: list[str] | None = None, doubts: list[Doubt] | None = None
+        self,
+        source: Path,
+        options: Options,
+        *,
+        notes: list[str] | None = None,
+        doubts: list[Doubt | Timing] | None = None,
     ) -> Iterator[Row | Problem]:
-        """What the source holds; what else a person should know goes to `notes` and `doubts`."""
+        """What the source holds; what else a person should know goes to `notes` and `doubts`, with the times used."""
         told: list[str] = []
         guessed: list[Guessed] = []
         yield from look(source).refused
@@ -95,7 +101,7 @@ class Layout:
                 told.append(one.text)
             elif isinstance(one, Guessed):
                 guessed.append(one)
-            elif isinstance(one, Doubt):
+            elif isinstance(one, (Doubt, Timing)):
                 if doubts is not None:
                     doubts.append(one)
             else:
@@ -124,7 +130,7 @@ LAYOUTS = {
             "subtitles",
             subtitles.seen,
             subtitles.rows,
-            ("film", "subtitles", "shift", "stretch", "in_sync", "sounds", "encoding"),
+            ("film", "subtitles", "shift", "stretch", "in_sync", "remembered", "sounds", "encoding"),
             films=subtitles.films,
             complete=True,
         ),

@@ -89,6 +89,22 @@ class Doubt:
     remedy: str = ""  # the options of an import that mends it
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """What a person said of the times of a recording's subtitles."""
+
+    audio: str  # as rows name it
+    shift: float = 0.0
+    stretch: float = 1.0
+    in_sync: bool = False
+    starts: tuple[int, ...] = ()  # of some cues, in milliseconds: by these the subtitles are known again
+    again: str = ""  # a sentence, where it was said at an earlier import
+
+    @property
+    def is_plain(self) -> bool:
+        return (self.shift, self.stretch, self.in_sync) == (0.0, 1.0, False)
+
+
 @dataclass(frozen=True, slots=True)
 class Guessed:
     """A text file that is not UTF-8: what it was read as, and words that show whether that is right."""

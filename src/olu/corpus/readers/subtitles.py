@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -16,19 +16,22 @@ from olu.corpus.readers import edges
 from olu.corpus.readers.cues import Cue, Cues, parse
 from olu.corpus.readers.films import recordings, sound_of
 from olu.corpus.readers.inside import Refused, read_inside
-from olu.corpus.readers.rows import Doubt, Note, Problem, Read, Row, Tree, Why, look, without_ending
+from olu.corpus.readers.rows import Doubt, Note, Problem, Read, Row, Timing, Tree, Why, look, without_ending
 from olu.corpus.readers.seams import Pauses, Seam, without_lag
 from olu.corpus.readers.sentences import at_once, join
 from olu.corpus.readers.sync import LEAST_CUES, LEAST_SHIFT_SECONDS, Sync, measure
 from olu.corpus.readers.texts import MOST_TEXT
 from olu.errors import AudioError, CorpusError
+from olu.files import hash_file
 
 ENDINGS = (".srt", ".vtt")
 TAGS = re.compile(r"(?:\.(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|forced|default|sdh|cc|hi))+")
 PAST_SECONDS = 1.0  # a last cue may stay on the screen a moment longer than the sound
+SAMPLE = 50  # cues by whose starts subtitles are known again
 COUNTED = ("tags", "speaker dashes", "speaker names", "sound notes", "lines shown again")
 
 SEVERAL = "has several subtitles"
+LISTEN = "listen to a few clips, and import it again with --shift SECONDS if they come early or late"
 EARLY = "it starts {:.3f} s before the sound: correct its times or --shift"
 
 
@@ -75,20 +78,27 @@ def rows(
     shift: float | None = None,
     stretch: float | None = None,
     in_sync: bool = False,
+    remembered: Mapping[str, Timing] | None = None,
     sounds: Path | None = None,
     encoding: str | None = None,
-) -> Iterator[Read | Doubt]:
-    """`sounds` is where films were decoded to; `in_sync`: a person says that the subtitles fit."""
+) -> Iterator[Read | Doubt | Timing]:
+    """`sounds` is where films were decoded to; `in_sync`: a person says that the subtitles fit.
+
+    `remembered`: hash of a recording -> what was said of it before, used where nothing is said now.
+    """
     found, problems = pairs(look(source), film=film, subtitles=subtitles)
     yield from problems
     few = 0
     for pair in found:
-        times = Times(shift=shift or 0.0, stretch=stretch or 1.0)
-        for one in _rows(source, pair, sounds=sounds or source, times=times, encoding=encoding):
-            few += isinstance(one, Doubt) and one.text == ""
-            if not isinstance(one, Doubt) or (one.text and not in_sync):
+        said = Timing(audio="", shift=shift or 0.0, stretch=stretch or 1.0, in_sync=in_sync)
+        fits = in_sync
+        for one in _rows(source, pair, sounds=sounds or source, said=said, before=remembered or {}, encoding=encoding):
+            if isinstance(one, Timing):
+                fits = one.in_sync
+            few += isinstance(one, Doubt) and one.text == "" and not fits
+            if not isinstance(one, Doubt) or (one.text and not fits):
                 yield one
-    if few and not in_sync:
+    if few:
         have = "one recording has" if few == 1 else f"{few} recordings have"
         yield Note(f"{have} too few cues to measure whether they come early or late: listen to a clip of each")
 
@@ -146,7 +156,26 @@ class Times:
         return Times(shift=round(self.shift * found.speed + found.shift, 2), stretch=self.stretch * found.speed)
 
 
-def _rows(source: Path, pair: Pair, *, sounds: Path, times: Times, encoding: str | None) -> Iterator[Read | Doubt]:
+def _timing(path: Path, pair: Pair, cues: Sequence[Cue], *, said: Timing, before: Mapping[str, Timing]) -> Timing:
+    """What is said of the times of a recording now, else what was said of it and these subtitles before."""
+    starts = [round(1000 * cue.start) for cue in cues]
+    step = max(1, len(starts) // SAMPLE)
+    said = replace(said, audio=sound_of(pair.sound), starts=tuple(starts[::step][:SAMPLE]))
+    old = before.get(hash_file(path)) if before else None
+    if old is None:
+        return said
+    known = Times(shift=old.shift, stretch=old.stretch)
+    told = f"{known.options()} --in-sync" if old.in_sync and known != Times() else known.options()
+    told = "--in-sync" if known == Times() else told
+    if 2 * len({*starts} & {*old.starts}) < len({*old.starts}):
+        return replace(said, again=f"{pair.sound} has other subtitles than before: {told} is not used for them")
+    again = f"{pair.sound}: {told} was said before and is used again; --shift 0 takes it back"
+    return replace(said, shift=old.shift, stretch=old.stretch, in_sync=said.in_sync or old.in_sync, again=again)
+
+
+def _rows(
+    source: Path, pair: Pair, *, sounds: Path, said: Timing, before: Mapping[str, Timing], encoding: str | None
+) -> Iterator[Read | Doubt | Timing]:
     audio = sound_of(pair.sound)
     path = sounds / audio
     if is_media(pair.sound) and not path.is_file():
@@ -165,6 +194,9 @@ def _rows(source: Path, pair: Pair, *, sounds: Path, times: Times, encoding: str
         return
     yield from found.guessed
     fps = frame_rate(facts.rate)
+    timing = _timing(path, pair, found.cues, said=said, before=before)
+    yield timing
+    times = Times(shift=timing.shift, stretch=timing.stretch)
     found = _moved(found, times)
     off = measure(_spans(found.cues), levels=levels, frames_per_second=fps)
     yield from _offset(off, pair=pair, file=file, audio=audio, times=times, cues=len(found.cues))
@@ -226,13 +258,13 @@ def _offset(found: Sync | None, *, pair: Pair, file: str, audio: str, times: Tim
     now = f"with {times.options()} " if times != Times() else ""
     if found is None:
         text = f"{now}{file} could not be compared with the speech of {pair.sound}, so its texts may be at wrong times"
-        yield Doubt(audio=audio, sound=pair.sound, text="" if cues < LEAST_CUES else f"{text}: listen to a few clips")
+        yield Doubt(audio=audio, sound=pair.sound, text="" if cues < LEAST_CUES else f"{text}: {LISTEN}")
     elif found.jump is not None:
         at = f"{int(found.jump.at) // 60}:{int(found.jump.at) % 60:02d}"
         before, after = (_way(shift) for shift in (found.jump.before, found.jump.after))
         text = (
             f"{now}{file} fits the speech of {pair.sound} with no one shift: it comes {before} up to about {at} and"
-            f" {after} from there on; move its later cues in a subtitle editor and import again"
+            f" {after} from there on: move its later cues in a subtitle editor and import again"
         )
         yield Doubt(audio=audio, sound=pair.sound, text=text)
     elif not found.fits:
