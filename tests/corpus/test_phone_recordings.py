@@ -16,6 +16,7 @@ from olu.corpus.manifest import Corpus  # noqa: E402
 from olu.errors import CorpusError, MissingExtra  # noqa: E402
 from olu.files import Workspace  # noqa: E402
 from olu.stages.audit import audit  # noqa: E402
+from olu.stages.export_subject import _source_names  # noqa: E402
 from olu.stages.import_ import ImportSummary, import_source  # noqa: E402
 from olu.types import finish  # noqa: E402
 
@@ -186,3 +187,14 @@ def test_a_film_with_subtitles_and_a_paper_stays_a_film(ws: Workspace, tmp_path:
     summary = bring(ws, tmp_path / "in")
     assert summary.layout == "subtitles"
     assert header(ws.corpus / "audio" / "s1" / "a.flac").rate == RATE
+
+
+def test_messages_name_what_the_user_has(ws: Workspace, tmp_path: Path, sounds: Path) -> None:
+    """Before: 'a.flac has another text', and the recordings were those of 's1'."""
+    folder = tmp_path / "simu"
+    record(folder / "a.m4a")
+    write(folder, "a.txt", "habari moja")
+    bring(ws, folder)
+    write(folder, "a.txt", "habari mbili")
+    assert "a.m4a has another text than before: the new one was taken" in bring(ws, folder).notes
+    assert _source_names(Corpus.open(ws)) == {"s1": "simu"}

@@ -75,3 +75,17 @@ def test_every_reader_gives_reasons(ws: Workspace, tmp_path: Path, layout: str) 
     assert "other" not in summary.reasons
     assert [row["why"] for row in read_jsonl(ws.corpus / "problems.jsonl")]
     assert layout in LAYOUTS
+
+
+def test_cues_are_counted_as_cues(ws: Workspace, tmp_path: Path) -> None:
+    """Before: cues that were left out were held against clips, which hold several cues, and of two that overlap one
+    was counted; what ends before it starts lost no minutes."""
+    cues = [(0.5 * n, 0.5 * n + 0.49) for n in range(40)]  # parts of sentences, joined
+    cues += [(30.0, 36.0), (31.0, 37.0), (42.0, 40.5)]
+    text = [f"sehemu {n}" + ("." if n % 4 == 3 else "") for n in range(40)] + ["Moja.", "Mbili.", "Tatu."]
+    blocks = (f"{n}\n{stamp(a)} --> {stamp(b)}\n{text[n]}\n" for n, (a, b) in enumerate(cues))
+    lay(tmp_path / "in", {"a.wav": wav(1, seconds=50.0), "a.srt": "\n".join(blocks).encode()})
+    found = finish(import_source(ws, tmp_path / "in"))
+    assert found.added <= 10
+    assert found.reasons == {"overlap": 2, "backwards": 1}
+    assert found.lost.startswith("3 of 43 rows (7 %), 0.1 of 0.5 minutes"), found.lost

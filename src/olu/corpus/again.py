@@ -40,8 +40,14 @@ def _there(path: Path, old: Path, new: Path) -> Path:
 
 def _origin(ws: Workspace, name: str) -> Path | None:
     """Where a copied source was copied from."""
+    origin = origins(ws).get(name)
+    return origin if origin is not None and origin.exists() else None
+
+
+def origins(ws: Workspace) -> dict[str, Path]:
+    """Of copied sources: name -> where they were copied from."""
     try:
-        origin = Path(str(read_json(ws.corpus / "audio" / "origins.json", shape={})[name]))
-    except (OSError, WorkspaceError, KeyError):
-        return None
-    return origin if origin.exists() else None
+        known = read_json(ws.corpus / "audio" / "origins.json", shape={})
+    except (OSError, WorkspaceError):
+        return {}
+    return {name: Path(str(origin)) for name, origin in known.items()}

@@ -29,6 +29,7 @@ class Merge:
     ) -> None:
         self.corrected = corrected or {}
         self.known_as = known_as or {}  # a row's recording -> what it is in the corpus, where another source has it
+        self.shown: dict[str, str] = {}  # audio -> what a person calls it
         self.came_as: dict[str, str] = {}  # and back, of all that were taken
         self.clips = {clip.id: clip for clip in clips}
         self.by_audio: dict[str, list[Clip]] = {}  # what each recording had before
@@ -49,6 +50,7 @@ class Merge:
     def take(self, row: Row, facts: Facts, *, source: str, language: str, speaker: str | None) -> None:
         audio = self.audio(row.audio, source=source)
         self.came_as[audio] = row.audio
+        self.shown[audio] = row.shown
         span = fit(row, facts)
         if isinstance(span, Problem):
             self.problems.append(span)
@@ -118,7 +120,7 @@ class Merge:
                 del self.clips[id]
             if gone:
                 self.fresh.setdefault(audio, facts)
-                inside = audio.partition("/")[2]
+                inside = self.shown[audio]
                 clips = "one clip" if len(gone) == 1 else f"{len(gone)} clips"
                 lost = sum(id in self.corrected for id in gone)
                 texts = f"; texts that people wrote for {lost} of them stay in corpus/texts.jsonl" if lost else ""
@@ -137,7 +139,7 @@ class Merge:
                 gone += 1
         if gone:
             clips = "its clip was" if gone == 1 else f"its {gone} clips were"
-            self.notes.append(f"{row.audio} has changed since it was imported: {clips} replaced")
+            self.notes.append(f"{row.shown} has changed since it was imported: {clips} replaced")
 
     def _again(self, old: Clip, row: Row, facts: Facts, audio: str) -> None:
         source, _, inside = old.audio.partition("/")
@@ -146,10 +148,10 @@ class Merge:
             self.fresh[audio] = facts
             self.already += 1
             if not self._overruled(row, old.id):
-                self.notes.append(f"{row.audio} has another text than before: the new one was taken")
+                self.notes.append(f"{row.shown} has another text than before: the new one was taken")
             return
         if old.text != row.text:
-            message = f"{row.audio} is clip {old.id} already, from {inside} and with another text, which was kept"
+            message = f"{row.shown} is clip {old.id} already, from {inside} and with another text, which was kept"
             self.problems.append(Problem(where=row.where, message=f"{message}: correct the text there", why=Why.TWICE))
             return
         there = old.audio in self.fresh or (source in self.places and exists(self.places[source] / inside))
@@ -157,7 +159,7 @@ class Merge:
             self._move(old.audio, audio)
             self.fresh[audio] = facts
         elif old.audio != audio and audio.startswith(f"{source}/"):
-            message = f"{row.audio} is the same recording as {inside}, which was kept: remove one of the two"
+            message = f"{row.shown} is the same recording as {inside}, which was kept: remove one of the two"
             self.problems.append(Problem(where=row.where, message=message, why=Why.TWICE))
             return
         elif old.audio != audio:
@@ -171,11 +173,11 @@ class Merge:
             return False
         day = held.at.partition("T")[0]
         if held.text == row.text:
-            self.notes.append(f"{row.audio} has the text now that {held.by} wrote for it on {day}")
+            self.notes.append(f"{row.shown} has the text now that {held.by} wrote for it on {day}")
         else:
             back = f"'olu correct WS --undo --clip {id}' takes it back"
             self.notes.append(
-                f"{row.audio} has another text than before, and the one that {held.by} wrote on {day} stays: {back}"
+                f"{row.shown} has another text than before, and the one that {held.by} wrote on {day} stays: {back}"
             )
         return True
 

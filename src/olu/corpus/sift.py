@@ -26,7 +26,7 @@ def sift(rows: Iterable[Row | Problem], *, root: Path) -> tuple[list[Row], list[
         span = (row.audio, row.start, row.seconds)
         first = kept.get(span)
         if not fault and first is not None and first.text != row.text:
-            fault, why = f"{row.audio} has another text in {first.where}, which was kept: remove one", Why.TWICE
+            fault, why = f"{row.shown} has another text in {first.where}, which was kept: remove one", Why.TWICE
         if fault:
             problems.append(tidy(Problem(where=row.where, message=fault, why=why, seconds=_lost(row))))
         else:

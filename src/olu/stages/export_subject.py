@@ -10,6 +10,7 @@ from typing import Any
 
 from olu.audit.plural import many
 from olu.config import check
+from olu.corpus.again import origins
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import Rights, of_sources
 from olu.errors import ExportError
@@ -125,7 +126,8 @@ def _length(seconds: float) -> str:
 
 def _source_names(corpus: Corpus) -> dict[str, str]:
     """What people know a source by: the folder it was imported from; two of one name stay apart by their short ones."""
-    names = {name: Path(source.root).name for name, source in corpus.sources.items()}
+    copied = origins(corpus.ws)
+    names = {name: copied.get(name, Path(source.root)).name for name, source in corpus.sources.items()}
     times = Counter(names.values())
     return {name: known if times[known] == 1 else f"{known} ({name})" for name, known in names.items()}
 

@@ -66,7 +66,7 @@ def take_out_rows(
     names = films.sounds_of(row.audio for row in rows)
     into, problems = yield from _decoded_into(ws, root, names)
     lost = {problem.where: problem for problem in problems}
-    kept = [replace(row, audio=names[row.audio]) for row in rows if row.audio not in lost]
+    kept = [replace(row, audio=names[row.audio], sound=row.audio) for row in rows if row.audio not in lost]
     found = [
         replace(lost[row.audio], where=row.where, message=f"{row.audio} {lost[row.audio].message}")
         for row in rows

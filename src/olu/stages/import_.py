@@ -206,11 +206,13 @@ def _import_files(
     home = before.sources[owner].root if owner else f"corpus/audio/{name}" if copy else str(root)
     places = {**{s.name: ws.root / s.root for s in before.sources.values()}, name: ws.root / home}
     merge = Merge(before.clips, places=places, corrected=in_force(ws), known_as=known_as)
+    joined = 0
     for row, facts in probed:
         if isinstance(facts, Problem):
             merge.problems.append(facts)
         else:
             merge.take(row, facts, source=name, language=ws.language, speaker=speaker)
+            joined += row.read - 1
     merge.settle(complete=chosen.complete)
     copied = {one.name for one in before.sources.values() if not Path(one.root).is_absolute()} - {name}
     copied |= set() if Path(home).is_absolute() else {name}
@@ -248,7 +250,7 @@ def _import_files(
     corpus = Corpus.open(ws)
     doubts = sorted(standing(ws, corpus), key=lambda one: one.audio not in merge.seen)  # those of this import first
     mended = next((one for one in doubts if one.mending(ws)), None)
-    skipped = tally(problems, merge)
+    skipped = tally(problems, merge, joined=joined)
     summary = ImportSummary(
         layout=chosen.name,
         why=f"{place.named.name} unpacked: {why}" if place.unpacked else why,

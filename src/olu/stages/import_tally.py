@@ -21,13 +21,14 @@ class Tally:
     lost: str  # a sentence where much is lost
 
 
-def tally(problems: Sequence[Problem], merge: Merge) -> Tally:
+def tally(problems: Sequence[Problem], merge: Merge, *, joined: int = 0) -> Tally:
+    """`joined`: rows of the source that were taken as a part of another one's clip."""
     found = Counter(problem.why for problem in problems)
     return Tally(
         {why.name.lower(): number for why, number in found.most_common()},
         ", ".join(why.told(number) for why, number in found.most_common()),
         _examples(problems),
-        _lost(problems, merge),
+        _lost(problems, merge, joined),
     )
 
 
@@ -40,10 +41,10 @@ def _examples(problems: Sequence[Problem]) -> tuple[str, ...]:
     return tuple(str(problems[at]) for at in sorted(chosen))
 
 
-def _lost(problems: Sequence[Problem], merge: Merge) -> str:
+def _lost(problems: Sequence[Problem], merge: Merge, joined: int) -> str:
     """A text that belongs to no recording is no row: it may be anything."""
     rows = sum(problem.why is not Why.NO_SOUND for problem in problems)
-    every = rows + merge.added + merge.already
+    every = rows + merge.added + merge.already + joined
     gone = sum(problem.seconds for problem in problems) / 60
     kept = sum(merge.clips[id].seconds for _, ids in merge.seen.values() for id in ids if id in merge.clips) / 60
     if rows <= MUCH * every and gone <= MUCH * (gone + kept):

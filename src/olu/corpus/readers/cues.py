@@ -138,8 +138,10 @@ def _cue(line: str, words: Sequence[str], *, where: str, known: frozenset[str], 
         fault = f"it ends at {end:.3f} s, before it starts at {start:.3f} s"
     if fault:
         why = Why.BACKWARDS if end < start else Why.TIMES
-        found.problems.append(Problem(where=where, message=f"{fault}: correct its times", why=why))
-        if 0 <= end <= start <= end + WRONG_WAY_SECONDS:  # its words are there, and no neighbour's
+        message = f"{fault}: correct its times"
+        is_there = 0 <= end <= start <= end + WRONG_WAY_SECONDS
+        found.problems.append(Problem(where=where, message=message, why=why, seconds=start - end if is_there else 0.0))
+        if is_there:  # its words are there, and no neighbour's
             return Cue(start=end, end=max(start, end + 0.01), text="", where=where)
         return None
     text, speaker, turn = plain(words, known=known, counts=found.counts)

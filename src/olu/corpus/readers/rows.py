@@ -47,6 +47,13 @@ class Row:
     speaker: str | None = None
     start: float = 0.0
     seconds: float | None = None  # to the end of the recording
+    read: int = 1  # rows of the source it was made of
+    sound: str = ""  # what the source calls the recording, where `audio` is what was decoded of it
+
+    @property
+    def shown(self) -> str:
+        """The recording's name as a person knows it."""
+        return self.sound or self.audio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

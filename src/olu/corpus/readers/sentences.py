@@ -33,6 +33,7 @@ class Sentence:
     cue: Cue
     before: Seam | None
     after: Seam | None
+    cues: int = 1  # it is made of
 
 
 def at_once(cues: list[Cue], pauses: Pauses, problems: list[Problem]) -> list[Cue]:
@@ -45,14 +46,15 @@ def at_once(cues: list[Cue], pauses: Pauses, problems: list[Problem]) -> list[Cu
             other = cue.speaker != before.speaker and not pauses.between(before, cue).sure
             same = abs(cue.start - before.start) < TOUCH_SECONDS and abs(cue.end - before.end) < TOUCH_SECONDS
             if over > pauses.explained or last != number - 1 or other or same:
-                lost |= {last, number}
                 over = min(before.end, cue.end) - cue.start
-                message = (
-                    f"it overlaps the cue of {before.where} by {over:.3f} s, too much to tell whose words are where"
-                )
-                message = f"{message}: both are left out, correct the times"
-                lost_seconds = max(before.end, cue.end) - before.start
-                problems.append(Problem(where=cue.where, message=message, why=Why.OVERLAP, seconds=lost_seconds))
+                said = f"by {over:.3f} s, too much to tell whose words are where: both are left out, correct the times"
+                first = before.start if not before.text else min(before.end, cue.end)  # what overlaps is lost once
+                for at, one, of, since in ((last, before, cue, before.start), (number, cue, before, first)):
+                    if one.text and at not in lost:
+                        message = f"it overlaps the cue of {of.where} {said}"
+                        seconds = one.end - max(one.start, since)
+                        problems.append(Problem(where=one.where, message=message, why=Why.OVERLAP, seconds=seconds))
+                lost |= {last, number}
         if last < 0 or cue.end > cues[last].end:
             last = number
     return [replace(cue, text="") if number in lost else cue for number, cue in enumerate(cues)]
@@ -96,7 +98,8 @@ def _sentence(cues: Sequence[Cue], seams: Sequence[Seam], first: int, end: int) 
         end=max(one.end for one in cues[first:end]),
         text=" ".join(one.text for one in cues[first:end]),
     )
-    return Sentence(cue, seams[first - 1] if first else None, seams[end - 1] if end < len(cues) else None)
+    after = seams[end - 1] if end < len(cues) else None
+    return Sentence(cue, seams[first - 1] if first else None, after, cues=end - first)
 
 
 def _together(before: Cue, cue: Cue, seam: Seam, pauses: Pauses, joining: Joining) -> bool:

@@ -215,9 +215,10 @@ def _rows(
     )
     found.counts["lines that stay while the next is said"] += lagged
     yield from _told(found, file=file, cues=kept, sentences=sentences)
-    for cue, (start, end) in zip(sentences, spans, strict=True):
-        start, seconds = round(start, 3), round(end - start, 3)
-        yield Row(audio=audio, text=cue.text, where=cue.where, speaker=cue.speaker, start=start, seconds=seconds)
+    for one, (start, end) in zip(joined, spans, strict=True):
+        cue, start, seconds = one.cue, round(start, 3), round(end - start, 3)
+        row = Row(audio=audio, text=cue.text, where=cue.where, speaker=cue.speaker, start=start, seconds=seconds)
+        yield replace(row, read=one.cues, sound=pair.sound)
 
 
 def _edge(seam: Seam | None) -> float | None:
