@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 from .conftest import fine
@@ -17,5 +19,10 @@ def test_a_voice_keeps_the_lexicon_of_its_run(voiced: Path, tmp_path: Path) -> N
     assert "nothing was done again" in exported.out
     told = " ".join(exported.err.split())
     assert "the voice reads with the lexicon of its run" in told
-    assert "[[phones]]" in told and "--new" in told
+    again = re.findall(r"'(olu (?:plan|train) .*?)'", told)
+    assert "[[phones]]" in told and again[-1].endswith("--new")
+    assert "--base embedded" in again[0], "from scratch is refused where speech is little"
+    for command in again:
+        short = ["--dry-run"] if command.startswith("olu train") else []
+        fine(*shlex.split(command)[1:], *short)
     assert "lexicon of its run" in " ".join(fine("export", voiced, "--to", "onnx").err.split())

@@ -50,6 +50,12 @@ def test_a_count_whose_end_is_not_known_is_one_phase() -> None:
     assert len(told(ticks, until=39)) == 1
 
 
+def test_a_count_without_a_name_has_no_comma_before_it() -> None:
+    made = Lines("", began=0.0)
+    made.tick(Tick(20, 28))
+    assert made.due(QUIET + 1) == "20 of 28"
+
+
 def test_they_go_to_stderr_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(lines, "QUIET", 0.0)
     monkeypatch.setattr(lines, "APART", 0.0)

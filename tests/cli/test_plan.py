@@ -49,9 +49,12 @@ def test_the_plan_is_written_with_reasons_and_trains(ws: Path, capsys: pytest.Ca
     assert dry["parameters"]["gen"] > dry["parameters"]["disc"] > 0
     assert dry["memory_predicted"] > 0 and dry["memory_measured"] > dry["memory_before"] / 2 > 0
     assert {"mel", "kl", "duration"} <= dry["valid"].keys()
+    assert dry["hours_expected"] == pytest.approx(30 * dry["seconds_per_step"] / 3600, rel=0.05), "not rounded away"
+    tell_dry({**dry, "hours_expected": 0.0004})
+    assert "time expected: 1.4 seconds" in capsys.readouterr().out
     tell_dry(dry)
     shown_to_people = capsys.readouterr().out
-    for line in ("ignored: nothing", "memory measured: ", "hours expected: "):
+    for line in ("ignored: nothing", "memory measured: ", "time expected: "):
         assert line in shown_to_people
     assert (ws / "recipe.toml").read_text(encoding="utf-8") == written
     assert not (ws / "runs").exists() and before.keys() <= contents(ws).keys()

@@ -102,6 +102,27 @@ def test_a_card_counts_the_clips_that_trained_and_names_the_folder_they_came_fro
     assert "- trained on 4 clips" in card(tmp_path / "y.voice"), "an older run knows only what it left out"
 
 
+def test_the_code_of_an_onnx_card_runs_as_it_stands(phones: Workspace, tmp_path: Path) -> None:
+    export(phones.root, to="onnx", out=tmp_path / "o")
+    (code,) = blocks(card(tmp_path / "o"), "python")
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nprint(wave.size)"],
+        cwd=tmp_path / "o",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0 and int(done.stdout) > 1000, done.stderr
+
+
+def test_the_card_of_a_voice_tells_a_stranger_what_olu_is(phones_voice: Path) -> None:
+    said = " ".join(card(phones_voice).split())
+    assert "Olu, a command-line tool in Python" in said and "its repository" not in said
+    assert (
+        "ask whoever gave you this voice for it" in said and "Write the path of that folder for PATH_OF_CLONE" in said
+    )
+
+
 def test_olu_is_installed_from_a_clone_wherever_that_is_said() -> None:
     said = how_to_install("train")
     assert shlex.split(said) == ["pip", "install", "-c", str(ROOT / "constraints.txt"), "-e", f"{ROOT}[train]"]

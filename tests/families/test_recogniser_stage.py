@@ -21,7 +21,7 @@ from olu.stages.find_lr import find_lr
 from olu.stages.kinds import listeners, voices
 from olu.stages.plan import plan
 from olu.stages.prepare import prepare, wanted_by
-from olu.stages.recogniser import recogniser_for
+from olu.stages.recogniser import _ahead, recogniser_for
 from olu.stages.runs import runs
 from olu.stages.status import status
 from olu.stages.train import train
@@ -111,7 +111,7 @@ def test_it_learns_to_hear_what_it_has_not_heard(tmp_path: Path, corpus: Any) ->
     assert first.startswith("a recogniser is trained first (150 steps, ") and first.endswith(
         "--only with other metrics leaves it out"
     )
-    assert "minutes of speech it will hear too badly to judge a voice" in first
+    assert " of speech it will hear too badly to judge a voice" in first
     assert [tick.done for tick in ticks if tick.what == "training the recogniser"] == list(range(1, 151))
     run = Run.named(ws.runs, "recogniser-001")
     assert run.finished and run.recipe.data.hold_back == 0.2 and not run.recipe.data.everything
@@ -310,3 +310,13 @@ def test_a_run_can_begin_with_another_ones_weights(tmp_path: Path, corpus: Any) 
     assert Run.named(ws.runs, "recogniser-002").document("vocabulary.json") == Run.named(
         ws.runs, "recogniser-001"
     ).document("vocabulary.json")
+
+
+def test_what_lies_ahead_is_said_in_a_unit_that_fits(
+    tmp_path: Path, corpus: tuple[Path, list[Clip], dict[str, Any]]
+) -> None:
+    ws = workspace(tmp_path, corpus)
+    said = {hours: _ahead(ws, steps=400, hours=hours, judges=False) for hours in (None, 0.004, 1 / 60, 2.0)}
+    assert "(400 steps);" in said[None] and "14.4 seconds or so here" in said[0.004]
+    assert "1.0 minutes or so here" in said[1 / 60] and "2.00 hours or so here" in said[2.0]
+    assert "From 0 minutes" not in _ahead(ws, steps=400, hours=None, judges=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olu.cli.show import say
+from olu.cli.show import length, say
 
 BYTES = ("memory_predicted", "memory_before", "memory_measured")
 
@@ -14,6 +14,8 @@ def tell_dry(dry: dict[str, Any]) -> None:
         name = key.replace("_", " ")
         if key in BYTES:
             say(f"{name}: {'not known here' if value is None else f'{value / 1e9:.2f} GB'}")
+        elif key == "hours_expected":
+            say(f"time expected: {length(3600 * value)}")
         elif isinstance(value, dict):
             say(f"{name}: {', '.join(f'{k} {_figure(v)}' for k, v in value.items()) or 'nothing'}")
         elif isinstance(value, list):

@@ -54,7 +54,8 @@ class Lines:
             return None
         self._said_phase, self._said_at, self._said = phase, at, tick
         what = ": ".join(part for part in (self.label, one_line(tick.what)) if part)
-        return f"{what}, {tick.done} of {tick.total}" if tick.total else what
+        count = f"{tick.done} of {tick.total}" if tick.total else ""
+        return ", ".join(part for part in (what, count) if part) or None
 
     def _write(self) -> None:
         while not self._ended.wait(LOOK):

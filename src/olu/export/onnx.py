@@ -10,6 +10,7 @@ from typing import Any
 from olu.errors import ExportError
 from olu.export.card import readme
 from olu.export.slim import halve
+from olu.export.spelled import symbols_of
 from olu.export.subject import Subject
 from olu.files import write_json, write_text
 
@@ -18,7 +19,8 @@ USE = """
 import json, numpy, onnxruntime
 session = onnxruntime.InferenceSession("model.onnx")
 facts = json.load(open("model.json", encoding="utf-8"))
-ids = [facts["symbols"].index(symbol) for symbol in SYMBOLS]  # a list of symbols, one for each letter or phone
+symbols = {symbols}  # {which}
+ids = [facts["symbols"].index(symbol) for symbol in symbols]
 {spaced}wave = session.run(None, {{
     "input": numpy.array([ids], numpy.int64),
     "input_lengths": numpy.array([len(ids)], numpy.int64),
@@ -42,7 +44,10 @@ def write_onnx(subject: Subject, folder: Path) -> list[str]:
     facts = _graph(subject, folder / "model.onnx")
     write_json(folder / "model.json", facts)
     several = len(subject.speakers) > 1
+    said = symbols_of(subject.frontend, subject.vocabulary, subject.example) if subject.example else None
     use = USE.format(
+        symbols=json.dumps(said or subject.vocabulary.sayable()[:3], ensure_ascii=False),
+        which=f"of {json.dumps(subject.example, ensure_ascii=False)}" if said else "put those of your text here",
         spaced=BLANKS if subject.vocabulary.interleave else "",
         sid='\n    "sid": numpy.array([0], numpy.int64),' if several else "",
         row="| `sid` | [batch] int64 | which speaker, by `speakers` in model.json |\n" if several else "",

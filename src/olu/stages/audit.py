@@ -88,7 +88,7 @@ def audit(
     for one in hear_all(corpus, workers=min(MOST_WORKERS, os.cpu_count() or 1), models=models):
         method, spoken = words.get(one.clip.id, ("", ()))
         heard.append(replace(one, match=matches.get(one.clip.id), words=spoken, aligner=method))
-        yield Tick(len(heard), len(corpus))
+        yield Tick(len(heard), len(corpus), "listening to clips")
 
     known = {"", "words"} if matches else {""}
     known |= {"scores"} if any(one.score is not None for one in matches.values()) else set()

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from olu.errors import ExportError, how_to_install
+from olu.errors import CLONE, ExportError, how_to_install
 from olu.export.card import quoted_example, readme
 from olu.export.formats import VOICE, Format, format_named
 from olu.export.package import Contents, write_package
@@ -21,14 +21,17 @@ from olu.stages.export_measures import evaluation_of
 from olu.stages.export_subject import NOISE, from_foreign, from_run, is_foreign, voice_json
 from olu.stages.extras import need_training
 from olu.stages.kinds import passed_over, voice_named, voices
-from olu.stages.reading_settings import other_lexicon
+from olu.stages.next_training import training_command
+from olu.stages.reading_settings import has_other_lexicon
 from olu.stages.stage import Stage
 from olu.train.run import Run
 
 CHECK_SENTENCES = 3
 PACKAGE = "This package holds all it needs to speak: networks, reading, check."
 USE = """
-Olu is installed from a clone of its repository, here at PATH_OF_CLONE:
+Olu, a command-line tool in Python (3.11 or newer), makes such voices and speaks with them. It comes as a folder of
+source code, not from a package index: ask whoever gave you this voice for it. Write the path of that folder for
+{clone}:
 
 ```sh
 {install}
@@ -113,7 +116,11 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     ws = Workspace.open(source)
     chosen = voice_named(ws, run) if run else _newest_finished(ws)
     aside = [] if run else passed_over(ws, chosen, speaks=True)
-    aside += other_lexicon(ws, chosen.document("frontend.json"))
+    if has_other_lexicon(ws, chosen.document("frontend.json")):
+        aside.append(
+            "the voice reads with the lexicon of its run, and the workspace has another one now: for its words write"
+            f" [[phones]] in a text, or train again ('{training_command(ws)} --new') and export"
+        )
     at = _step(chosen, step)
     name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
     rights = {"licence": wish.licence, "override": wish.override}
@@ -257,7 +264,7 @@ def _folder(subject: Subject, to: Format, path: Path, *, given: bool) -> list[st
 
 def _use(subject: Subject, path: Path) -> str:
     path_shown = shlex.quote(path.name)
-    return USE.format(install=how_to_install(here=False), text=quoted_example(subject), path=path_shown)
+    return USE.format(clone=CLONE, install=how_to_install(here=False), text=quoted_example(subject), path=path_shown)
 
 
 def _package(subject: Subject, path: Path, *, with_training: bool) -> tuple[list[str], int]:

@@ -12,7 +12,7 @@ from olu.corpus.manifest import Corpus, fingerprint
 from olu.errors import TextError
 from olu.files import Workspace, hash_file, hash_value, write_json, write_jsonl
 from olu.stages.kinds import voices
-from olu.stages.reading_settings import lexicon_path, other_lexicon, read_settings
+from olu.stages.reading_settings import has_other_lexicon, lexicon_path, read_settings
 from olu.stages.stage import Stage
 from olu.text.algorithms import detected
 from olu.text.characters import CharacterFrontend
@@ -102,7 +102,7 @@ def read_corpus(ws: Workspace) -> Work[ReadSummary]:
 
 def kept_lexicons(ws: Workspace) -> list[str]:
     """A sentence where runs were trained with other words than the workspace has now: no reading reaches them."""
-    runs = [run for run in voices(ws) if other_lexicon(ws, run.document("frontend.json"))]
+    runs = [run for run in voices(ws) if has_other_lexicon(ws, run.document("frontend.json"))]
     if not runs:
         return []
     names = ", ".join(run.name for run in runs)

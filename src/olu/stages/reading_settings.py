@@ -45,20 +45,15 @@ def change_settings(ws: Workspace, chosen: dict[str, Any]) -> None:
         write_settings(ws, laid)
 
 
-def other_lexicon(ws: Workspace, held: Mapping[str, Any]) -> list[str]:
-    """A sentence where the words of a workspace are no longer those that a run was trained with (`held`, its state)."""
+def has_other_lexicon(ws: Workspace, held: Mapping[str, Any]) -> bool:
+    """Whether the words of a workspace are no longer those that a run was trained with (`held`, its state)."""
     own = lexicon_path(ws, read_settings(ws))
     try:
         now = dict(load_lexicon(own)) if own is not None else {}
     except LanguageError:  # `olu read` says what is wrong with it
-        return []
+        return False
     pack = held.get("pack")
-    if not isinstance(pack, dict) or dict(pack.get("lexicon") or {}) == now:
-        return []
-    return [
-        "the voice reads with the lexicon of its run, and the workspace has another one now: for its words write"
-        f" [[phones]] in a text, or train again ('olu train {ws.root} --new') and export"
-    ]
+    return isinstance(pack, dict) and dict(pack.get("lexicon") or {}) != now
 
 
 def lexicon_path(ws: Workspace, settings: ReadingSettings) -> Path | None:

@@ -20,7 +20,7 @@ from olu.stages.train_stage import TrainSummary
 from olu.text.frontend import read_state
 from olu.train.run import Run
 from olu.types import Note, Tick, Work
-from olu.units import minutes
+from olu.units import length, minutes
 
 if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained
@@ -68,8 +68,8 @@ def recogniser_for(
 
 def _ahead(ws: Workspace, *, steps: int, hours: float | None, judges: bool) -> str:
     """Before it begins: how long it takes, and whether it is worth that."""
-    time = "" if hours is None else f", {60 * hours:.0f} minutes" if hours < 1.5 else f", {hours:.1f} hours"
-    said = f"a recogniser is trained first ({steps:,} steps{time and f'{time} or so here'}); it is kept and used again"
+    time = "" if hours is None else f", {length(3600 * hours)} or so here"
+    said = f"a recogniser is trained first ({steps:,} steps{time}); it is kept and used again"
     heard = speech_minutes(ws)
     if judges and heard < ENOUGH_TO_JUDGE:
         said += (

@@ -50,7 +50,7 @@ def dry_run(setup: Setup) -> dict[str, Any]:
         "events": events,
         "seconds_per_step": round(more * report.seconds, 3),
         "seconds_heaviest": round(more * heavy.seconds, 3),
-        "hours_expected": round(more * report.seconds * setup.recipe.plan.steps / 3600, 3),
+        "hours_expected": float(f"{more * report.seconds * setup.recipe.plan.steps / 3600:.3g}"),
         "heaviest_batch": f"{many(len(clips), 'clip')} of up to {longest:.1f} s",
         "memory_predicted": round(predicted) if predicted else None,
         "memory_before": before if engine.device.type == "cpu" else 0,  # of which what was there without a step
