@@ -32,7 +32,7 @@ NEAR_SECONDS = 5.0  # levels and cues are compared with what is as near as this:
 ONSET_SECONDS = 0.4
 PEAK_SECONDS = 2.0  # the best place is as wide as this; what lies further off is another one
 LEAST_SHIFT_SECONDS = 0.5  # less is how people set cues
-FITS_SHARE = 0.85  # of the peak: where the cues have so much already, they stay on the screen for longer than is spoken
+FITS_SHARE = 0.75  # of the peak: where the cues have so much already, they stay on the screen for longer than is spoken
 WINDOWS = 8
 LEAST_WINDOW_SECONDS = 75.0
 LEAST_WINDOW_RATIO = 1.4
@@ -141,7 +141,7 @@ def _best(cues: Sequence[Span], sound: Signal) -> _Place:
 def _finer(cues: Sequence[Span], sound: Signal, best: _Place) -> _Place:
     finer = _place(cues, sound, best.speed * (1 + _slope(_points(cues, sound, best))))
     sharper = finer.is_sure and finer.deviations >= LEAST_SHARPER * best.deviations
-    return finer if sharper else best  # else the windows only differ by chance
+    return finer if sharper and finer.ratio >= best.ratio else best  # else the windows only differ by chance
 
 
 def _two(cues: Sequence[Span], sound: Signal) -> Sync | None:
