@@ -13,7 +13,7 @@ ROOT = Path(olu.__file__).parent
 
 # The data's path, top to bottom. A package imports from its own line and from those before it.
 ORDER = (
-    ("types", "errors", "units", "escape", "parse", "exchange", "config", "damage", "files", "halt"),
+    ("types", "errors", "units", "escape", "parse", "exchange", "config", "damage", "files", "halt", "inside"),
     ("network",),
     ("audio", "page"),
     ("corpus",),

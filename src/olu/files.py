@@ -27,9 +27,10 @@ Made = TypeVar("Made")
 
 
 @contextmanager
-def whole(path: Path, *, flush: bool = True) -> Iterator[Path]:
+def whole(path: Path, *, flush: bool = True, new: bool = False) -> Iterator[Path]:
     """Yield a temporary name beside `path`; on success it is flushed to disk and renamed over `path`.
 
+    `new`: what another process has put there meanwhile stays, and FileExistsError says so.
     Whoever writes thousands flushes them together, by `flush_all`, before anything names them.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +42,9 @@ def whole(path: Path, *, flush: bool = True) -> Iterator[Path]:
             _settle(partial)
         if path.is_dir() and partial.is_file():  # a file in the place of somebody's folder would be the end of it
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if path.is_dir():  # a folder cannot be renamed over a full folder
+        if new:
+            _take_name(partial, path)
+        elif path.is_dir():  # a folder cannot be renamed over a full folder
             replace_folder(partial, path)
         else:
             partial.replace(path)
@@ -53,6 +56,16 @@ def whole(path: Path, *, flush: bool = True) -> Iterator[Path]:
         raise
     finally:
         _remove(partial)
+
+
+def _take_name(folder: Path, path: Path) -> None:
+    """A rename onto a full folder fails, so of two processes one gets the name."""
+    try:
+        folder.rename(path)
+    except OSError as taken:
+        if taken.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not path.exists():
+            raise
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
 
 
 CAN_FLUSH_ALL = hasattr(os, "sync")

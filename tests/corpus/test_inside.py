@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from olu.corpus.manifest import Corpus
-from olu.corpus.readers.inside import Refused, is_inside, read_inside
 from olu.corpus.readers.rows import DEEPEST, look
 from olu.errors import CorpusError, OluError
 from olu.files import Workspace
+from olu.inside import Refused, is_inside, read_inside
 from olu.stages.import_ import ImportSummary, import_source
 from olu.types import finish
 

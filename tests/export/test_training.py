@@ -47,6 +47,9 @@ def test_a_run_starts_from_a_voice_by_phones(phones: Workspace, phones_voice: Pa
     assert run.document("frontend.json")["kind"] == "phones", "it reads on as the voice did"
     symbols = run.document("vocabulary.json")["symbols"]
     assert symbols[: len(base.symbols)] == list(base.symbols)
+    assert not export(ws.root, out=tmp_path / "x2.voice").licence, "recordings that state none leave it open"
+    with (ws.root / "olu.toml").open("a", encoding="utf-8") as settings:
+        settings.write('\n[rights]\nlicence = "CC0-1.0"\n')
     made = export(ws.root, out=tmp_path / "y.voice")
     assert "CC-BY-SA-4.0" in made.licence, "and the licence of the voice holds on"
 

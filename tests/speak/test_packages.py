@@ -377,3 +377,27 @@ def test_a_language_whose_patterns_never_end_is_refused(tmp_path: Path) -> None:
     seal(package)
     with pytest.raises(VoiceError, match=r"its language folder is damaged .*context.*after"):
         Voice.open(package)
+
+
+@pytest.mark.parametrize("name", ["language/letters.tsv", "language", "vocabulary.json"])
+def test_a_folder_whose_files_lie_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    """A package of a stranger must not read this machine's files, nor name what stands in them."""
+    package = Path(shutil.copytree(embedded_voice(), tmp_path / "x.voice"))  # type: ignore[arg-type]
+    outside = tmp_path / "outside"
+    (package / name).rename(outside)
+    (package / name).symlink_to(outside)
+    with pytest.raises(VoiceError, match="points outside of it"):
+        Voice.open(package)
+    (package / name).unlink()
+    outside.rename(package / "own")
+    (package / name).symlink_to(package / "own")
+    Voice.open(package)  # a link that stays inside is no harm
+
+
+@pytest.mark.parametrize("name", ["units.tsv", "phones.tsv"])
+def test_a_short_row_of_a_table_is_one_sentence(tmp_path: Path, name: str) -> None:
+    package = Path(shutil.copytree(embedded_voice(), tmp_path / "x.voice"))  # type: ignore[arg-type]
+    (package / "language" / name).write_text("oneword\n", encoding="utf-8")
+    seal(package)
+    with pytest.raises(VoiceError, match=f"{name} line 1: 2 cells"):
+        Voice.open(package)

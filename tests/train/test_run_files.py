@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from olu.errors import WorkspaceError
-from olu.train.recipe import Recipe
+from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import FAULTS, Run
 
 FACTS = {"recipe": "a", "clips": "b", "corpus": "c", "from": None}
@@ -86,3 +86,20 @@ def test_a_list_of_runs_asks_for_the_fault_instead_of_failing(run: Run, name: st
     path.unlink()
     path.mkdir()  # no file at all
     assert run.fault.startswith(f"{path} cannot be read (Is a directory): put it back from a copy")
+
+
+def test_two_trainings_that_begin_together_get_a_run_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = tmp_path / "ws" / "runs"
+    other: list[Run] = []
+
+    def meanwhile(recipe: Recipe) -> str:
+        if not other:
+            other.append(Run(runs))  # once
+            other[0] = Run.create(runs, Recipe(seed=7), facts=FACTS, documents=DOCUMENTS)
+        return recipe_toml(recipe)
+
+    monkeypatch.setattr("olu.train.run.recipe_toml", meanwhile)
+    mine = Run.create(runs, Recipe(), facts=FACTS, documents=DOCUMENTS)
+    assert (other[0].name, mine.name) == ("vits-001", "vits-002")
+    assert (other[0].recipe.seed, mine.recipe.seed) == (7, 1)
+    assert not list(runs.glob(".*"))

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from olu.corpus.readers.columns import NAMES, cells
-from olu.corpus.readers.inside import Refused
 from olu.corpus.readers.texts import NAMES as ENCODINGS
 from olu.corpus.readers.texts import WESTERN, as_utf8
 from olu.errors import CorpusError
+from olu.inside import Refused
 from olu.parse import BadData, from_json
 
 IDS = ("id", "clip", "clip_id")

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from olu.corpus.readers.inside import is_inside
 from olu.corpus.readers.rows import Problem, Row, Why
 from olu.escape import one_line
+from olu.inside import is_inside
 
 
 def sift(rows: Iterable[Row | Problem], *, root: Path) -> tuple[list[Row], list[Problem]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from olu.errors import NetworkError, VoiceError
+from olu.inside import is_inside
 from olu.network.proof import LARGEST, Network, prove
 from olu.parse import BadData, from_json
 
@@ -161,6 +162,8 @@ def _folder(path: Path, *, whole: bool) -> _Held:
         raise VoiceError(f"{path} is not a voice package (no {absent}): make one with 'olu export'")
     beside = [f"language/{file.name}" for file in (path / "language").iterdir() if file.is_file()]
     names = {*FILES, *beside}
+    if outside := next((name for name in sorted(names) if not is_inside(path, name)), None):
+        raise VoiceError(f"{path}: {outside!r:.80} points outside of it: do not use this package")
     _sizes(path, {name: (path / name).stat().st_size for name in names})
     try:
         return _taken(names, lambda name: (path / name).open("rb"), whole=whole)

@@ -104,7 +104,7 @@ class Voice:
             raise VoiceError(f"{where}: its language folder is damaged ({bad!s:.120}): export it again") from None
         except KeyError as absent:
             raise VoiceError(f"{where} is not a whole voice package (no {absent!s:.60}): export it again") from None
-        except (TypeError, ValueError, OverflowError, AttributeError, RecursionError) as bad:
+        except (TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError) as bad:
             raise VoiceError(f"{where} is damaged ({' '.join(str(bad).split()):.120}): export it again") from None
         for text, ids, _ in checks:
             if self._check_ids(text) != ids:

@@ -206,5 +206,5 @@ def _names(pack: Pack) -> frozenset[str]:
     for unit in found.money.units.values() if found.money else ():
         names += (unit.one, unit.cent)
     names += found.spelling.signs.values() if found.spelling else ()
-    words = " ".join([*names, found.figures.percent, *(row[1] for row in pack.rows("units.tsv"))]).lower()
+    words = " ".join([*names, found.figures.percent, *(row[1] for row in pack.rows("units.tsv", cells=2))]).lower()
     return frozenset(word for word in words.split() if LETTERS.fullmatch(word) and len(word) >= SHORTEST_NAME)

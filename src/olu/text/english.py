@@ -34,10 +34,10 @@ class English:
             pack.text("english_letters.tsv"), pack.text("english_rules.txt"), where=f"{pack.code}/english"
         )
         self.own = kinds
-        rows = pack.rows("english_phones.tsv")
+        rows = pack.rows("english_phones.tsv", cells=3)
         self.kinds = {row[0]: row[1] for row in rows}
         self.fitted = {row[0]: tuple(row[2].split()) for row in rows}
-        self.words = {row[0]: tuple(row[1].split()) for row in pack.rows("english_words.tsv")}
+        self.words = {row[0]: tuple(row[1].split()) for row in pack.rows("english_words.tsv", cells=2)}
 
     def say(self, word: str, *, keep: bool = False) -> Said:
         """A word in small letters; `keep` leaves the English phones, with their stress."""

@@ -83,7 +83,7 @@ class Amharic:
     """Reads one word. A person's lexicon goes before the pack's, and both before the rules."""
 
     def __init__(self, pack: Pack) -> None:
-        rows = pack.rows("phones.tsv")
+        rows = pack.rows("phones.tsv", cells=2)
         self.inventory = frozenset(row[0] for row in rows)
         self.vowels = frozenset(row[0] for row in rows if row[1] == "vowel")
         self.gemination = pack.options.get("gemination", "marks")
@@ -98,7 +98,7 @@ class Amharic:
         self.filler = Filler(OPEN_VOWEL, self.sonority, pairs=PAIRS, endings=ENDINGS)
         self.lexicon: dict[str, tuple[str, ...]] = {}
         if self.gemination == "lexicon":
-            self._learn({row[0]: row[1] for row in pack.rows("lexicon.tsv")}, where=f"{pack.code}/lexicon.tsv")
+            self._learn({row[0]: row[1] for row in pack.rows("lexicon.tsv", cells=2)}, where=f"{pack.code}/lexicon.tsv")
         self._learn(pack.lexicon)
 
     def mode(self, words: Sequence[str]) -> str:

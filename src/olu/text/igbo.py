@@ -146,14 +146,14 @@ class Igbo:
     def __init__(self, pack: Pack) -> None:
         where = pack.code
         self.letters = Letters(pack.text("letters.tsv"), pack.text("rules.txt"), only=pack.force, where=where)
-        self.kinds = {row[0]: row[1] for row in pack.rows("phones.tsv")}
+        self.kinds = {row[0]: row[1] for row in pack.rows("phones.tsv", cells=2)}
         self.english = English(pack, kinds=self.kinds)
         self.certain = certain(pack)
         self._known: dict[str, list[str]] = {}
         self.convention = pack.options.get("tone_convention", "auto")
         self.keep = pack.options.get("codeswitch", "adapt") == "keep"
         self.lexicon = {row[0]: (tuple(row[1].split()), tuple(row[2].split() if len(row) > 2 else ())) for row in
-                        pack.rows("lexicon.tsv")}  # fmt: skip
+                        pack.rows("lexicon.tsv", cells=2)}  # fmt: skip
 
     def mode(self, words: Sequence[str]) -> str:
         """The tone convention in force for a text."""

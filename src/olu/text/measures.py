@@ -42,7 +42,7 @@ class Measures:
         names = [name for one in (money.units.values() if money else ()) for name in (one.one, one.many) if name]
         amounts = any_of((*names, *(money.signs if money else ()), "%"))
         self.amount = re.compile(rf"\s?(?:{amounts})(?!{LETTER})", re.IGNORECASE)
-        self.units = {row[0].casefold(): _unit(row, self.figures.unit_set) for row in pack.rows("units.tsv")}
+        self.units = {row[0].casefold(): _unit(row, self.figures.unit_set) for row in pack.rows("units.tsv", cells=2)}
         for unit in self.units.values():
             wording.check_set(unit.set)
         self.lone = [row[0] for row in pack.rows("units.tsv") if row[0].islower() and CONSONANTS.fullmatch(row[0])]

@@ -56,10 +56,15 @@ class Pack:
         """A file's text; nothing where the folder has no such file."""
         return self.files.get(name, b"").decode("utf-8").removeprefix("\ufeff")
 
-    def rows(self, name: str) -> list[list[str]]:
-        """The rows of a .tsv, without comments and empty lines."""
-        lines = (line.rstrip("\r") for line in self.text(name).split("\n"))
-        return [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
+    def rows(self, name: str, *, cells: int = 1) -> list[list[str]]:
+        """The rows of a .tsv, without comments and empty lines; each has `cells` cells or more."""
+        found = []
+        for number, line in enumerate(self.text(name).split("\n"), 1):
+            if line.strip() and not line.startswith("#"):
+                found.append(line.rstrip("\r").split("\t"))
+                if len(found[-1]) < cells:
+                    raise LanguageError(f"{self.code}/{name} line {number}: {cells} cells with tabs between are needed")
+        return found
 
     def toml(self, name: str) -> dict[str, Any]:
         return parse_toml(self.text(name))

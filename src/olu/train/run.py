@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -54,14 +55,19 @@ class Run:
     def create(runs: Path, recipe: Recipe, *, facts: dict[str, Any], documents: dict[str, Any]) -> Run:
         """A new folder that appears whole. `documents` are JSON files the run needs to be understood alone."""
         taken = [number for path in runs.glob("*") if (number := _number(path)) is not None]
-        folder = runs / f"{recipe.family}-{max(taken, default=0) + 1:03d}"
-        with whole(folder) as partial:
-            partial.mkdir()
-            write_text(partial / "recipe.toml", recipe_toml(recipe))
-            write_json(partial / "facts.json", facts)
-            for name, value in documents.items():
-                write_json(partial / name, value)
-            (partial / "checkpoints").mkdir()
+        for number in count(max(taken, default=0) + 1):
+            folder = runs / f"{recipe.family}-{number:03d}"
+            try:
+                with whole(folder, new=True) as partial:
+                    partial.mkdir()
+                    write_text(partial / "recipe.toml", recipe_toml(recipe))
+                    write_json(partial / "facts.json", facts)
+                    for name, value in documents.items():
+                        write_json(partial / name, value)
+                    (partial / "checkpoints").mkdir()
+                break
+            except FileExistsError:  # another training took this number a moment ago
+                continue
         return Run(folder)
 
     @staticmethod

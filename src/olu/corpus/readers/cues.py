@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from olu.corpus.readers.captions import DASH, NAME, TAG, names, unrolled
-from olu.corpus.readers.inside import Refused
 from olu.corpus.readers.rows import Guessed, Problem, Why, speaker_name
 from olu.corpus.readers.texts import as_utf8, guessed
+from olu.inside import Refused
 
 TOUCH_SECONDS = 0.05  # cues that overlap by less are neighbours that were rounded
 

@@ -7,10 +7,10 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from olu.audio.media import decode, is_media, is_recording, need_media
-from olu.corpus.readers.inside import fault_of
 from olu.corpus.readers.rows import Problem, Tree, Why, without_ending
 from olu.errors import AudioError
 from olu.files import hash_file
+from olu.inside import fault_of
 from olu.types import Tick
 
 DECODED = ".flac"

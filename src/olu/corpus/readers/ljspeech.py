@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olu.corpus.readers.columns import delimiter
-from olu.corpus.readers.inside import Refused, is_inside, read_inside
 from olu.corpus.readers.ljspeech_lines import PLAIN, Line, Order, header, mistaken
 from olu.corpus.readers.rows import Problem, Read, Row, Tree, Why, exists
 from olu.corpus.readers.shelf import LOOKED_IN, Shelf
 from olu.corpus.readers.texts import BAD_LINE, MOST_TABLE, Told, as_utf8, decode, glance, guessed, split_lines
 from olu.errors import CorpusError
+from olu.inside import Refused, is_inside, read_inside
 
 METADATA = ("metadata.csv", "metadata.txt")
 QUOTED = re.compile(r'"((?:[^"]|"")*+)"(?=\||\Z)')

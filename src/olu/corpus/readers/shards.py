@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from olu.corpus.readers.huggingface import ENDINGS, Columns, Example, no_such, safe, split_name, split_of
-from olu.corpus.readers.inside import Refused, is_inside, read_inside
 from olu.corpus.readers.rows import Problem, Why, folder_of, look, name_of
 from olu.errors import CorpusError, MissingExtra
+from olu.inside import Refused, is_inside, read_inside
 from olu.parse import BadData, from_json
 
 MOST_PAPER = 2**26  # bytes of what describes a dataset

@@ -15,7 +15,6 @@ from olu.audio.media import is_media
 from olu.corpus.readers import edges
 from olu.corpus.readers.cues import Cue, Cues, parse
 from olu.corpus.readers.films import recordings, sound_of
-from olu.corpus.readers.inside import Refused, read_inside
 from olu.corpus.readers.rows import Doubt, Note, Problem, Read, Row, Timing, Tree, Why, look, without_ending
 from olu.corpus.readers.seams import Pauses, Seam, without_lag
 from olu.corpus.readers.sentences import at_once, join
@@ -23,6 +22,7 @@ from olu.corpus.readers.sync import LEAST_CUES, LEAST_SHIFT_SECONDS, Sync, measu
 from olu.corpus.readers.texts import MOST_TEXT
 from olu.errors import AudioError, CorpusError
 from olu.files import hash_file
+from olu.inside import Refused, read_inside
 
 ENDINGS = (".srt", ".vtt")
 TAGS = re.compile(r"(?:\.(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|forced|default|sdh|cc|hi))+")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from olu.config import did_you_mean
-from olu.corpus.readers.inside import Refused, read_inside
 from olu.corpus.readers.rows import Guessed, Line, Problem, Row, Why
 from olu.errors import CorpusError
+from olu.inside import Refused, read_inside
 
 MOST_TABLE = 2**30
 MOST_TEXT = 2**24  # of one recording
