@@ -211,7 +211,10 @@ def test_b1_11_new_letters_get_one_row_each_near_a_relative_and_are_told(tmp_pat
     assert len(setup.ids["a0"]) == 2 * len(text) + 1  # nothing of the text was dropped
     old, fresh = table[: len(letters)], table[len(letters) :]
     assert 0.5 < float(fresh.norm(dim=1).mean() / old.norm(dim=1).mean()) < 2
-    assert any("ị x2" in note and "from i" in note for note in setup.notes)
+    assert any("2 new symbols" in note and "ị from i" in note for note in setup.notes), setup.notes
+    assert {(row["symbol"], row["times"], row["from"]) for row in setup.documents["new_symbols.json"]} >= {
+        ("ị", 2, "i")
+    }
     assert list(setup.engine(Run(tmp_path / "run")).train())[-1].step == 2
 
 

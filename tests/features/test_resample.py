@@ -69,6 +69,7 @@ def test_what_was_prepared_has_the_pitch_of_its_recipe(tmp_path: Path) -> None:
     ws = workspace(tmp_path, ROWS, language="swa")
     before = Store(ws.features / Samples(RATE).key)
     lengths, pitch = dict(before.index), pitch_of(before["c0"])
+    del before  # what is open is in use, and stays
     made = finish(prepare(ws, rate=RATE, factor=FACTOR, jobs=1))
     assert (made.resample, made.folder) == (FACTOR, Samples(RATE, FACTOR).key) and made.folder != Samples(RATE).key
     assert [path.name for path in ws.features.glob("wave-*")] == [made.folder], "one at a time"
