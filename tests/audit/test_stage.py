@@ -82,7 +82,7 @@ def test_made_faults_are_each_found_and_good_clips_are_not(make: Make):
 def test_nothing_is_decoded_twice(make: Make, monkeypatch: pytest.MonkeyPatch):
     ws = make({"a": (speech(2), "Otu okwu"), "b": (speech(2, seed=1), "Okwu abụọ")})
     ticks = list(audit(ws))
-    assert ticks[:2] == [Tick(1, 2), Tick(2, 2)]
+    assert ticks[:2] == [Tick(1, 2, "listening to clips"), Tick(2, 2, "listening to clips")]
     assert STAGE.state(ws) == "fresh"
     first = finish(audit(ws, force=True))
     page = first.report.read_bytes()

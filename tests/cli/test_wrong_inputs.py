@@ -90,7 +90,7 @@ def test_a_clip_of_half_an_hour_is_imported_marked_and_left_out_by_name(ws: Path
     soundfile.write(str(folder / "wavs" / "lecture.wav"), np.zeros(1800 * 8000, np.int16), 8000)
     added = fine("import", ws, folder, "--json").json()
     assert added["added"] == 1
-    assert "1800 s long" in added["notes"][0]
+    assert "1 clip (30.0 minutes) is longer than 20 s" in added["notes"][0]
     fine("audit", ws, "--json").json()
     marks = [json.loads(line) for line in (ws / "audit" / "audit.jsonl").read_text(encoding="utf-8").splitlines()]
     long = {mark["check"] for mark in marks if mark["id"].startswith("lecture-") and mark["severity"] == "error"}

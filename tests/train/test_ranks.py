@@ -22,7 +22,9 @@ def go(folder: Path, *, name: str, processes: int, accumulate: int = 1, kill_at:
     start = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
     start = start if processes > 1 else [sys.executable]
     given = [str(WORKER), str(folder), name, str(accumulate), str(kill_at), str(stop_at)]
-    return subprocess.run([*start, *given], capture_output=True, timeout=240, check=False).returncode
+    done = subprocess.run([*start, *given], capture_output=True, text=True, timeout=240, check=False)
+    sys.stderr.write(done.stderr[-4000:])  # pytest shows it where the test fails
+    return done.returncode
 
 
 CASES = [("judged", 1), ("tokens", 2)] if os.environ.get("OLU_SOAK") == "1" else [("judged", 1)]
