@@ -103,5 +103,6 @@ def joined(device: str) -> Iterator[tuple[Ranks, str]]:
     dist.init_process_group("nccl" if device == "cuda" else "gloo")
     try:
         yield Ranks(dist.get_rank(), dist.get_world_size()), own
+        dist.barrier()  # who takes its connections down while another still uses them ends it with a crash
     finally:
         dist.destroy_process_group()
