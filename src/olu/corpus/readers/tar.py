@@ -10,8 +10,9 @@ import gzip
 import lzma
 import re
 import tarfile
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeVar
 
+Header = TypeVar("Header", bound=tarfile.TarInfo)
 PAX = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
 LONG = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
 MOST_HEADER = 2**20  # bytes of what describes one file: names, dates and attributes
@@ -35,6 +36,15 @@ class Watched:
         opener: Any = next((one for magic, one in OPENERS.items() if start.startswith(magic)), None)
         self.data: IO[bytes] = opener(data) if opener else data
         self.wanted = False  # the next read is an extended header
+        self.headers = 0  # looked at so far
+
+    def looked_at(self, info: Header) -> Header:
+        self.headers += 1
+        described = info.type in PAX or info.type in LONG
+        if not 0 <= info.size <= (MOST_HEADER if described else MOST_BYTES):
+            raise BadHeader(f"a header that claims {info.size} bytes")
+        self.wanted = info.type in PAX
+        return info
 
     def read(self, size: int = -1) -> bytes:
         found = self.data.read(size)
@@ -56,14 +66,16 @@ def open_tar(data: IO[bytes]) -> tarfile.TarFile:
     class Checked(tarfile.TarInfo):
         @classmethod
         def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-            info = super().frombuf(buf, encoding, errors)
-            described = info.type in PAX or info.type in LONG
-            if not 0 <= info.size <= (MOST_HEADER if described else MOST_BYTES):
-                raise BadHeader(f"a header that claims {info.size} bytes")
-            watched.wanted = info.type in PAX
-            return info
+            return watched.looked_at(super().frombuf(buf, encoding, errors))
 
-    return tarfile.open(fileobj=watched, mode="r:", tarinfo=Checked)  # type: ignore[call-overload, no-any-return]
+        @classmethod
+        def _frombuf(cls, *given: Any, **more: Any) -> Self:  # what newer Pythons call in its place
+            return watched.looked_at(super()._frombuf(*given, **more))  # type: ignore[misc, no-any-return]
+
+    opened: tarfile.TarFile = tarfile.open(fileobj=watched, mode="r:", tarinfo=Checked)  # type: ignore[call-overload]  # noqa: SIM115
+    if not watched.headers and opened.next() is not None:
+        raise BadHeader("headers that this Python reads past every check: unpack it yourself")
+    return opened
 
 
 def check_pax(data: bytes) -> None:
