@@ -19,6 +19,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
+	$(BIN)/python dev/complexity.py
 
 # Lint, types and tests with reduced counts. One thread per worker: two workers share two cores best that way.
 test: lint

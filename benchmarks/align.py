@@ -28,13 +28,13 @@ import torch
 from align_festvox import prepare
 from align_recogniser import Log, train_recogniser
 
-from olu.align.aligner import Aligner, Item, train_frames
+from olu.align.aligner import Aligner, AlignerClip, train_frames
 from olu.align.estimate import GAUSS_ROUNDS
 from olu.align.frames import FrameModel
 from olu.audio.io import read
-from olu.errors import AlignError
-from olu.files import write_json, write_text
-from olu.types import Alignment, Recogniser, Span, finish
+from olu.core.errors import AlignError
+from olu.core.files import write_json, write_text
+from olu.core.types import Alignment, Recogniser, Span, finish
 
 RESULTS = Path(__file__).parent / "results"
 BEST = "the better of both starts, Gaussians, network (olu align)"
@@ -69,7 +69,7 @@ table of MFA's benchmark gives no unit; milliseconds are assumed):
 
 @dataclass(frozen=True)
 class Labelled:
-    item: Item
+    item: AlignerClip
     labels: tuple[Span, ...]
 
 
@@ -160,7 +160,7 @@ def corpus(folder: Path, most: int | None) -> list[Labelled]:
     clips = []
     for row in rows:
         words = tuple((text, tuple(phones)) for text, phones in row["words"])
-        item = Item(row["id"], words, lambda path=folder / row["audio"]: read(path))
+        item = AlignerClip(row["id"], words, lambda path=folder / row["audio"]: read(path))
         clips.append(Labelled(item, tuple(_joined(row["labels"]))))
     return clips
 

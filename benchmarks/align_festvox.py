@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from olu.audio.io import header, read
-from olu.files import whole, write_text
+from olu.core.files import whole, write_text
 
 PROMPT = re.compile(r'\(\s*(\S+)\s+"(.*)"\s*\)')
 WORD = re.compile(r"[^\W\d_]+")

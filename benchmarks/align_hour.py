@@ -20,11 +20,11 @@ import numpy as np
 from align_recogniser import Log, from_weights, opened, train_on
 
 from olu.align.long import align_long
+from olu.core.files import Workspace, write_json
+from olu.core.types import Alignment, Audio, Clip
 from olu.corpus.manifest import Corpus
 from olu.families.recogniser.recognise import Trained, load
-from olu.files import Workspace, write_json
 from olu.train.run import Run
-from olu.types import Alignment, Audio, Clip
 
 GAP_SECONDS = 0.3  # of nothing between two clips
 CHUNK_SECONDS = 10.0

@@ -15,19 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from olu.align.aligner import Item
+from olu.align.aligner import AlignerClip
 from olu.audio.io import write
+from olu.core.files import Workspace, write_text
+from olu.core.types import Audio, Tick, finish
 from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.learn import RecogniserLearner
 from olu.families.recogniser.recognise import Trained, load
 from olu.families.recogniser.text import writing
-from olu.files import Workspace, write_text
 from olu.stages.import_ import import_source
 from olu.stages.read import read_corpus
 from olu.stages.train import train
 from olu.stages.train_stage import TrainSummary
 from olu.train.run import Run
-from olu.types import Audio, Tick, finish
 
 # A phone is written as one letter, so that a corpus of texts can carry it.
 LETTERS = string.ascii_lowercase + "абвгдежзиклмнопрстуфхцчшщыэюя"
@@ -71,7 +71,7 @@ class Named:
         return self.inner.log_probs(audio)
 
 
-def train_recogniser(items: Sequence[Item], asked: argparse.Namespace, log: Log) -> Named:
+def train_recogniser(items: Sequence[AlignerClip], asked: argparse.Namespace, log: Log) -> Named:
     """On all of the clips: it is to align them, not to be judged."""
     names = sorted({phone for item in items for _, phones in item.words for phone in phones})
     letters = dict(zip(names, LETTERS, strict=False))

@@ -21,17 +21,17 @@ import numpy as np
 import soundfile
 
 from olu.audio import io
-from olu.audit.check import Heard
+from olu.audit.check import MeasuredClip
 from olu.audit.checks import CHECKS
-from olu.audit.deep import dnsmos, silero, speaker
-from olu.audit.deep.models import Models
+from olu.audit.deep import Models
 from olu.audit.sound import measure
 from olu.audit.thresholds import Thresholds
+from olu.core.errors import MissingExtra
+from olu.core.files import Workspace
+from olu.core.types import Audio, Clip, finish
 from olu.corpus.manifest import Corpus, Source
-from olu.errors import MissingExtra
-from olu.files import Workspace
+from olu.networks import dnsmos, silero, speaker
 from olu.stages.audit import audit
-from olu.types import Audio, Clip, finish
 
 RATE = 16000
 SECONDS = 6
@@ -128,7 +128,7 @@ def judging(count: int, random: np.random.Generator) -> tuple[float, float]:
         seconds = float(lengths[number])
         clip = Clip(id=str(number), audio=f"s/{number}.wav", seconds=seconds, rate=RATE, text=text, language="eng")
         known = replace(facts, seconds=seconds, pcm=str(number), prints=prints)
-        heard.append(Heard(clip=clip, facts=known))
+        heard.append(MeasuredClip(clip=clip, facts=known))
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     before = time.process_time()

@@ -20,16 +20,16 @@ import torch
 from transformers import VitsConfig as TheirConfig
 from transformers import VitsModel
 
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.families import family
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.export import export
 from olu.families.vits.weights import fold, load_plain
-from olu.files import Workspace
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source
 from olu.stages.prepare import prepare
 from olu.train.family import Clock, Example
-from olu.types import finish
 
 RESULTS = Path(__file__).parent / "results"
 REPEATS = 7

@@ -22,14 +22,14 @@ import numpy as np
 import soundfile
 
 import olu
+from olu.core.files import Workspace, write_jsonl
+from olu.core.types import Clip, finish
 from olu.corpus.decisions import Decision, save
 from olu.corpus.manifest import Corpus, Source
-from olu.files import Workspace, write_jsonl
 from olu.stages.import_ import import_source
 from olu.stages.merge import merge
 from olu.stages.prepare import prepare
 from olu.stages.split import choose_sides
-from olu.types import Clip, finish
 
 RESULTS = Path(__file__).parent / "results"
 MINUTES = 30  # of made sound, 44.1 kHz WAV
@@ -42,7 +42,7 @@ OPEN = """
 import json, re, sys, time
 from pathlib import Path
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
+from olu.core.files import Workspace
 
 def peak():  # getrusage would count the parent's too
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
@@ -59,9 +59,9 @@ print(json.dumps([len(corpus), cpu, wall, peak(), bare]))
 STREAM = """
 import json, re, sys, time
 from pathlib import Path
-from olu.files import Workspace
+from olu.core.files import Workspace
 from olu.stages.import_ import import_source
-from olu.types import finish
+from olu.core.types import finish
 cpu = time.process_time()
 summary = finish(import_source(Workspace.open(Path(sys.argv[1])), Path(sys.argv[2])))
 cpu = time.process_time() - cpu
@@ -74,7 +74,7 @@ print(json.dumps([summary.added, cpu, peak]))
 DECIDE = """
 import json, statistics, sys, time
 from pathlib import Path
-from olu.files import Workspace
+from olu.core.files import Workspace
 from olu.stages.clips import clips
 from olu.stages.decide import decide, undo
 

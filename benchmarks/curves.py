@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from olu.audio.io import read
-from olu.files import write_text
+from olu.core.files import write_text
 from olu.train.run import Run
-from olu.view.history import History
+from olu.train.view.history import History
 
 STRETCHES = 10
 

@@ -18,9 +18,9 @@ import numpy as np
 import pyworld
 
 from olu.audio import io
+from olu.core.types import Audio
+from olu.evaluate.estimates import mean
 from olu.evaluate.metrics import cer, dnsmos, duration, f0, mcd, paired, sanity, speaker
-from olu.evaluate.numbers import mean
-from olu.types import Audio
 
 CLIPS = 20
 TRAIN = 20

@@ -19,19 +19,19 @@ from pathlib import Path
 
 import numpy as np
 
-from olu.audit.check import Heard
+from olu.align.state import Words, to_align
+from olu.align.text_match import Match
+from olu.audit.check import MeasuredClip
 from olu.audit.checks import mismatch
-from olu.audit.match import Match
 from olu.audit.thresholds import Thresholds
+from olu.core.files import Workspace
+from olu.core.types import Clip, Tick, Work, finish
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
 from olu.stages.align_match import Texts, cross_match
-from olu.stages.aligned import Words, to_align
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source
 from olu.stages.read import read_corpus
 from olu.stages.recogniser import recogniser_for
-from olu.types import Clip, Tick, Work, finish
 
 LONGEST = 60.0
 
@@ -72,7 +72,7 @@ def by_all(ws: Workspace, todo: dict[str, tuple[Clip, Words]], device: str) -> t
 
 def judged(found: dict[str, Match], todo: dict[str, tuple[Clip, Words]], wrong: set[str]) -> dict[str, object]:
     """By the audit's own check, beside what the scores could tell at best."""
-    heard = [Heard(clip=todo[id][0], facts=None, match=match) for id, match in found.items()]
+    heard = [MeasuredClip(clip=todo[id][0], facts=None, match=match) for id, match in found.items()]
     marks = {one.id for one in mismatch.look(heard, Thresholds()) if one.mark.severity == "error"}
     right = [id for id in found if id not in wrong]
     bad = [id for id in found if id in wrong]

@@ -17,14 +17,14 @@ from statistics import mean
 from align_recogniser import from_weights
 from mismatch import LONGEST, judged, watched
 
+from olu.align.state import to_align
+from olu.core.files import Workspace, read_jsonl
+from olu.core.types import Reading, finish
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace, read_jsonl
 from olu.stages.align_match import Texts
-from olu.stages.aligned import to_align
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source
 from olu.stages.read import read_corpus
-from olu.types import Reading, finish
 
 
 def main() -> None:

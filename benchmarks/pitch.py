@@ -20,8 +20,8 @@ import numpy as np
 import pyworld
 
 from olu.audio import io
+from olu.core.types import Audio
 from olu.evaluate.metrics import f0
-from olu.types import Audio
 
 CLIPS = 10
 SECONDS = 6.0

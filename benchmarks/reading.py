@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olu.text.algorithms import canonical, pronouncer
+from olu.text.language_data import Pack
 from olu.text.languages import load
-from olu.text.pack import Pack
-from olu.text.said import Notes
+from olu.text.pronunciation import ReadingTrace
 
 GOLD = Path(__file__).parents[2] / "shared" / "gold"
 TONES = "\u0301\u0300\u0304\u0302\u030c"
@@ -43,7 +43,7 @@ def reader(
     tidy, voice = canonical(pack), pronouncer(pack)
 
     def read(text: str) -> list[str]:
-        words = tidy(text, Notes()).split()
+        words = tidy(text, ReadingTrace()).split()
         mode = voice.mode(words)
         return [phone for word in words for phone in voice.say(word, mode=mode).phones]
 
@@ -178,7 +178,7 @@ def _yoruba_tones(known: list[list[str]], *, mode: str) -> Score:
     tidy, voice = canonical(pack), pronouncer(pack)
     wrong = total = 0
     for word, phones in known:
-        spelled = tidy(word, Notes())
+        spelled = tidy(word, ReadingTrace())
         said = voice.say(spelled, mode="")
         sounds = phones.split()
         if any(tone != "?" for tone in said.tones):
@@ -192,7 +192,7 @@ def _yoruba_tones(known: list[list[str]], *, mode: str) -> Score:
         letters = list(spelled)
         for at, tone in zip(said.bearers, want, strict=True):
             letters[found.places[at]] += SPELLED[tone]
-        marked = tidy("".join(letters), Notes())
+        marked = tidy("".join(letters), ReadingTrace())
         heard = voice.say(marked, mode=mode or voice.mode([marked])).tones
         total += len(want)
         wrong += sum(a != b for a, b in zip(heard, want, strict=False)) + abs(len(heard) - len(want))

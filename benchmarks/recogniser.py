@@ -17,25 +17,25 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from olu.config import check, with_overrides
+from olu.core.config import check, with_overrides
+from olu.core.files import Workspace, write_json, write_jsonl, write_text
+from olu.core.types import Audio, finish
 from olu.corpus.manifest import Corpus
 from olu.families import family
 from olu.families.recogniser.recognise import Trained, load
 from olu.families.recogniser.text import edits
-from olu.files import Workspace, write_json, write_jsonl, write_text
 from olu.stages.import_ import import_source
-from olu.stages.machine import this_machine
 from olu.stages.plan import _material
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.train_ready import Setup
 from olu.stages.train_setup import set_up
 from olu.text.frontend import from_state
-from olu.train.plan import make_plan
-from olu.train.plan_facts import Case
+from olu.train.machine import this_machine
+from olu.train.plan.facts import Case
+from olu.train.plan.planner import make_plan
 from olu.train.recipe import DataSettings, Recipe
 from olu.train.run import Recorder, Run
-from olu.types import Audio, finish
 
 RESULTS = Path(__file__).parent / "results"
 WARM, TIMED = 20, 150  # steps

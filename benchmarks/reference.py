@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from olu.files import write_text
-from olu.page.lines import smoothed
+from olu.core.files import write_text
+from olu.pages.curves import smoothed
 from olu.train.run import Run
-from olu.view.history import History
+from olu.train.view.history import History
 
 POINTS = 24  # steps at which a band is written
 ROOM = 1 / 6

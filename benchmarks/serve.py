@@ -277,9 +277,9 @@ async def first_shares(server: Server, *, voice: str, text: str, clients: int, r
 
 def offline(path: Path, texts: Sequence[str], folder: Path, *, seconds: float) -> tuple[float, float]:
     """Seconds of sound a second, and CPU seconds for each of them, of `olu speak --lines` on all cores."""
+    from olu.core.types import finish
     from olu.speak.voice import Voice
     from olu.stages.speak import speak_many
-    from olu.types import finish
 
     voice = Voice.open(path, threads=1)
     lines, sound = folder / "lines.txt", 0.0
@@ -293,12 +293,14 @@ def offline(path: Path, texts: Sequence[str], folder: Path, *, seconds: float) -
 
 def together(path: Path, text: str, *, rounds: int) -> str:
     """How fast chunks of 2, 4 and 8 requests are made in one run, against one by one: first chunks, CPU time."""
-    from olu.speak.chunk import Part
+    from olu.speak.chunk import DecoderChunk
     from olu.speak.stream import Manner
     from olu.speak.voice import Voice
 
     voice = Voice.open(path, threads=1)
-    parts = [part for seed in range(8) if isinstance(part := next(voice.begin(text, manner=Manner(seed=seed))), Part)]
+    parts = [
+        part for seed in range(8) if isinstance(part := next(voice.begin(text, manner=Manner(seed=seed))), DecoderChunk)
+    ]
     times: dict[int, list[float]] = {1: [], 2: [], 4: [], 8: []}
     for _ in range(rounds):
         for size, found in times.items():

@@ -98,9 +98,9 @@ def main() -> None:
 
 def make(place: Path, base: Path) -> dict[str, Any]:
     """The same weights as a voice package, for transformers and for piper; and a random voice of size `small`."""
-    from olu.config import check
+    from olu.core.config import check
     from olu.families import family
-    from olu.families.vits.one_graph import one_graph
+    from olu.families.vits.export_single import one_graph
     from olu.stages.export import export
 
     examples = json.loads((base / "examples.json").read_text(encoding="utf-8"))

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio import io
+from olu.core.types import Audio
 from olu.evaluate.metrics import f0, speaker
 from olu.speak.voice import Voice
 from olu.text.languages import load
-from olu.types import Audio
 
 MIDDLE, TRIED = 20, 30  # recordings
 FACTORS = (1.0, 1.05, 1.1, 1.15, 1.2, 0.95, 0.9, 0.85)

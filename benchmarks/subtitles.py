@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from olu.audio.activity import frame_dbfs, sounds
 from olu.audio.io import header, read, resample
+from olu.core.types import Audio
 from olu.corpus.readers import subtitles
 from olu.corpus.readers.rows import Problem, Row
-from olu.types import Audio
 
 RATE = 16000
 FPS = 100

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from train_step import machine
 
-from olu.files import Workspace, write_json
+from olu.core.files import Workspace, write_json
 from olu.stages.train_setup import set_up
 from olu.train.family import Example
 from olu.train.run import Run

@@ -16,15 +16,15 @@ import numpy as np
 import torch
 
 from olu.families import family
-from olu.nn.levers import LEVERS
+from olu.families.vits.kernels.switches import LEVERS
 from olu.train.batches import Batches
 from olu.train.buckets import make_buckets
 from olu.train.checkpoint import Checkpoints
 from olu.train.engine import Engine
 from olu.train.family import Example
+from olu.train.gpu_cache import Resident
+from olu.train.guards.build import watchmen
 from olu.train.recipe import Recipe
-from olu.train.resident import Resident
-from olu.train.watchmen import watchmen
 
 RATE = 16000
 TOKENS_PER_SECOND = 25  # phones with blanks between them

@@ -15,12 +15,12 @@ from statistics import mean
 import numpy as np
 import soundfile
 
+from olu.core.errors import MissingExtra
+from olu.core.files import Workspace, embedded_voice
+from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
-from olu.errors import MissingExtra
 from olu.evaluate.metrics import f0, speaker
-from olu.files import Workspace, embedded_voice
 from olu.speak.voice import Voice
-from olu.types import Audio
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = Path("demo")

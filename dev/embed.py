@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from olu.files import VOICES
+from olu.core.files import VOICES
 from olu.stages.embed import embed
 
 

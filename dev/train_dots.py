@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.text.dots import TOKEN, Restorer, bare, dotted, load, pattern
-from olu.text.dots_model import (
+from olu.languages.ibo.dots import TOKEN, Restorer, bare, dotted, load, pattern
+from olu.languages.ibo.dots_model import (
     EDGE,
     Model,
     chain_features,

@@ -14,7 +14,7 @@ import pytest
 import typer.main
 
 from olu.cli.main import app
-from olu.config import check
+from olu.core.config import check
 from olu.families import family
 from olu.train.recipe import read_recipe
 

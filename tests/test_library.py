@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 import olu
 from olu import Audio, Manner, Voice, Workspace, read_text
 from olu.cli.main import app
-from olu.errors import AudioError, VoiceError
-from olu.files import embedded_voice
+from olu.core.errors import AudioError, VoiceError
+from olu.core.files import embedded_voice
 from olu.speak.place import package_place
 from olu.speak.stream import Wishes
 

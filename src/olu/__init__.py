@@ -6,13 +6,13 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from olu.core.errors import OluError
+    from olu.core.files import Workspace
+    from olu.core.types import Audio, Clip, Mark, Reading, Word
     from olu.corpus.manifest import Corpus
-    from olu.errors import OluError
-    from olu.files import Workspace
-    from olu.speak.stream import Manner, Sentence, Spoken
+    from olu.speak.stream import Manner, SpokenChunk, SpokenSentence
     from olu.speak.voice import Voice
     from olu.stages.g2p import read_text
-    from olu.types import Audio, Clip, Mark, Reading, Word
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read by onnxruntime when it is imported: else it phones home
 
@@ -25,8 +25,8 @@ __all__ = [
     "Mark",
     "OluError",
     "Reading",
-    "Sentence",
-    "Spoken",
+    "SpokenChunk",
+    "SpokenSentence",
     "Voice",
     "Word",
     "Workspace",
@@ -34,18 +34,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Audio": "olu.types",
-    "Clip": "olu.types",
+    "Audio": "olu.core.types",
+    "Clip": "olu.core.types",
     "Corpus": "olu.corpus.manifest",
     "Manner": "olu.speak.stream",
-    "Mark": "olu.types",
-    "OluError": "olu.errors",
-    "Reading": "olu.types",
-    "Sentence": "olu.speak.stream",
-    "Spoken": "olu.speak.stream",
+    "Mark": "olu.core.types",
+    "OluError": "olu.core.errors",
+    "Reading": "olu.core.types",
+    "SpokenSentence": "olu.speak.stream",
+    "SpokenChunk": "olu.speak.stream",
     "Voice": "olu.speak.voice",
-    "Word": "olu.types",
-    "Workspace": "olu.files",
+    "Word": "olu.core.types",
+    "Workspace": "olu.core.files",
     "read_text": "olu.stages.g2p",
 }
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from olu.align.aligner import PAD_SECONDS, Aligner, Item, train_frames
+from olu.align.aligner import PAD_SECONDS, Aligner, AlignerClip, train_frames
 from olu.align.frames import FrameModel
-from olu.errors import AlignError
-from olu.types import Alignment, Audio, finish
+from olu.core.errors import AlignError
+from olu.core.types import Alignment, Audio, finish
 
-from .made import PHONES, RATE, Made, MadeRecogniser, clip
+from ..helpers.aligner_clips import PHONES, RATE, Made, MadeRecogniser, clip
 
 CLIPS = [clip(seed) for seed in range(14)]
 
 
-def items(clips: list[Made]) -> list[Item]:
-    return [Item(one.id, one.words, lambda one=one: one.audio) for one in clips]  # type: ignore[misc]
+def items(clips: list[Made]) -> list[AlignerClip]:
+    return [AlignerClip(one.id, one.words, lambda one=one: one.audio) for one in clips]  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")
@@ -164,4 +164,4 @@ def test_errors_name_the_clip_and_the_sound(flat_model: FrameModel) -> None:
     with pytest.raises(AlignError, match="needs a recogniser or a frame model"):
         Aligner().align(made.id, made.audio, made.words)
     with pytest.raises(AlignError, match="no clip has a text"):
-        finish(train_frames([Item("x", (), lambda: made.audio)]))
+        finish(train_frames([AlignerClip("x", (), lambda: made.audio)]))

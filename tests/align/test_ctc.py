@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from olu.align.ctc import STAR_COST, Search, force, match_score
-from olu.errors import AlignError
+from olu.align.ctc import STAR_COST, CtcSearch, force, match_score
+from olu.core.errors import AlignError
 
 
 def heard(seed: int, frames: int, symbols: int) -> NDArray[np.float32]:
@@ -70,7 +70,7 @@ def test_pieces_and_kept_scores_change_nothing(seed: int) -> None:
     stars = sorted(set(random.integers(0, tokens + 1, size=3).tolist())) if seed % 2 else []
     expected = plain(log_probs, ids, stars)
     for every in (1, 3, 7, 1000):
-        search = Search(ids, stars=stars, every=every)
+        search = CtcSearch(ids, stars=stars, every=every)
         at = 0
         while at < frames:
             size = int(random.integers(1, 30))

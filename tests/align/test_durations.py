@@ -9,8 +9,8 @@ import pytest
 
 from olu.align.durations import PAUSE_SECONDS, SIL, SP, TIMELESS, durations, frame_count
 from olu.align.textgrid import from_alignment, parse, render, to_alignment
-from olu.errors import AlignError
-from olu.types import Alignment, Span
+from olu.core.errors import AlignError
+from olu.core.types import Alignment, Span
 
 CASES = 10_000 if os.environ.get("OLU_SOAK") else 500
 PHONES = ("a", "k", "t͡ʃ", "ŋ", "e", "'")

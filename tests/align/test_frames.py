@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from olu.align import gauss
-from olu.align.chain import SHORTEST_SILENCE, SILENCE, SILENCE_COST, Chain, Way, best_way, chain, classes
+from olu.align.chain import SHORTEST_SILENCE, SILENCE, SILENCE_COST, Chain, StatePath, best_way, chain, classes
 from olu.align.estimate import flat
 from olu.align.frames import edges, firsts, thirds
 from olu.align.sound import BINS, CEPSTRA, HOP, RATE, cepstra, log_mels
-from olu.types import Audio
+from olu.core.types import Audio
 
 
 @pytest.mark.parametrize("samples", [1, HOP - 1, HOP, HOP + 1, 10 * HOP, 10 * HOP + 80])
@@ -87,7 +87,7 @@ def test_boundaries_are_those_of_frames_but_beside_silence() -> None:
     states = chain([[0, 1]], frames=100)
     begin = SHORTEST_SILENCE
     path = np.array([0, *(begin + part for part in range(6)), begin + 5, begin + 6], dtype=np.int32)
-    way = Way(path, 0.0)
+    way = StatePath(path, 0.0)
     assert [(int(a), int(b)) for a, b in zip(*firsts(states, way), strict=True)] == [(1, 4), (4, 8)]
     (first, left), (right, last) = edges(states, way)
     assert left == right == pytest.approx(0.04)

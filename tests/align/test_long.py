@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from olu.align.aligner import Symbols
+from olu.align.aligner import SymbolMap
 from olu.align.ctc import force
 from olu.align.long import align_long, windows
-from olu.errors import AlignError
-from olu.types import Audio
+from olu.core.errors import AlignError
+from olu.core.types import Audio
 
-from .made import RATE, MadeRecogniser, clip
+from ..helpers.aligner_clips import RATE, MadeRecogniser, clip
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 MINUTES = 60 if SOAK else 5
@@ -40,7 +40,7 @@ def test_in_pieces_and_windows_as_in_one(seed: int) -> None:
     whole = recogniser.log_probs(made.audio)
     heard = np.concatenate(list(windows(pieces(made.audio, seed), recogniser, window_seconds=3.0, around_seconds=0.5)))
     assert np.array_equal(heard, whole)
-    symbols = Symbols(recogniser, made.words)
+    symbols = SymbolMap(recogniser, made.words)
     path = force(whole, symbols.ids)
     found = align_long(pieces(made.audio, seed), made.words, recogniser, stars=(), window_seconds=3.0)
     one = align_long([made.audio], made.words, recogniser, stars=(), window_seconds=1000.0)
@@ -98,7 +98,7 @@ SCRIPT = """
 import json, pathlib, re, sys, time
 import numpy as np
 from olu.align.long import align_long
-from olu.types import Audio
+from olu.core.types import Audio
 
 MINUTES, SYMBOLS, RATE = float(sys.argv[1]), 60, 16000
 

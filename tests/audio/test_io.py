@@ -10,7 +10,7 @@ import soundfile
 
 from olu.audio import io
 from olu.audio.activity import file_levels
-from olu.types import Audio
+from olu.core.types import Audio
 
 RATE = 16000
 

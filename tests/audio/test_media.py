@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from olu.audio.media import Sound, decode, is_media, is_recording
-from olu.errors import AudioError
+from olu.audio.media import AudioTrack, decode, is_media, is_recording
+from olu.core.errors import AudioError
 
 av = pytest.importorskip("av", reason="the extra media is not installed")
 
@@ -171,7 +171,7 @@ def test_only_blocks_are_in_memory(tmp_path: Path) -> None:
     film = make(tmp_path / "long.mkv", codec="flac", seconds=200.0)
     tracemalloc.start()
     try:
-        with Sound(film) as sound:
+        with AudioTrack(film) as sound:
             total = sum(len(block) for block in sound.blocks())
         _, peak = tracemalloc.get_traced_memory()
     finally:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from olu.audio import opus
 from olu.audio.activity import file_levels
 from olu.audio.io import header, read
-from olu.corpus.examples import facts_of
-from olu.errors import AudioError
+from olu.audio.repair import opus
+from olu.core.errors import AudioError
+from olu.corpus.intake.stream import facts_of
 
 RATE = 16000
 SECONDS = 0.8

@@ -16,12 +16,12 @@ import soundfile
 from olu.audio import overheard
 from olu.audio.activity import file_levels
 from olu.audio.io import header, read
-from olu.audit.hear import hear
+from olu.audit.measure import hear
+from olu.core.files import Workspace, read_jsonl
+from olu.core.types import finish
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace, read_jsonl
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source
-from olu.types import finish
 
 RATE = 16000
 glibc = pytest.mark.skipif(overheard._ear() is None, reason="C's stderr can be exchanged with glibc only")

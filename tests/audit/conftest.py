@@ -8,10 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from olu.audio import io
+from olu.core.files import Workspace
+from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
-from olu.files import Workspace
-from olu.types import Audio, Clip
 
 RATE = 16000
 Samples = NDArray[np.float32]

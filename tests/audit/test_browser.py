@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import soundfile
 
+from olu.core.files import Workspace
+from olu.core.types import Clip, finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
-from olu.files import Workspace
 from olu.stages.audit import audit
-from olu.types import Clip, finish
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from olu.align.text_match import Match
 from olu.audit import coverage
-from olu.audit.check import Finding, Heard
+from olu.audit.check import Finding, MeasuredClip
 from olu.audit.checks import CHECKS, near_duplicate
-from olu.audit.deep.models import Deep
+from olu.audit.deep import Deep
 from olu.audit.fix import plan
-from olu.audit.match import Match
-from olu.audit.sound import Facts
+from olu.audit.sound import SoundFacts
 from olu.audit.thresholds import ORDER, Thresholds
-from olu.audit.verdict import Plan, longest, verdict, wanted
-from olu.config import check
-from olu.errors import ConfigError
-from olu.types import Clip, Span, Split
+from olu.audit.verdict import DefaultTraining, longest, verdict, wanted
+from olu.core.config import check
+from olu.core.errors import ConfigError
+from olu.core.types import Clip, Span, Split
 
-GOOD = Facts(
+GOOD = SoundFacts(
     seconds=5.0,
     peak=0.5,
     rms_dbfs=-20.0,
@@ -55,25 +55,25 @@ def heard(
     split: Split = "train",
     deep: dict[str, Any] | None = None,
     **facts: Any,
-) -> Heard:
+) -> MeasuredClip:
     found = replace(GOOD, **{"pcm": id, "core": facts.get("seconds", GOOD.seconds) - 0.2, **facts})
     announced = facts.get("seconds", GOOD.seconds)
     clip = Clip(id=id, audio=f"s/{id}.wav", seconds=announced, rate=16000, text=text, language="ibo", speaker=speaker)
     told = replace(DEEP, **deep) if deep is not None else None
-    return Heard(clip=clip, facts=None if trouble else found, trouble=trouble, split=split, deep=told)
+    return MeasuredClip(clip=clip, facts=None if trouble else found, trouble=trouble, split=split, deep=told)
 
 
-def look(name: str, clips: list[Heard], **limits: Any) -> dict[str, Finding]:
+def look(name: str, clips: list[MeasuredClip], **limits: Any) -> dict[str, Finding]:
     found = next(c for c in CHECKS if c.name == name).look(clips, Thresholds(**limits))
     return {finding.id: finding for finding in found}
 
 
-def severity(name: str, one: Heard, **limits: Any) -> str | None:
+def severity(name: str, one: MeasuredClip, **limits: Any) -> str | None:
     found = look(name, [one], **limits)
     return found[one.clip.id].mark.severity if found else None
 
 
-def crowd(count: int = 40) -> list[Heard]:
+def crowd(count: int = 40) -> list[MeasuredClip]:
     """Clips of one speaker whose rates spread a little."""
     return [heard(f"c{n}", text=TEXT + f"{'a' * (n % 8)} {chr(97 + n // 26)}{chr(97 + n % 26)}") for n in range(count)]
 
@@ -230,7 +230,7 @@ WORDS = (
 )
 
 
-def sentences(count: int = 80) -> list[Heard]:
+def sentences(count: int = 80) -> list[MeasuredClip]:
     random = np.random.default_rng(2)
     return [heard(f"s{n}", text=" ".join(random.choice(WORDS, 9)), speaker="reader") for n in range(count)]
 
@@ -290,7 +290,7 @@ def test_near_copies_are_found_among_strangers_and_exact_ones_left_to_the_other_
     assert "almost the same sound as c7" in found["near"].mark.message
 
 
-def list_of_rows(count: int = 60) -> list[Heard]:
+def list_of_rows(count: int = 60) -> list[MeasuredClip]:
     """Texts of many lengths, each spoken at nearly one rate."""
     random = np.random.default_rng(3)
     letters = random.integers(15, 150, count)
@@ -301,7 +301,7 @@ def list_of_rows(count: int = 60) -> list[Heard]:
     return rows
 
 
-def shift(rows: list[Heard], first: int, size: int) -> list[Heard]:
+def shift(rows: list[MeasuredClip], first: int, size: int) -> list[MeasuredClip]:
     texts = [one.clip.text for one in rows]
     texts[first : first + size] = [*texts[first + 1 : first + size], texts[first]]
     return [replace(one, clip=replace(one.clip, text=text)) for one, text in zip(rows, texts, strict=True)]
@@ -320,7 +320,7 @@ def test_a_shifted_block_is_one_finding_with_its_size():
     assert {f.mark.severity for f in found.values()} == {"error"}
 
 
-def voices(people: dict[str, int]) -> list[Heard]:
+def voices(people: dict[str, int]) -> list[MeasuredClip]:
     """Clips of several people, all under one name, and one clip that is nobody's."""
     random = np.random.default_rng(4)
     clips = []
@@ -333,7 +333,7 @@ def voices(people: dict[str, int]) -> list[Heard]:
     return clips
 
 
-def matched() -> list[Heard]:
+def matched() -> list[MeasuredClip]:
     """Clips that an aligner has heard: most fit their texts, each in its own way one does not."""
     random = np.random.default_rng(5)
     clips = []
@@ -356,7 +356,7 @@ def matched() -> list[Heard]:
     return clips
 
 
-def odd_ones() -> list[Heard]:
+def odd_ones() -> list[MeasuredClip]:
     """Clips at which every threshold, moved, gives another verdict."""
     return [
         *crowd(),
@@ -493,19 +493,21 @@ MOVED = {
 
 
 @pytest.fixture(scope="module")
-def odd() -> list[Heard]:
+def odd() -> list[MeasuredClip]:
     return odd_ones()
 
 
 @pytest.fixture(scope="module")
-def usual(odd: list[Heard]) -> list[object]:
+def usual(odd: list[MeasuredClip]) -> list[object]:
     return verdicts(odd, Thresholds())
 
 
-def verdicts(odd: list[Heard], limits: Thresholds) -> list[object]:
+def verdicts(odd: list[MeasuredClip], limits: Thresholds) -> list[object]:
     marks = [(f.id, f.mark.check, f.mark.severity) for c in CHECKS for f in c.look(odd, limits)]
     told = [c.tell(odd, list(c.look(odd, limits)), limits) for c in CHECKS if c.name == "speakers"]
-    rare = coverage.rare(coverage.Units("letters", {"a": 500, "b": 5}), few=limits.coverage_few, scripts={"LATIN"})
+    rare = coverage.rare(
+        coverage.CoverageUnits("letters", {"a": 500, "b": 5}), few=limits.coverage_few, scripts={"LATIN"}
+    )
     said = [verdict(minutes * 60, speakers=1, limits=limits) for minutes in (5, 30, 100, 300)]
     fixed = plan([one.clip for one in odd], {}, {one.clip.id: one.facts for one in odd if one.facts}, limits)
     stays = [(one.id, str(one.start), str(one.seconds)) for one in fixed]
@@ -513,7 +515,7 @@ def verdicts(odd: list[Heard], limits: Thresholds) -> list[object]:
 
 
 @pytest.mark.parametrize("field", list(Thresholds.model_fields))
-def test_every_threshold_changes_a_verdict(field: str, odd: list[Heard], usual: list[object]):
+def test_every_threshold_changes_a_verdict(field: str, odd: list[MeasuredClip], usual: list[object]):
     assert usual != verdicts(odd, Thresholds(**{field: MOVED[field]}))
 
 
@@ -539,7 +541,7 @@ def test_letters_are_counted_with_their_marks_and_the_rare_ones_are_named():
     assert coverage.rare(counts, few=2, scripts={"LATIN"}) == ["a", "ọ"]
     assert "a (1), ọ (1)" in wanted(["a", "ọ"], counts, few=2)
     assert "at least 2 times" in wanted([], counts, few=2)
-    assert "no usable text" in wanted([], coverage.Units("letters", {}), few=2)
+    assert "no usable text" in wanted([], coverage.CoverageUnits("letters", {}), few=2)
 
 
 def test_phones_are_counted_where_a_language_is_read_as_phones():
@@ -572,7 +574,9 @@ def test_speech_that_does_not_reach_a_bound_does_not_read_as_if():
 
 
 def test_a_long_clip_is_named_with_what_it_costs():
-    plan = Plan(batch_clips=16, batch_seconds=60, most_seconds=15, memory={"small": lambda n, s, t: 1e8 * n * s})
+    plan = DefaultTraining(
+        batch_clips=16, batch_seconds=60, most_seconds=15, memory={"small": lambda n, s, t: 1e8 * n * s}
+    )
     clips = [replace(heard(f"c{n}").clip, seconds=seconds) for n, seconds in enumerate((3.0, 12.0, 18.0))]
     said, needed = longest(clips, plan=plan)
     assert needed == {"small": pytest.approx(6e9)}  # five of 12 s are the 60 s of a batch
@@ -605,12 +609,12 @@ def test_rates_that_hold_no_more_sound_are_no_mix():
     assert len(look("rates", [*(replace_bandwidth(one, 9500.0) for one in coded), *usual])) == 30
 
 
-def replace_bandwidth(one: Heard, hertz: float) -> Heard:
+def replace_bandwidth(one: MeasuredClip, hertz: float) -> MeasuredClip:
     assert one.facts is not None
     return replace(one, facts=replace(one.facts, bandwidth=hertz))
 
 
-def told_by(name: str, clips: list[Heard]) -> str:
+def told_by(name: str, clips: list[MeasuredClip]) -> str:
     one = next(c for c in CHECKS if c.name == name)
     return one.tell(clips, list(one.look(clips, Thresholds())), Thresholds())
 
@@ -654,7 +658,7 @@ def test_a_file_that_ends_early_is_unreadable_though_it_decodes():
     assert severity("unreadable", one) == "error"
 
 
-def spoken(id: str, scores: list[float], *, aligner: str = "frames") -> Heard:
+def spoken(id: str, scores: list[float], *, aligner: str = "frames") -> MeasuredClip:
     names = ["elfu", "mbili", "na", "kumi", "na", "tisa", "watu", "wengi", "sana", "leo"]
     words = [Span(names[at % len(names)], 0.5 * at, 0.5 * at + 0.4, score) for at, score in enumerate(scores)]
     return replace(heard(id), words=tuple(words), aligner=aligner)

@@ -8,11 +8,11 @@ import typer
 from typer.testing import CliRunner
 
 from olu.cli.audit import register
-from olu.files import Workspace
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.stages import import_
 from olu.stages.read import read_corpus
 from olu.stages.status import status
-from olu.types import finish
 
 from .conftest import silence, speech
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
 from olu.stages.audit import audit
 from olu.stages.split import choose_sides, split_corpus
-from olu.types import finish
 
 from .conftest import speech
 

@@ -10,15 +10,15 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-import olu.audit.deep.models
-from olu.audit.deep import silero
-from olu.audit.deep.models import Deep, Models
+import olu.audit.deep
+from olu.audit.deep import Deep, Models
+from olu.core.errors import ConfigError, MissingExtra
+from olu.core.files import Workspace
+from olu.core.types import Audio, finish
 from olu.corpus.manifest import Corpus
-from olu.errors import ConfigError, MissingExtra
-from olu.files import Workspace
+from olu.networks import silero
 from olu.stages import doctor
 from olu.stages.audit import STAGE, audit
-from olu.types import Audio, finish
 
 from .conftest import RATE, silence, speech
 
@@ -39,7 +39,7 @@ class Ears:
 
 @pytest.fixture
 def ears(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(olu.audit.deep.models, "Models", Ears)
+    monkeypatch.setattr(olu.audit.deep, "Models", Ears)
 
 
 def test_a_deep_audit_adds_its_checks_and_stands_for_a_plain_one(make: Make, ears: None):
@@ -57,7 +57,7 @@ def test_a_deep_audit_adds_its_checks_and_stands_for_a_plain_one(make: Make, ear
 
 
 def test_what_is_missing_is_named_with_the_command_that_brings_it(make: Make, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(olu.audit.deep.models, "find_spec", lambda name: None)
+    monkeypatch.setattr(olu.audit.deep, "find_spec", lambda name: None)
     ws = make({"good": (speech(3), "Nke a bụ okwu ọma")})
     with pytest.raises(
         MissingExtra, match="olu audit --deep needs the package 'silero_vad': olu doctor --install-eval"
@@ -93,7 +93,7 @@ def test_the_networks_tell_no_voice_and_poor_sound():
 
 @there
 def test_a_voice_is_the_same_whatever_its_loudness():
-    from olu.audit.deep import speaker
+    from olu.networks import speaker
 
     network = Models().speaker
     one, other = speech(4, seed=1), np.sin(np.arange(4 * RATE) * 0.05).astype(np.float32) * np.float32(0.3)

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olu.audit.fix import Edges, effect, lost, plan, read_edges, too_long
+from olu.audit.fix import EdgeFacts, effect, lost, plan, read_edges, too_long
 from olu.audit.thresholds import Thresholds
+from olu.core.files import Workspace, read_jsonl
+from olu.core.types import Clip, Mark, finish
 from olu.corpus.decisions import Decision, load, record
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace, read_jsonl
 from olu.stages.audit import STAGE, audit
 from olu.stages.fix import decided, fix, undo_fix
 from olu.stages.status import status
-from olu.types import Clip, Mark, finish
 
 from .conftest import RATE, silence, speech
 
@@ -29,16 +29,16 @@ def clip(id: str, seconds: float = 10.0, text: str = "Nke a bụ okwu") -> Clip:
     return Clip(id=id, audio=f"s1/{id}.wav", seconds=seconds, rate=RATE, text=text, language="ibo")
 
 
-def edges(seconds: float, leading: float, trailing: float, *, pause: float = 0.3) -> Edges:
+def edges(seconds: float, leading: float, trailing: float, *, pause: float = 0.3) -> EdgeFacts:
     spoken = (seconds - leading - trailing) / seconds
-    return Edges(seconds=seconds, leading=leading, trailing=trailing, pause=pause, speech=spoken)
+    return EdgeFacts(seconds=seconds, leading=leading, trailing=trailing, pause=pause, speech=spoken)
 
 
 def error(check: str) -> Mark:
     return Mark(check=check, severity="error", value=1.0, message="bad")
 
 
-def planned(one: Clip, *, marks: list[Mark] | None = None, facts: Edges | None = None) -> Decision | None:
+def planned(one: Clip, *, marks: list[Mark] | None = None, facts: EdgeFacts | None = None) -> Decision | None:
     found = plan([one], {one.id: marks or []}, {one.id: facts} if facts else {}, LIMITS)
     return found[0] if found else None
 
@@ -79,7 +79,7 @@ def test_over_long_by_silence_is_capped_to_the_speech() -> None:
         (["duration"], None),
     ],
 )
-def test_what_a_cut_does_not_cure_is_left_out(checks: list[str], facts: Edges | None) -> None:
+def test_what_a_cut_does_not_cure_is_left_out(checks: list[str], facts: EdgeFacts | None) -> None:
     found = planned(clip("a", 40), marks=[error(check) for check in checks], facts=facts)
     assert found is not None and found.decision == "drop"
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from olu.audio import io
+from olu.core.files import Workspace
+from olu.core.types import Audio, Clip, Mark, finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
-from olu.files import Workspace
 from olu.stages.audit import audit
-from olu.types import Audio, Clip, Mark, finish
 
 from .conftest import RATE, Samples, silence, speech
 

@@ -14,11 +14,11 @@ import pytest
 import soundfile
 import soxr
 
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source
-from olu.types import finish
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 CLIPS, BLOCK, LEAST = 300, 20, 29

@@ -13,11 +13,11 @@ import pytest
 import soundfile
 
 import olu.audit.report
-from olu.audit.chart import histogram, nice
 from olu.audit.picture import HEIGHT, WIDTH
-from olu.files import Workspace
+from olu.core.files import Workspace
+from olu.core.types import finish
+from olu.pages.histogram import histogram, nice
 from olu.stages.audit import audit
-from olu.types import finish
 
 from .conftest import silence, speech
 

@@ -5,7 +5,7 @@ import pytest
 
 from olu.audio import io
 from olu.audit.sound import measure
-from olu.types import Audio
+from olu.core.types import Audio
 
 from .conftest import RATE, Samples, silence, speech
 

@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 
-from ..evaluate.made import speech
+from ..helpers.sounds import speech
+from ..speak import conftest as spoken
 
+folder, voice = spoken.folder, spoken.voice  # fixtures
 TINY = ("--set", "model.size=tiny", "--set", "plan.steps=2", "--set", "plan.batch_clips=2")
 
 
@@ -80,7 +82,7 @@ def states(ws: Path) -> dict[str, str]:
 
 def begin_training(ws: Path, *, steps: int = 3) -> None:
     """A run that was left after its first step."""
-    from olu.files import Workspace
+    from olu.core.files import Workspace
     from olu.stages.train import train
     from olu.train.report import Report
 

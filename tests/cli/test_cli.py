@@ -17,8 +17,8 @@ import typer.main
 
 from olu.align.textgrids import write_all
 from olu.cli.main import app
-from olu.files import read_jsonl
-from olu.types import Alignment, Span
+from olu.core.files import read_jsonl
+from olu.core.types import Alignment, Span
 
 from .conftest import TINY, begin_training, fine, make_recordings, next_command, olu, states, times
 

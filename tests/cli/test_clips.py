@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import soundfile
 
+from olu.core.files import Workspace, read_jsonl
 from olu.corpus.decisions import load
 from olu.corpus.manifest import Corpus
-from olu.features.store import Samples, Store
-from olu.files import Workspace, read_jsonl
+from olu.features.store import Store, WaveFeature
 from olu.train.recipe import EVEN
 
 from .conftest import TINY, begin_training, contents, fine, olu, states
@@ -260,7 +260,7 @@ def test_training_follows_drop_keep_trim_and_cap(faulty: Path) -> None:
 def _lengths(ws: Path) -> dict[str, float]:
     folder = next((ws / "features").glob("wave-*"))
     rate = int(folder.name.split("-")[1])
-    assert folder.name == Samples(rate, loudness=EVEN).key
+    assert folder.name == WaveFeature(rate, loudness=EVEN).key
     store = Store(folder)
     return {id: store.length(id) / rate for id in store.index}
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from olu.cli.train import _tell
-from olu.corpus.merge import _counted
+from olu.corpus.intake.merge import _counted
 from olu.stages.train_ready import Setup
 from olu.stages.train_stage import TrainSummary
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from olu.core.files import Workspace
+from olu.core.types import Audio, Reading
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
-from olu.types import Audio, Reading
 
 from .conftest import TINY, Done, fine, olu
 
@@ -113,7 +113,7 @@ def test_the_recogniser_learnt_from_the_train_side_only(
 def test_a_recogniser_that_cannot_be_trained_costs_its_own_metrics_only(
     judged: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from olu.errors import TrainError
+    from olu.core.errors import TrainError
 
     def fails(ws: Workspace, **given: Any) -> Iterator[None]:
         raise TrainError("too little speech")

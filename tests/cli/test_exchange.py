@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from olu import exchange
-from olu.files import Workspace, whole
+from olu.core import exchange
+from olu.core.files import Workspace, whole
 from olu.stages.clean import clean
 
 from ..conftest import SOAK
@@ -155,9 +155,9 @@ def test_an_export_that_is_killed_leaves_a_voice_that_speaks(tmp_path: Path, wal
 
 
 def test_features_in_use_are_left_alone(ws: Path) -> None:
+    from olu.core.types import finish
     from olu.features.store import Store
     from olu.stages.prepare import prepare
-    from olu.types import finish
 
     space = Workspace.open(ws)
     finish(prepare(space, rate=16000))

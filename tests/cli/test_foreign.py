@@ -11,7 +11,7 @@ import torch
 import transformers
 
 import olu.families.vits as vits
-from olu.families.vits.foreign.sniff import read_foreign
+from olu.families.vits.foreign.detect import read_foreign
 
 from ..families.test_vits_foreign import loaded, ours
 from .conftest import fine, olu

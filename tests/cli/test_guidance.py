@@ -9,7 +9,7 @@ import pytest
 
 from olu.audit.thresholds import Thresholds
 from olu.stages import base_choice, plan
-from olu.train.plan_facts import Machine
+from olu.train.plan.facts import Machine
 
 from .conftest import TINY, fine, make_recordings, next_command, olu
 

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 import soundfile
 
-from olu.config import check
-from olu.errors import ConfigError, OluError
-from olu.files import Workspace
-from olu.stages.hf_vits_base import base_for, language_for, state_for
+from olu.core.config import check
+from olu.core.errors import ConfigError, OluError
+from olu.core.files import Workspace
+from olu.families.vits.hf_config.base import base_for, language_for, state_for
+from olu.families.vits.hf_config.keys import KEYS, REQUIRED, UNREAD, read_config
+from olu.families.vits.hf_config.sentences import inert, sentences
+from olu.families.vits.hf_config.settings import KEEP_ALL, nested, settings, splits, views
 from olu.stages.hf_vits_data import MUST, imported, way_in
-from olu.stages.hf_vits_keys import KEYS, REQUIRED, UNREAD, read_config
-from olu.stages.hf_vits_map import KEEP_ALL, nested, settings, splits, views
-from olu.stages.hf_vits_say import inert, sentences
 from olu.train.recipe import Recipe
 from olu.train.run import Run
 
@@ -173,10 +173,10 @@ def test_reports() -> None:
 
 
 def test_wandb_gets_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("olu.stages.hf_vits_map.find_spec", lambda name: object())
+    monkeypatch.setattr("olu.families.vits.hf_config.settings.find_spec", lambda name: object())
     asked = {"report_to": ["tensorboard", "wandb"], "project_name": 'my "own"'}
     assert views(asked) == (["view.tensorboard=true", 'view.wandb="my \\"own\\""'], [])
-    monkeypatch.setattr("olu.stages.hf_vits_map.find_spec", lambda name: None)
+    monkeypatch.setattr("olu.families.vits.hf_config.settings.find_spec", lambda name: None)
     assert views(asked)[0] == [] and len(views(asked)[1]) == 2
 
 
@@ -675,7 +675,7 @@ def test_another_choice_of_parts_is_another_base(base: Path, ws: Workspace, tmp_
 
 def test_the_rate_of_another_feature_extractor(base: Path, ws: Workspace, tmp_path: Path) -> None:
     """Its clips were resampled to that rate there; the model's own settings knew nothing of it."""
-    from olu.families.vits.foreign.sniff import read_foreign
+    from olu.families.vits.foreign.detect import read_foreign
 
     other = tmp_path / "extractor"
     other.mkdir()

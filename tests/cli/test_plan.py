@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from olu.cli.dry import tell_dry
-from olu.files import Workspace
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.stages import plan as planning
 from olu.stages.find_lr import command_with, find_lr
-from olu.train.plan_facts import Machine
-from olu.types import finish
+from olu.train.plan.facts import Machine
 
 from .conftest import TINY, contents, fine, olu
 
@@ -219,12 +219,16 @@ def test_looking_for_a_rate_takes_no_run(ws: Path):
 def test_the_curve_is_drawn_for_people(capsys: pytest.CaptureFixture[str]):
     from olu.cli.find_lr import spark, tell
     from olu.stages.find_lr import RateSummary
-    from olu.train.find_lr import Finding, Point
+    from olu.train.find_lr import RatePoint, RateSearchResult
 
     assert spark([8.0, 4.0, 0.0]) == "█▅▁"
-    points = [Point(10.0**-n, float(n), float(n)) for n in range(6, 1, -1)]
-    tell(RateSummary(Finding(1e-3, 1e-3, None, "it falls"), points, 2e-3, "mel", "x.html", "olu train x"))
+    points = [RatePoint(10.0**-n, float(n), float(n)) for n in range(6, 1, -1)]
+    tell(RateSummary(RateSearchResult(1e-3, 1e-3, None, "it falls"), points, 2e-3, "mel", "x.html", "olu train x"))
     out = capsys.readouterr().out
     assert "Suggested rate: 0.001 (the recipe has 0.002): it falls." in out and "Next: olu train x" in out
-    tell(RateSummary(Finding(None, None, None, "the curve is flat"), points, 2e-3, "mel", "x.html", "olu train x"))
+    tell(
+        RateSummary(
+            RateSearchResult(None, None, None, "the curve is flat"), points, 2e-3, "mel", "x.html", "olu train x"
+        )
+    )
     assert "No suggestion: the curve is flat." in capsys.readouterr().out

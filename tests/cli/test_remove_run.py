@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from olu.files import Workspace
+from olu.core.files import Workspace
 from olu.train.run import Run
 
 from .conftest import TINY, begin_training, fine, olu

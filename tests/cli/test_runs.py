@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from olu.config import check
+from olu.core.config import check
 from olu.families.vits.config import VitsConfig
 from olu.train.recipe import Recipe
 from olu.train.run import Run

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from olu.stages import machine, threads
+from olu.stages import threads
+from olu.train import machine
 
 from .conftest import TINY, begin_training, fine, olu
 

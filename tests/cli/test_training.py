@@ -12,10 +12,10 @@ import pytest
 import soundfile
 import torch
 
-from olu.files import Workspace
+from olu.core.files import Workspace
+from olu.core.types import Tick
 from olu.stages import train as training
 from olu.train.run import Run
-from olu.types import Tick
 
 from .conftest import TINY, begin_training, fine, next_command, olu, states
 
@@ -159,8 +159,8 @@ def test_a_name_that_leads_elsewhere(own: Path) -> None:
     ],
 )
 def test_settings_that_cannot_work_are_refused(wrong: str) -> None:
-    from olu.config import check, with_overrides
-    from olu.errors import ConfigError
+    from olu.core.config import check, with_overrides
+    from olu.core.errors import ConfigError
     from olu.families.vits.config import VitsConfig
 
     with pytest.raises(ConfigError, match=wrong.partition("=")[0].split("_")[0]):

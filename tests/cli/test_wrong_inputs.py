@@ -389,7 +389,7 @@ import os, shutil, signal, sys
 from pathlib import Path
 import olu.cli.main, olu.stages.import_, olu.stages.audit, olu.stages.prepare
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
+from olu.core.files import Workspace
 
 start, place, limit, words = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
 

@@ -17,12 +17,12 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olu.core.errors import CorpusError, OluError
+from olu.core.files import Workspace
+from olu.core.types import Tick, finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers import archive
-from olu.errors import CorpusError, OluError
-from olu.files import Workspace
 from olu.stages.import_ import STAGE, ImportSummary, import_source
-from olu.types import Tick, finish
 
 
 def wav(seed: int) -> bytes:

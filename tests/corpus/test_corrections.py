@@ -13,15 +13,16 @@ import pytest
 import soundfile
 
 import olu
-from olu.align.cut import Piece
+from olu.align.cut import CutPiece
+from olu.core.errors import ConfigError, CorpusError
+from olu.core.files import Workspace, read_jsonl
+from olu.core.types import Alignment, finish
 from olu.corpus import corrections
+from olu.corpus.intake.merge import Merge
+from olu.corpus.intake.probe import RecordingFacts
 from olu.corpus.manifest import Corpus, fingerprint, imported, read_sides
-from olu.corpus.merge import Merge
-from olu.corpus.probe import Facts
 from olu.corpus.readers.rows import Row
 from olu.corpus.sources import read_clips
-from olu.errors import ConfigError, CorpusError
-from olu.files import Workspace, read_jsonl
 from olu.stages import audit, cut, prepare, read, train_stage
 from olu.stages.clips import ClipTable, clips
 from olu.stages.correct import correct_clip, correct_file, undo_corrections
@@ -32,7 +33,6 @@ from olu.stages.merge import merge
 from olu.stages.pack import pack
 from olu.stages.split import split_corpus
 from olu.stages.unpack import unpack
-from olu.types import Alignment, finish
 
 
 def made(source: Path, texts: dict[int, str]) -> Path:
@@ -282,7 +282,7 @@ def test_an_import_keeps_what_a_person_wrote_and_says_so(ws: Workspace, source: 
 
 
 def test_pieces_that_are_cut_otherwise_now_do_not_come_where_a_person_wrote_a_text() -> None:
-    facts = Facts(sha256="0" * 64, bytes=1, mtime_ns=1, seconds=60.0, rate=16000)
+    facts = RecordingFacts(sha256="0" * 64, bytes=1, mtime_ns=1, seconds=60.0, rate=16000)
     first = Merge([], places={})
     for start in (0.0, 10.0):
         row = Row(audio="x.wav", text=None, where="x.wav", start=start, seconds=9.0)
@@ -334,7 +334,7 @@ def test_a_cut_divides_the_corrected_text_and_writes_the_source_s(
     parts = tuple(
         replace(corpus.clips[0], id=f"p{n}", text=text, seconds=0.5) for n, text in enumerate(("moja", "mbili"))
     )
-    pieces = tuple(Piece(n, n + 1, 0.5 * n, 0.5 * n + 0.5, one.text) for n, one in enumerate(parts))
+    pieces = tuple(CutPiece(n, n + 1, 0.5 * n, 0.5 * n + 0.5, one.text) for n, one in enumerate(parts))
     aligned = tuple(Alignment(id=one.id, seconds=0.5, words=(), phones=(), method="ctc") for one in parts)
     cut._write(ws, corpus, [cut._Plan(corpus.clips[0], pieces, parts, aligned)])
     assert texts(ws)[:3] == ["moja mbili", "moja", "mbili"] and read_clips(ws)[0].text == TEXTS[1]
@@ -406,7 +406,7 @@ def test_sides_of_first_texts_can_be_chosen_anew_where_none_validates(tmp_path: 
 AS_IMPORTED = {  # who may read the manifest without what people corrected, and why
     "corpus/sources.py": "reads it",
     "corpus/manifest.py": "lays the corrections over",
-    "corpus/before.py": "an import compares with what the source had",
+    "corpus/intake/existing.py": "an import compares with what the source had",
     "stages/decide.py": "only which ids there are",
     "stages/correct.py": "writes the corrections",
     "stages/unpack.py": "only which ids there are",

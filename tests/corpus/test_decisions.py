@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from olu.core.errors import WorkspaceError
+from olu.core.files import Workspace
+from olu.core.types import Clip, Mark
 from olu.corpus.decisions import (
     Decision,
     hash_chosen,
@@ -18,9 +21,6 @@ from olu.corpus.decisions import (
     take_back,
     why_left_out,
 )
-from olu.errors import WorkspaceError
-from olu.files import Workspace
-from olu.types import Clip, Mark
 
 CLIP = Clip(id="a", audio="s1/a.wav", seconds=5.0, rate=16000, text="Habari", language="swa", start=10.0)
 DROP = Decision(id="a", decision="drop", by="person", reason="noise")

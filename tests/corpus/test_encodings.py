@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from olu.cli.main import app
+from olu.core.errors import CorpusError
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.texts import guess
-from olu.errors import CorpusError
-from olu.files import Workspace
 from olu.stages.import_ import ImportSummary, import_source
-from olu.types import finish
 
 from .test_layouts import LONG, wav
 

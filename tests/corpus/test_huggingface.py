@@ -22,14 +22,14 @@ pa = pytest.importorskip("pyarrow", reason="needs the extra hub")
 import pyarrow.parquet as pq  # noqa: E402
 
 from olu.cli import import_ as verb  # noqa: E402
+from olu.core.errors import CorpusError, MissingExtra  # noqa: E402
+from olu.core.files import Workspace  # noqa: E402
+from olu.core.types import finish  # noqa: E402
 from olu.corpus.manifest import Corpus  # noqa: E402
 from olu.corpus.readers import detect, hub, shards  # noqa: E402
 from olu.corpus.readers.huggingface import hub_id, split_of  # noqa: E402
 from olu.corpus.readers.rows import Problem  # noqa: E402
-from olu.errors import CorpusError, MissingExtra  # noqa: E402
-from olu.files import Workspace  # noqa: E402
 from olu.stages.import_ import STAGE, ImportSummary, import_source  # noqa: E402
-from olu.types import finish  # noqa: E402
 
 RATE = 8000
 
@@ -406,7 +406,7 @@ def test_stopped_at_any_write_it_is_completed_and_nothing_is_written_twice(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from olu.files import Workspace
+from olu.core.files import Workspace
 from olu.stages.import_ import import_source
 
 for tick in import_source(Workspace.open(Path(sys.argv[1])), Path(sys.argv[2])):
@@ -664,7 +664,7 @@ def test_parquet_with_what_phones_record(ws: Workspace, tmp_path: Path, monkeypa
     pytest.importorskip("av", reason="the extra media is not installed")
     from olu.audio import media
 
-    from .phone import record
+    from ..helpers.phone_recordings import record
 
     cells = [
         {"bytes": record(tmp_path / "c0.m4a").read_bytes(), "path": "c0.m4a"},

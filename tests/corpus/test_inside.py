@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from olu.core.errors import CorpusError, OluError
+from olu.core.files import Workspace
+from olu.core.inside import Refused, is_inside, read_inside
+from olu.core.types import finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import DEEPEST, look
-from olu.errors import CorpusError, OluError
-from olu.files import Workspace
-from olu.inside import Refused, is_inside, read_inside
 from olu.stages.import_ import ImportSummary, import_source
-from olu.types import finish
 
 from .test_layouts import CORPORA, lay, wav
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from olu.core.files import Workspace
 from olu.corpus import corrections, decisions, journal
 from olu.corpus.corrections import Correction
 from olu.corpus.decisions import Decision
-from olu.files import Workspace
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ import os, sys
 from pathlib import Path
 from olu.corpus import journal
 from olu.corpus.decisions import Decision, record
-from olu.files import Workspace
+from olu.core.files import Workspace
 def half(path, data, *, at):
     with path.open("ab", buffering=0) as file:
         file.write(data[: len(data) // 2])
@@ -84,7 +84,7 @@ from pathlib import Path
 from olu.corpus import corrections, journal
 from olu.corpus.corrections import Correction
 from olu.corpus.decisions import Decision, record, take_back
-from olu.files import Workspace
+from olu.core.files import Workspace
 journal.LOOKED_AT = 512  # so that the file is written anew while others append
 ws, me = Workspace.open(Path(sys.argv[1])), sys.argv[2]
 for number in range(25):

@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from olu.cli import import_ as verb
+from olu.core.errors import CorpusError, OluError
+from olu.core.files import Workspace
+from olu.core.types import finish
+from olu.corpus.intake.check_rows import sift
+from olu.corpus.intake.merge import Merge
+from olu.corpus.intake.probe import RecordingFacts, probe
 from olu.corpus.manifest import Corpus
-from olu.corpus.merge import Merge
-from olu.corpus.probe import Facts, probe
 from olu.corpus.readers import LAYOUTS, Options, choose, detect
 from olu.corpus.readers.rows import Problem, Row
-from olu.corpus.sift import sift
-from olu.errors import CorpusError, OluError
-from olu.files import Workspace
 from olu.stages.import_ import ImportSummary, import_source
-from olu.types import finish
 
 Files = dict[str, bytes]
 
@@ -502,7 +502,7 @@ def absorb(source: Path, options: Options = Options()) -> None:  # noqa: B008
     for row in rows:
         assert (root / row.audio).resolve().is_relative_to(root)
         facts = probe(root, row)
-        if isinstance(facts, Facts):
+        if isinstance(facts, RecordingFacts):
             merge.take(row, facts, source="s1", language="swa", speaker=None)
     for clip in merge.clips.values():
         json.dumps([clip.text, clip.speaker, clip.id], ensure_ascii=False).encode()

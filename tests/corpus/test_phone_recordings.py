@@ -12,15 +12,15 @@ av = pytest.importorskip("av", reason="the extra media is not installed")
 
 from olu.audio import media  # noqa: E402
 from olu.audio.io import header  # noqa: E402
+from olu.core.errors import CorpusError, MissingExtra  # noqa: E402
+from olu.core.files import Workspace  # noqa: E402
+from olu.core.types import finish  # noqa: E402
 from olu.corpus.manifest import Corpus  # noqa: E402
-from olu.errors import CorpusError, MissingExtra  # noqa: E402
-from olu.files import Workspace  # noqa: E402
 from olu.stages.audit import audit  # noqa: E402
 from olu.stages.export_subject import _source_names  # noqa: E402
 from olu.stages.import_ import ImportSummary, import_source  # noqa: E402
-from olu.types import finish  # noqa: E402
 
-from .phone import KINDS, RATE, record  # noqa: E402
+from ..helpers.phone_recordings import KINDS, RATE, record  # noqa: E402
 
 
 @pytest.fixture

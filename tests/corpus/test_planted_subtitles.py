@@ -14,16 +14,16 @@ import soundfile
 from typer.testing import CliRunner
 
 from olu.cli.main import app
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.corpus.doubts import standing
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers import subtitles
-from olu.corpus.readers.rows import Doubt, Note, Problem, Row
-from olu.files import Workspace
+from olu.corpus.readers.rows import Doubt, Problem, Row, SourceNote
 from olu.stages.import_ import import_source
 from olu.stages.status import status
-from olu.types import finish
 
-from . import film as made
+from ..helpers import films as made
 
 WORD_SECONDS = 0.2
 SHIFTS = (0.0, 0.8, 2.4, -1.5, 6.0)
@@ -122,7 +122,7 @@ def read(folder: Path, text: str, **options: float | bool) -> Found:
     return Found(
         [one for one in rows if isinstance(one, Row)],
         [one for one in rows if isinstance(one, Doubt)],
-        [one.text for one in rows if isinstance(one, Note)],
+        [one.text for one in rows if isinstance(one, SourceNote)],
         [one for one in rows if isinstance(one, Problem)],
     )
 

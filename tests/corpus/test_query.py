@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from olu.core.errors import ConfigError
 from olu.corpus.query import Kind, comparer, sorter, where
-from olu.errors import ConfigError
 
 COLUMNS: dict[str, Kind] = {
     "id": "text",

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from olu.core.errors import CorpusError
 from olu.corpus.readers import choose, detect, folder, ljspeech
 from olu.corpus.readers.rows import Problem, Row
-from olu.errors import CorpusError
 
 
 def lj(root: Path, data: str | bytes, *, audio: tuple[str, ...] = ("wavs/a.wav", "wavs/b.wav", "wavs/c.wav")) -> Path:

@@ -12,19 +12,19 @@ import pytest
 import soundfile
 
 from olu.audio.activity import frame_dbfs
+from olu.core.errors import CorpusError
+from olu.core.files import Workspace, read_jsonl
+from olu.core.types import Audio, finish
 from olu.corpus.manifest import Corpus
-from olu.corpus.readers.recordings import Cutting, cut
-from olu.errors import CorpusError
-from olu.files import Workspace, read_jsonl
+from olu.corpus.readers.recordings import PieceLengths, cut
 from olu.stages.audit import audit
 from olu.stages.clips import clips
 from olu.stages.import_ import ImportSummary, import_source
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.status import status
-from olu.types import Audio, finish
 
-from . import film as made
+from ..helpers import films as made
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_where_it_is_cut(pattern: str, pieces: list[tuple[float, float]] | None)
 
 def test_every_cap_holds() -> None:
     rng = np.random.default_rng(0)
-    cutting = Cutting()
+    cutting = PieceLengths()
     for _ in range(50):
         pattern = "".join(rng.choice(list("xxxxs."), size=int(rng.integers(1, 400))))
         found = cut(voiced(pattern), frames_per_second=100.0)

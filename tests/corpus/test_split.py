@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from olu.core.errors import ConfigError
+from olu.core.types import Clip
 from olu.corpus.split import ADJOINING_SECONDS, SEAM_EVERY, Shares, fold, place, said, split
-from olu.errors import ConfigError
-from olu.types import Clip
 
 EXAMPLES = 2000 if os.environ.get("OLU_SOAK") else 100
 

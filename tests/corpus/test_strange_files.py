@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import soundfile
 
-from olu.audit import hear
+from olu.audit import measure as hear
 from olu.audit.checks import unreadable
-from olu.audit.sound import Facts, measure
+from olu.audit.sound import SoundFacts, measure
 from olu.audit.thresholds import Thresholds
-from olu.corpus.examples import facts_of
+from olu.core.errors import AudioError
+from olu.core.files import Workspace, read_jsonl
+from olu.core.types import Audio, finish
+from olu.corpus.intake.stream import facts_of
 from olu.corpus.manifest import Corpus
-from olu.errors import AudioError
-from olu.files import Workspace, read_jsonl
 from olu.stages.fix import fix
 from olu.stages.import_ import ImportSummary, import_source
-from olu.types import Audio, finish
 
 
 def wav(path: Path, *, rate: int | None = None, seed: int = 0) -> Path:
@@ -80,7 +80,7 @@ def test_a_clip_that_cannot_be_measured_stops_no_audit(
 ) -> None:
     bring(ws, lj(tmp_path / "in", "\n".join(LINES).encode()))
 
-    def strange(audio: Audio) -> Facts:
+    def strange(audio: Audio) -> SoundFacts:
         if np.array_equal(audio.samples, bad.samples):
             raise ZeroDivisionError("division by zero")
         return measure(audio)

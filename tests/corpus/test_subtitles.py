@@ -14,16 +14,16 @@ import soundfile
 
 from olu.audio.activity import file_levels, frame_dbfs, frame_rate
 from olu.audio.io import header, read, resample
+from olu.core.errors import AudioError, CorpusError
+from olu.core.files import Workspace
+from olu.core.types import Audio, finish
 from olu.corpus.manifest import Corpus
-from olu.corpus.readers.cues import parse
-from olu.corpus.readers.edges import find, limits
-from olu.corpus.readers.sync import measure
-from olu.errors import AudioError, CorpusError
-from olu.files import Workspace
+from olu.corpus.subtitles.cues import parse
+from olu.corpus.subtitles.edges import find, limits
+from olu.corpus.subtitles.sync import measure
 from olu.stages.import_ import ImportSummary, import_source
-from olu.types import Audio, finish
 
-from . import film as made
+from ..helpers import films as made
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 SEEDS = range(20) if SOAK else (0, 7)

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.corpus.doubts import standing
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
 from olu.stages.import_ import ImportSummary, import_source
 from olu.stages.status import status
-from olu.types import finish
 
-from . import film as made
-from .phone import record
+from ..helpers import films as made
+from ..helpers.phone_recordings import record
 from .test_subtitles import lay, made_film
 
 SHIFT = 2.4

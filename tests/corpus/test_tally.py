@@ -10,9 +10,9 @@ import typer
 from typer.testing import CliRunner
 
 from olu.cli import import_ as verb
-from olu.files import Workspace, read_jsonl
+from olu.core.files import Workspace, read_jsonl
+from olu.core.types import finish
 from olu.stages.import_ import import_source
-from olu.types import finish
 
 from .test_layouts import CORPORA, LAYOUTS, lay, wav
 

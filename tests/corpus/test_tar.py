@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from olu.core.errors import CorpusError, WorkspaceError
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.corpus.readers.rows import DEEPEST
 from olu.corpus.readers.tar import BadHeader, check_pax, open_tar
-from olu.errors import CorpusError, WorkspaceError
-from olu.files import Workspace
 from olu.stages.import_ import import_source
 from olu.stages.unpack import unpack
-from olu.types import finish
 
 from .test_layouts import lay, wav
 

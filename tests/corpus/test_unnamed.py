@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from olu.core.errors import CorpusError
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.corpus.manifest import Corpus
-from olu.errors import CorpusError
-from olu.files import Workspace
 from olu.stages.import_ import ImportSummary, import_source
-from olu.types import finish
 
 from .test_layouts import wav
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from olu.evaluate.blind import Trial, count, render
-from olu.evaluate.report import Sounds
+from olu.evaluate.players import Melody
+from olu.evaluate.report import ShownSounds
 from olu.evaluate.report import render as render_report
-from olu.evaluate.sounding import Melody
 
-from .judged import voice
+from ..helpers.judged import voice
 from .test_judge import made
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -90,7 +90,7 @@ def test_the_report_shows_plays_and_fits(tmp_path: Path, width: int) -> None:
         pitch = f0.track(voice(hertz=hertz))
         return Melody(pitch.times, pitch.hertz)
 
-    sounds = Sounds(voice(), voice(seed=1), melody(120), melody(140))
+    sounds = ShownSounds(voice(), voice(seed=1), melody(120), melody(140))
     page = render_report(made(), hear=lambda item: sounds)
     path = tmp_path / "report.html"
     path.write_text(page.replace("</head>", PROBE, 1), encoding="utf-8")

@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 from olu.audio import io
+from olu.core.errors import ConfigError
+from olu.core.files import Workspace
+from olu.core.types import Clip, finish
 from olu.corpus.manifest import Corpus, Source
-from olu.errors import ConfigError
 from olu.evaluate.blind import Trial, count, render, say, swapped
 from olu.evaluate.compare import compare, pairs
+from olu.evaluate.estimates import figure
 from olu.evaluate.evaluation import WAVS
-from olu.evaluate.numbers import figure
 from olu.evaluate.stats import coin, preference
-from olu.files import Workspace
 from olu.stages.compare import FACTS, LISTEN, PAGE
 from olu.stages.compare import compare as stage
-from olu.types import Clip, finish
 
-from .judged import evaluation, voice
+from ..helpers.judged import evaluation, voice
 
 COUNT = 40
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from olu.core.types import Alignment, Audio, Reading, Span, finish
 from olu.evaluate.evaluation import Subject
 from olu.evaluate.metrics.f0 import Pitch
-from olu.evaluate.takes import Known
+from olu.evaluate.samples import References
 from olu.families import family
 from olu.stages.evaluate_subject import Speaker
 from olu.stages.evaluate_tones import pairs_said
-from olu.types import Alignment, Audio, Reading, Span, finish
 
-from .judged import reading, voice
+from ..helpers.judged import reading, voice
 
 
 def test_a_copy_has_the_length_of_its_recording_and_is_the_same_every_time() -> None:
@@ -72,8 +72,8 @@ def test_pairs_are_asked_only_where_they_are_known_and_can_be_aligned(monkeypatc
         spans = tuple(Span(phone, n * step, (n + 1) * step) for n, phone in enumerate(phones))
         return Alignment(id=id, seconds=audio.seconds, words=(), phones=spans)
 
-    assert finish(pairs_said(speaker(), Known(language="yor"), read=reading)) == ()
-    assert finish(pairs_said(speaker(), Known(language="swa", aligns=aligns), read=reading)) == ()
+    assert finish(pairs_said(speaker(), References(language="yor"), read=reading)) == ()
+    assert finish(pairs_said(speaker(), References(language="swa", aligns=aligns), read=reading)) == ()
     assert asked == []
-    finish(pairs_said(speaker(), Known(language="yor", aligns=aligns), read=reading))
+    finish(pairs_said(speaker(), References(language="yor", aligns=aligns), read=reading))
     assert len(asked) > 20 and len(set(asked)) == len(asked)

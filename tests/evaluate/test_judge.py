@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olu.errors import ConfigError, MissingExtra, WorkspaceError
-from olu.evaluate.evaluation import Evaluation, Item, Missing, Point, Subject, load
+from olu.core.errors import ConfigError, MissingExtra, WorkspaceError
+from olu.core.types import Audio, finish
+from olu.evaluate.estimates import figure
+from olu.evaluate.evaluation import CheckpointMeans, Evaluation, Missing, SentenceResult, Subject, load
 from olu.evaluate.gates import gates, verdict_of
 from olu.evaluate.judge import INSTALL, Judged, chosen, judge
 from olu.evaluate.metrics.f0 import PitchError
-from olu.evaluate.numbers import figure
-from olu.evaluate.report import Sounds, render, worst_first
-from olu.evaluate.sounding import Melody
-from olu.evaluate.takes import Known, spread_evenly
-from olu.types import Audio, finish
+from olu.evaluate.players import Melody
+from olu.evaluate.report import ShownSounds, render, worst_first
+from olu.evaluate.samples import References, spread_evenly
 
-from .judged import Ears, evaluation, take, voice
+from ..helpers.judged import Ears, evaluation, take, voice
 
 FAST = ("cer", "sanity")
 LITTLE = ("cer", "collusion", "whisper", "sanity", "tones")
@@ -29,7 +29,7 @@ TEXTS = ["habari za leo", "mama anapika wali", "mvua inanyesha mjini"]
 
 def judged(spoken: list[Audio], ears: Ears | None, *, only: tuple[str, ...] = FAST) -> Judged:
     takes = [take(f"c{n}", TEXTS[n], sound, voice(seed=n + 10)) for n, sound in enumerate(spoken)]
-    return finish(judge(takes, Known(language="swa", hears=ears), only=only))
+    return finish(judge(takes, References(language="swa", hears=ears), only=only))
 
 
 def hears_all(audio: Audio) -> str:
@@ -42,7 +42,7 @@ def figures(found: Judged) -> dict[str, float | None]:
 
 def test_what_is_heard_right_has_no_errors_and_what_is_not_fails() -> None:
     takes = [take("a", TEXTS[0], voice(), voice(seed=1)), take("b", TEXTS[1], voice(2.0), voice(seed=2))]
-    known = Known(language="swa", hears=Ears(hears_all))
+    known = References(language="swa", hears=Ears(hears_all))
     found = finish(judge(takes, known, only=["cer"]))
     values = {one.name: one for one in found.figures["in"]}
     assert values["cer"].values[0] == 0.0 and values["cer"].values[1] > 0.5
@@ -83,7 +83,7 @@ def test_a_network_that_is_not_installed_costs_its_own_metric_only(monkeypatch: 
 
 def test_a_figure_that_no_sentence_gave_is_missing_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = PitchError(None, None, None, None, voicing=0.75)
-    monkeypatch.setattr("olu.evaluate.groups.f0.compare", lambda pair: nothing)
+    monkeypatch.setattr("olu.evaluate.metric_groups.f0.compare", lambda pair: nothing)
     found = judged([voice(), voice(seed=1), voice(seed=2)], None, only=("f0", "duration"))
     assert figures(found)["f0_error"] is None and figures(found)["voicing_error"] == 0.75
     (missing,) = found.missing
@@ -99,7 +99,7 @@ def test_english_is_also_heard_by_whisper_with_both_texts_made_plain(monkeypatch
     monkeypatch.setattr("olu.evaluate.metrics.whisper.transcribe", lambda audio: "Good Morning, world!")
     monkeypatch.setattr("olu.evaluate.metrics.whisper.instrument", lambda: "Whisper of this test")
     takes = [take("a", "Good morning, world.", voice(), voice(seed=1)), take("b", "Something else", voice(), voice())]
-    found = finish(judge(takes, Known(language="eng"), only=["whisper"]))
+    found = finish(judge(takes, References(language="eng"), only=["whisper"]))
     by = {one.name: one for one in found.figures["in"]}
     assert by["whisper_cer"].values[0] == 0.0 and by["whisper_cer"].values[1] > 0.5  # type: ignore[operator]
     assert by["whisper_cer"].instrument == "Whisper of this test"
@@ -107,7 +107,7 @@ def test_english_is_also_heard_by_whisper_with_both_texts_made_plain(monkeypatch
 
 def test_a_second_recogniser_stands_beside_the_first() -> None:
     takes = [take("a", TEXTS[0], voice(), voice(seed=1)), take("b", TEXTS[0], voice(), voice())]
-    known = Known(hears=Ears(hears_all), second=Ears(lambda audio: ""))
+    known = References(hears=Ears(hears_all), second=Ears(lambda audio: ""))
     found = finish(judge(takes, known, only=["cer", "collusion"]))
     by = {one.name: one.mean for one in found.figures["in"]}
     assert by["cer"] == 0.0 and by["second_cer"] == 1.0
@@ -121,7 +121,7 @@ def test_an_unknown_metric_is_refused() -> None:
 
 def test_sentences_from_elsewhere_stand_beside_those_of_the_corpus() -> None:
     takes = [take("a", TEXTS[0], voice(), voice()), take("b", TEXTS[1], voice(), domain="out")]
-    found = finish(judge(takes, Known(hears=Ears(hears_all)), only=["cer"]))
+    found = finish(judge(takes, References(hears=Ears(hears_all)), only=["cer"]))
     by = {domain: {one.name: one for one in held} for domain, held in found.figures.items()}
     assert by["in"]["cer"].mean == 0.0 and by["out"]["cer"].mean > 0.5  # type: ignore[operator]
     assert by["in"]["cer"].natural == 0.0 and by["out"]["cer"].natural is None
@@ -183,8 +183,8 @@ def made() -> Evaluation:
         replace(item, heard="senten", expected="sentence", faults=("loop: the same again",) if n == 2 else ())
         for n, item in enumerate(base.items)
     )
-    other = Item(id="o1", text="elsewhere", domain="out", wav="wavs/o1.wav", seconds=1.0)
-    curve = tuple(Point(step=step, means={"cer": 1 / step}) for step in (10, 20, 30))
+    other = SentenceResult(id="o1", text="elsewhere", domain="out", wav="wavs/o1.wav", seconds=1.0)
+    curve = tuple(CheckpointMeans(step=step, means={"cer": 1 / step}) for step in (10, 20, 30))
     missing = (Missing(metric="dnsmos", why="needs speechmos", command=INSTALL),)
     return replace(base, items=(*items, other), curve=curve, missing=missing, facts={"seed": 0})
 
@@ -195,7 +195,7 @@ def test_pictures_and_melodies_of_a_sentence_have_one_scale_of_time() -> None:
     def flat(seconds: float) -> Melody:
         return Melody(np.linspace(0, seconds, 25), np.full(25, 120.0))
 
-    sounds = Sounds(spoken=short, natural=long, melody=flat(1.2), natural_melody=flat(2.4))
+    sounds = ShownSounds(spoken=short, natural=long, melody=flat(1.2), natural_melody=flat(2.4))
     page = render(made(), hear=lambda item: sounds)
     wide = re.findall(r'alt="Mel spectrogram of the (\w+)" style="width:([\d.]+)%"', page)
     assert wide[:2] == [("recording", "100.0"), ("voice", "50.0")]
@@ -221,7 +221,7 @@ def test_an_evaluation_comes_back_from_its_file(tmp_path: Path) -> None:
 def test_the_page_has_the_worst_first_and_loads_nothing() -> None:
     one = made()
     assert [item.id for item in worst_first(one)] == ["s2", "s1", "s0", "o1"]
-    page = render(one, hear=lambda item: Sounds(voice(), voice(seed=1)) if item.domain == "in" else None)
+    page = render(one, hear=lambda item: ShownSounds(voice(), voice(seed=1)) if item.domain == "in" else None)
     assert page.index("loop: the same again") < page.index('id="s1"') < page.index('id="s0"')
     assert "<b>0</b>" not in page and "sentence &lt;b&gt;0&lt;/b&gt; &amp; more" in page
     assert page.count("<audio") == 6 and "http://" not in page and "https://" not in page
@@ -258,7 +258,7 @@ def test_a_subject_names_its_run() -> None:
 
 
 def test_a_second_recogniser_that_could_not_be_trained_is_missed() -> None:
-    known = Known(hears=Ears(hears_all), absent={"collusion": ("no second recogniser: too little speech", "")})
+    known = References(hears=Ears(hears_all), absent={"collusion": ("no second recogniser: too little speech", "")})
     takes = [take("a", TEXTS[0], voice(), voice(seed=1))]
     found = finish(judge(takes, known, only=["cer", "collusion"]))
     assert [one.metric for one in found.missing] == ["collusion"] and "cer" in figures(found)
@@ -273,7 +273,7 @@ def test_a_recogniser_is_never_given_what_is_no_number() -> None:
         return TEXTS[0]
 
     takes = [take("a", TEXTS[0], Audio(broken, 16000), voice(seed=1))]
-    found = finish(judge(takes, Known(hears=Ears(hears)), only=["cer", "sanity"]))
+    found = finish(judge(takes, References(hears=Ears(hears)), only=["cer", "sanity"]))
     assert figures(found)["fault_nan"] == 1.0 and figures(found)["cer"] == 0.0
 
 
@@ -281,7 +281,7 @@ def test_whisper_has_its_own_caveat(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("olu.evaluate.metrics.whisper.transcribe", lambda audio: "Good morning")
     monkeypatch.setattr("olu.evaluate.metrics.whisper.instrument", lambda: "Whisper of this test")
     takes = [take(f"c{n}", "Good morning", voice(), voice()) for n in range(40)]
-    found = finish(judge(takes, Known(language="eng"), only=["whisper"]))
+    found = finish(judge(takes, References(language="eng"), only=["whisper"]))
     (one,) = (one for one in found.figures["in"] if one.name == "whisper_cer")
     assert one.trust == "high" and "Whisper guesses" in one.reason and "this speaker" not in one.reason
 
@@ -290,5 +290,5 @@ def test_distortions_of_several_rates_name_all_their_settings() -> None:
     low = Audio(voice(seed=1).samples, 16000)
     high = [Audio(one.samples, 24000) for one in (voice(), low)]
     takes = [take("a", TEXTS[0], voice(), low), take("b", TEXTS[1], *high)]
-    found = finish(judge(takes, Known(), only=["mcd"]))
+    found = finish(judge(takes, References(), only=["mcd"]))
     assert "16000 Hz" in found.figures["in"][0].instrument and "24000 Hz" in found.figures["in"][0].instrument

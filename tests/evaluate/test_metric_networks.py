@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from olu.audio import io
-from olu.errors import MissingExtra
+from olu.core import extras
+from olu.core.errors import MissingExtra
+from olu.core.types import Audio, finish
 from olu.evaluate.metrics import copy, dnsmos, f0, speaker, whisper
-from olu.stages import extras
-from olu.types import Audio, finish
 
-from .english import say
-from .made import RATE, SHARED, noisy, real, speech
+from ..helpers.english import say
+from ..helpers.sounds import RATE, SHARED, noisy, real, speech
 
 there = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("silero_vad", "speechmos", "resemblyzer", "torch", "swift_f0", "numba")),

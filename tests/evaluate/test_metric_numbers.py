@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from olu.evaluate import metrics
-from olu.evaluate.numbers import Figure, differences, figure, interval, lowest, mean, nearer, paired
+from olu.evaluate.estimates import Estimate, differences, figure, interval, lowest, mean, nearer, paired
 
 
-def made(values: list[float | None], **more: object) -> Figure:
+def made(values: list[float | None], **more: object) -> Estimate:
     given = {"unit": "dB", "instrument": "ruler 1", "trust": "high", "reason": "counted"} | more
     return figure("mcd", values, **given)  # type: ignore[arg-type]
 
@@ -80,7 +80,7 @@ def test_the_least_trust_holds_with_its_reason():
 
 def test_a_figure_survives_its_file():
     for one in (made([1.0, None, 2.0], natural=0.5), made([1.0, 2.0], middle="median"), made([])):
-        assert Figure.from_row(json.loads(json.dumps(one.row()))) == one
+        assert Estimate.from_row(json.loads(json.dumps(one.row()))) == one
 
 
 def test_gates_say_pass_warn_and_fail():

@@ -7,11 +7,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from olu.core.types import Alignment, Audio, Span
 from olu.evaluate.metrics import cepstra, duration, f0, mcd, paired, speech
-from olu.types import Alignment, Audio, Span
 
-from .made import RATE, SHARED, noisy, real, times
-from .made import speech as said
+from ..helpers.sounds import RATE, SHARED, noisy, real, times
+from ..helpers.sounds import speech as said
 
 pytestmark = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("swift_f0", "numba")), reason="olu[eval] is not installed"

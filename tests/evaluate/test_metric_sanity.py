@@ -7,13 +7,13 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from olu.core.types import Audio
 from olu.evaluate.metrics import f0, sanity
 from olu.train.guards.sounds import REPEATS
-from olu.train.sounds import repeats
-from olu.types import Audio
+from olu.train.sample_checks import repeats
 
 from ..conftest import SOAK
-from .made import RATE, SHARED, noisy, real, speech
+from ..helpers.sounds import RATE, SHARED, noisy, real, speech
 
 LETTERS = 28
 

@@ -7,13 +7,13 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from olu.core.types import Alignment, Reading, Span, Word
 from olu.evaluate.metrics import tone_model, tone_pairs, tones
 from olu.evaluate.metrics.f0 import Pitch
 from olu.text import frontend, languages
 from olu.text.frontend import ReadingSettings
-from olu.types import Alignment, Reading, Span, Word
 
-from .made import speech, times
+from ..helpers.sounds import speech, times
 
 RATE_OF_SPEECH = 0.2  # seconds per syllable
 HEIGHTS = {"H": 4.0, "M": 2.0, "L": 0.0}

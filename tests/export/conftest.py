@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from olu.core.files import Workspace
 from olu.corpus.rights import Rights, save_workspace
-from olu.files import Workspace
 from olu.stages.export import export
 
-from ..families.workspaces import trained, workspace
+from ..helpers.workspaces import trained, workspace
 
 SWAHILI = (
     "Habari za asubuhi rafiki yangu.",

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from olu.files import Workspace
-from olu.stages.base_reading import is_by_phones
+from olu.core.files import Workspace
 from olu.stages.export import export
 from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.text.vocabulary import BLANK
+from olu.train.base_reading import is_by_phones
 from olu.train.family import Base
 from olu.train.run import Run
 
-from ..families.workspaces import made
+from ..helpers.workspaces import made
 
 
 def base_with(symbols: set[str], *, via: str | None = None, phones: bool = False) -> Base:

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from olu.errors import MissingExtra, how_to_install
-from olu.files import Workspace
+from olu.core.errors import MissingExtra, how_to_install
+from olu.core.files import Workspace
 from olu.stages.export import export
 
-from ..families.workspaces import trained, workspace
+from ..helpers.workspaces import trained, workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 PROGRAMS = Path(sys.executable).parent

@@ -17,18 +17,18 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
+from olu.core.files import Workspace
 from olu.export.formats import FORMATS, NAMES, format_named
 from olu.export.letters import error_rate
 from olu.export.spelled import symbols_of
-from olu.export.subject import Subject
+from olu.export.subject import ExportSubject
 from olu.families.vits.foreign import original as original_format
-from olu.files import Workspace
 from olu.speak.voice import Voice
 from olu.stages import export as stage
 from olu.stages.export import export
 from olu.stages.export_subject import from_foreign
 
-from ..families import foreign_made as foreign
+from ..helpers import foreign_checkpoints as foreign
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 SOAK = os.environ.get("OLU_SOAK") == "1"
@@ -151,10 +151,10 @@ def test_piper_speaks_a_voice_by_phones_and_the_card_says_how_far_off_it_is(
     phones: Workspace, made: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rate in the card is made again here, from what piper itself gives the graph."""
-    seen: list[Subject] = []
+    seen: list[ExportSubject] = []
     real = stage._folder
 
-    def spy(subject: Subject, *rest: Any, **more: Any) -> list[str]:
+    def spy(subject: ExportSubject, *rest: Any, **more: Any) -> list[str]:
         seen.append(subject)
         return real(subject, *rest, **more)
 
@@ -259,7 +259,7 @@ def test_transformers_takes_phones_of_a_voice_by_phones(phones: Workspace, made:
     card = (folder / "README.md").read_text(encoding="utf-8")
     for told in ("language: swa", "license: cc-by-sa-4.0", "Amina, 2026-01-02", "phones.json", "mel ", "8 clips"):
         assert told in card, told
-    from olu.families.vits.foreign.sniff import read_foreign
+    from olu.families.vits.foreign.detect import read_foreign
 
     assert read_foreign(folder).symbols == ours.vocabulary.symbols, "and Olu reads it back with its phones"
 
@@ -268,7 +268,7 @@ def test_transformers_takes_phones_of_a_voice_by_phones(phones: Workspace, made:
 
 
 @pytest.fixture(scope="module")
-def amharic(real: Path) -> Subject:
+def amharic(real: Path) -> ExportSubject:
     subject = from_foreign(real, licence="", override="")
     assert any("but its phones" in note for note in subject.notes)
     assert any("posterior_encoder and no discriminator: speaking needs none" in note for note in subject.notes)
@@ -277,7 +277,7 @@ def amharic(real: Path) -> Subject:
 
 
 @pytest.mark.parametrize("to", ["piper", "sherpa", "hf", "mms", *(["onnx"] if SOAK else [])])
-def test_a_real_half_trained_voice(to: str, amharic: Subject, real: Path, tmp_path: Path) -> None:
+def test_a_real_half_trained_voice(to: str, amharic: ExportSubject, real: Path, tmp_path: Path) -> None:
     folder, rows = tmp_path / to, json.loads((real / "examples.json").read_text(encoding="utf-8"))
     folder.mkdir()
     lost = format_named(to).write(amharic, folder)

@@ -13,28 +13,28 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from olu import files
+from olu.core import files
+from olu.core.errors import ExportError, TrainError, VoiceError
+from olu.core.extras import EVALUATE, SERVE
+from olu.core.files import disk_bytes
+from olu.core.places import located, named
+from olu.core.types import finish
 from olu.corpus.rights import Rights, save_workspace
-from olu.errors import ExportError, TrainError, VoiceError
 from olu.families.vits.base import base_of, read_base
-from olu.families.vits.foreign.coarse import SCALE, coarsened, refined
+from olu.families.vits.foreign.quantise import SCALE, coarsened, refined
 from olu.families.vits.foreign.voice import read_voice
-from olu.files import disk_bytes
 from olu.speak.voice import Voice
 from olu.stages import embed as embedding
 from olu.stages.compare import compare
 from olu.stages.embed import embed
-from olu.stages.evaluate import Wish, evaluate
+from olu.stages.evaluate import EvaluateOptions, evaluate
 from olu.stages.export import export
-from olu.stages.extras import EVALUATE, SERVE
 from olu.stages.serve import serve
 from olu.stages.speak import find_voice, free_name
-from olu.train.hub import hash_base, located, named
-from olu.train.run import Run
-from olu.types import finish
+from olu.train.run import Run, hash_base
 
-from ..families.workspaces import trained, workspace
-from ..speak.made import edit, seal, zipped
+from ..helpers.packages import edit, seal, zipped
+from ..helpers.workspaces import trained, workspace
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_it_speaks_where_no_voice_is_named(inside: Path) -> None:
 @pytest.mark.skipif(any(find_spec(name) is None for name in (*EVALUATE, *SERVE)), reason="extras are not installed")
 def test_its_name_is_known_wherever_a_voice_is_taken(inside: Path) -> None:
     Path("texts.txt").write_text("habari\n", encoding="utf-8")
-    wish = Wish(texts=Path("texts.txt"), only=("sanity",))
+    wish = EvaluateOptions(texts=Path("texts.txt"), only=("sanity",))
     first = finish(evaluate(Path("embedded"), replace(wish, out=Path("one"))))
     assert first.evaluation.subject.name == Voice.open(inside).name
     served = finish(serve([Path("embedded")], only_check=True, port=0))

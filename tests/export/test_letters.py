@@ -11,8 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.export.letters import Letters, distance, error_rate, learn
-from olu.export.reader import Reader
+from olu.export.letters import LetterTable, distance, error_rate, learn
+from olu.export.reader import LetterReader
 from olu.export.sherpa_rules import lexicon_ids, sentences_of, words_of
 from olu.export.spelled import letters_of, measured, symbols_of
 from olu.text.frontend import for_language
@@ -24,7 +24,7 @@ WORDS |= {"tachata": "t a tʃ ˈa t a", "tochata": "t o tʃ ˈa t a", "chatoco":
 
 
 @cache
-def table() -> tuple[Letters, SymbolVocabulary]:
+def table() -> tuple[LetterTable, SymbolVocabulary]:
     words = {word: tuple(phones.split()) for word, phones in WORDS.items()}
     symbols = {one for said in words.values() for one in said}
     solo = {"c": ("k",), "h": ("h",), "a": ("a",), "t": ("t",), "o": ("o",)}
@@ -50,7 +50,7 @@ def test_neighbours_tell_what_a_letter_is() -> None:
 @given(st.text(alphabet="chatoCH ,፣5x", max_size=30))
 def test_the_graph_reads_as_the_table_does(text: str) -> None:
     letters, vocabulary = table()
-    reader = Reader(letters, vocabulary)
+    reader = LetterReader(letters, vocabulary)
     numbers = [reader.numbers[one] for c in text if (one := letters.aliases.get(c, c)) in reader.numbers]
     if not numbers:
         return
@@ -77,7 +77,7 @@ def test_real_languages_are_learnt_from_their_sentences(code: str, limit: float)
     own = measured(letters, frontend, vocabulary, train, form="NFD", held_out=False)
     assert own.rate < found.rate, "what it was learnt from is easier"
     bare = measured(
-        Letters(alone=letters.alone, breaks=letters.breaks, aliases=letters.aliases),
+        LetterTable(alone=letters.alone, breaks=letters.breaks, aliases=letters.aliases),
         frontend,
         vocabulary,
         held,

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from olu.errors import ExportError
+from olu.core.errors import ExportError
+from olu.core.files import Workspace
 from olu.export.push import check_repo
-from olu.files import Workspace
 from olu.stages.export import export
 
 LARGE = ".safetensors"
@@ -136,7 +136,7 @@ def hub() -> Iterator[str]:
 def pushed(folder: Path, endpoint: str, home: Path, *, token: str = "hf_good", public: bool = False) -> Any:
     """In a process of its own: the address of the hub is read when its package is imported."""
     code = (
-        "import sys\nfrom pathlib import Path\nfrom olu.errors import OluError\nfrom olu.export.push import push\n"
+        "import sys\nfrom pathlib import Path\nfrom olu.core.errors import OluError\nfrom olu.export.push import push\n"
         f"try: print(push(Path(sys.argv[1]), 'me/v', public={public}))\nexcept OluError as bad: sys.exit(str(bad))"
     )
     extra = {"HF_ENDPOINT": endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}

@@ -10,26 +10,26 @@ from pathlib import Path
 
 import pytest
 
+from olu.core.errors import ConfigError, ExportError, WorkspaceError
+from olu.core.files import Workspace
+from olu.core.types import finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import Rights, by_source, of_sources, of_workspace, save_source, save_workspace
-from olu.errors import ConfigError, ExportError, WorkspaceError
 from olu.export.card import hub_licence
-from olu.export.rights import Claim, check_consent, check_publishing, claim
-from olu.files import Workspace
+from olu.export.rights import ExportTerms, check_consent, check_publishing, claim
 from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.stages.merge import merge
-from olu.train.licence import Licence, licence_of
-from olu.types import finish
+from olu.train.base_licence import Licence, licence_of
 
 from ..cli.conftest import fine, olu
-from ..families.workspaces import trained, workspace
-from ..speak.made import zipped
+from ..helpers.packages import zipped
+from ..helpers.workspaces import trained, workspace
 
 FREE = Rights(licence="CC-BY-4.0", consent="Amina, 2026, public", credits="Amina")
 
 
-def claimed(*licences: str, base: str = "", **more: str) -> Claim:
+def claimed(*licences: str, base: str = "", **more: str) -> ExportTerms:
     held = {f"s{at}": replace(FREE, licence=licence) for at, licence in enumerate(licences, 1)}
     return claim(held, Licence(base, "README.md") if base else None, base_name="the-base", **more)
 

@@ -10,18 +10,18 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from olu.errors import ExportError, OluError
+from olu.core.errors import ExportError, OluError
+from olu.core.files import Workspace, read_json, write_json
 from olu.families import family
 from olu.families.vits.base import read_base
 from olu.families.vits.foreign.voice import FILES
 from olu.families.vits.weights import fold
-from olu.files import Workspace, read_json, write_json
 from olu.speak.voice import Voice
 from olu.stages.export import export
+from olu.train.averaged import load_averaged
 from olu.train.run import Run
-from olu.train.speaking import load_averaged
 
-from ..families.workspaces import trained, workspace
+from ..helpers.workspaces import trained, workspace
 
 
 def test_a_run_starts_from_a_voice_by_phones(phones: Workspace, phones_voice: Path, tmp_path: Path) -> None:

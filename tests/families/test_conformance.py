@@ -14,17 +14,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from olu.config import Strict
-from olu.errors import ConfigError
+from olu.core.config import Strict
+from olu.core.errors import ConfigError
+from olu.core.types import Reading, Word
 from olu.families import FAMILIES, family
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoints
 from olu.train.engine import Engine, LivePart
 from olu.train.family import Clock, Example, Family, Update
-from olu.train.grow import Growth, enlarged
+from olu.train.grow_symbols import Growth, enlarged
 from olu.train.guards import Finite, Spike, Verdict, Wiring
 from olu.train.recipe import GuardSettings, PlanSettings
-from olu.types import Reading, Word
 
 VOCABULARY = 12
 pytestmark = pytest.mark.parametrize("name", FAMILIES)

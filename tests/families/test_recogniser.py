@@ -11,20 +11,21 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olu.errors import ConfigError, ExportError, TrainError
+from olu.core.errors import ConfigError, ExportError, TrainError
+from olu.core.types import Audio, Reading
 from olu.families import family
 from olu.families.recogniser.augment import disturbed, hidden, paced
 from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.learn import RecogniserLearner
 from olu.families.recogniser.memory import PASSING, PER_PARAMETER, memory, parameters
 from olu.families.recogniser.recognise import LONGEST, Trained
-from olu.families.recogniser.text import Writing, collapsed, edits, letters
+from olu.families.recogniser.text import Writing, collapsed, letters
+from olu.text.edit_distance import edits
 from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.train.family import Clock, Example
-from olu.train.plan import make_plan
-from olu.train.plan_facts import Case, Machine, Material, Piece
-from olu.types import Audio, Reading
+from olu.train.plan.facts import Case, Machine, Material, PlanClip
+from olu.train.plan.planner import make_plan
 
 VOCABULARY = 9
 STILL: dict[str, Any] = {"time_masks": 0, "frequency_masks": 0, "speed": 0.0, "noise": 0.0}
@@ -360,7 +361,7 @@ def test_the_memory_of_a_step_is_foretold(changes: dict[str, Any]) -> None:
 
 
 def planned(language: str, *, device: str = "cuda", letters: float = 9.0, **given: Any) -> Any:
-    pieces = tuple(Piece(seconds=8.0, tokens=2 * round(8 * letters) + 1) for _ in range(800))
+    pieces = tuple(PlanClip(seconds=8.0, tokens=2 * round(8 * letters) + 1) for _ in range(800))
     machine = Machine(device=device, name="it", memory=64e9, cores=2, bf16=device == "cuda")
     return make_plan(
         Case(material=Material(pieces=pieces, language=language), machine=machine, given=given), family("recogniser")

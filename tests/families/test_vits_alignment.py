@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from olu.config import check
+from olu.core.config import check
 from olu.families import family
 from olu.train.family import Example
 

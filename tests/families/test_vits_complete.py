@@ -12,17 +12,17 @@ import onnxruntime
 import pytest
 import torch
 
-from olu.align.mas import best_path
-from olu.errors import TrainError, VoiceError
+from olu.core.errors import TrainError, VoiceError
+from olu.core.files import Workspace
 from olu.families import family
+from olu.families.vits.kernels.mas import best_path
 from olu.families.vits.learn import VitsLearner, guided, shaken
-from olu.files import Workspace
 from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.train.family import Clock
 from olu.train.run import Run
 
-from . import workspaces
+from ..helpers import workspaces
 from .test_conformance import engine_for, made, tones
 
 PEOPLE = ["obi", "ana", "uche"]
@@ -105,7 +105,7 @@ def test_symbols_of_people_who_are_left_out_do_not_grow_a_base(tmp_path: Path) -
 def test_the_order_of_speakers_does_not_hang_on_the_process(crowd: Workspace) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from pathlib import Path\nfrom olu.files import Workspace\nfrom tests.families import workspaces\n"
+        "from pathlib import Path\nfrom olu.core.files import Workspace\nfrom tests.families import workspaces\n"
         "print(workspaces.made(Workspace.open(Path(sys.argv[2]))).speakers)"
     )
     root = str(Path(__file__).parents[2])

@@ -16,21 +16,21 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from olu.errors import OluError
+from olu.core.errors import OluError
 from olu.families.vits.base import read_base
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.export import plain
 from olu.families.vits.foreign import original as original_format
+from olu.families.vits.foreign.detect import read_foreign
 from olu.families.vits.foreign.names import JUDGE, original_of, ours_of
 from olu.families.vits.foreign.read import Foreign
-from olu.families.vits.foreign.sniff import read_foreign
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Generator
 from olu.families.vits.weights import fold, load_plain
 from olu.stages.export import export
 from olu.train.family import Clock
 
-from . import foreign_made as made
+from ..helpers import foreign_checkpoints as made
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
 IDS = (torch.arange(1, 12)[None], torch.tensor([[0, 5, 0, 7, 0]]))

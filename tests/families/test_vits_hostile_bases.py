@@ -11,9 +11,9 @@ import torch
 from pydantic import ValidationError
 from safetensors.torch import save_file
 
-from olu.errors import ConfigError, OluError, TrainError
+from olu.core.errors import ConfigError, OluError, TrainError
 from olu.families.vits.config import VitsConfig
-from olu.families.vits.foreign.sniff import read_foreign
+from olu.families.vits.foreign.detect import read_foreign
 
 HUGE = 10**12
 EMBEDDING, SPEAKERS = "text_encoder.embed_tokens.weight", "embed_speaker.weight"

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from olu.families.vits.discriminator import Discriminator
+from olu.families.vits.foreign.detect import read_foreign
 from olu.families.vits.foreign.names import JUDGE
 from olu.families.vits.foreign.read import Foreign
-from olu.families.vits.foreign.sniff import read_foreign
 from olu.families.vits.weights import LoadReport, load_plain
 
 from .test_vits_foreign import loaded, ours

@@ -20,7 +20,7 @@ from olu.families.vits.base import read_base
 from olu.train.family import Clock, Example
 from olu.train.run import Run
 
-from . import workspaces
+from ..helpers import workspaces
 from .test_conformance import engine_for, made, tones
 
 FAM = family("vits")
@@ -113,7 +113,7 @@ def test_b1_8_a_base_with_speakers_keeps_its_conditioning(tmp_path: Path) -> Non
 
 def test_b1_8_speakers_a_base_knows_by_name_are_found_by_name(tmp_path: Path) -> None:
     from olu.families.vits.base import base_of
-    from olu.families.vits.foreign.sniff import read_foreign
+    from olu.families.vits.foreign.detect import read_foreign
 
     folder = workspaces.base(tmp_path / "two", ["_", "a"], speakers=2, speaker_embedding_size=8)
     base = base_of(replace(read_foreign(folder), speakers=("zo", "al")), where="a made base")

@@ -18,8 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from olu.align.mas import best_path
 from olu.families import family
+from olu.families.vits.kernels.mas import best_path
 from olu.train.family import Example
 
 from .test_conformance import engine_for, gradients, made, tones

@@ -10,12 +10,12 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from olu.core.files import Workspace
 from olu.families import family
-from olu.files import Workspace
-from olu.train.grow import APART, Growth, enlarged, enlarged_checkpoint
+from olu.train.grow_symbols import APART, Growth, enlarged, enlarged_checkpoint
 from olu.train.run import Run
 
-from . import workspaces
+from ..helpers import workspaces
 from .test_conformance import VOCABULARY, engine_for, tones
 from .test_conformance import made as learner_of
 

@@ -15,7 +15,7 @@ import torch
 import transformers
 from torch import Tensor
 
-from olu.errors import OluError, TrainError
+from olu.core.errors import OluError, TrainError
 from olu.families.vits.base import grown, read_base
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.export import plain

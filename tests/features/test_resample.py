@@ -10,14 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from olu.audio.io import resample
+from olu.core.errors import ConfigError, TrainError
+from olu.core.files import Workspace
+from olu.core.types import Audio, finish
 from olu.corpus.manifest import Corpus
-from olu.errors import ConfigError, TrainError
 from olu.evaluate.metrics import f0
 from olu.export.formats import format_named
-from olu.features.store import Samples, Store
-from olu.files import Workspace
+from olu.features.store import Store, WaveFeature
 from olu.speak.voice import Voice
-from olu.stages.evaluate import Wish, evaluate
+from olu.stages.evaluate import EvaluateOptions, evaluate
 from olu.stages.evaluate_known import _undone
 from olu.stages.evaluate_subject import of_voice
 from olu.stages.export import _at_tempo, export
@@ -26,10 +27,9 @@ from olu.stages.prepare import prepare
 from olu.stages.train_setup import prepare_run, set_up
 from olu.train.recipe import EVEN, Recipe, read_recipe
 from olu.train.run import Run
-from olu.types import Audio, finish
 
-from ..evaluate.made import speech
-from ..families.workspaces import trained, workspace
+from ..helpers.sounds import speech
+from ..helpers.workspaces import trained, workspace
 
 FACTOR = 1.1
 RATE = 16000
@@ -61,17 +61,19 @@ def test_pitch_and_tempo_rise_by_the_factor(factor: float) -> None:
     assert len(heard.samples) == pytest.approx(len(audio.samples) / factor, abs=2)
     middle = [float(np.median(pitch.hertz[pitch.hertz > 0])) for pitch in map(f0.track, (audio, heard))]
     assert middle[1] / middle[0] == pytest.approx(factor, rel=0.02)
-    stored = Samples(RATE, factor).compute(audio)
+    stored = WaveFeature(RATE, factor).compute(audio)
     assert len(stored) == len(heard.samples)
 
 
 def test_what_was_prepared_has_the_pitch_of_its_recipe(tmp_path: Path) -> None:
     ws = workspace(tmp_path, ROWS, language="swa")
-    before = Store(ws.features / Samples(RATE).key)
+    before = Store(ws.features / WaveFeature(RATE).key)
     lengths, pitch = dict(before.index), pitch_of(before["c0"])
     del before  # what is open is in use, and stays
     made = finish(prepare(ws, rate=RATE, factor=FACTOR, jobs=1))
-    assert (made.resample, made.folder) == (FACTOR, Samples(RATE, FACTOR).key) and made.folder != Samples(RATE).key
+    assert (made.resample, made.folder) == (FACTOR, WaveFeature(RATE, FACTOR).key) and made.folder != WaveFeature(
+        RATE
+    ).key
     assert [path.name for path in ws.features.glob("wave-*")] == [made.folder], "one at a time"
     store = Store(ws.features / made.folder)
     for id, (_, count) in lengths.items():
@@ -135,7 +137,7 @@ def test_what_others_train_on_keeps_the_tempo_it_learnt(moved: Workspace) -> Non
 
 
 def test_a_voice_is_judged_beside_recordings_resampled_alike(moved: Workspace) -> None:
-    made = finish(evaluate(moved.root, Wish(only=("sanity",), sentences=2)))
+    made = finish(evaluate(moved.root, EvaluateOptions(only=("sanity",), sentences=2)))
     (item,) = [one for one in made.evaluation.items if one.natural_seconds]
     assert item.natural_seconds == pytest.approx(1.2 / FACTOR, abs=2e-3)
     voice = Voice.open(moved.voices / "ws.voice")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from olu.audio.loudness import loudness
-from olu.features.store import Samples, between, levelled
-from olu.types import Audio
+from olu.core.types import Audio
+from olu.features.store import WaveFeature, between, levelled
 
 RATE = 16000
 
@@ -45,6 +45,11 @@ def test_loudness_is_what_was_asked_or_just_below_clipping(level: float) -> None
 
 
 def test_every_way_of_making_sound_has_a_folder_of_its_own() -> None:
-    ways = [Samples(RATE), Samples(RATE, edges=0.1), Samples(RATE, loudness=-23.0), Samples(RATE, 1.1, edges=0.1)]
+    ways = [
+        WaveFeature(RATE),
+        WaveFeature(RATE, edges=0.1),
+        WaveFeature(RATE, loudness=-23.0),
+        WaveFeature(RATE, 1.1, edges=0.1),
+    ]
     assert len({way.key for way in ways}) == len(ways)
-    assert len(Samples(RATE, edges=0.1).compute(said())) < len(Samples(RATE).compute(said()))
+    assert len(WaveFeature(RATE, edges=0.1).compute(said())) < len(WaveFeature(RATE).compute(said()))

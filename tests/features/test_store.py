@@ -14,9 +14,9 @@ import soundfile
 import soxr
 
 from olu.audio import io
-from olu.errors import AudioError
-from olu.features.store import Samples, Store, build
-from olu.types import Audio, Clip, finish
+from olu.core.errors import AudioError
+from olu.core.types import Audio, Clip, finish
+from olu.features.store import Store, WaveFeature, build
 
 RATES = (8000, 16000, 22050, 44100, 48000)
 
@@ -42,7 +42,7 @@ def reader(root: Path):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("rate", [16000, 22050])
 def test_every_clip_is_there_as_resampled(tmp_path: Path, clips: list[Clip], rate: int) -> None:
     folder = tmp_path / "store"
-    work = build(folder, clips, feature=Samples(rate), audio=reader(tmp_path), jobs=2)
+    work = build(folder, clips, feature=WaveFeature(rate), audio=reader(tmp_path), jobs=2)
     ticks = []
     while True:
         try:
@@ -68,7 +68,7 @@ def test_every_clip_is_there_as_resampled(tmp_path: Path, clips: list[Clip], rat
 
 def test_threads_do_not_change_the_bytes(tmp_path: Path, clips: list[Clip]) -> None:
     for jobs in (1, 4):
-        finish(build(tmp_path / f"by{jobs}", clips, feature=Samples(16000), audio=reader(tmp_path), jobs=jobs))
+        finish(build(tmp_path / f"by{jobs}", clips, feature=WaveFeature(16000), audio=reader(tmp_path), jobs=jobs))
     for name in ("samples.i16", "index.json"):
         assert (tmp_path / "by1" / name).read_bytes() == (tmp_path / "by4" / name).read_bytes()
 
@@ -76,11 +76,11 @@ def test_threads_do_not_change_the_bytes(tmp_path: Path, clips: list[Clip]) -> N
 def test_a_clip_that_cannot_be_decoded_is_named(tmp_path: Path, clips: list[Clip]) -> None:
     (tmp_path / clips[1].audio).write_bytes(b"RIFF nonsense")
     (tmp_path / clips[3].audio).unlink()
-    problems = finish(build(tmp_path / "s", clips[:5], feature=Samples(16000), audio=reader(tmp_path), jobs=2))
+    problems = finish(build(tmp_path / "s", clips[:5], feature=WaveFeature(16000), audio=reader(tmp_path), jobs=2))
     assert [problem.split(":")[0] for problem in problems] == ["clip c1", "clip c3"]
     store = Store(tmp_path / "s")
     assert list(store.index) == ["c0", "c2", "c4"]
-    whole = finish(build(tmp_path / "t", [clips[4]], feature=Samples(16000), audio=reader(tmp_path), jobs=1))
+    whole = finish(build(tmp_path / "t", [clips[4]], feature=WaveFeature(16000), audio=reader(tmp_path), jobs=1))
     assert whole == []
     np.testing.assert_array_equal(store["c4"], Store(tmp_path / "t")["c4"])
 
@@ -89,19 +89,19 @@ def test_all_unreadable_is_an_empty_store(tmp_path: Path, clips: list[Clip]) -> 
     def nothing(clip: Clip) -> Audio:
         raise AudioError(f"{clip.audio} is gone")
 
-    assert len(finish(build(tmp_path / "s", clips[:2], feature=Samples(16000), audio=nothing, jobs=1))) == 2
+    assert len(finish(build(tmp_path / "s", clips[:2], feature=WaveFeature(16000), audio=nothing, jobs=1))) == 2
     assert "c0" not in Store(tmp_path / "s")
 
 
 def test_the_key_follows_the_rate() -> None:
-    assert Samples(16000).key == Samples(16000).key != Samples(22050).key
+    assert WaveFeature(16000).key == WaveFeature(16000).key != WaveFeature(22050).key
 
 
 def test_an_interrupted_build_leaves_the_old_store(tmp_path: Path, clips: list[Clip]) -> None:
     folder = tmp_path / "out" / "store"
-    finish(build(folder, clips[:3], feature=Samples(16000), audio=reader(tmp_path), jobs=1))
+    finish(build(folder, clips[:3], feature=WaveFeature(16000), audio=reader(tmp_path), jobs=1))
     before = (folder / "samples.i16").read_bytes()
-    work = build(folder, clips, feature=Samples(16000), audio=reader(tmp_path), jobs=2)
+    work = build(folder, clips, feature=WaveFeature(16000), audio=reader(tmp_path), jobs=2)
     next(work)
     work.close()
     assert [path.name for path in folder.parent.iterdir()] == ["store"]
@@ -111,7 +111,7 @@ def test_an_interrupted_build_leaves_the_old_store(tmp_path: Path, clips: list[C
         raise MemoryError
 
     with pytest.raises(MemoryError):
-        finish(build(folder, clips, feature=Samples(16000), audio=broken, jobs=2))
+        finish(build(folder, clips, feature=WaveFeature(16000), audio=broken, jobs=2))
     assert [path.name for path in folder.parent.iterdir()] == ["store"]
     assert (folder / "samples.i16").read_bytes() == before
 
@@ -121,7 +121,7 @@ import os, signal, sys
 from pathlib import Path
 from olu.audio import io
 from olu.features.store import Samples, build
-from olu.types import Clip
+from olu.core.types import Clip
 root = Path(sys.argv[1])
 clips = [Clip(id=f"c{n}", audio=f"{n}.wav", seconds=0.1, rate=16000, text="a", language="ibo") for n in range(40)]
 read = lambda clip: io.read(root / clip.audio)
@@ -137,7 +137,7 @@ def test_a_killed_build_is_no_store(tmp_path: Path, clips: list[Clip]) -> None:
     assert done.returncode == -signal.SIGKILL
     folder = tmp_path / "out" / "store"
     assert not folder.exists()
-    finish(build(folder, clips, feature=Samples(16000), audio=reader(tmp_path), jobs=1))
+    finish(build(folder, clips, feature=WaveFeature(16000), audio=reader(tmp_path), jobs=1))
     assert len(Store(folder).index) == len(clips)
 
 
@@ -148,6 +148,6 @@ def test_a_clip_with_samples_that_are_not_numbers_is_left_out_by_name(tmp_path: 
         return Audio(samples, 16000)
 
     folder = tmp_path / "out" / "store"
-    (problem,) = finish(build(folder, clips[:3], feature=Samples(16000), audio=audio, jobs=1))
+    (problem,) = finish(build(folder, clips[:3], feature=WaveFeature(16000), audio=audio, jobs=1))
     assert clips[1].id in problem and "not numbers" in problem
     assert set(Store(folder).index) == {clips[0].id, clips[2].id}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from olu.core.files import Workspace
 from olu.features.store import fault_in
-from olu.files import Workspace
 
 from ..cli.conftest import TINY, fine, make_recordings
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from . import voices
+from ..helpers import serve_voices as voices
 
 
 @pytest.fixture(scope="session")

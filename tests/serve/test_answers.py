@@ -18,11 +18,11 @@ import openai
 import pytest
 
 from olu.serve import names
-from olu.serve.asks import Shown
-from olu.serve.speaking import MOST_UNSAID, in_header
+from olu.serve.protocol import VoiceInfo
+from olu.serve.response import MOST_UNSAID, in_header
 
-from . import running
-from .running import RATE, Running, Tones
+from ..helpers import servers as running
+from ..helpers.servers import RATE, Running, Tones
 from .test_worker import Bench
 
 
@@ -133,9 +133,9 @@ def test_a_worker_reads_plain_text_as_it_stands(package: Path) -> None:
 # ---------------------------------------------------------------- names
 
 VOICES = [
-    Shown("amh-vits-005", "amh", RATE, ("one",), 1, True, aliases=("embedded",)),
-    Shown("ngozi", "ibo", RATE, ("one",), 1, True),
-    Shown("obi", "ibo", RATE, ("one",), 1, True),
+    VoiceInfo("amh-vits-005", "amh", RATE, ("one",), 1, True, aliases=("embedded",)),
+    VoiceInfo("ngozi", "ibo", RATE, ("one",), 1, True),
+    VoiceInfo("obi", "ibo", RATE, ("one",), 1, True),
 ]
 
 
@@ -164,7 +164,7 @@ def test_who_answers_to_a_name(asked: str, found: int | None) -> None:
 def test_openais_names_mean_the_only_voice_or_the_one_that_was_set() -> None:
     assert names.find("alloy", VOICES[:1]) == VOICES[0]
     assert names.find("Nova", VOICES, default="obi") == VOICES[2]
-    assert names.find("nova", [*VOICES, Shown("nova", "swa", RATE, ("one",), 1, True)]).name == "nova"  # type: ignore[union-attr]
+    assert names.find("nova", [*VOICES, VoiceInfo("nova", "swa", RATE, ("one",), 1, True)]).name == "nova"  # type: ignore[union-attr]
     assert [names.others(one, VOICES) for one in VOICES] == [("embedded", "amh"), (), ()]
 
 
@@ -216,7 +216,7 @@ def test_a_client_that_is_gone_before_any_sound_ends_the_work() -> None:
 
 def test_the_reference_shows_this_server_and_a_voice_that_is_here() -> None:
     sample = "Kedu 'ka' <ị> mere?"
-    pool = Tones(voices=[Shown("ada", "ibo", RATE, ("one",), 1, True, sample=sample)])
+    pool = Tones(voices=[VoiceInfo("ada", "ibo", RATE, ("one",), 1, True, sample=sample)])
     with running.running(pool) as here:
         shown = html.unescape(httpx2.get(f"{here.base}/docs").text)
         command = re.search(r"curl http.*-o hello.wav", shown, re.DOTALL)

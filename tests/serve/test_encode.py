@@ -14,7 +14,7 @@ import pytest
 
 from olu.serve.encode import KINDS, PCM_RATE, encoder, rate_of
 
-from .running import tone
+from ..helpers.servers import tone
 
 RATES = (8000, 16_000, 22_050, 24_000, 44_100, 48_000)
 

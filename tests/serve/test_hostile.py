@@ -14,8 +14,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from . import running
-from .running import Running, drained, exchange, until
+from ..helpers import servers as running
+from ..helpers.servers import Running, drained, exchange, until
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 WISH = {"input": "One.", "voice": "ada", "response_format": "pcm"}

@@ -18,10 +18,10 @@ import httpx2
 import pytest
 
 from olu.serve import logs
-from olu.serve.asks import Shown
+from olu.serve.protocol import VoiceInfo
 
-from . import running
-from .running import Running, until
+from ..helpers import servers as running
+from ..helpers.servers import Running, until
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 FORMATS = ("mp3", "opus", "aac", "flac", "wav", "pcm")
@@ -50,7 +50,7 @@ def test_voices_are_listed_with_what_a_page_needs(http: httpx2.Client):
 
 
 def test_a_voice_that_comes_later_is_found_by_its_name(here: Running, http: httpx2.Client):
-    here.pool.on_look.append(Shown("late-comer", "swa", 16_000, ("one",), 5, False))
+    here.pool.on_look.append(VoiceInfo("late-comer", "swa", 16_000, ("one",), 5, False))
     assert http.post("/v1/audio/speech", json={**WISH, "voice": "late-comer"}).status_code == 200
 
 
@@ -59,7 +59,7 @@ def test_a_voice_that_was_mended_is_found_at_once_also_beside_a_damaged_one_of_i
         wish = {**WISH, "voice": "broken"}
         refused = http.post("/v1/audio/speech", json=wish)
         assert (refused.status_code, refused.json()["error"]["code"]) == (404, "voice_unusable")
-        here.pool.on_look.append(Shown("broken", "swa", 22_050, ("one",), 1000, False))
+        here.pool.on_look.append(VoiceInfo("broken", "swa", 22_050, ("one",), 1000, False))
         assert http.post("/v1/audio/speech", json=wish).status_code == 200
 
 
@@ -388,6 +388,6 @@ def test_nothing_in_a_log_line_steers_a_terminal_or_ends_the_line():
     assert strange in [row.get("path") for row in logged(asking)]
     record = logging.LogRecord(logs.NAME, logging.INFO, "", 0, "ሰላም", (), None)
     record.facts = {"path": strange}
-    line = logs.Lines().format(record)
+    line = logs.JsonLines().format(record)
     assert line.isprintable() and "ሰላም" in line, "letters stay letters"
     assert json.loads(line)["path"] == strange

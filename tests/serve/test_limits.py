@@ -11,15 +11,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from olu.config import check
-from olu.errors import ConfigError
+from olu.core.config import check
+from olu.core.errors import ConfigError
 from olu.serve import errors, guard
 from olu.serve.errors import Refusal
-from olu.serve.limits import MOST_CLIENTS, Body, Left, Places, RateLimit, network
+from olu.serve.limits import MOST_CLIENTS, Body, ClientSlots, Left, RateLimit, network
 from olu.serve.server import listen
-from olu.serve.settings import Settings, others_may_read, read_keys
+from olu.serve.settings import ServeSettings, others_may_read, read_keys
 
-from . import running
+from ..helpers import servers as running
 
 WISH = {"input": "One.", "voice": "ada", "response_format": "pcm"}
 
@@ -165,7 +165,7 @@ def test_the_longest_text_in_the_widest_letters_fits_into_a_body():
 )
 def test_settings_that_make_no_sense_are_named(given: dict[str, Any], word: str):
     with pytest.raises(ConfigError, match=word):
-        check(Settings, given, where="olu serve")
+        check(ServeSettings, given, where="olu serve")
 
 
 def test_keys_come_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -190,12 +190,12 @@ def test_a_key_file_that_protects_nothing_is_an_error(tmp_path: Path, content: s
 
 def test_a_port_that_is_taken_is_said():
     with (
-        listen(Settings(port=0)) as first,
+        listen(ServeSettings(port=0)) as first,
         pytest.raises(ConfigError, match="--port"),
     ):
-        listen(Settings(port=first.getsockname()[1]))
+        listen(ServeSettings(port=first.getsockname()[1]))
     with pytest.raises(ConfigError, match="--host"):
-        listen(Settings(host="no.such.host.invalid", port=0))
+        listen(ServeSettings(host="no.such.host.invalid", port=0))
 
 
 def test_one_client_does_not_get_the_whole_queue():
@@ -224,15 +224,17 @@ def test_one_client_does_not_get_the_whole_queue():
 
 def test_places_are_kept_by_number_and_forgotten():
     with ExitStack() as all_:
-        places = Places(1, loopback=False)
+        places = ClientSlots(1, loopback=False)
         found = [all_.enter_context(places.held(one)) for one in ("a", "a", "2001:db8::1", "2001:db8::2")]
         assert found == [True, False, True, False]
         local = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
         assert all(all_.enter_context(places.held(one)) for one in local * 2)
-        told = Places(1, loopback=True)
+        told = ClientSlots(1, loopback=True)
         assert [all_.enter_context(told.held("::1")) for _ in range(2)] == [True, False]
     assert not places._held and not told._held
-    assert [Settings(queue=queue, queue_per_client=given).places for queue, given in ((64, 0), (1, 0), (8, 3))] == [
+    assert [
+        ServeSettings(queue=queue, queue_per_client=given).places for queue, given in ((64, 0), (1, 0), (8, 3))
+    ] == [
         32,
         1,
         3,
@@ -252,9 +254,9 @@ def test_one_client_does_not_get_all_connections():
 
 
 def test_connections_of_this_machine_and_of_proxies_are_not_counted_unless_told():
-    assert (Settings().connections, Settings(most_connections=2).connections) == (128, 1)
+    assert (ServeSettings().connections, ServeSettings(most_connections=2).connections) == (128, 1)
     with pytest.raises(ConfigError, match="connections_per_client"):
-        check(Settings, {"connections_per_client": 600}, where="olu serve")
+        check(ServeSettings, {"connections_per_client": 600}, where="olu serve")
     for given in ({"most_connections": 5}, {"connections_per_client": 1, "trust_proxy": ("127.0.0.0/8",)}):
         with running.running(**given) as here, here.connect(), here.connect():
             assert httpx2.get(f"{here.base}/health").status_code == 200

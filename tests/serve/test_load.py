@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from . import voices
+from ..helpers import serve_voices as voices
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

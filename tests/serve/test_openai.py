@@ -13,8 +13,8 @@ import numpy as np
 import openai
 import pytest
 
-from . import running
-from .running import Running
+from ..helpers import servers as running
+from ..helpers.servers import Running
 
 TEXT = "Kedu ka i mere. O di mma."
 FORMATS = ("mp3", "opus", "aac", "flac", "wav", "pcm")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import Running, running
+from ..helpers.servers import Running, running
 
 FOLDER = Path(str(files("olu.serve").joinpath("page")))
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())

@@ -18,11 +18,11 @@ import pytest
 import soundfile
 from numpy.typing import NDArray
 
-from olu.serve.asks import Ask, Piece, Shown
+from olu.serve.protocol import SoundPiece, SpeechJob, VoiceInfo
 
-from . import voices
-from .browser import BROWSER, Screen, Tab, chromium
-from .running import Running, Tones, running, until
+from ..helpers import serve_voices as voices
+from ..helpers.browser import BROWSER, Screen, Tab, chromium
+from ..helpers.servers import Running, Tones, running, until
 
 pytestmark = [
     pytest.mark.soak,
@@ -50,7 +50,7 @@ TROUBLE = "document.querySelector('#trouble').hidden ? '' : document.querySelect
 class Timed(Tones):
     """Tones whose words follow each other."""
 
-    async def _pieces(self, ask: Ask) -> AsyncIterator[Piece]:
+    async def _pieces(self, ask: SpeechJob) -> AsyncIterator[SoundPiece]:
         async for piece in super()._pieces(ask):
             said = piece.text.strip(" ؟።").split()
             step = (piece.ends - piece.begins) / len(said)
@@ -314,7 +314,7 @@ def test_keys_speak_and_stop(tab: Tab) -> None:
 def test_other_scripts_are_typed_shown_and_asked_for_as_they_are(
     tab: Tab, language: str, text: str, direction: str
 ) -> None:
-    voices = [Shown("other", language, 16_000, ("one",), 1000, True)]
+    voices = [VoiceInfo("other", language, 16_000, ("one",), 1000, True)]
     with running(Timed(voices=voices)) as here:
         _open(tab, here, PHONE)
         tab.write("#text", text)
@@ -331,7 +331,7 @@ def test_other_scripts_are_typed_shown_and_asked_for_as_they_are(
 def test_a_voice_that_comes_later_appears(tab: Tab) -> None:
     with running(Timed()) as here:
         _open(tab, here)
-        here.pool.on_look.append(Shown("<b>late</b>", "swa", 16_000, ("one",), 1000, False))
+        here.pool.on_look.append(VoiceInfo("<b>late</b>", "swa", 16_000, ("one",), 1000, False))
         tab.eval("document.dispatchEvent(new Event('visibilitychange'))")
         tab.until("[...document.querySelectorAll('#voice option')].some((one) => one.textContent === '<b>late</b>')")
         assert tab.eval("document.querySelector('#voice').value") == "ada", "the choice stays"
@@ -359,9 +359,9 @@ def test_what_is_left_out_is_named_and_struck_out(tab: Tab) -> None:
 def test_there_is_a_sentence_to_try_each_voice_with(tab: Tab) -> None:
     pool = Timed()
     pool.voices = [
-        Shown("ada", "ibo", 22_050, ("one",), 1, True, sample="Ọ dị mma."),
-        Shown("selam", "amh", 22_050, ("one",), 1, True, sample="ይኼ ለማንም አይበጅም ።"),
-        Shown("zola", "xho", 22_050, ("one",), 1, True),
+        VoiceInfo("ada", "ibo", 22_050, ("one",), 1, True, sample="Ọ dị mma."),
+        VoiceInfo("selam", "amh", 22_050, ("one",), 1, True, sample="ይኼ ለማንም አይበጅም ።"),
+        VoiceInfo("zola", "xho", 22_050, ("one",), 1, True),
     ]
     with running(pool) as here:
         _open(tab, here, PHONE)

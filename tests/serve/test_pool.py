@@ -17,17 +17,17 @@ from typing import Any
 import pytest
 
 from olu.audio.io import to_int16
-from olu.errors import OluError, TextError, VoiceError
-from olu.serve.asks import Ask, Busy, Gone, Piece, Sound, TooLong
+from olu.core.errors import OluError, TextError, VoiceError
+from olu.serve.catalog import VoiceCatalog
 from olu.serve.link import Link
 from olu.serve.pool import Pool
-from olu.serve.shelf import Shelf
+from olu.serve.protocol import Busy, Gone, SoundPiece, SoundStream, SpeechJob, TooLong
 from olu.serve.wire import Message
 from olu.speak.stream import Manner
 from olu.speak.voice import Voice
 
-from . import voices
-from .voices import PARAGRAPH, SENTENCE, TEXT
+from ..helpers import serve_voices as voices
+from ..helpers.serve_voices import PARAGRAPH, SENTENCE, TEXT
 
 PATIENCE = 60.0  # seconds, on a machine that has much else to do
 
@@ -38,11 +38,11 @@ def told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, logger="olu.serve")
 
 
-def ask(text: str = TEXT, *, voice: str = "test", seconds: float = 600.0, **wish: Any) -> Ask:
-    return Ask(voice, text, Manner(**wish), seconds)
+def ask(text: str = TEXT, *, voice: str = "test", seconds: float = 600.0, **wish: Any) -> SpeechJob:
+    return SpeechJob(voice, text, Manner(**wish), seconds)
 
 
-async def whole(sound: Sound) -> list[Piece]:
+async def whole(sound: SoundStream) -> list[SoundPiece]:
     return [piece async for piece in sound]
 
 
@@ -56,7 +56,7 @@ async def until(happens: Callable[[], Any]) -> None:
 async def running(
     *places: Path, workers: int = 1, queue: int = 8, loaded: int = 4, every: float = 0.0
 ) -> AsyncIterator[Pool]:
-    pool = Pool(Shelf(places, every=every), workers=workers, queue=queue, batch=2, loaded=loaded)
+    pool = Pool(VoiceCatalog(places, every=every), workers=workers, queue=queue, batch=2, loaded=loaded)
     await pool.start()
     try:
         yield pool
@@ -293,11 +293,11 @@ def test_the_shelf_is_looked_at_again_after_trouble(
     monkeypatch.setattr("olu.serve.pool.WATCH_SECONDS", 0.01)
     looks = list[int]()
 
-    def look(self: Shelf) -> None:
+    def look(self: VoiceCatalog) -> None:
         looks.append(1)
         raise ValueError("a disk")
 
-    monkeypatch.setattr(Shelf, "look", look)
+    monkeypatch.setattr(VoiceCatalog, "look", look)
 
     async def work() -> None:
         async with running(package) as pool:
@@ -380,7 +380,7 @@ def test_workers_that_never_get_ready_are_an_error_at_the_start(package: Path, m
     monkeypatch.setattr("olu.serve.link.COMMAND", ("-c", "raise SystemExit(3)"))
 
     async def work() -> None:
-        pool = Pool(Shelf([package]), workers=1, queue=1, batch=1, loaded=1)
+        pool = Pool(VoiceCatalog([package]), workers=1, queue=1, batch=1, loaded=1)
         with pytest.raises(OluError, match="no worker could be started"):
             await pool.start()
 

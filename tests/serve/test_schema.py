@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from olu.serve.app import build
-from olu.serve.settings import Settings
+from olu.serve.settings import ServeSettings
 
-from . import running
+from ..helpers import servers as running
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
-document = build(running.Tones(), settings=Settings()).schema()
+document = build(running.Tones(), settings=ServeSettings()).schema()
 
 
 def pointed() -> dict[str, Any]:

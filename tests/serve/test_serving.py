@@ -22,13 +22,13 @@ import httpx2
 import numpy as np
 import pytest
 
-from olu.errors import OluError
+from olu.core.errors import OluError
+from olu.core.types import finish
 from olu.speak.voice import Voice
 from olu.stages.serve import serve
-from olu.types import finish
 
-from . import voices
-from .running import until
+from ..helpers import serve_voices as voices
+from ..helpers.servers import until
 
 WISH = {"input": voices.TEXT, "voice": "test", "response_format": "flac"}
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from olu.serve.openai import SpeechRequest
-from olu.serve.settings import Settings
+from olu.serve.settings import ServeSettings
 
-from .running import running
+from ..helpers.servers import running
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "serving.md").read_text(encoding="utf-8")
@@ -28,7 +28,7 @@ def test_the_table_of_limits_has_the_defaults() -> None:
     rows = dict(re.findall(r"^\| `--([a-z-]+)` \| (\d+)[ s]*\|", PAGE, flags=re.M))
     assert len(rows) >= 7
     for name, value in rows.items():
-        assert float(value) == Settings.model_fields[name.replace("-", "_")].default, name
+        assert float(value) == ServeSettings.model_fields[name.replace("-", "_")].default, name
 
 
 def test_every_field_of_a_request_is_told() -> None:
@@ -54,5 +54,5 @@ def test_the_unit_waits_longer_than_the_server() -> None:
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read(DOCS / "serving" / "olu.service")
     service = unit["Service"]
-    assert float(service["TimeoutStopSec"]) > Settings.model_fields["grace"].default
+    assert float(service["TimeoutStopSec"]) > ServeSettings.model_fields["grace"].default
     assert service["KillMode"] == "mixed" and service["DynamicUser"] == "yes"

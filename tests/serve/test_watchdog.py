@@ -15,23 +15,23 @@ import pytest
 
 from olu.serve import memory
 from olu.serve import pool as pools
-from olu.serve.asks import Gone, Late
+from olu.serve.catalog import VoiceCatalog
 from olu.serve.pool import Pool
-from olu.serve.settings import Settings
-from olu.serve.shelf import Shelf
+from olu.serve.protocol import Gone, Late
+from olu.serve.settings import ServeSettings
 from olu.speak.voice import Voice
 
-from . import voices
+from ..helpers import serve_voices as voices
+from ..helpers.serve_voices import PARAGRAPH, TEXT
 from .test_pool import ask, pids, run, told, until, whole
 from .test_worker import Bench
-from .voices import PARAGRAPH, TEXT
 
 LONG = "ọ dị mma, ka ọ dị mma " * 250
 __all__ = ["told"]
 
 
 def made(place: Path, **given: Any) -> Pool:
-    return Pool(Shelf([place]), workers=1, queue=8, batch=1, loaded=4, **given)
+    return Pool(VoiceCatalog([place]), workers=1, queue=8, batch=1, loaded=4, **given)
 
 
 def test_a_worker_that_is_silent_is_replaced_and_health_knows(
@@ -226,7 +226,7 @@ def test_the_share_of_a_worker_goes_by_the_machine_and_its_groups(
     monkeypatch.setattr(memory, "machine", lambda: 8 << 30)
     assert memory.share(2) == 3 << 30
     assert memory.share(100) == memory.LEAST
-    assert (Settings(worker_memory=700).memory_bytes(2), Settings().memory_bytes(2)) == (700_000_000, 3 << 30)
+    assert (ServeSettings(worker_memory=700).memory_bytes(2), ServeSettings().memory_bytes(2)) == (700_000_000, 3 << 30)
     monkeypatch.setattr(memory, "machine", lambda: 0)
     assert memory.share(2) == 0
     monkeypatch.undo()
@@ -239,9 +239,9 @@ def test_the_share_of_a_worker_goes_by_the_machine_and_its_groups(
 
 def test_a_voice_larger_than_a_worker_may_take_is_told(package: Path, tmp_path: Path) -> None:
     voices.copy(package, tmp_path / "large.voice", name="large")
-    (entry,) = Shelf([tmp_path], most_bytes=500_000).entries
+    (entry,) = VoiceCatalog([tmp_path], most_bytes=500_000).entries
     assert "more than the 0.5 MB that a worker may take (--worker-memory)" in entry.fault
-    assert not Shelf([tmp_path], most_bytes=10**9).entries[0].fault
+    assert not VoiceCatalog([tmp_path], most_bytes=10**9).entries[0].fault
 
 
 def test_text_and_what_is_unsaid_are_told_with_the_first_piece(package: Path) -> None:

@@ -13,17 +13,17 @@ import pytest
 from numpy.typing import NDArray
 
 from olu.audio.io import to_int16
-from olu.errors import VoiceError
-from olu.serve.asks import Ask
-from olu.serve.turns import AHEAD_SECONDS, CROWD
+from olu.core.errors import VoiceError
+from olu.core.types import Audio
+from olu.serve.protocol import SpeechJob
+from olu.serve.scheduler import AHEAD_SECONDS, CROWD
 from olu.serve.wire import Message
 from olu.serve.worker import Worker
 from olu.speak.stream import Manner
 from olu.speak.voice import Voice
-from olu.types import Audio
 
-from . import voices
-from .voices import LONG, PARAGRAPH, TEXT
+from ..helpers import serve_voices as voices
+from ..helpers.serve_voices import LONG, PARAGRAPH, TEXT
 
 
 class Bench:
@@ -41,7 +41,7 @@ class Bench:
         self, number: int, text: str = TEXT, *, seconds: float = 600.0, path: Path | None = None, **wish: Any
     ) -> None:
         path = path or self.package
-        ask = asdict(Ask("any", text, Manner(**wish), seconds))
+        ask = asdict(SpeechJob("any", text, Manner(**wish), seconds))
         self.worker.hear({"do": "say", "number": number, "key": str(path), "path": str(path), "ask": ask})
 
     def take_all(self) -> None:

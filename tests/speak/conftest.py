@@ -7,7 +7,7 @@ import pytest
 
 from olu.speak.voice import Voice
 
-from . import made
+from ..helpers import packages as made
 
 
 @pytest.fixture(scope="session")

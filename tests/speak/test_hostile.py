@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from olu.errors import OluError, TextError
+from olu.core.errors import OluError, TextError
 from olu.speak.voice import Voice
 from olu.text.markup import has_markup
 

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olu.errors import VoiceError
-from olu.files import embedded_voice
+from olu.core.errors import VoiceError
+from olu.core.files import embedded_voice
 from olu.speak import package as package_module
 from olu.speak import voice as voice_module
 from olu.speak.voice import Voice
 from olu.stages.speak import find_voice
 
-from .made import TEXT, edit, pack, seal, zipped
+from ..helpers.packages import TEXT, edit, pack, seal, zipped
 
 DAMAGED = 200 if os.environ.get("OLU_SOAK") == "1" else 20
 

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from olu.cli.main import app
-from olu.errors import TextError
-from olu.files import embedded_voice
+from olu.core.errors import TextError
+from olu.core.files import embedded_voice
 from olu.speak.sentences import lines
 from olu.speak.voice import Voice
 from olu.text.frontend import for_language

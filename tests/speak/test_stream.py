@@ -18,21 +18,21 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from olu.audio.loudness import CEILING, Leveller, Limiter, loudness
-from olu.errors import TextError, VoiceError
+from olu.core.errors import TextError, VoiceError
+from olu.core.types import Span
 from olu.families.vits.config import VitsConfig
-from olu.families.vits.flat import context_frames
-from olu.speak.chunk import Part, Plan, parts
-from olu.speak.sentences import WINDOW, Line, lines
+from olu.families.vits.export_conv2d import context_frames
+from olu.speak.chunk import ChunkPlan, DecoderChunk, parts
+from olu.speak.sentences import WINDOW, SpeechLine, lines
 from olu.speak.sound import FADE_SECONDS, Finish, fade
-from olu.speak.stream import Manner, Spoken
+from olu.speak.stream import Manner, SpokenChunk
 from olu.speak.times import as_srt, word_spans
 from olu.speak.voice import Voice
 from olu.text.characters import CharacterFrontend
 from olu.text.sentences import split_sentences
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Span
 
-from .made import TEXT
+from ..helpers.packages import TEXT
 
 LONG = "ọ dị mma, ka ọ dị mma " * 8
 
@@ -41,7 +41,7 @@ def decibels(signal: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     return float(10 * np.log10(np.square(signal).sum() / max(np.square(signal - other).sum(), 1e-30)))
 
 
-def joined(pieces: list[Spoken]) -> NDArray[np.float32]:
+def joined(pieces: list[SpokenChunk]) -> NDArray[np.float32]:
     return np.concatenate([piece.audio.samples for piece in pieces])
 
 
@@ -56,34 +56,34 @@ def test_chunks_join_without_a_seam(voice: Voice) -> None:
     assert sizes[1] > 2 * sizes[0]
     frames = sum(pieces[0].sentence.durations)
     assert sum(sizes) == 256 * frames
-    uncut = planned(voice, LONG, Plan(None, 1, 1, 1))
+    uncut = planned(voice, LONG, ChunkPlan(None, 1, 1, 1))
     assert decibels(uncut, joined(pieces)) > 60
     assert decibels(uncut, voice.speak(LONG, speed=0.5).samples) > 60
 
 
-def planned(voice: Voice, text: str, plan: Plan) -> NDArray[np.float32]:
+def planned(voice: Voice, text: str, plan: ChunkPlan) -> NDArray[np.float32]:
     """What the voice says when its sentences are cut so."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Plan, "of", lambda *_, **__: plan)
+        patch.setattr(ChunkPlan, "of", lambda *_, **__: plan)
         return voice.speak(text, speed=0.5).samples
 
 
 def test_without_the_context_the_seam_is_there(voice: Voice) -> None:
     """The test above can fail: chunks without what is around them differ."""
-    uncut = planned(voice, LONG, Plan(None, 1, 1, 1))
-    bare = planned(voice, LONG, Plan(0, 16, 64, 4))
+    uncut = planned(voice, LONG, ChunkPlan(None, 1, 1, 1))
+    bare = planned(voice, LONG, ChunkPlan(0, 16, 64, 4))
     assert decibels(uncut, bare) < 50
 
 
 @given(st.integers(1, 3000), st.booleans(), st.sampled_from([0.0053, 0.0116, 0.016]))
 def test_chunks_cover_every_frame_once(frames: int, quick: bool, seconds: float) -> None:
-    plan = Plan.of(seconds, context=9, quick=quick)
+    plan = ChunkPlan.of(seconds, context=9, quick=quick)
     spans = list(plan.spans(frames))
     assert [start for start, _ in spans] == [0, *(end for _, end in spans[:-1])]
     assert spans[-1][1] == frames
     assert all(0 < end - start < plan.most + plan.least for start, end in spans)
     assert min(end - start for start, end in spans) >= min(plan.least, frames)
-    assert list(Plan.of(seconds, context=None, quick=quick).spans(frames)) == [(0, frames)]
+    assert list(ChunkPlan.of(seconds, context=None, quick=quick).spans(frames)) == [(0, frames)]
 
 
 def test_the_context_is_what_the_decoder_sees() -> None:
@@ -122,7 +122,7 @@ def test_a_later_sentence_begins_with_a_longer_chunk(voice: Voice) -> None:
 
 def test_parts_hold_only_what_is_needed() -> None:
     latents = np.arange(100, dtype=np.float32).reshape(1, 1, 100)
-    some = list(parts(latents, plan=Plan(5, 10, 30, 4), hop=4, speaker=2))
+    some = list(parts(latents, plan=ChunkPlan(5, 10, 30, 4), hop=4, speaker=2))
     assert (some[0].latents.shape[2], some[0].keep, some[0].ends, some[0].speaker) == (15, slice(0, 40), False, 2)
     assert [part.ends for part in some] == [False] * (len(some) - 1) + [True]
     waves = [np.repeat(part.latents[0, 0], 4)[part.keep] for part in some]
@@ -134,21 +134,21 @@ def test_parts_of_several_texts_go_through_the_decoder_together(voice: Voice) ->
     assert voice.batches
     made = [voice.begin(LONG, manner=Manner(seed=seed, speaker=who)) for seed, who in enumerate(("ada", "obi", "ada"))]
     some = [next(one) for one in made]
-    assert all(isinstance(part, Part) for part in some)
-    together = voice.decode([part for part in some if isinstance(part, Part)])
-    alone = [voice.decode([part])[0] for part in some if isinstance(part, Part)]
+    assert all(isinstance(part, DecoderChunk) for part in some)
+    together = voice.decode([part for part in some if isinstance(part, DecoderChunk)])
+    alone = [voice.decode([part])[0] for part in some if isinstance(part, DecoderChunk)]
     for one, other in zip(together, alone, strict=True):
         assert decibels(other, one) > 90
     assert decibels(alone[0], alone[2]) < 20, "other seeds sound otherwise"
     pieces = [one.send(wave) for one, wave in zip(made, alone, strict=True)]
     expected = next(voice.stream(LONG, seed=1, speaker="obi"))
-    assert isinstance(pieces[1], Spoken)
+    assert isinstance(pieces[1], SpokenChunk)
     np.testing.assert_array_equal(pieces[1].audio.samples, expected.audio.samples)
 
 
 def test_a_voice_of_before_takes_one_part_at_a_time(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
     part = next(voice.begin(LONG, manner=Manner()))
-    assert isinstance(part, Part)
+    assert isinstance(part, DecoderChunk)
     (alone,) = voice.decode([part])
     runs: list[int] = []
     kept = voice._decoder.run
@@ -260,7 +260,7 @@ def test_windows_change_no_sentence() -> None:
     expected = split_sentences(text, [".", "?", "!"], abbreviations=["sr."])
     assert [line.text for line in lines(text, [".", "?", "!"], abbreviations=["sr."])] == expected
     assert list(lines("", ["."])) == []
-    assert list(lines('a <break strength="x-strong"/> b', ["."])) == [Line("a."), Line("b", 1.0)]
+    assert list(lines('a <break strength="x-strong"/> b', ["."])) == [SpeechLine("a."), SpeechLine("b", 1.0)]
 
 
 # ---------------------------------------------------------------- the wishes

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.errors import TextError
-from olu.files import embedded_voice
-from olu.speak.graphs import Ended, Halt
+from olu.core.errors import TextError
+from olu.core.files import embedded_voice
+from olu.core.types import Reading, Word
+from olu.speak.graphs import Ended, RunTerminator
 from olu.speak.stream import Manner
 from olu.speak.stretch import MOST_TOKENS, stretches
 from olu.speak.voice import TooManyTokens, Voice
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Reading, Word
 
 LONG = "ọ dị mma, ka ọ dị mma " * 20  # fewer characters than a sentence is cut at
 LETTERS = SymbolVocabulary.of("abcdefghij ,.\u0301")
@@ -119,7 +119,7 @@ def test_a_long_word_is_cut_with_its_tones_and_not_before_a_mark() -> None:
 
 
 def test_a_run_can_be_ended_from_another_thread(folder: Path) -> None:
-    halt = Halt()
+    halt = RunTerminator()
     voice = Voice.open(folder, threads=1, halt=halt)
     ids = [1, 0] * 3000  # a minute's work
     timer = threading.Timer(0.3, halt.end)

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 from olu.audio import io
-from olu.errors import AudioError, ExportError, TextError, VoiceError
+from olu.core.errors import AudioError, ExportError, TextError, VoiceError
+from olu.core.files import Workspace
+from olu.core.types import Audio, finish
 from olu.export.package import write_package
-from olu.files import Workspace
 from olu.speak.stream import PAUSE_SECONDS
 from olu.speak.voice import Voice
 from olu.stages.speak import find_voice, speak_to
-from olu.types import Audio, finish
 
-from .made import TEXT, contents
+from ..helpers.packages import TEXT, contents
 
 # ---------------------------------------------------------------- speaking
 

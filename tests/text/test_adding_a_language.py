@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from olu.errors import LanguageError
+from olu.core.errors import LanguageError
 from olu.text.frontend import ReadingSettings, for_language
+from olu.text.language_data import Pack
 from olu.text.languages import FOLDERS, load
-from olu.text.pack import Pack
-from olu.text.rules import Letters, Rules
+from olu.text.rules.engine import LetterRules, Rules
 
 from . import test_conformance
 
@@ -78,13 +78,13 @@ def test_the_sounds_are_listed(hausa: Path) -> None:
     pack = Pack.of(load(hausa).files())
     listed = {row[0] for row in pack.rows("phones.tsv")}
     rules = Rules.parse(pack.text("rules.txt"), where="hau")
-    used = {phone for phones in Letters.of(pack).letters.values() for phone in phones}
+    used = {phone for phones in LetterRules.of(pack).letters.values() for phone in phones}
     used |= {phone for rule in rules.letters for phone in rule.result}
     assert used == listed
 
 
 def test_one_rule_never_fires_as_the_page_says(hausa: Path) -> None:
-    letters = Letters.of(Pack.of(load(hausa).files()))
+    letters = LetterRules.of(Pack.of(load(hausa).files()))
     assert letters.say("'ya'yana").rules == ()
     assert "y -> j̰ / ' _" in unicodedata.normalize("NFC", FILES["rules.txt"])
 
@@ -145,5 +145,5 @@ def test_a_mistake_is_answered_as_the_page_says(hausa: Path) -> None:
     assert shown is not None
     wrong = FILES["rules.txt"].replace("_ VELAR", "_ VELER")
     with pytest.raises(LanguageError) as caught:
-        Letters(FILES["letters.tsv"], wrong, where="hau")
+        LetterRules(FILES["letters.tsv"], wrong, where="hau")
     assert str(caught.value) == shown[0]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from olu.errors import VoiceError
+from olu.core.errors import VoiceError
+from olu.core.types import Reading
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import from_state
 from olu.text.markup import has_markup
-from olu.types import Reading
 
 PLAIN = CharacterFrontend("ibo")
 CHOSEN = ["a", "b", "ab", "t", "tʃ", "tʃʼ", "e", "́", "é", "ọ", "...", ".", ",", " ", "'", "-", "ß", "ሀ"]

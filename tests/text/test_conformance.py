@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olu.errors import TextError
+from olu.core.errors import TextError
+from olu.core.types import Reading
 from olu.text import algorithms, words
 from olu.text.frontend import AnyFrontend, ReadingSettings, for_language, from_state
 from olu.text.languages import FOLDERS, Language, available, load
 from olu.text.phones import PhoneFrontend
-from olu.text.rules import Rules
-from olu.text.said import Notes
+from olu.text.pronunciation import ReadingTrace
+from olu.text.rules.engine import Rules
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Reading
 
 SPOKEN = [one.code for one in available() if one.reading.pronounce]
 ALL = [*SPOKEN, "_template"]
@@ -153,7 +153,7 @@ def test_every_rule_fires(code: str) -> None:
     fired: set[str] = set()
     for one in variants(code):
         for text in texts(code):
-            canonical = algorithms.canonical(one.pack)(text, Notes())  # type: ignore[arg-type]
+            canonical = algorithms.canonical(one.pack)(text, ReadingTrace())  # type: ignore[arg-type]
             found, _ = words.split(canonical)
             speaker = one._pronouncer  # type: ignore[union-attr]
             for word in found:
@@ -200,8 +200,8 @@ def test_numbers_and_dates_become_words(code: str) -> None:
 def test_the_canonical_form_is_its_own(code: str) -> None:
     change = algorithms.canonical(frontend(code).pack)
     for text in texts(code):
-        once = change(text, Notes())
-        assert change(once, Notes()) == once, text
+        once = change(text, ReadingTrace())
+        assert change(once, ReadingTrace()) == once, text
 
 
 @pytest.mark.parametrize("code", ALL)

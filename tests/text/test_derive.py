@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.text.characters import CharacterFrontend
-from olu.text.derive import Limits, clusters, derive
+from olu.text.derive import SymbolLimits, clusters, derive
 from olu.text.languages import load
 
 SHARED = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared"))
@@ -22,9 +22,9 @@ def corpus(*texts: str) -> dict[str, str]:
 
 
 def test_limits_shrink_with_the_corpus() -> None:
-    assert Limits.of(5_000) == Limits.of(500) == Limits(20, 10, 3)
-    assert Limits.of(60) == Limits(2, 1, 1)
-    assert Limits.of(1) == Limits.of(0) == Limits(1, 1, 1)
+    assert SymbolLimits.of(5_000) == SymbolLimits.of(500) == SymbolLimits(20, 10, 3)
+    assert SymbolLimits.of(60) == SymbolLimits(2, 1, 1)
+    assert SymbolLimits.of(1) == SymbolLimits.of(0) == SymbolLimits(1, 1, 1)
 
 
 def test_clusters() -> None:
@@ -83,7 +83,7 @@ def test_a_small_corpus_keeps_all_it_has() -> None:
     texts = corpus(*load("swa").sentences())
     found = derive({clip: CharacterFrontend("swa").read(text).normal for clip, text in texts.items()})
     assert found.folds == found.dropped == {}
-    assert found.limits == Limits.of(len(texts))
+    assert found.limits == SymbolLimits.of(len(texts))
     reads = CharacterFrontend("swa", inventory=found.symbols)
     assert all(reads.read(text).dropped == {} for text in texts.values())
 

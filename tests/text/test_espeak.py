@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.errors import LanguageError, MissingExtra
+from olu.core.errors import LanguageError, MissingExtra
 from olu.text import espeak
 from olu.text.characters import CharacterFrontend
 from olu.text.espeak import make, phonemize, voice_for

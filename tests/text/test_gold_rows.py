@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from olu.text.dots import TOKEN, make
+from olu.languages.ibo.dots import TOKEN, make
+from olu.text.language_data import Pack
 from olu.text.languages import load
-from olu.text.pack import Pack
-from olu.text.said import Notes
+from olu.text.pronunciation import ReadingTrace
 
 GOLD = Path(__file__).parent / "gold"
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -44,7 +44,7 @@ def test_igbo_dots_come_back() -> None:
     total = right = 0
     for line in (GOLD / "igbo_text_newtestament.txt").read_text(encoding="utf-8").splitlines():
         flat = "".join(char for char in unicodedata.normalize("NFD", line) if char not in "\u0323\u0307")
-        after = restore(unicodedata.normalize("NFC", flat), Notes())
+        after = restore(unicodedata.normalize("NFC", flat), ReadingTrace())
         for true, read in zip(TOKEN.findall(line), TOKEN.findall(after), strict=True):
             if true[0].isalpha():
                 total, right = total + 1, right + (true == read)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from olu.speak.sentences import lines
 from olu.text.frontend import for_language
-from olu.text.initials import initials
 from olu.text.languages import load
+from olu.text.normalise.initials import initials
 from olu.text.sentences import split_sentences
 
 ENDS = (".", "?", "!", "…")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from olu.errors import ConfigError, LanguageError
+from olu.core.errors import ConfigError, LanguageError
 from olu.text import languages
+from olu.text.language_data import Pack
 from olu.text.languages import FOLDERS, SENTENCE_ENDS, Language, available, load, resolve
-from olu.text.pack import Pack
 
 SCRIPTS = {"Ethi": "ETHIOPIC", "Latn": "LATIN"}  # how Unicode's names of a script's letters begin
 SENTENCES = 60

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from olu.errors import LanguageError
+from olu.core.errors import LanguageError
 from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.text.lexicon import load_lexicon

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.errors import TextError
+from olu.core.errors import TextError
 from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.text.markup import parse, spans

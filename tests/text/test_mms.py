@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.errors import LanguageError, MissingExtra
+from olu.core.errors import LanguageError, MissingExtra
 from olu.text import uroman
 from olu.text.characters import CharacterFrontend
 from olu.text.vocabulary import SymbolVocabulary

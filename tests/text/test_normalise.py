@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.errors import OluError
-from olu.text.figures import has_number
+from olu.core.errors import OluError
+from olu.text.language_data import Pack
 from olu.text.languages import load
-from olu.text.normalise import Normaliser
-from olu.text.pack import Pack
-from olu.text.said import Notes
+from olu.text.normalise.steps import Normaliser
+from olu.text.normalise.written_numbers import has_number
+from olu.text.pronunciation import ReadingTrace
 
 CORPORA = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared")) / "corpora"
 TABLES = Path(__file__).parent / "normal"
@@ -32,7 +32,7 @@ def normaliser(code: str, dialect: str | None = None, clock: str | None = None) 
 
 
 def say(text: str, code: str, dialect: str | None = None, clock: str | None = None) -> str:
-    return normaliser(code, dialect, clock).normalise(text, Notes())
+    return normaliser(code, dialect, clock).normalise(text, ReadingTrace())
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -156,7 +156,7 @@ def test_a_letter_alone_has_a_name_where_it_is_no_word(text: str, code: str, wor
 
 
 def test_every_change_is_noted() -> None:
-    notes = Notes()
+    notes = ReadingTrace()
     normaliser("spa").normalise("el 3 de mayo pagó $5 al sr. gil a las 7:30, 20 %", notes)
     rules = {step.rule: step for step in notes.steps}
     assert set(rules) == {"date", "money", "abbreviation", "clock", "percent"}
@@ -166,7 +166,7 @@ def test_every_change_is_noted() -> None:
 
 
 def test_a_text_with_nothing_to_do_stays_as_it_is() -> None:
-    notes = Notes()
+    notes = ReadingTrace()
     text = "Habari ya asubuhi, rafiki."
     assert normaliser("swa").normalise(text, notes) == text
     assert notes.steps == []
@@ -178,17 +178,17 @@ def bare(**files: str) -> Pack:
 
 
 def test_a_language_without_numbers_keeps_its_digits() -> None:
-    notes = Notes()
+    notes = ReadingTrace()
     assert Normaliser(bare()).normalise("10 dr. ½", notes) == "10 dr. ½"
     assert notes.steps == []
     short = bare(**{"abbreviations.tsv": "dr.\tdoctor\n"})
-    assert Normaliser(short).normalise("10 dr. x", Notes()) == "10 doctor x"
+    assert Normaliser(short).normalise("10 dr. x", ReadingTrace()) == "10 doctor x"
 
 
 def test_numbers_alone_are_enough() -> None:
     rules = '[cardinal]\nlimit = 10\nrules = [{ at = 0, words = "o i ii iii iv v vi vii viii ix" }]\n'
     ours = Normaliser(bare(**{"numbers.toml": rules}))
-    assert ours.normalise("3 x 14, 2.5", Notes()) == "iii x i iv, ii v"
+    assert ours.normalise("3 x 14, 2.5", ReadingTrace()) == "iii x i iv, ii v"
 
 
 @pytest.mark.parametrize(

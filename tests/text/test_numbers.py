@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from olu.errors import OluError
-from olu.text.figures import ethiopic, fold, has_number
+from olu.core.errors import OluError
+from olu.text.language_data import Pack
 from olu.text.languages import load
-from olu.text.normalise import Normaliser
-from olu.text.numbers import Numbers
-from olu.text.pack import Pack
-from olu.text.said import Notes
+from olu.text.normalise.numbers import NumberGrammar
+from olu.text.normalise.steps import Normaliser
+from olu.text.normalise.written_numbers import ethiopic, fold, has_number
+from olu.text.pronunciation import ReadingTrace
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 GOLD = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared")) / "gold"
@@ -24,8 +24,8 @@ ALL = 100_000
 BEYOND = 100_000 if SOAK else 1_000
 
 
-def numbers(code: str) -> Numbers:
-    return Numbers(Pack.of(load(code).files()).toml("numbers.toml"), where=code)
+def numbers(code: str) -> NumberGrammar:
+    return NumberGrammar(Pack.of(load(code).files()).toml("numbers.toml"), where=code)
 
 
 def small() -> list[int]:
@@ -59,7 +59,7 @@ def test_every_number_has_words_of_its_own(code: str) -> None:
 def test_the_normaliser_leaves_no_digit(code: str) -> None:
     normaliser, grammar = Normaliser(Pack.of(load(code).files())), numbers(code)
     for number in [*small()[:: 1 if SOAK else 5], *large()[:: 20 if SOAK else 5]]:
-        assert normaliser.normalise(str(number), Notes()) == grammar.say(number).lower()
+        assert normaliser.normalise(str(number), ReadingTrace()) == grammar.say(number).lower()
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -74,8 +74,8 @@ def test_every_set_says_every_number_it_can_be_asked(code: str) -> None:
 def test_amharic_gold() -> None:
     normaliser = Normaliser(Pack.of(load("amh").files()))
     for row in _gold("amharic_numbers.tsv"):
-        assert normaliser.normalise(row["number"], Notes()) == row["cardinal"]
-        assert normaliser.normalise(f"{row['number']}ኛ", Notes()) == row["ordinal"]
+        assert normaliser.normalise(row["number"], ReadingTrace()) == row["cardinal"]
+        assert normaliser.normalise(f"{row['number']}ኛ", ReadingTrace()) == row["ordinal"]
 
 
 def test_ethiopic_gold() -> None:
@@ -89,7 +89,7 @@ def test_igbo_gold() -> None:
     rows = [row for row in _gold("igbo_numbers_attested.tsv") if row["status"] == "match"]
     assert len(rows) > 20
     for row in rows:
-        assert normaliser.normalise(row["number"], Notes()) == row["words_in_text"]
+        assert normaliser.normalise(row["number"], ReadingTrace()) == row["words_in_text"]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_fold(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 
-def grammar(**rules: object) -> Numbers:
+def grammar(**rules: object) -> NumberGrammar:
     digits = {"at": 0, "words": "nil one two three four five six seven eight nine"}
-    return Numbers({"cardinal": {"rules": [digits, *rules.pop("more", [])]}, **rules})  # type: ignore[misc]
+    return NumberGrammar({"cardinal": {"rules": [digits, *rules.pop("more", [])]}, **rules})  # type: ignore[misc]
 
 
 def test_a_grammar_of_ones_own() -> None:
@@ -150,7 +150,7 @@ def test_like_gives_only_what_differs() -> None:
 
 
 def test_above_the_limit_digits_are_read() -> None:
-    ours = Numbers({"cardinal": {"limit": 10, "rules": [{"at": 0, "words": "o i ii iii iv v vi vii viii ix"}]}})
+    ours = NumberGrammar({"cardinal": {"limit": 10, "rules": [{"at": 0, "words": "o i ii iii iv v vi vii viii ix"}]}})
     assert ours.say(10) == "i o"
 
 
@@ -174,7 +174,7 @@ def test_above_the_limit_digits_are_read() -> None:
 )
 def test_a_mistake_in_the_file_is_explained(data: dict[str, object], says: str) -> None:
     with pytest.raises(OluError) as told:
-        Numbers(data)
+        NumberGrammar(data)
     assert says in str(told.value)
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import olu.languages
-from olu.errors import LanguageError, OluError, TextError
+from olu.core.errors import LanguageError, OluError, TextError
 from olu.text.frontend import ReadingSettings, for_language
+from olu.text.language_data import Pack
 from olu.text.languages import load
-from olu.text.pack import Pack
 from olu.text.patterns import check_pattern, check_word_pattern
 from olu.text.phones import PhoneFrontend
-from olu.text.rules import Letters
+from olu.text.rules.engine import LetterRules
 
 ENDLESS = (
     "(?:(?:ሀ+)+)+ለ",
@@ -107,17 +107,17 @@ def test_a_sign_that_grows_is_refused() -> None:
 
 
 def test_phones_that_grow_are_refused() -> None:
-    reader = Letters("a\ta", "[phones]\n" + "a -> a a\n" * 40)
+    reader = LetterRules("a\ta", "[phones]\n" + "a -> a a\n" * 40)
     with pytest.raises(TextError, match="phones of 'aaaa'"):
         reader.spell("aaaa")
     with pytest.raises(LanguageError, match="more than 32 phones"):
-        Letters("a\t" + "a " * 200_000, "")
+        LetterRules("a\t" + "a " * 200_000, "")
     with pytest.raises(LanguageError, match="more than 32"):
-        Letters("a\ta", "a -> " + "a " * 40 + "/ _ #")
+        LetterRules("a\ta", "a -> " + "a " * 40 + "/ _ #")
 
 
 def test_contexts_have_a_bound() -> None:
     """Thirty letters that may be there or not are a thousand million ways to lie."""
     for rule in ("a -> b / " + "a? " * 30 + "_", "a -> b / _ " + "a? " * 30, "a -> b / " + "{a aa aaa} " * 9 + "_"):
         with pytest.raises(LanguageError, match="ways over the letters"):
-            Letters("a\ta", rule)
+            LetterRules("a\ta", rule)

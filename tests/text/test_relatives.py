@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olu.errors import MissingExtra
+from olu.core.errors import MissingExtra
 from olu.text import relatives
 from olu.text.relatives import relative
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.errors import LanguageError
-from olu.text.contexts import EDGE, Element
-from olu.text.pack import Pack
-from olu.text.rules import Letters, Rule, Rules
+from olu.core.errors import LanguageError
+from olu.text.language_data import Pack
+from olu.text.rules.contexts import EDGE, Element
+from olu.text.rules.engine import LetterRule, LetterRules, Rules
 
 ABC = "a\ta\nb\tb\nc\tk\nch\tt͡ʃ\nn\tn\n"
 
 
 def say(word: str, rules: str = "", *, letters: str = ABC, only: tuple[str, ...] = ()) -> str:
-    return " ".join(Letters(letters, rules, only=only).say(word).phones)
+    return " ".join(LetterRules(letters, rules, only=only).say(word).phones)
 
 
 @pytest.mark.parametrize(
@@ -73,20 +73,20 @@ def test_a_tag_nobody_can_choose_is_an_error() -> None:
     toml = b'code="qaa"\nname="Q"\nnative="Q"\nscript="Latn"\nlower=true\nsentence_ends=["."]\ndialects=["north"]\n'
     files = {"language.toml": toml, "letters.tsv": ABC.encode(), "rules.txt": b"c -> s @nort\n"}
     with pytest.raises(LanguageError, match=r"@nort .*did you mean 'north'"):
-        Letters.of(Pack.of(files))
+        LetterRules.of(Pack.of(files))
     files["rules.txt"] = b"c -> s @north\n"
-    assert Letters.of(Pack.of(files)).say("c").phones == ("s",)
+    assert LetterRules.of(Pack.of(files)).say("c").phones == ("s",)
 
 
 def test_what_fired_and_what_was_dropped_is_told() -> None:
-    said = Letters(ABC, "c -> s / _ a\n[phones]\ns -> z / a _").say("ca?ca1")
+    said = LetterRules(ABC, "c -> s / _ a\n[phones]\ns -> z / a _").say("ca?ca1")
     assert said.phones == ("s", "a", "z", "a")
     assert said.rules == ("c -> s / _ a", "c -> s / _ a", "s -> z / a _")
     assert said.dropped == ("?", "1")
 
 
 def test_each_phone_knows_its_letter() -> None:
-    found = Letters(ABC + "x\tk s\n", "nn -> n\n[phones]\nk s -> s").spell("chxanna?b")
+    found = LetterRules(ABC + "x\tk s\n", "nn -> n\n[phones]\nk s -> s").spell("chxanna?b")
     assert list(zip(found.phones, found.places, strict=True)) == [
         ("t͡ʃ", 0),
         ("s", 2),
@@ -120,13 +120,13 @@ def test_each_phone_knows_its_letter() -> None:
 )
 def test_an_error_names_file_and_line(rules: str, line: int, what: str) -> None:
     with pytest.raises(LanguageError, match=rf"^qaa/rules\.txt line {line}: .*{what}"):
-        Letters(ABC, rules, where="qaa")
+        LetterRules(ABC, rules, where="qaa")
 
 
 @pytest.mark.parametrize("row", ["a", "a\t", "\ta", "a\t \t@x"])
 def test_an_error_in_the_letters_names_its_line(row: str) -> None:
     with pytest.raises(LanguageError, match=r"^qaa/letters\.tsv line 2: "):
-        Letters(f"b\tb\n{row}\n", "", where="qaa")
+        LetterRules(f"b\tb\n{row}\n", "", where="qaa")
 
 
 def test_files_with_windows_line_ends_read_alike() -> None:
@@ -153,7 +153,7 @@ def _beside(text: list[str], at: int, elements: list[Element], step: int) -> boo
     return _beside(text, at if outside else at + step, rest, step)
 
 
-def _plainly(word: str, rules: list[Rule]) -> list[str]:
+def _plainly(word: str, rules: list[LetterRule]) -> list[str]:
     text, said, at = list(word), [], 0
     while at < len(word):
         for rule in rules:
@@ -190,24 +190,24 @@ _rules = st.builds(
 def test_the_engine_says_what_the_rules_mean(lines: list[str], word: str) -> None:
     rules = "\n".join(lines)
     parsed = list(Rules.parse(rules, where="here").letters)
-    assert list(Letters("a\ta\nb\tb\nc\tc\n", rules).say(word).phones) == _plainly(word, parsed)
+    assert list(LetterRules("a\ta\nb\tb\nc\tc\n", rules).say(word).phones) == _plainly(word, parsed)
     # a rule with one letter as its target means the same on phones, which the letters here are
     single = [line for line in lines if " -> " in line[1:5]]
     for line in single:
         one = Rules.parse(line, where="here").letters
-        rewritten = Letters("a\ta\nb\tb\nc\tc\n", f"[phones]\n{line}").say(word)
+        rewritten = LetterRules("a\ta\nb\tb\nc\tc\n", f"[phones]\n{line}").say(word)
         assert list(rewritten.phones) == _plainly(word, list(one))
 
 
 @given(st.text())
 def test_no_word_is_too_strange(word: str) -> None:
-    said = Letters(ABC, "c -> s / _ a\n[phones]\nn -> m / _ b").say(word)
+    said = LetterRules(ABC, "c -> s / _ a\n[phones]\nn -> m / _ b").say(word)
     kept = sum(map(len, said.dropped))
     assert kept + len([c for c in word if c in "abchn"]) >= len(word)
 
 
 def test_time_grows_with_the_word_and_no_faster() -> None:
-    letters = Letters(ABC, "c -> s / {a b c}? {a b c}? {a b c}? {a b c}? # _ a? b? a? b? n")
+    letters = LetterRules(ABC, "c -> s / {a b c}? {a b c}? {a b c}? {a b c}? # _ a? b? a? b? n")
 
     def seconds(length: int) -> float:
         word = "abc" * length

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olu.errors import TextError
+from olu.core.errors import TextError
 from olu.text.characters import CharacterFrontend
 from olu.text.vocabulary import BLANK, SymbolVocabulary
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 from olu.train import checkpoint as module
 from olu.train.checkpoint import (
     OPTIMISER,
@@ -21,7 +21,7 @@ from olu.train.checkpoint import (
     unsealed,
 )
 
-from . import toys
+from ..helpers import toys
 
 
 def content(value: float = 1.0) -> Checkpoint:

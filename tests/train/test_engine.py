@@ -19,7 +19,7 @@ from olu.train.guards import Event, Finite, Verdict, Wiring
 from olu.train.recipe import PlanSettings
 from olu.train.run import Recorder, Run
 
-from . import toys
+from ..helpers import toys
 
 
 def events(reports: list[Report]) -> list[Event]:

@@ -16,13 +16,13 @@ from olu.families import family
 from olu.train.batches import Batches
 from olu.train.buckets import make_buckets
 from olu.train.checkpoint import Checkpoints
+from olu.train.cuda_graph import AHEAD, FastSteps, Flight
 from olu.train.engine import Engine
 from olu.train.family import Example
-from olu.train.fast import AHEAD, FastSteps, Flight
+from olu.train.gpu_cache import Resident
 from olu.train.guards import Event, Verdict
+from olu.train.guards.build import watchmen
 from olu.train.recipe import Recipe
-from olu.train.resident import Resident
-from olu.train.watchmen import watchmen
 
 pytestmark = [
     pytest.mark.gpu,

@@ -14,17 +14,17 @@ import pytest
 import torch
 from torch import Tensor
 
+from olu.core.types import Audio
 from olu.train.engine import Engine, Report
-from olu.train.family import Clock, Exhibit, Judge, Loss, Update
+from olu.train.family import Clock, Loss, OpponentLoss, SpokenSample, Update
 from olu.train.guards import Event, Verdict
+from olu.train.guards.build import watchmen
 from olu.train.recipe import GuardSettings, PlanSettings, Recipe
-from olu.train.watchmen import watchmen
-from olu.types import Audio
 
-from . import toys
+from ..helpers import toys
 
 RATE = 16000
-TELLS = Judge(part="disc", loss="told", won=0.02, chance=0.5)
+TELLS = OpponentLoss(part="disc", loss="told", won=0.02, chance=0.5)
 
 
 def speech(seed: int = 0, *, seconds: float = 2.0) -> Audio:
@@ -41,7 +41,7 @@ def guarded(learner: toys.Toy, folder: Path, *, limits: dict[str, Any] | None = 
     family = SimpleNamespace(**named, judge=TELLS if judged else None)
     settings = Recipe(plan=PlanSettings(max_hours=plan.get("max_hours", 0.0)), guards=GuardSettings(**(limits or {})))
     if "demo" not in vars(learner):
-        learner.demo = lambda batch: iter([Exhibit("said", speech(), 2.0)])
+        learner.demo = lambda batch: iter([SpokenSample("said", speech(), 2.0)])
     guards = watchmen(settings, family)  # type: ignore[arg-type]
     return toys.engine(learner, folder, guards=guards, limits=limits, **plan)
 
@@ -271,8 +271,8 @@ def test_samples_are_noted_once_after_the_warm_up(fault: str, tmp_path: Path) ->
     }[fault]
     learner = toys.made("tokens")
 
-    def demo(batch: toys.ToyBatch) -> Iterator[Exhibit]:
-        yield Exhibit("said", speech() if engine.step == 20 else bad, 2.0)
+    def demo(batch: toys.ToyBatch) -> Iterator[SpokenSample]:
+        yield SpokenSample("said", speech() if engine.step == 20 else bad, 2.0)
 
     learner.demo = demo
     engine = guarded(learner, tmp_path, steps=60)

@@ -11,26 +11,26 @@ import pytest
 import torch
 
 from olu.train.family import Clock, Update
-from olu.train.find_lr import HIGH, LOW, Point, judge, range_test, rate_at
+from olu.train.find_lr import HIGH, LOW, RatePoint, judge, range_test, rate_at
 
-from . import toys
+from ..helpers import toys
 
 KNOWN = 0.02  # the rate the toys of these tests learn with elsewhere
 NEVER = {"steps": 9999, "validate_every": 9999, "save_every": 9999}
 
 
-def points(name: str, folder: Path, *, part: str, steps: int = 120) -> list[Point]:
+def points(name: str, folder: Path, *, part: str, steps: int = 120) -> list[RatePoint]:
     engine = toys.engine(toys.made(name), folder, guards=[], **NEVER)
     return list(range_test(engine, part=part, loss="match", steps=steps))
 
 
-def made(losses: list[float]) -> list[Point]:
+def made(losses: list[float]) -> list[RatePoint]:
     """As `range_test` smooths them."""
     total = weight = 0.0
     found = []
     for place, loss in enumerate(losses):
         total, weight = 0.9 * total + loss, 0.9 * weight + 1
-        found.append(Point(rate_at(place, len(losses)), loss, total / weight))
+        found.append(RatePoint(rate_at(place, len(losses)), loss, total / weight))
     return found
 
 

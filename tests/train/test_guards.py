@@ -20,22 +20,22 @@ from olu.train.guards import (
     Event,
     Finite,
     Guard,
-    Look,
     Observation,
     Overfit,
     Resources,
+    SampleFigures,
     Samples,
     Seen,
     Slow,
-    Sound,
     Spike,
     Still,
+    ValidationView,
     Verdict,
     Wiring,
 )
+from olu.train.guards.build import watchmen
 from olu.train.guards.progress import FROM_WEIGHTS
 from olu.train.recipe import Recipe
-from olu.train.watchmen import watchmen
 
 
 def seen(step: int = 0, part: str = "gen", *, loss: float = 1.0, norm: float = 1.0, **more: object) -> Observation:
@@ -355,13 +355,13 @@ class TestBudget:
         assert Budget().watch(self.have(hours=1e6)) is None
 
 
-def look(step: int, score: float, *, learnt: float = 1.0, sounds: tuple[Sound, ...] = ()) -> Look:
-    return Look(step, 1000, "mel", {"mel": score}, {"mel": learnt}, sounds)
+def look(step: int, score: float, *, learnt: float = 1.0, sounds: tuple[SampleFigures, ...] = ()) -> ValidationView:
+    return ValidationView(step, 1000, "mel", {"mel": score}, {"mel": learnt}, sounds)
 
 
-def sound(**change: float) -> Sound:
+def sound(**change: float) -> SampleFigures:
     usual = {"seconds": 3.0, "peak": 0.5, "level": -20.0, "clipped": 0.0, "repeats": 0.5, "natural": 3.0}
-    return Sound(name="clip", **{**usual, **change})  # type: ignore[arg-type]
+    return SampleFigures(name="clip", **{**usual, **change})  # type: ignore[arg-type]
 
 
 GUARDS: list[Callable[[], Guard]] = [

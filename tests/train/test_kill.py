@@ -23,13 +23,13 @@ import pytest
 import torch
 
 from olu.audio import io
+from olu.core.files import Workspace
+from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
-from olu.files import Workspace
 from olu.stages.train_setup import prepare_run
 from olu.train.recipe import Recipe
 from olu.train.run import Run
-from olu.types import Audio, Clip
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 STEPS = 200 if SOAK else 80

@@ -10,7 +10,7 @@ import torch
 from olu.train.family import Clock, Update
 from olu.train.guards import Verdict
 
-from . import toys
+from ..helpers import toys
 
 
 def narrow(learner: toys.Toy, *, most: int, error: Exception | None = None) -> toys.Toy:

@@ -16,16 +16,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from olu.errors import ConfigError, TrainError
+from olu.core.errors import ConfigError, TrainError
+from olu.core.types import Audio, Clip
 from olu.families import family
-from olu.features.store import Samples, Store, build
+from olu.features.store import Store, WaveFeature, build
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoint, Checkpoints
 from olu.train.engine import SEED_SPAN, Engine
 from olu.train.family import Clock, Example
 from olu.train.guards import Finite, Verdict, Wiring
 from olu.train.recipe import GuardSettings, PlanSettings, Recipe, read_recipe
-from olu.types import Audio, Clip
 
 VITS = family("vits")
 SMALLEST = {
@@ -229,14 +229,14 @@ def test_b2_1_no_dummy_clip_and_no_sick_buffer(tmp_path: Path) -> None:
     """A dummy for an unreadable clip would be in the store; a NaN in a buffer would be trained on and saved."""
 
     def audio(clip: Clip) -> Audio:
-        from olu.errors import AudioError
+        from olu.core.errors import AudioError
 
         if clip.id == "broken":
             raise AudioError("not a sound")
         return Audio(np.ones(8000, np.float32) * 0.1, 16000)
 
     listed = [Clip(id=id, audio=id, seconds=0.5, rate=16000, text="a", language="swa") for id in ("fine", "broken")]
-    work = build(tmp_path / "store", listed, feature=Samples(16000), audio=audio, jobs=1)
+    work = build(tmp_path / "store", listed, feature=WaveFeature(16000), audio=audio, jobs=1)
     problems = exhausted(work)
     assert "broken" in problems[0] and "broken" not in Store(tmp_path / "store")
     kinds = {type(module).__name__ for module in voice().modules()}

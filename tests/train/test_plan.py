@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from olu.families import family
 from olu.families.vits.plan import OTHER_LANGUAGE_RATE, SCRATCH_RATE, TUNING_MOST, TUNING_RATE, tuning_rate
+from olu.train.base_licence import Licence, licence_of
 from olu.train.family import Family
-from olu.train.licence import Licence, licence_of
-from olu.train.plan import make_plan, recipe_of
-from olu.train.plan_facts import Case, Foundation, Machine, Material, Piece, Plan
-from olu.train.plan_text import plan_toml
+from olu.train.plan.facts import Case, Foundation, Machine, Material, Plan, PlanClip
+from olu.train.plan.planner import make_plan, recipe_of
+from olu.train.plan.toml import plan_toml
 from olu.train.recipe import Recipe, read_recipe
 
 CPU = Machine(device="cpu", name="a CPU", memory=16e9, cores=4)
@@ -37,7 +37,7 @@ BASE = Foundation(
 def material(clips: int = 800, *, seconds: float = 4.5, **more: Any) -> Material:
     """Lengths from 0.6 to 1.4 times the given one, always the same."""
     lengths = [seconds * (0.6 + 0.8 * (number * 37 % 100) / 100) for number in range(clips)]
-    pieces = tuple(Piece(seconds=length, tokens=int(25 * length) + 1) for length in lengths)
+    pieces = tuple(PlanClip(seconds=length, tokens=int(25 * length) + 1) for length in lengths)
     return Material(pieces=pieces, language="swa", **{"rates": {22050: clips}, "valid": 20, **more})
 
 
@@ -192,7 +192,7 @@ def test_nothing_that_matters_is_left_out() -> None:
 
 
 def test_what_is_left_out_is_said() -> None:
-    pieces = (*material(100).pieces, *(Piece(seconds=300.0, tokens=3000) for _ in range(4)))
+    pieces = (*material(100).pieces, *(PlanClip(seconds=300.0, tokens=3000) for _ in range(4)))
     plan = make_plan(Case(material=replace(material(), pieces=pieces), machine=GPU), VITS)
     share = 1200 / sum(piece.seconds for piece in pieces)
     reason = next(one.reason for one in plan.settings if one.key == "data.max_seconds")

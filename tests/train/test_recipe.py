@@ -10,24 +10,24 @@ import numpy as np
 import pytest
 import torch
 
+from olu.align.state import alignment_path
 from olu.audio import io
-from olu.config import check
+from olu.core.config import check
+from olu.core.errors import ConfigError, TrainError
+from olu.core.files import Workspace, write_jsonl
+from olu.core.types import Audio, Clip, Split, finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
-from olu.errors import ConfigError, TrainError
 from olu.families import family
-from olu.files import Workspace, write_jsonl
-from olu.stages.aligned import alignment_path
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train_ready import Setup
 from olu.stages.train_setup import prepare_run, set_up
-from olu.train.family import Clock, Judge, Loss, Update
+from olu.train.family import Clock, Loss, OpponentLoss, Update
 from olu.train.recipe import DataSettings, GuardSettings, PlanSettings, Recipe, read_recipe, recipe_toml
 from olu.train.run import Run
-from olu.types import Audio, Clip, Split, finish
 
-from . import toys
+from ..helpers import toys
 
 # ---------------------------------------------------------------- what people write
 
@@ -155,7 +155,7 @@ def test_the_written_recipe_reads_back_the_same(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- every setting acts
 
 
-ALWAYS_WINS = Judge(part="body", loss="match", won=1e9, chance=1e12)
+ALWAYS_WINS = OpponentLoss(part="body", loss="match", won=1e9, chance=1e12)
 
 
 def toy_setup(recipe: Recipe, learner: toys.Toy) -> Setup:

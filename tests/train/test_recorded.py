@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 from olu.families import family
 from olu.stages.train_ready import Setup
 from olu.train.batches import Batches
 from olu.train.buckets import Buckets, _ends, make_buckets
 from olu.train.family import Clock, Example
+from olu.train.gpu_cache import Resident
 from olu.train.guards import Observation, Spike
 from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe
-from olu.train.resident import Resident
 
 RATE = 16000
 

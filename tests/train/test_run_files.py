@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from olu.errors import WorkspaceError
+from olu.core.errors import WorkspaceError
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import FAULTS, Run
 

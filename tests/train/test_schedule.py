@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 from olu.train.guards import Verdict
 from olu.train.recipe import PlanSettings
 from olu.train.scaler import GROW_EVERY, START, Scale
 from olu.train.schedule import plateaus, rate_factor
 
-from . import toys
+from ..helpers import toys
 
 
 def factors(**plan: Any) -> list[float]:

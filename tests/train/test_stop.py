@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 import torch
 
-from olu.halt import STOP_FILE, Halt, announce_to, heeded, why
+from olu.core.halt import STOP_FILE, Halt, announce_to, heeded, why
+from olu.train.cuda_graph import AHEAD, FastSteps
 from olu.train.engine import Engine
 from olu.train.family import Clock, Update
-from olu.train.fast import AHEAD, FastSteps
 from olu.train.guards import Event, Finite, Resources, Verdict, Wiring
 from olu.train.report import Report
 
-from . import toys
+from ..helpers import toys
 from .test_engine import nan_loss, rows
 
 TERM = int(signal.SIGTERM)
@@ -233,7 +233,7 @@ def test_a_signal_is_noted_and_what_was_there_comes_back(name: str) -> None:
 
 
 def test_a_second_ctrl_c_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("olu.halt.TWICE", -1.0)
+    monkeypatch.setattr("olu.core.halt.TWICE", -1.0)
     with heeded() as asked:
         os.kill(os.getpid(), signal.SIGINT)
         assert asked() == signal.SIGINT

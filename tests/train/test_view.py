@@ -22,27 +22,27 @@ import pytest
 import torch
 
 from olu.cli.training_view import Screen
-from olu.errors import ConfigError, MissingExtra, TrainError
+from olu.core.errors import ConfigError, MissingExtra, TrainError
+from olu.core.files import Workspace, write_json
+from olu.core.types import Audio
 from olu.families import family
-from olu.files import Workspace, write_json
-from olu.page.lines import Line, chart
-from olu.page.png import heat_png, shrunk
-from olu.stages.watching import watching
+from olu.pages.curves import Curve, chart
+from olu.pages.png import heat_png, shrunk
 from olu.train.engine import Engine, Report
-from olu.train.family import Exhibit, Update
+from olu.train.family import SpokenSample, Update
 from olu.train.guards import Event, Finite, Observation, Verdict
 from olu.train.recipe import Recipe
 from olu.train.run import Recorder, Run
-from olu.types import Audio
-from olu.view import pace
-from olu.view.bands import reference, verdict
-from olu.view.events import PATTERN, records
-from olu.view.history import MOST_POINTS, History, Series
-from olu.view.profile import Profile
-from olu.view.settings import ViewSettings
-from olu.view.viewer import PAGE, Viewer
+from olu.train.view import pace
+from olu.train.view.bands import reference, verdict
+from olu.train.view.events import PATTERN, records
+from olu.train.view.history import MOST_POINTS, History, Series
+from olu.train.view.profile import Profile
+from olu.train.view.settings import ViewSettings
+from olu.train.view.viewer import PAGE, Viewer
+from olu.train.view.workspace_settings import watching
 
-from . import toys
+from ..helpers import toys
 
 FAMILY = replace(family("vits"), score="match", reference=None)
 
@@ -50,10 +50,10 @@ FAMILY = replace(family("vits"), score="match", reference=None)
 class Shown(toys.Tokens):
     """A toy whose samples can be heard and looked at."""
 
-    def demo(self, batch: toys.ToyBatch) -> Iterator[Exhibit]:
+    def demo(self, batch: toys.ToyBatch) -> Iterator[SpokenSample]:
         for number, clip in enumerate(batch.clips):
             tone = 0.5 * np.sin(np.arange(8000) * 0.1 * (number + 1)).astype(np.float32)
-            yield Exhibit(clip, Audio(tone, 16000), pictures={"alignment": np.eye(6, 40, dtype=np.float32)})
+            yield SpokenSample(clip, Audio(tone, 16000), pictures={"alignment": np.eye(6, 40, dtype=np.float32)})
 
 
 def new_run(folder: Path, **facts: Any) -> Run:
@@ -199,7 +199,7 @@ def ws(tmp_path: Path) -> Workspace:
 
 def without(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     real = importlib.util.find_spec
-    for module in ("olu.view.settings",):
+    for module in ("olu.train.view.settings",):
         monkeypatch.setattr(f"{module}.find_spec", lambda wanted: None if wanted == name else real(wanted))
 
 
@@ -328,7 +328,7 @@ def test_the_page_names_the_workspace_the_texts_and_a_row_for_each_step(tmp_path
 
 def test_a_flat_curve_has_an_axis_that_can_be_read() -> None:
     for value in (2e-5, 2e-5 * 0.9999):
-        drawn = chart([Line("rate", [(1.0, 2e-5), (100.0, value)], 0)], label="rate")
+        drawn = chart([Curve("rate", [(1.0, 2e-5), (100.0, value)], 0)], label="rate")
         labels = re.findall(r'text-anchor="end">([^<]+)<', drawn)
         assert len(labels) > 2 and len(set(labels)) == len(labels), labels
 
@@ -343,7 +343,7 @@ def test_the_page_says_whether_the_run_lives(tmp_path: Path, monkeypatch: pytest
         assert "running = true" in page(run) and "http-equiv" in page(run) and "Step 10 of 30" in page(run)
         shown.show(next(reports), best=engine.best)
         assert "Step 10 of 30" in page(run), "not at every step"
-        monkeypatch.setattr("olu.view.viewer.PAGE_SECONDS", 0.0)
+        monkeypatch.setattr("olu.train.view.viewer.PAGE_SECONDS", 0.0)
         shown.show(next(reports), best=engine.best)
         assert "Step 12 of 30" in page(run)
     assert "It was left at step 12" in page(run) and "olu train ws --resume" in page(run)
@@ -373,11 +373,11 @@ def test_a_long_run_is_drawn_from_few_points() -> None:
 
 
 def test_a_number_that_is_none_is_left_out_of_the_chart_only() -> None:
-    drawn = chart([Line("x", [(1, 1.0), (2, math.nan), (3, math.inf), (4, 2.0)])], label="x")
+    drawn = chart([Curve("x", [(1, 1.0), (2, math.nan), (3, math.inf), (4, 2.0)])], label="x")
     assert "nan" not in drawn and "inf" not in drawn and "<polyline" in drawn
-    assert "No figures" in chart([Line("x", [(1, math.nan)])], label="x")
-    assert "<circle" in chart([Line("x", [(1, 0.0)])], label="x")
-    assert "<polyline" in chart([Line("x", [(1, 0.0), (5, 300.0), (9, 1e-3)])], label="x", log=True)
+    assert "No figures" in chart([Curve("x", [(1, math.nan)])], label="x")
+    assert "<circle" in chart([Curve("x", [(1, 0.0)])], label="x")
+    assert "<polyline" in chart([Curve("x", [(1, 0.0), (5, 300.0), (9, 1e-3)])], label="x", log=True)
 
 
 def test_pictures_keep_thin_paths() -> None:
@@ -507,7 +507,7 @@ def test_the_terminal_shows_all_figures(terminal: bool, monkeypatch: pytest.Monk
 
     written, lines = io.StringIO(), io.StringIO()
     monkeypatch.setattr("sys.stderr", lines)
-    monkeypatch.setattr("olu.view.pace.gpu_use", lambda: 93)
+    monkeypatch.setattr("olu.train.view.pace.gpu_use", lambda: 93)
     console = Console(file=written, force_terminal=terminal, width=200, legacy_windows=False)
     event = Event(3, "finite", Verdict.SKIP, "a [bold] loss")
     with Screen(console) as screen:

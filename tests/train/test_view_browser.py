@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from olu.view.viewer import PAGE
+from olu.train.view.viewer import PAGE
 
-from . import toys
+from ..helpers import toys
 from .test_view import go, new_run, shown_toy, viewer
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -70,7 +70,7 @@ def test_a_page_without_a_word_for_long_says_so(tmp_path: Path, monkeypatch: pyt
     shown.show(next(reports), best=None)
     assert "Running, last word" in opened(run.folder / PAGE, tmp_path)
     long_ago = time.time() - 7200
-    monkeypatch.setattr("olu.view.viewer.time.time", lambda: long_ago)
+    monkeypatch.setattr("olu.train.view.viewer.time.time", lambda: long_ago)
     shown.show(next(reports), best=None)
     text = opened(run.folder / PAGE, tmp_path)
     assert "No word for 2 h: it may have been killed" in text and re.search(r'<p id="again">', text)

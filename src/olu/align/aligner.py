@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.align.ctc import Path, force
-from olu.align.estimate import GAUSS_ROUNDS, ROUNDS, Heard, estimate, flat
+from olu.align.estimate import GAUSS_ROUNDS, ROUNDS, TrainingClip, estimate, flat
 from olu.align.frames import FrameModel, thirds
 from olu.align.sound import FRAME_SECONDS, log_mels
 from olu.align.spans import Edges, Loudness, from_peaks, lay, phone_spans, word_spans
 from olu.audio.activity import frame_dbfs, sounds
-from olu.errors import AlignError
-from olu.types import Alignment, Audio, Recogniser, Tick, Work
+from olu.core.errors import AlignError
+from olu.core.types import Alignment, Audio, Recogniser, Tick, Work
 
 PAD_SECONDS = 0.2  # of quiet put before and after a clip: speech at the very edge aligns badly
 LONGEST_MINUTES = 180.0  # of speech that a frame model learns from: more makes it no sharper and costs memory
@@ -26,7 +26,7 @@ Words = Sequence[tuple[str, Sequence[str]]]  # the text of each word and its pho
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class AlignerClip:
     """A clip to learn from; its sound is read when it is needed."""
 
     id: str
@@ -59,7 +59,7 @@ class Aligner:
         score = None
         if self.recogniser is not None:
             heard = self.recogniser.log_probs(quiet)
-            symbols = Symbols(self.recogniser, words, strict=self.frames is None)
+            symbols = SymbolMap(self.recogniser, words, strict=self.frames is None)
             path = symbols.path(heard)
             score = (path.total - float(heard.max(axis=1).sum(dtype=np.float64))) / path.frames
         if self.frames is not None:
@@ -77,7 +77,7 @@ class Aligner:
         )
 
 
-class Symbols:
+class SymbolMap:
     """The phones of a clip as a recogniser's symbols: a phone may be several, and a space may stand between words."""
 
     def __init__(self, recogniser: Recogniser, words: Words, *, strict: bool = True) -> None:
@@ -136,7 +136,7 @@ def padded(audio: Audio) -> Audio:
 
 
 def train_frames(
-    items: Iterable[Item],
+    items: Iterable[AlignerClip],
     recogniser: Recogniser | None = None,
     *,
     rounds: int = ROUNDS,
@@ -153,7 +153,7 @@ def train_frames(
     phones = tuple(sorted({phone for item in wanted for _, word in item.words for phone in word}))
     if not phones:
         raise AlignError("no clip has a text to align: run 'olu read' first")
-    clips: list[Heard] = []
+    clips: list[TrainingClip] = []
     minutes = 0.0
     for number, item in enumerate(_spread(wanted)):
         yield Tick(number, len(wanted), "hearing the clips")
@@ -168,17 +168,19 @@ def train_frames(
     return (yield from estimate(clips, phones, rounds=rounds, gauss_rounds=gauss_rounds, device=device, seed=seed))
 
 
-def item_minutes(clip: Heard) -> float:
+def item_minutes(clip: TrainingClip) -> float:
     return len(clip.mels) / 6000.0
 
 
-def _spread(items: list[Item]) -> list[Item]:
+def _spread(items: list[AlignerClip]) -> list[AlignerClip]:
     """In an order whose first part is a fair sample of the whole."""
     order = np.random.default_rng(0).permutation(len(items))
     return [items[number] for number in order]
 
 
-def _heard(item: Item, phones: tuple[str, ...], recogniser: Recogniser | None, *, even: bool) -> Heard | None:
+def _heard(
+    item: AlignerClip, phones: tuple[str, ...], recogniser: Recogniser | None, *, even: bool
+) -> TrainingClip | None:
     """The clip for training; none where its text does not fit."""
     number = {phone: at for at, phone in enumerate(phones)}
     words = tuple(tuple(number[phone] for phone in word) for _, word in item.words if word)
@@ -190,14 +192,14 @@ def _heard(item: Item, phones: tuple[str, ...], recogniser: Recogniser | None, *
     loudness = Loudness.of(quiet)
     spread = flat(words, _sound(loudness, len(mels)))
     if recogniser is None:
-        return Heard(mels, words, (spread,))
+        return TrainingClip(mels, words, (spread,))
     try:
-        symbols = Symbols(recogniser, item.words)
+        symbols = SymbolMap(recogniser, item.words)
         edges, _ = symbols.edges(symbols.path(recogniser.log_probs(quiet)), loudness)
     except AlignError:
         return None
     guess = thirds(edges, spoken, len(mels))
-    return Heard(mels, words, (guess, spread) if even else (guess,))
+    return TrainingClip(mels, words, (guess, spread) if even else (guess,))
 
 
 def _sound(loudness: Loudness, frames: int) -> NDArray[np.bool_]:

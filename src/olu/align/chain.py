@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from olu.errors import AlignError
+from olu.core.errors import AlignError
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -38,7 +38,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class StatePath:
     """Which state each frame is in, and the summed score."""
 
     states_F: Ints
@@ -95,7 +95,7 @@ def chain(words: Sequence[Sequence[int]], *, frames: int) -> Chain:
     )
 
 
-def best_way(chain: Chain, scores_FC: Floats, stay_C: Floats, leave_C: Floats) -> Way:
+def best_way(chain: Chain, scores_FC: Floats, stay_C: Floats, leave_C: Floats) -> StatePath:
     """The best path by class scores and the log chances of staying in a class or leaving it."""
     first = np.zeros(len(chain.emits), dtype=np.bool_)
     first[list(chain.first)] = True
@@ -109,7 +109,7 @@ def best_way(chain: Chain, scores_FC: Floats, stay_C: Floats, leave_C: Floats) -
         np.asarray(stay_C, dtype=np.float32),
         np.asarray(leave_C, dtype=np.float32),
     )
-    return Way(states, float(total))
+    return StatePath(states, float(total))
 
 
 @njit(cache=True, nogil=True)

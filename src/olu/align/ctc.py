@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from olu.errors import AlignError
+from olu.core.errors import AlignError
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -39,7 +39,7 @@ class Path:
 
 def force(log_probs_FV: Floats, ids: Sequence[int], *, stars: Sequence[int] = ()) -> Path:
     """The best path through `ids`; before each symbol that `stars` names (len(ids): after the last) may be anything."""
-    search = Search(ids, stars=stars)
+    search = CtcSearch(ids, stars=stars)
     search.hear(log_probs_FV)
     return search.finish()
 
@@ -51,7 +51,7 @@ def match_score(log_probs_FV: Floats, ids: Sequence[int]) -> float:
 
 
 @dataclass
-class Search:
+class CtcSearch:
     """A search that is fed frames as they come."""
 
     ids: Sequence[int]

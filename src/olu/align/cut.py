@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from olu.types import Span
+from olu.core.types import Span
 
 TOKEN = re.compile(r"\S+")
 SENTENCE = re.compile(r"""[.!?…။።፧፨۔؟।॥。！？]+["'”’»)\]]*\s*$|\n\s*\n\s*$""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cutting:
+class CutLengths:
     """How long the pieces are and what is left around them, in seconds."""
 
     longest: float = 20.0
@@ -28,7 +28,7 @@ class Cutting:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CutPoint:
     """Between two words: how far into the text, and whether a sentence ends there."""
 
     offset: int
@@ -36,7 +36,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class CutPiece:
     """A stretch of the clip with its words, from and to, and its text."""
 
     start: float
@@ -50,7 +50,7 @@ class Piece:
         return self.end - self.start
 
 
-def places(text: str, words: Sequence[str]) -> dict[int, Place]:
+def places(text: str, words: Sequence[str]) -> dict[int, CutPoint]:
     """How many of `words` come before each place where the text may be cut: where both surely are at the same word.
 
     A reading has other words than its text: numbers are written out, signs are left out. Words that are alike on both
@@ -66,7 +66,7 @@ def places(text: str, words: Sequence[str]) -> dict[int, Place]:
         if before is None or (right is not None and right != before):
             continue
         offset = tokens[at].start()
-        found[before] = Place(offset, bool(SENTENCE.search(text[tokens[at - 1].start() : offset])))
+        found[before] = CutPoint(offset, bool(SENTENCE.search(text[tokens[at - 1].start() : offset])))
     return found
 
 
@@ -78,13 +78,13 @@ def _fold(token: str) -> str:
 
 def choose(
     spans: Sequence[Span],
-    found: Mapping[int, Place],
+    found: Mapping[int, CutPoint],
     *,
     text: str,
     seconds: float,
-    cutting: Cutting,
+    cutting: CutLengths,
     bad: frozenset[int] = frozenset(),
-) -> list[Piece]:
+) -> list[CutPiece]:
     """Pieces no longer than asked for where the pauses allow it: at ends of sentences first, then at long pauses.
 
     `bad` are the words that the aligner is not sure of: no cut touches one.
@@ -103,12 +103,12 @@ def choose(
         begin = found[first].offset if first else 0
         end = found[last].offset if last < len(spans) else len(text)
         start, stop = _edges(spans, first, last, seconds, cutting)
-        pieces.append(Piece(start, stop, first, last, text[begin:end].strip()))
+        pieces.append(CutPiece(start, stop, first, last, text[begin:end].strip()))
     return pieces
 
 
 def _cheapest(
-    spans: Sequence[Span], at: Sequence[int], found: Mapping[int, Place], seconds: float, cutting: Cutting
+    spans: Sequence[Span], at: Sequence[int], found: Mapping[int, CutPoint], seconds: float, cutting: CutLengths
 ) -> list[int]:
     best, back = [0.0], [0]
     for number in range(1, len(at)):
@@ -129,7 +129,7 @@ def _cheapest(
     return chosen[::-1]
 
 
-def _edges(spans: Sequence[Span], first: int, last: int, seconds: float, cutting: Cutting) -> tuple[float, float]:
+def _edges(spans: Sequence[Span], first: int, last: int, seconds: float, cutting: CutLengths) -> tuple[float, float]:
     """Half a pause and at most the margin goes to each side of a cut."""
 
     def half(at: int) -> float:
@@ -141,7 +141,7 @@ def _edges(spans: Sequence[Span], first: int, last: int, seconds: float, cutting
     return start, end
 
 
-def _length_cost(seconds: float, cutting: Cutting) -> float:
+def _length_cost(seconds: float, cutting: CutLengths) -> float:
     if seconds > cutting.longest:
         return 1000.0 * seconds / cutting.longest
     middle = cutting.longest / 2
@@ -149,6 +149,6 @@ def _length_cost(seconds: float, cutting: Cutting) -> float:
     return 0.5 * ((seconds - middle) / middle) ** 2 + short
 
 
-def _cut_cost(spans: Sequence[Span], at: int, found: Mapping[int, Place]) -> float:
+def _cut_cost(spans: Sequence[Span], at: int, found: Mapping[int, CutPoint]) -> float:
     pause = spans[at].start - spans[at - 1].end
     return (0.0 if found[at].sentence else 2.0) + 1.0 * max(0.0, 1.0 - pause / 0.5)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from olu.errors import AlignError
-from olu.types import STRESS, TONE_LETTERS, UNKNOWN_TONE, Alignment, Span
+from olu.core.errors import AlignError
+from olu.core.types import STRESS, TONE_LETTERS, UNKNOWN_TONE, Alignment, Span
 
 SIL = "<sil>"  # before the first sound and after the last, always
 SP = "<sp>"  # a pause inside that nothing in the text stands for

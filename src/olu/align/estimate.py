@@ -17,7 +17,7 @@ from olu.align import gauss
 from olu.align.chain import STATES, best_way, chain, classes
 from olu.align.frames import FrameModel, build
 from olu.align.sound import cepstra
-from olu.types import Tick, Work
+from olu.core.types import Tick, Work
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -32,7 +32,7 @@ RAREST = 10.0  # frames that every class is taken to have had, so that a rare on
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class TrainingClip:
     """A clip as training sees it: mels [F, M], the phone numbers of each word, first guesses of each frame's class."""
 
     mels: Floats
@@ -51,7 +51,7 @@ def flat(words: Sequence[Sequence[int]], sound_F: NDArray[np.bool_]) -> Ints:
 
 
 def estimate(
-    clips: Sequence[Heard],
+    clips: Sequence[TrainingClip],
     phones: tuple[str, ...],
     *,
     gauss_rounds: int = GAUSS_ROUNDS,
@@ -108,12 +108,12 @@ def _dense(mixtures: gauss.Mixtures, hear: Sequence[Floats]) -> Callable[[int], 
     return lambda clip: mixtures.scores(hear[clip])
 
 
-def _scaled(model: FrameModel, clips: Sequence[Heard]) -> Callable[[int], Floats]:
+def _scaled(model: FrameModel, clips: Sequence[TrainingClip]) -> Callable[[int], Floats]:
     return lambda clip: model.scores(clips[clip].mels)
 
 
 def _realign(
-    clips: Sequence[Heard], guess: list[Ints], many: int, scores: Callable[[int], Floats]
+    clips: Sequence[TrainingClip], guess: list[Ints], many: int, scores: Callable[[int], Floats]
 ) -> tuple[list[Ints], float]:
     """The classes of the best ways through all clips, and their summed score."""
     stay, leave = _passing(guess, many)
@@ -146,7 +146,7 @@ def _model(phones: tuple[str, ...], network: nn.Module, spread: Floats, guess: l
 def _learn(
     network: nn.Module,
     optimiser: torch.optim.Optimizer,
-    clips: Sequence[Heard],
+    clips: Sequence[TrainingClip],
     guess: Sequence[Ints],
     spread: Floats,
     random: np.random.Generator,
@@ -173,7 +173,7 @@ def _learn(
 
 
 def _pieces(
-    clips: Sequence[Heard], guess: Sequence[Ints], spread: Floats, random: np.random.Generator
+    clips: Sequence[TrainingClip], guess: Sequence[Ints], spread: Floats, random: np.random.Generator
 ) -> tuple[Floats, NDArray[np.int64]]:
     """[pieces, PIECE, M] and [pieces, PIECE]; every clip is cut from another place on in every round."""
     mels, answers = [], []

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from torch import nn
 
-from olu.align.chain import STATES, Chain, Way, best_way, chain, classes
+from olu.align.chain import STATES, Chain, StatePath, best_way, chain, classes
 from olu.align.sound import BEYOND_SECONDS, BINS, FRAME_SECONDS
 from olu.align.spans import Edges
-from olu.errors import AlignError
-from olu.files import read_json, whole, write_json
+from olu.core.errors import AlignError
+from olu.core.files import read_json, whole, write_json
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -116,7 +116,7 @@ def build(outputs: int) -> nn.Sequential:
     return nn.Sequential(*layers, nn.Conv1d(size, outputs, 1))
 
 
-def firsts(chain: Chain, way: Way) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def firsts(chain: Chain, way: StatePath) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The first frame of each phone, and the frame after its last."""
     owner = chain.owner[way.states_F]
     spoken = np.flatnonzero(owner >= 0)
@@ -124,7 +124,7 @@ def firsts(chain: Chain, way: Way) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return spoken[changes], np.append(spoken[changes[1:] - 1], spoken[-1]) + 1
 
 
-def edges(chain: Chain, way: Way) -> Edges:
+def edges(chain: Chain, way: StatePath) -> Edges:
     """Start and end of each phone in seconds; beside silence a little inward, since a frame hears beyond its 10 ms."""
     begin, end = firsts(chain, way)
     quiet = np.concatenate([[True], chain.owner[way.states_F] < 0, [True]])  # from the frame before the first on
@@ -136,7 +136,7 @@ def edges(chain: Chain, way: Way) -> Edges:
     return found
 
 
-def phone_means(chain: Chain, way: Way, values_F: Floats) -> list[float]:
+def phone_means(chain: Chain, way: StatePath, values_F: Floats) -> list[float]:
     begin, end = firsts(chain, way)
     return [float(values_F[at:to].mean()) for at, to in zip(begin, end, strict=True)]
 

@@ -13,12 +13,12 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-from olu.align.aligner import Symbols, Words
-from olu.align.ctc import Search
+from olu.align.aligner import SymbolMap, Words
+from olu.align.ctc import CtcSearch
 from olu.align.spans import Loudness, lay, phone_spans, word_spans
 from olu.audio.activity import FRAME_SECONDS, frame_dbfs, frame_rate
-from olu.errors import AlignError
-from olu.types import Alignment, Audio, Recogniser
+from olu.core.errors import AlignError
+from olu.core.types import Alignment, Audio, Recogniser
 
 Floats = NDArray[np.float32]
 
@@ -82,9 +82,9 @@ def _align(
     stars: Sequence[int] | None,
     sizes: tuple[float, float],
 ) -> Alignment:
-    symbols = Symbols(recogniser, words)
+    symbols = SymbolMap(recogniser, words)
     places = (0, len(words)) if stars is None else stars
-    search = Search(symbols.ids, stars=[symbols.before_word[place] for place in places])
+    search = CtcSearch(symbols.ids, stars=[symbols.before_word[place] for place in places])
     levels = _Levels([], np.zeros(0, dtype=np.float32))
     greedy = 0.0
     for heard in windows(_through(chunks, levels), recogniser, window_seconds=sizes[0], around_seconds=sizes[1]):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from olu.align.phonetics import distance, is_weak, letters
 from olu.align.textgrid import TOUCH_SECONDS, filled
-from olu.errors import CorpusError
-from olu.types import Alignment, Span
+from olu.core.errors import CorpusError
+from olu.core.types import Alignment, Span
 
 Phones = tuple[str, ...]
 Word = tuple[str, Phones]  # its text and its phones, as the reading has them

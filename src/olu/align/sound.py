@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio.io import resample
-from olu.types import Audio
+from olu.core.types import Audio
 
 Floats = NDArray[np.float32]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio.activity import SHORTEST_SOUND_FRAMES, frame_dbfs, frame_rate, runs, threshold
-from olu.types import Audio, Span
+from olu.core.types import Audio, Span
 
 PAUSE_SECONDS = 0.05  # a shorter quiet stretch between words is part of a sound
 REACH_SECONDS = 0.2  # CTC marks a moment of a sound: how far beyond it the sound may go on

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from olu.errors import CorpusError
-from olu.types import Alignment, Span
+from olu.core.errors import CorpusError
+from olu.core.types import Alignment, Span
 
 SILENCE = frozenset(("", "sil", "sp", "spn", "ssil", "pau", "<eps>", "<unk>", "<sil>", "<sp>", "<p:>", "<p>"))
 PHONES = ("phones", "phone", "phonemes", "phoneme", "segments", "segment", "segs", "mau", "phon")

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from olu.align.textgrid import TextGrid, from_alignment, render
+from olu.core.errors import CorpusError
+from olu.core.files import whole, write_text
+from olu.core.types import Alignment, Clip, finish
 from olu.corpus.readers import archive
 from olu.corpus.readers.rows import look
-from olu.errors import CorpusError
-from olu.files import whole, write_text
-from olu.types import Alignment, Clip, finish
 
 Grids = Iterable[tuple[str, TextGrid]]  # clip id and grid
 

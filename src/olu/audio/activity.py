@@ -12,8 +12,8 @@ import soundfile
 from numpy.typing import NDArray
 
 from olu.audio.io import header, mono, opened
-from olu.errors import AudioError
-from olu.types import Audio
+from olu.core.errors import AudioError
+from olu.core.types import Audio
 
 Levels = NDArray[np.float32]
 

@@ -13,11 +13,11 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from olu.audio import opus
 from olu.audio.overheard import is_mpeg, overheard
-from olu.errors import AudioError
-from olu.files import whole
-from olu.types import Audio
+from olu.audio.repair import opus
+from olu.core.errors import AudioError
+from olu.core.files import whole
+from olu.core.types import Audio
 
 Result = TypeVar("Result")
 

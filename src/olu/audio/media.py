@@ -14,9 +14,9 @@ import soundfile
 from numpy.typing import NDArray
 
 from olu.audio.io import SUFFIXES
-from olu.errors import AudioError, MissingExtra
-from olu.files import whole
-from olu.types import Tick
+from olu.core.errors import AudioError, MissingExtra
+from olu.core.files import whole
+from olu.core.types import Tick
 
 # What is decoded before soundfile reads it: what phones and recorders write, and containers with pictures.
 PHONE_SUFFIXES = (".m4a", ".aac", ".amr", ".awb", ".3gp", ".3gpp", ".3ga", ".3g2", ".wma", ".caf", ".m4b")
@@ -60,7 +60,7 @@ def need_media(verb: str) -> None:
 
 
 @dataclass(slots=True)
-class Sound:
+class AudioTrack:
     """The first sound track of a file: mono blocks, read once, and what was found on the way."""
 
     path: Path
@@ -70,7 +70,7 @@ class Sound:
     bad: int = 0  # damaged packets that were left out
     container: Any = field(default=None, repr=False)
 
-    def __enter__(self) -> Sound:
+    def __enter__(self) -> AudioTrack:
         need_media(f"reading {self.path.name}")
         import av
 
@@ -188,7 +188,7 @@ AGAIN = "convert it to WAV, or copy it again"
 
 def decode(path: Path, *, into: Path) -> Iterator[Tick]:
     """Write the first sound track of `path` as 16-bit mono FLAC; only one block is in memory."""
-    with Sound(path) as sound:
+    with AudioTrack(path) as sound:
         coming = sound.blocks()
         first = next(coming)
         with whole(into) as part:

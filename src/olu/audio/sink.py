@@ -13,9 +13,9 @@ import soundfile
 from numpy.typing import NDArray
 
 from olu.audio.io import KINDS, fitting_rate, reason, resample
-from olu.errors import AudioError
-from olu.files import whole
-from olu.types import Audio
+from olu.core.errors import AudioError
+from olu.core.files import whole
+from olu.core.types import Audio
 
 PCM = "pcm"  # 16-bit little-endian samples and nothing else
 FORMATS = (*KINDS, PCM)

@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from olu.audit.match import Match
-from olu.audit.sound import Facts
+from olu.align.text_match import Match
+from olu.audit.sound import SoundFacts
 from olu.audit.thresholds import Thresholds
-from olu.types import Clip, Mark, Severity, Span, Split
+from olu.core.types import Clip, Mark, Severity, Span, Split
 
 if TYPE_CHECKING:
-    from olu.audit.deep.models import Deep
+    from olu.audit.deep import Deep
 
 Aligned = Literal["", "words", "scores"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class MeasuredClip:
     """A clip and what its sound told, or why it told nothing."""
 
     clip: Clip
-    facts: Facts | None
+    facts: SoundFacts | None
     trouble: str = ""  # with facts: what could be decoded is not all
     damage: str = ""  # what the decoder left out, and went on from
     split: Split | None = "train"
@@ -43,8 +43,10 @@ class Finding:
     badness: float  # orders the findings of one check and severity; larger is worse
 
 
-Look = Callable[[Sequence[Heard], Thresholds], Iterable[Finding]]
-Tell = Callable[[Sequence[Heard], Sequence[Finding], Thresholds], str]  # one sentence on the whole corpus, or nothing
+Look = Callable[[Sequence[MeasuredClip], Thresholds], Iterable[Finding]]
+Tell = Callable[
+    [Sequence[MeasuredClip], Sequence[Finding], Thresholds], str
+]  # one sentence on the whole corpus, or nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +62,12 @@ class Check:
     aligned: Aligned = ""  # what it needs of an alignment: none, where the words are, or how well texts fit
 
 
-def each(judge: Callable[[Heard, Thresholds], Mark | None], *, badness: Callable[[Mark], float] | None = None) -> Look:
+def each(
+    judge: Callable[[MeasuredClip, Thresholds], Mark | None], *, badness: Callable[[Mark], float] | None = None
+) -> Look:
     """A check of single clips as a check of all of them."""
 
-    def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+    def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
         for one in heard:
             mark = judge(one, limits)
             if mark is not None:
@@ -77,6 +81,6 @@ def order(finding: Finding) -> tuple[int, float]:
     return SEVERITIES.index(finding.mark.severity), -finding.badness
 
 
-def across(one: Heard, other: Heard) -> str:
+def across(one: MeasuredClip, other: MeasuredClip) -> str:
     """Words for two copies on different sides of the split."""
     return f"; one is in {one.split}, the other in {other.split}" if one.split != other.split else ""

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from olu.audit.check import Finding
-from olu.audit.plural import many
+from olu.core.words import many
 
 MOST_NAMED = 5  # clips in one command: more are chosen with --where
 

@@ -23,7 +23,7 @@ def units(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Units:
+class CoverageUnits:
     """What a voice has to learn to say, and how often each occurs."""
 
     kind: Literal["letters", "phones"]
@@ -38,27 +38,27 @@ class Units:
 Spoken = Callable[[str], Iterable[tuple[str, Sequence[str]]]]  # a text -> its words and the phones of each
 
 
-def count(texts: Iterable[str], *, spoken: Spoken | None = None) -> Units:
+def count(texts: Iterable[str], *, spoken: Spoken | None = None) -> CoverageUnits:
     """Each unit and its count; `spoken` reads a language that is learnt as phones."""
     counts: Counter[str] = Counter()
     if spoken is None:
         for text in texts:
             counts.update(units(text))
-        return Units("letters", _sorted(counts))
+        return CoverageUnits("letters", _sorted(counts))
     examples: dict[str, str] = {}
     for text in texts:
         for word, phones in spoken(text):
             counts.update(phones)
             for phone in phones:
                 examples.setdefault(phone, word)
-    return Units("phones", _sorted(counts), examples)
+    return CoverageUnits("phones", _sorted(counts), examples)
 
 
 def _sorted(counts: Counter[str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def rare(found: Units, *, few: int, scripts: set[str]) -> list[str]:
+def rare(found: CoverageUnits, *, few: int, scripts: set[str]) -> list[str]:
     """Units with fewer than `few` occurrences, the rarest first; of letters only those of the corpus' own scripts."""
     own = found.kind == "phones"
     few_times = [unit for unit, number in found.counts.items() if number < few and (own or script(unit[0]) in scripts)]

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from olu.audit.thresholds import Thresholds
+from olu.core.files import Workspace, read_rows, write_jsonl
+from olu.core.types import Clip, Mark
 from olu.corpus.decisions import CURES, Decision, in_force, stretch
-from olu.files import Workspace, read_rows, write_jsonl
-from olu.types import Clip, Mark
 
 
 class Quiet(Protocol):
@@ -30,7 +30,7 @@ class Quiet(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edges:
+class EdgeFacts:
     """A row of audit/facts.jsonl, as `Quiet`."""
 
     seconds: float
@@ -40,9 +40,9 @@ class Edges:
     speech: float
 
     @staticmethod
-    def of(facts: Quiet) -> Edges:
+    def of(facts: Quiet) -> EdgeFacts:
         names = ("seconds", "leading", "trailing", "pause", "speech")
-        return Edges(**{name: round(float(getattr(facts, name)), 4) for name in names})
+        return EdgeFacts(**{name: round(float(getattr(facts, name)), 4) for name in names})
 
 
 def edges_path(ws: Workspace) -> Path:
@@ -51,11 +51,11 @@ def edges_path(ws: Workspace) -> Path:
 
 def write_edges(ws: Workspace, facts: Mapping[str, Quiet]) -> None:
     """Keep of an audit what a later fix needs, so that it does not have to listen again."""
-    write_jsonl(edges_path(ws), ({"id": id, **asdict(Edges.of(one))} for id, one in facts.items()))
+    write_jsonl(edges_path(ws), ({"id": id, **asdict(EdgeFacts.of(one))} for id, one in facts.items()))
 
 
-def read_edges(ws: Workspace) -> dict[str, Edges]:
-    return dict(read_rows(edges_path(ws), lambda row: (row.pop("id"), Edges(**row))))
+def read_edges(ws: Workspace) -> dict[str, EdgeFacts]:
+    return dict(read_rows(edges_path(ws), lambda row: (row.pop("id"), EdgeFacts(**row))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.types import Audio
+from olu.core.types import Audio
 
 WIDTH, HEIGHT = 300, 64
 WINDOW_SECONDS = 0.025

@@ -11,9 +11,9 @@ import soundfile
 
 from olu.audio import io
 from olu.audit.picture import spectrogram
+from olu.core.errors import AudioError, CorpusError
+from olu.core.types import Clip
 from olu.corpus.manifest import Corpus
-from olu.errors import AudioError, CorpusError
-from olu.types import Clip
 
 RATE = 16000
 LONGEST_SECONDS = 15.0
@@ -22,7 +22,7 @@ COMPRESSION = 0.7  # about 37 kbit/s: speech stays clear
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
+class PlayerClip:
     sound: str  # a data: URI
     picture: str
 
@@ -31,7 +31,7 @@ class Exhibit:
         return len(self.sound) + len(self.picture)
 
 
-def exhibit(corpus: Corpus, clip: Clip) -> Exhibit | None:
+def exhibit(corpus: Corpus, clip: Clip) -> PlayerClip | None:
     """The first seconds of a clip as Ogg (Vorbis: Opus packs ten times slower), or None when it cannot be heard."""
     seconds = min(clip.seconds, LONGEST_SECONDS)
     packed = memory.BytesIO()
@@ -46,7 +46,7 @@ def exhibit(corpus: Corpus, clip: Clip) -> Exhibit | None:
     except (AudioError, CorpusError, OSError, soundfile.SoundFileError):
         return None
     sound = "data:audio/ogg;base64," + base64.b64encode(packed.getvalue()).decode("ascii")
-    return Exhibit(sound, spectrogram(audio))
+    return PlayerClip(sound, spectrogram(audio))
 
 
 def _small(path: Path, clip: Clip) -> bool:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-from olu.audit.chart import histogram
-from olu.audit.check import SEVERITIES, Check, Finding, Heard
+from olu.audit.check import SEVERITIES, Check, Finding, MeasuredClip
 from olu.audit.checks import CHECKS
 from olu.audit.checks.rate import letters_per_second
 from olu.audit.commands import for_check
-from olu.audit.head import clips as count_clips
-from olu.audit.head import command_lines, head
 from olu.audit.picture import HEIGHT, WIDTH
-from olu.audit.player import LONGEST_SECONDS, Exhibit
+from olu.audit.player import LONGEST_SECONDS, PlayerClip
+from olu.audit.report_head import clips as count_clips
+from olu.audit.report_head import command_lines, head
 from olu.audit.style import SCRIPT, STYLE
 from olu.audit.summary import AuditSummary
 from olu.audit.thresholds import Thresholds
-from olu.types import Clip
+from olu.core.types import Clip
+from olu.pages.histogram import histogram
 
 WORST_PER_CHECK = 5
 PAGE_BYTES = 8_000_000
@@ -31,11 +31,11 @@ def render(
     title: str,
     *,
     place: str,
-    heard: Sequence[Heard],
+    heard: Sequence[MeasuredClip],
     findings: Mapping[str, Sequence[Finding]],
     summary: AuditSummary,
     thresholds: Thresholds,
-    play: Callable[[Clip], Exhibit | None],
+    play: Callable[[Clip], PlayerClip | None],
 ) -> str:
     """`place` is the workspace; `findings` are those of each check, worst first; `play` gives a clip to hear."""
     clips = {one.clip.id: one for one in heard}
@@ -93,7 +93,7 @@ def _table(findings: Mapping[str, Sequence[Finding]], thresholds: Thresholds) ->
     return (table if rows else "") + (good if fine else "") + more
 
 
-def _charts(heard: Sequence[Heard], t: Thresholds) -> str:
+def _charts(heard: Sequence[MeasuredClip], t: Thresholds) -> str:
     lengths = [one.facts.seconds if one.facts else one.clip.seconds for one in heard]
     rates = [rate for one in heard if (rate := letters_per_second(one)) is not None]
     limits = (
@@ -130,8 +130,8 @@ def _letters(summary: AuditSummary, t: Thresholds) -> str:
 def _section(
     check: Check,
     found: Sequence[Finding],
-    clips: Mapping[str, Heard],
-    sounds: Mapping[tuple[str, str], Exhibit],
+    clips: Mapping[str, MeasuredClip],
+    sounds: Mapping[tuple[str, str], PlayerClip],
     *,
     place: str,
 ) -> str:
@@ -151,7 +151,7 @@ def _section(
     )
 
 
-def _item(finding: Finding, heard: Heard, shown: Exhibit | None) -> str:
+def _item(finding: Finding, heard: MeasuredClip, shown: PlayerClip | None) -> str:
     clip, mark = heard.clip, finding.mark
     if heard.facts is None:
         player = "This clip cannot be played."
@@ -176,11 +176,13 @@ def _item(finding: Finding, heard: Heard, shown: Exhibit | None) -> str:
 
 
 def _sounds(
-    clips: Mapping[str, Heard], findings: Mapping[str, Sequence[Finding]], play: Callable[[Clip], Exhibit | None]
-) -> dict[tuple[str, str], Exhibit]:
+    clips: Mapping[str, MeasuredClip],
+    findings: Mapping[str, Sequence[Finding]],
+    play: Callable[[Clip], PlayerClip | None],
+) -> dict[tuple[str, str], PlayerClip]:
     """Players by check and clip: the worst of every check first, until the page is full."""
-    sounds: dict[tuple[str, str], Exhibit] = {}
-    packed: dict[str, Exhibit | None] = {}
+    sounds: dict[tuple[str, str], PlayerClip] = {}
+    packed: dict[str, PlayerClip | None] = {}
     room = PAGE_BYTES * 9 // 10  # the rest is for the words around them
     for place in range(WORST_PER_CHECK):
         for name, found in findings.items():

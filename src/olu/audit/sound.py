@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from olu.audio.activity import FRAME_SECONDS, frame_dbfs, runs, sounds
 from olu.audio.io import to_int16
 from olu.audit import spectrum
-from olu.types import Audio
+from olu.core.types import Audio
 
 CLIPPED_LEVEL = 0.999
 CLIPPED_RUN = 3  # one or two samples at full scale are a peak, a run of them is a flat top
@@ -30,7 +30,7 @@ CORE_BELOW_LOUD_DB = 20.0  # louder is speech whatever the floor is: the same fr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class SoundFacts:
     seconds: float
     peak: float
     rms_dbfs: float
@@ -61,7 +61,7 @@ class Facts:
         return None if self.noise_dbfs is None else self.speech_dbfs - self.noise_dbfs
 
 
-def measure(audio: Audio) -> Facts:
+def measure(audio: Audio) -> SoundFacts:
     samples = audio.samples
     peak = max(float(samples.max()), -float(samples.min()))
     power = float(np.dot(samples, samples)) / len(samples)
@@ -75,7 +75,7 @@ def measure(audio: Audio) -> Facts:
     bands = spectrum.bands(audio)
     start, end = _core(levels)
     spans = ((0.0, total), (start, end), (leading, total - trailing))
-    return Facts(
+    return SoundFacts(
         seconds=total,
         peak=peak,
         rms_dbfs=_dbfs(power),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.types import Audio
+from olu.core.types import Audio
 
 BAND_HZ = 250.0
 FRAME_SECONDS = 0.032

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from olu.audit import coverage
-from olu.audit.check import SEVERITIES, Finding, Heard, order
+from olu.audit.check import SEVERITIES, Finding, MeasuredClip, order
 from olu.audit.fix import Effect
 from olu.audit.letters import main_scripts
 from olu.audit.thresholds import Thresholds
-from olu.audit.verdict import Plan, longest, lying_aside, to_cut, verdict, wanted
-from olu.types import Clip
+from olu.audit.verdict import DefaultTraining, longest, lying_aside, to_cut, verdict, wanted
+from olu.core.types import Clip
 
 WORST = 10
 
@@ -76,12 +76,12 @@ class AuditSummary:
 
 
 def summarise(
-    heard: Sequence[Heard],
+    heard: Sequence[MeasuredClip],
     findings: Mapping[str, Sequence[Finding]],
     *,
     limits: Thresholds,
     folder: Path,
-    plan: Plan,
+    plan: DefaultTraining,
     fixed: Effect,
     aside: Sequence[Clip],
     long: Sequence[Clip],

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from olu.config import Strict
+from olu.core.config import Strict
 
 # Each pair must not be crossed: a milder verdict begins before the harder one.
 ORDER = (

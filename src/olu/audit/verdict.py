@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from olu.audit.coverage import Units
-from olu.audit.plural import many
+from olu.audit.coverage import CoverageUnits
 from olu.audit.thresholds import Thresholds
-from olu.types import Clip
-from olu.units import minutes as in_minutes
+from olu.core.types import Clip
+from olu.core.units import minutes as in_minutes
+from olu.core.words import many
 
 MOST_NAMED = 24
 
@@ -36,7 +36,7 @@ def is_little(seconds: float, limits: Thresholds) -> bool:
     return seconds / 60 < limits.enough_scratch
 
 
-def wanted(rare: Sequence[str], units: Units, *, few: int) -> str:
+def wanted(rare: Sequence[str], units: CoverageUnits, *, few: int) -> str:
     """What to record more of."""
     if not units.counts:
         return f"There is no usable text, so nothing can be said of its {units.kind}."
@@ -77,7 +77,7 @@ def to_cut(clips: Sequence[Clip], *, most: float, cut: bool = False, place: str 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DefaultTraining:
     """What training would do by default: the stage knows it, the audit does not."""
 
     batch_clips: int
@@ -86,7 +86,7 @@ class Plan:
     memory: Mapping[str, Callable[[int, float, int], float]]  # size -> (clips, seconds, letters of one) -> bytes
 
 
-def longest(clips: Sequence[Clip], *, plan: Plan) -> tuple[str, dict[str, float]]:
+def longest(clips: Sequence[Clip], *, plan: DefaultTraining) -> tuple[str, dict[str, float]]:
     """What the longest usable clip asks of the memory, in words and in bytes by size."""
     fitting = [clip for clip in clips if clip.seconds <= plan.most_seconds]
     if not fitting:

@@ -44,10 +44,10 @@ def register(app: typer.Typer) -> None:
         """Find every word and sound in its clip; read and write TextGrids."""
         from dataclasses import asdict
 
-        from olu.errors import ConfigError
-        from olu.files import Workspace
+        from olu.align.export_files import write_durations, write_grids
+        from olu.core.errors import ConfigError
+        from olu.core.files import Workspace
         from olu.stages.align import align as run
-        from olu.stages.align_files import write_durations, write_grids
         from olu.stages.align_next import after_align
 
         if frames not in ("floor", "centre"):
@@ -98,8 +98,8 @@ def register(app: typer.Typer) -> None:
         """Cut long clips at pauses between words, text and sound together. Needs an alignment."""
         from dataclasses import asdict
 
-        from olu.errors import ConfigError
-        from olu.files import Workspace
+        from olu.core.errors import ConfigError
+        from olu.core.files import Workspace
         from olu.stages.cut import cut as run
         from olu.stages.cut import undo_cut
 

@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
         check_dry(fix=fix, dry=dry)
         # the audit has threads of its own: numpy's would only wait for each other, at twice the cost
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages.audit import audit as run
         from olu.stages.fix import fix as decide
         from olu.stages.status import status

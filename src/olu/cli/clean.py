@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
         """Remove what can be made again: features and leftovers of killed commands."""
         from dataclasses import asdict
 
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages.clean import clean as stage
 
         summary = stage(Workspace.open(ws), damaged=damaged)

@@ -12,7 +12,7 @@ import typer
 
 from olu.cli.here import WS
 from olu.cli.show import length, many, print_json, quoted, say
-from olu.escape import one_line
+from olu.core.escape import one_line
 
 if TYPE_CHECKING:
     from olu.stages.clips import ClipList
@@ -36,8 +36,8 @@ def register(app: typer.Typer) -> None:
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """List, filter, sort and export the clips."""
-        from olu.errors import ConfigError
-        from olu.files import Workspace
+        from olu.core.errors import ConfigError
+        from olu.core.files import Workspace
         from olu.stages.clips import clips as stage
         from olu.stages.clips import print_csv, quantiles, write_csv
 

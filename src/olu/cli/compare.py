@@ -8,7 +8,7 @@ import typer
 
 from olu.cli.show import follow, print_json, say, table, warn
 from olu.cli.threads import THREADS, settle_threads
-from olu.errors import ConfigError
+from olu.core.errors import ConfigError
 
 
 def register(app: typer.Typer) -> None:
@@ -35,13 +35,13 @@ def register(app: typer.Typer) -> None:
             return
         if first is None or second is None:
             raise typer.BadParameter("Missing argument 'A B'.")
+        from olu.evaluate.table import table_of_two
         from olu.stages.compare import compare as stage
-        from olu.stages.evaluate import Wish
-        from olu.stages.evaluate_table import table_of_two
+        from olu.stages.evaluate import EvaluateOptions
 
         settle_threads(threads)
         names = tuple(name.strip() for name in only.split(",") if name.strip())
-        wish = Wish(corpus=corpus, sentences=sentences, only=names, device=device)
+        wish = EvaluateOptions(corpus=corpus, sentences=sentences, only=names, device=device)
         work = stage(first, second, wish=wish, trials=trials, seed=seed, out=out)
         summary = follow(work, label="comparing")
         if as_json:

@@ -36,7 +36,7 @@ def register(app: typer.Typer) -> None:
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Correct texts, or give clips their first. The source's stay on record."""
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages import correct as stage
 
         _check(file, clip=clip, text=text, undo=undo)
@@ -55,7 +55,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _check(file: Path | None, *, clip: str | None, text: str | None, undo: bool) -> None:
-    from olu.errors import ConfigError
+    from olu.core.errors import ConfigError
 
     if undo and (file is not None or text is not None):
         raise ConfigError("--undo takes back what was corrected last: give no FILE and no --text with it")

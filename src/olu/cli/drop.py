@@ -55,8 +55,8 @@ def _decide(
 ) -> None:
     from dataclasses import asdict
 
-    from olu.errors import ConfigError
-    from olu.files import Workspace
+    from olu.core.errors import ConfigError
+    from olu.core.files import Workspace
     from olu.stages import decide as stage
 
     if undo and reason:
@@ -96,7 +96,7 @@ def _named(ids: list[str]) -> list[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    from olu.errors import ConfigError
+    from olu.core.errors import ConfigError
 
     try:
         return _cleaned(path.read_text(encoding="utf-8-sig"))

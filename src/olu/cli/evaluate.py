@@ -36,11 +36,11 @@ def register(app: typer.Typer) -> None:
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Speak held-out sentences and say how good the voice is."""
-        from olu.stages.evaluate import Wish
+        from olu.stages.evaluate import EvaluateOptions
         from olu.stages.evaluate import evaluate as stage
 
         settle_threads(threads)
-        wish = Wish(
+        wish = EvaluateOptions(
             corpus=corpus,
             wavs=wavs,
             texts=texts,
@@ -67,7 +67,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show_evaluation(summary: EvaluateSummary) -> None:
-    from olu.stages.evaluate_table import table_of
+    from olu.evaluate.table import table_of
 
     evaluation = summary.evaluation
     columns, rows = table_of(evaluation)

@@ -19,7 +19,7 @@ def find_rate_of(
     ws: Path, *, recipe: Path | None, changes: list[str], base: Path | None, device: str | None, as_json: bool
 ) -> None:
     from olu.cli.training_view import watch
-    from olu.files import Workspace
+    from olu.core.files import Workspace
     from olu.stages.find_lr import find_lr
 
     summary = watch(find_lr(Workspace.open(ws), recipe=recipe, overrides=changes, base=base, device=device))

@@ -22,15 +22,15 @@ WORDS = {
 
 
 def check_dry(*, fix: bool, dry: bool) -> None:
-    from olu.errors import ConfigError
+    from olu.core.errors import ConfigError
 
     if dry and not fix:
         raise ConfigError("--dry-run shows what --fix would decide: add --fix")
 
 
 def take_back(ws: Path, *, alone: bool, as_json: bool) -> None:
-    from olu.errors import ConfigError
-    from olu.files import Workspace
+    from olu.core.errors import ConfigError
+    from olu.core.files import Workspace
     from olu.stages.fix import undo_fix
 
     if not alone:
@@ -87,7 +87,7 @@ def _cut_instead(ws: Path, *, undo: bool) -> str:
 
 def show_to_cut(summary: AuditSummary, ws: Path) -> None:
     """How to save clips that are too long, where nothing has been cut yet."""
-    from olu.files import Workspace
+    from olu.core.files import Workspace
     from olu.stages.fix import decided
 
     if summary.long and not summary.aside:
@@ -96,7 +96,7 @@ def show_to_cut(summary: AuditSummary, ws: Path) -> None:
 
 def show_decided(ws: Path) -> None:
     """A line on decisions, where there are some or could be."""
-    from olu.files import Workspace
+    from olu.core.files import Workspace
     from olu.stages.fix import decided
 
     found = decided(Workspace.open(ws))
@@ -108,7 +108,7 @@ def show_decided(ws: Path) -> None:
 
 
 def decided_row(ws: Path) -> dict[str, Any]:
-    from olu.files import Workspace
+    from olu.core.files import Workspace
     from olu.stages.fix import decided
 
     return asdict(decided(Workspace.open(ws)))

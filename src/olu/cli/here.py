@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from olu.errors import ConfigError
+from olu.core.errors import ConfigError
 
 
 def workspace_here() -> Path | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olu.cli.show import many, say
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 
 if TYPE_CHECKING:
     from olu.stages.train_stage import Training, TrainSummary

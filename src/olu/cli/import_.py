@@ -68,7 +68,7 @@ def register(app: typer.Typer) -> None:
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Take in recordings and their texts; running it again adds only what is new."""
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages.import_ import import_source
 
         workspace = Workspace.open(ws)

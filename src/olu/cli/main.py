@@ -14,9 +14,9 @@ import typer
 
 from olu import __version__
 from olu.cli.streams import open_streams
-from olu.errors import OluError
-from olu.escape import one_line
-from olu.halt import Halt, announce_to
+from olu.core.errors import OluError
+from olu.core.escape import one_line
+from olu.core.halt import Halt, announce_to
 
 VERBS = (
     "make",

@@ -8,7 +8,7 @@ import typer
 
 from olu.cli.show import print_json, quoted, say
 from olu.cli.threads import THREADS, settle_threads
-from olu.errors import ConfigError
+from olu.core.errors import ConfigError
 
 
 def register(app: typer.Typer) -> None:
@@ -35,8 +35,8 @@ def register(app: typer.Typer) -> None:
         from dataclasses import asdict
 
         from olu.cli.training_view import watch
-        from olu.stages.machine import best_device
         from olu.stages.make import make as stage
+        from olu.train.machine import best_device
 
         settle_threads(threads, quiet=True)
         where = device or best_device()

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Take in the clips of other workspaces; their recordings stay where they lie."""
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages.merge import merge as stage
 
         summary = follow(stage(Workspace.open(ws), others, same_speakers=same_speakers), label="merge")

@@ -23,8 +23,8 @@ def register(app: typer.Typer) -> None:
         """Make one file of a workspace, to carry to another machine and back."""
         from dataclasses import asdict
 
-        from olu.errors import ConfigError
-        from olu.files import Workspace
+        from olu.core.errors import ConfigError
+        from olu.core.files import Workspace
         from olu.stages.pack import pack as stage
 
         if opus and features:

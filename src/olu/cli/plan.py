@@ -10,8 +10,8 @@ import typer
 from olu.cli.doubts import show_standing
 from olu.cli.here import WS
 from olu.cli.show import follow, length, print_json, say, size, table, warn
-from olu.errors import ConfigError
-from olu.escape import lines
+from olu.core.errors import ConfigError
+from olu.core.escape import lines
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
         """Write a recipe that suits corpus and machine, with the reason for every setting."""
         from dataclasses import asdict
 
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages.plan import plan as stage
 
         if from_scratch and base:

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
         """Make the features ahead of training (training makes them itself if they are missing)."""
         from dataclasses import asdict
 
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages.prepare import prepare as stage
         from olu.stages.prepare import wanted_by
 

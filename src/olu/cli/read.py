@@ -9,12 +9,12 @@ import typer
 
 from olu.cli.doubts import show_standing
 from olu.cli.show import followed, many, print_json, say, table
-from olu.errors import ConfigError
+from olu.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from olu.core.types import Reading
     from olu.text.frontend import ReadingSettings
-    from olu.text.said import Notes
-    from olu.types import Reading
+    from olu.text.pronunciation import ReadingTrace
 
 LANGUAGE = typer.Option(None, "--language", "-l", help="Read a text in this language instead of a workspace.")
 JSON = typer.Option(False, "--json", help="Print JSON: one object, or one per line with --lines.")
@@ -111,7 +111,7 @@ def _show(reading: Reading, settings: ReadingSettings) -> None:
         say(f"  not read: {_counts(reading.dropped)}")
 
 
-def _explain(reading: Reading, notes: Notes, *, as_json: bool) -> None:
+def _explain(reading: Reading, notes: ReadingTrace, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     if as_json:
@@ -141,10 +141,10 @@ def _row(reading: Reading, settings: ReadingSettings) -> dict[str, Any]:
 def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from olu.files import Workspace
+    from olu.core.files import Workspace
     from olu.stages.next_training import training_advice, training_command
     from olu.stages.read import kept_lexicons, read_corpus
-    from olu.stages.reading_settings import change_settings
+    from olu.text.workspace_settings import change_settings
 
     opened = Workspace.open(ws)
     if chosen:

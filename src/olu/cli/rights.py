@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from olu.cli.show import warn
-from olu.errors import ConfigError
+from olu.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from olu.core.files import Workspace
     from olu.corpus.rights import Rights
-    from olu.files import Workspace
 
 LICENCE = typer.Option("", "--licence", help="Of the recordings: CC-BY-4.0, CC0-1.0, ... or a text.")
 CONSENT = typer.Option("", "--consent", help="Of the speakers: who agreed, when, to what.")

@@ -12,7 +12,7 @@ from olu.cli.here import WS, workspace_here
 from olu.cli.show import length, print_json, quoted, say, size, table, warn
 
 if TYPE_CHECKING:
-    from olu.files import Workspace
+    from olu.core.files import Workspace
     from olu.stages.runs import RunDetail, RunRow
 
 MOST_SETTINGS = 8  # that differ, in the table; --json has all
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
         """Compare the runs of a workspace, or show one."""
         from dataclasses import asdict
 
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages.runs import run_detail
         from olu.stages.runs import runs as stage
 
@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
 def _remove(ws: Workspace, name: str | None, *, run: str | None, yes: bool, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from olu.errors import ConfigError
+    from olu.core.errors import ConfigError
     from olu.stages.remove_run import removal, remove_run
 
     if name is None or run is not None:

@@ -57,8 +57,8 @@ def register(app: typer.Typer) -> None:
         """Speak over HTTP, as OpenAI's clients ask for it, with a page to try it."""
         from dataclasses import asdict
 
+        from olu.core.types import finish
         from olu.stages.serve import serve as stage
-        from olu.types import finish
 
         work = stage(
             voices,

@@ -8,11 +8,11 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from olu.escape import json_safe, one_line
-from olu.units import large, length, size
+from olu.core.escape import json_safe, one_line
+from olu.core.units import large, length, size
 
 if TYPE_CHECKING:
-    from olu.types import Work
+    from olu.core.types import Work
 
 __all__ = ("follow", "followed", "large", "length", "many", "print_json", "quoted", "say", "size", "table", "warn")
 
@@ -31,11 +31,11 @@ def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from olu.cli.lines import Lines
-    from olu.types import Note
+    from olu.cli.plain_progress import PlainProgress
+    from olu.core.types import Note
 
     console = Console(stderr=True)
-    lines = nullcontext() if console.is_terminal else Lines(label)
+    lines = nullcontext() if console.is_terminal else PlainProgress(label)
     with lines as written, Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar, busy = progress.add_task(label, total=None), False
         while True:

@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
         """Say a text, or many, as it is made."""
         from dataclasses import asdict
 
-        from olu.errors import AudioError, VoiceError
+        from olu.core.errors import AudioError, VoiceError
         from olu.stages.speak import find_voice, free_name, given_text, speak_many, speak_through, speak_to
 
         wishes: dict[str, Any] = {

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
         """Choose which clips train and which are kept for validation and tests."""
         from dataclasses import asdict
 
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages.split import SIDES, split_corpus
 
         done = split_corpus(Workspace.open(ws), valid=valid, test=test, seed=seed)

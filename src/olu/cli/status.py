@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
         """Say which stage is stale, how much disk each uses, and what to run next."""
         from dataclasses import asdict
 
-        from olu.files import Workspace
+        from olu.core.files import Workspace
         from olu.stages.status import status as stage
 
         found = stage(Workspace.open(ws))

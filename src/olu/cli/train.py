@@ -15,7 +15,7 @@ from olu.cli.hf_vits import tell_prepared, work_of
 from olu.cli.show import follow, many, print_json, quoted, say, warn
 from olu.cli.threads import THREADS, settle_threads
 from olu.cli.training_view import watch
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 
 if TYPE_CHECKING:
     from olu.stages.evaluate import EvaluateSummary
@@ -51,9 +51,9 @@ def register(app: typer.Typer) -> None:
         """Train a voice."""
         from dataclasses import asdict
 
-        from olu.files import Workspace
-        from olu.stages.machine import best_device
+        from olu.core.files import Workspace
         from olu.stages.train import train as stage
+        from olu.train.machine import best_device
 
         settle_threads(threads, quiet=True)
         if from_hf_vits:
@@ -117,7 +117,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _evaluated(summary: TrainSummary, ws: Path, *, device: str) -> EvaluateSummary:
-    from olu.files import Workspace
+    from olu.core.files import Workspace
     from olu.stages.evaluate_choice import evaluate_after
 
     return follow(evaluate_after(Workspace.open(ws), summary.run, device=device), label="evaluating")

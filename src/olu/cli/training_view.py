@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from olu.escape import one_line
+from olu.core.escape import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -24,7 +24,7 @@ def watch(work: Generator[Any, None, Result]) -> Result:
     """Show a training as it goes, and return what it returns."""
     from rich.console import Console
 
-    from olu.types import Note, Tick
+    from olu.core.types import Note, Tick
 
     screen = Screen(Console(stderr=True))
     with screen:
@@ -48,8 +48,8 @@ class Screen:
         from rich.live import Live
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        from olu.cli.lines import Lines
-        from olu.view.pace import Pace
+        from olu.cli.plain_progress import PlainProgress
+        from olu.train.view.pace import Pace
 
         self.console, self.pace = console, Pace()
         self._first = os.environ.get("RANK", "0") == "0"  # of several processes one tells
@@ -58,7 +58,9 @@ class Screen:
         self._progress = Progress(*columns, console=console)
         self._bar = self._progress.add_task("", total=None)
         self._figures: list[tuple[str, str]] = []
-        self._lines = Lines("") if not console.is_terminal and self._first else None  # for what comes before the steps
+        self._lines = (
+            PlainProgress("") if not console.is_terminal and self._first else None
+        )  # for what comes before the steps
         self._live = Live(
             get_renderable=self._picture, console=console, transient=True, refresh_per_second=REFRESH, screen=False
         )
@@ -113,7 +115,7 @@ class Screen:
 
 def figures(report: Report, pace: Any) -> list[tuple[str, str]]:
     """What each line of the view is about, and the line."""
-    from olu.view.pace import clock, gpu_use
+    from olu.train.view.pace import clock, gpu_use
 
     losses = {name: value for seen in report.seen for name, value in seen.losses.items()}
     rows = [

@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from olu.errors import WorkspaceError
-from olu.files import Workspace, read_json
+from olu.core.errors import WorkspaceError
+from olu.core.files import Workspace, read_json
 
 FLAGS = ("layout", "speaker", "columns", "config", "split", "shift")  # as the stamp of an import keeps them
 PATHS = ("root", "subtitles")

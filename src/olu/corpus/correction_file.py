@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from olu.core.errors import CorpusError
+from olu.core.inside import Refused
+from olu.core.parse import BadData, from_json
 from olu.corpus.readers.columns import NAMES, cells
 from olu.corpus.readers.texts import NAMES as ENCODINGS
 from olu.corpus.readers.texts import WESTERN, as_utf8
-from olu.errors import CorpusError
-from olu.inside import Refused
-from olu.parse import BadData, from_json
 
 IDS = ("id", "clip", "clip_id")
 MARKS = "\t,;|"

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from olu.corpus.claim import appending
+from olu.core.errors import ConfigError
+from olu.core.files import Workspace, hash_value
+from olu.core.types import Clip
+from olu.core.workspace_lock import appending
 from olu.corpus.journal import Journal
 from olu.corpus.shapes import CORRECTION
-from olu.errors import ConfigError
-from olu.files import Workspace, hash_value
-from olu.types import Clip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from olu.corpus.claim import appending
+from olu.core.files import Workspace, hash_value
+from olu.core.types import Clip, Mark
+from olu.core.workspace_lock import appending
 from olu.corpus.journal import Journal
 from olu.corpus.shapes import DECISION
-from olu.files import Workspace, hash_value
-from olu.types import Clip, Mark
 
 Kind = Literal["drop", "keep", "trim", "cap", "undo"]  # undo: what was decided before holds no more
 By = Literal["person", "cut", "fix"]  # the first of them that decided of a clip has the last word

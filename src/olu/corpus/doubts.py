@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from olu.core.damage import Shape
+from olu.core.files import Workspace, read_jsonl, write_jsonl
 from olu.corpus.manifest import Corpus
-from olu.damage import Shape
-from olu.files import Workspace, read_jsonl, write_jsonl
 
 SHAPE: Shape = {"audio": str, "text": str}
 

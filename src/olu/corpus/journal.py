@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from olu.corpus.claim import appending
-from olu.damage import Shape
-from olu.files import FULL, Workspace, rows_from, write_jsonl
-from olu.parse import BadData, from_json
+from olu.core.damage import Shape
+from olu.core.files import FULL, Workspace, rows_from, write_jsonl
+from olu.core.parse import BadData, from_json
+from olu.core.workspace_lock import appending
 
 FEW = 16  # ids that are looked for one by one
 BULK = 256  # rows that are not appended: with so many the file is written anew

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from olu.audio import io
+from olu.core.errors import AudioError, CorpusError, WorkspaceError
+from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl
+from olu.core.types import Alignment, Audio, Clip, Mark, Reading, Split
 from olu.corpus import corrections, decisions
-from olu.corpus.changed import Watch, state_of, to_drop, to_import, told
+from olu.corpus.changed_files import ChangeWatch, state_of, to_drop, to_import, told
 from olu.corpus.corrections import Correction
 from olu.corpus.decisions import Decision
-from olu.corpus.moved import Lost, lost, place_now
+from olu.corpus.moved_files import Lost, lost, place_now
 from olu.corpus.shapes import MARK, ROW, SPLIT
 from olu.corpus.sources import Source, clips_path, read_clips, read_sources
-from olu.errors import AudioError, CorpusError, WorkspaceError
-from olu.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl
-from olu.types import Alignment, Audio, Clip, Mark, Reading, Split
 
 
 class Corpus:
@@ -134,8 +134,8 @@ class Corpus:
         return {name: str(self.ws.root / source.root).rstrip("/") for name, source in self.sources.items()}
 
     @cached_property
-    def _watch(self) -> Watch:
-        return Watch(self.ws)
+    def _watch(self) -> ChangeWatch:
+        return ChangeWatch(self.ws)
 
     def has_changed(self, clip: Clip) -> bool:
         """Whether its recording is another one than was imported, so that neither text nor length need fit."""
@@ -281,7 +281,7 @@ class Corpus:
 
 def are_all_same(ws: Workspace) -> bool:
     """Whether every recording is what was imported, also of clips that were left out: quicker than to ask a corpus."""
-    corpus, watch = Corpus(ws, (), read_sources(ws)), Watch(ws)
+    corpus, watch = Corpus(ws, (), read_sources(ws)), ChangeWatch(ws)
     found = any(watch.has_changed(audio, path) for audio in watch.imported if (path := corpus.place(audio)))
     watch.remember()
     return not found
@@ -290,7 +290,7 @@ def are_all_same(ws: Workspace) -> bool:
 def recordings(ws: Workspace) -> str:
     """Changes when a recording does, is lost or comes back: what the stages that listen depend on."""
     corpus = Corpus.open(ws)
-    watch = Watch(ws)
+    watch = ChangeWatch(ws)
     states: list[list[Any]] = []
     for audio, path in sorted({clip.audio: corpus._at(clip) for clip in corpus}.items()):
         try:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from olu.config import did_you_mean
-from olu.errors import ConfigError
+from olu.core.config import did_you_mean
+from olu.core.errors import ConfigError
 
 Kind = Literal["number", "text", "names", "yes or no"]
 Row = Mapping[str, Any]

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from olu.config import did_you_mean, read_toml
-from olu.corpus.claim import writing
+from olu.core.config import did_you_mean, read_toml
+from olu.core.damage import damaged, misfit
+from olu.core.errors import WorkspaceError
+from olu.core.files import Workspace, read_json, write_json, write_text
+from olu.core.workspace_lock import writing
 from olu.corpus.consent import Answer, answer
-from olu.damage import damaged, misfit
-from olu.errors import WorkspaceError
-from olu.files import Workspace, read_json, write_json, write_text
 
 NOT_STATED = "not stated"
 

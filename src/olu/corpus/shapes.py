@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from olu.damage import Shape
+from olu.core.damage import Shape
 
 NUMBER = (int, float)
 CLIP: Shape = {"id": str, "audio": str, "seconds": NUMBER, "rate": int, "text": str, "language": str}

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from olu.core.damage import damaged, misfit
+from olu.core.errors import WorkspaceError
+from olu.core.files import Workspace, read_json, read_rows, rows_from
+from olu.core.types import Clip
 from olu.corpus.journal import FEW, lines_with
 from olu.corpus.shapes import CLIP, SOURCE
-from olu.damage import damaged, misfit
-from olu.errors import WorkspaceError
-from olu.files import Workspace, read_json, read_rows, rows_from
-from olu.types import Clip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

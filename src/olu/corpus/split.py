@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from olu.errors import ConfigError
-from olu.types import Clip, Split
+from olu.core.errors import ConfigError
+from olu.core.types import Clip, Split
 
 ADJOINING_SECONDS = 1.0  # a smaller gap may hold the end of the neighbour's word or breath
 SEAM_EVERY = 10  # one clip in so many, by its hash

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from olu.core.damage import Shape
+from olu.core.files import Workspace, read_jsonl, write_jsonl
 from olu.corpus.readers.rows import Timing
-from olu.damage import Shape
-from olu.files import Workspace, read_jsonl, write_jsonl
 
 NUMBER = (int, float)
 SHAPE: Shape = {"sha256": str, "audio": str, "shift": NUMBER, "stretch": NUMBER, "in_sync": bool, "starts": list}

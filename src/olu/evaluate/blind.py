@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from olu.errors import ConfigError
+from olu.core.errors import ConfigError
+from olu.core.files import hash_value
+from olu.core.parse import from_json, load_json
+from olu.core.types import Audio
 from olu.evaluate.page import page
-from olu.evaluate.sounding import flac_uri
+from olu.evaluate.players import flac_uri
 from olu.evaluate.stats import Preference, preference
-from olu.files import hash_value
-from olu.parse import from_json, load_json
-from olu.types import Audio
 
 KIND = "olu-choices"
 SCHEMA = 1

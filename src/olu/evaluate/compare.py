@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Literal
 
-from olu.evaluate.evaluation import DOMAINS, Domain, Evaluation, Item
-from olu.evaluate.names import WHO, named, spread_of, written
-from olu.evaluate.numbers import FEW, Interval, interval, nearer, paired
+from olu.core.types import Audio
+from olu.evaluate.estimates import FEW, Interval, interval, nearer, paired
+from olu.evaluate.evaluation import DOMAINS, Domain, Evaluation, SentenceResult
+from olu.evaluate.format import WHO, named, spread_of, written
 from olu.evaluate.page import page
+from olu.evaluate.players import player
 from olu.evaluate.report import SPLIT
-from olu.evaluate.sounding import player
-from olu.types import Audio
 
 Better = Literal["first", "second", "even", "unclear"]
-Pair = tuple[Item, Item]
+Pair = tuple[SentenceResult, SentenceResult]
 MOST_PLAYED = 24
 WORDS = {
     "first": "first is better",
@@ -141,9 +141,9 @@ def _better(name: str, found: Interval, *, natural: float | None) -> Better:
 def render(
     comparison: Comparison,
     *,
-    hear: Callable[[Item, Item], tuple[Audio, Audio] | None],
+    hear: Callable[[SentenceResult, SentenceResult], tuple[Audio, Audio] | None],
     listen: str | None,
-    natural: Callable[[Item], Audio | None] = lambda item: None,
+    natural: Callable[[SentenceResult], Audio | None] = lambda item: None,
 ) -> str:
     """`hear` gives both sides of a sentence, `natural` its recording where there is one; `listen` is the blind page."""
     one, two = comparison.first.subject, comparison.second.subject
@@ -225,8 +225,8 @@ def _table(comparison: Comparison) -> str:
 
 def _players(
     comparison: Comparison,
-    hear: Callable[[Item, Item], tuple[Audio, Audio] | None],
-    natural: Callable[[Item], Audio | None],
+    hear: Callable[[SentenceResult, SentenceResult], tuple[Audio, Audio] | None],
+    natural: Callable[[SentenceResult], Audio | None],
 ) -> str:
     shown: list[str] = []
     for domain in DOMAINS:

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from olu.errors import WorkspaceError
-from olu.evaluate.numbers import Figure
-from olu.files import read_json, write_json
+from olu.core.errors import WorkspaceError
+from olu.core.files import read_json, write_json
+from olu.evaluate.estimates import Estimate
 
 SCHEMA = 1
 FILE, PAGE, WAVS = "evaluation.json", "report.html", "wavs"
@@ -21,7 +21,7 @@ LEVELS: tuple[Level, ...] = ("pass", "unknown", "warn", "fail")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class SentenceResult:
     """One sentence that was spoken."""
 
     id: str
@@ -71,7 +71,7 @@ class Gate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class CheckpointMeans:
     """The means of one checkpoint."""
 
     step: int
@@ -83,22 +83,22 @@ class Evaluation:
     subject: Subject
     level: Level
     verdict: tuple[str, ...]  # sentences
-    figures: Mapping[Domain, tuple[Figure, ...]]
+    figures: Mapping[Domain, tuple[Estimate, ...]]
     gates: tuple[Gate, ...]
-    items: tuple[Item, ...]
+    items: tuple[SentenceResult, ...]
     missing: tuple[Missing, ...] = ()
-    curve: tuple[Point, ...] = ()
+    curve: tuple[CheckpointMeans, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
-    def of(self, domain: Domain) -> list[Item]:
+    def of(self, domain: Domain) -> list[SentenceResult]:
         return [item for item in self.items if item.domain == domain]
 
-    def value(self, item: Item, name: str) -> float | None:
+    def value(self, item: SentenceResult, name: str) -> float | None:
         """What one metric said of one sentence: figures hold their values in the order of the items."""
         figure, own = self.figure(name, item.domain), self.of(item.domain)
         return figure.values[own.index(item)] if figure and len(figure.values) == len(own) else None
 
-    def figure(self, name: str, domain: Domain = "in") -> Figure | None:
+    def figure(self, name: str, domain: Domain = "in") -> Estimate | None:
         return next((one for one in self.figures.get(domain, ()) if one.name == name), None)
 
     def row(self) -> dict[str, Any]:
@@ -136,10 +136,12 @@ def load(folder: Path) -> Evaluation:
             subject=Subject(**row["subject"]),
             level=row["level"],
             verdict=tuple(row["verdict"]),
-            figures={domain: tuple(map(Figure.from_row, row[KEYS[domain]])) for domain in DOMAINS if row[KEYS[domain]]},
+            figures={
+                domain: tuple(map(Estimate.from_row, row[KEYS[domain]])) for domain in DOMAINS if row[KEYS[domain]]
+            },
             gates=tuple(Gate(**gate) for gate in row["gates"]),
             missing=tuple(Missing(**one) for one in row["missing"]),
-            curve=tuple(Point(**point) for point in row["curve"]),
+            curve=tuple(CheckpointMeans(**point) for point in row["curve"]),
             facts=row["facts"],
             items=tuple(_item(one) for one in row["items"]),
         )
@@ -151,5 +153,5 @@ def worst(levels: Sequence[Level]) -> Level:
     return max(levels, key=LEVELS.index, default="unknown")
 
 
-def _item(row: dict[str, Any]) -> Item:
-    return Item(**{**row, "faults": tuple(row["faults"])})
+def _item(row: dict[str, Any]) -> SentenceResult:
+    return SentenceResult(**{**row, "faults": tuple(row["faults"])})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from olu.evaluate.estimates import FEW, Estimate
 from olu.evaluate.evaluation import Gate, Level, worst
+from olu.evaluate.format import named, written
 from olu.evaluate.metrics import GATES, verdict
 from olu.evaluate.metrics.cer import NATURAL_MOST
-from olu.evaluate.names import named, written
-from olu.evaluate.numbers import FEW, Figure
 
 FAULTY = (0.01, 0.05)  # more faulty files than natural speech has: passes up to, warns up to
 LEADS: dict[Level, str] = {
@@ -21,7 +21,7 @@ UNHEARD = "Whether it can be understood was not measured."
 UNDERSTOOD = ("cer_difference", "hard_failures")
 
 
-def gates(figures: Sequence[Figure]) -> tuple[Gate, ...]:
+def gates(figures: Sequence[Estimate]) -> tuple[Gate, ...]:
     """Every figure that has a gate. A recogniser that cannot be trusted decides nothing."""
     found = []
     for one in figures:
@@ -50,14 +50,14 @@ def verdict_of(held: Sequence[Gate]) -> tuple[Level, tuple[str, ...]]:
     return level, (LEADS[level], *bad)
 
 
-def _is_plain(one: Figure, figures: Sequence[Figure]) -> bool:
+def _is_plain(one: Estimate, figures: Sequence[Estimate]) -> bool:
     """However wide its interval is, all of it fails, and the recogniser hears people well enough."""
     natural = next((other.natural for other in figures if other.name == "cer"), None)
     sane = natural is not None and natural <= NATURAL_MOST and one.n >= FEW
     return sane and one.low is not None and one.low > GATES[one.name][1]
 
 
-def _level(one: Figure) -> Level | None:
+def _level(one: Estimate) -> Level | None:
     if one.name == "faults" and one.mean is not None:
         more = one.mean - (one.natural or 0.0)
         return "pass" if more <= FAULTY[0] else "warn" if more <= FAULTY[1] else "fail"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from olu.errors import ConfigError, MissingExtra
+from olu.core.errors import ConfigError, MissingExtra
+from olu.core.types import Tick, Work
+from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import DOMAINS, Domain, Missing
-from olu.evaluate.groups import GROUPS, NOT_OF_THIS_KIND, Group, Sounds
+from olu.evaluate.metric_groups import GROUPS, NOT_OF_THIS_KIND, Group, SamplePair
 from olu.evaluate.metrics import METRICS
-from olu.evaluate.numbers import Figure
-from olu.evaluate.takes import Known, Take
-from olu.types import Tick, Work
+from olu.evaluate.samples import References, Sample
 
 INSTALL = "olu doctor --install-eval"
 
 
 @dataclass(frozen=True)
 class Judged:
-    figures: dict[Domain, tuple[Figure, ...]]
+    figures: dict[Domain, tuple[Estimate, ...]]
     results: dict[str, list[object]]  # group -> what it found, in the order of the takes
     missing: tuple[Missing, ...]
 
@@ -31,7 +31,9 @@ def chosen(only: Sequence[str]) -> tuple[Group, ...]:
     return tuple(group for group in GROUPS if not only or group.name in only)
 
 
-def judge(takes: Sequence[Take], known: Known, *, only: Sequence[str] = (), what: str = "judging") -> Work[Judged]:
+def judge(
+    takes: Sequence[Sample], known: References, *, only: Sequence[str] = (), what: str = "judging"
+) -> Work[Judged]:
     """Each sentence is heard once, and everything is asked of it."""
     missing: dict[str, Missing] = {}
     able: list[Group] = []
@@ -43,7 +45,7 @@ def judge(takes: Sequence[Take], known: Known, *, only: Sequence[str] = (), what
             missing[group.name] = Missing(metric=group.name, why=lacks[0], command=lacks[1])
     results: dict[str, list[object]] = {group.name: [] for group in able}
     for number, take in enumerate(takes, 1):
-        sounds = Sounds(take, known)
+        sounds = SamplePair(take, known)
         for group in able:
             if group.name not in missing:
                 _measure(group, sounds, results[group.name], missing)
@@ -65,21 +67,21 @@ def judge(takes: Sequence[Take], known: Known, *, only: Sequence[str] = (), what
     )
 
 
-def _measure(group: Group, sounds: Sounds, into: list[object], missing: dict[str, Missing]) -> None:
+def _measure(group: Group, sounds: SamplePair, into: list[object], missing: dict[str, Missing]) -> None:
     try:
         into.append(group.measure(sounds))
     except MissingExtra as absent:
         missing[group.name] = Missing(metric=group.name, why=str(absent).partition(": ")[0], command=INSTALL)
 
 
-def _measured(made: Sequence[Figure], *, paired: bool) -> bool:
+def _measured(made: Sequence[Estimate], *, paired: bool) -> bool:
     """Whether a main figure came of it; without recordings to hold it against, any figure."""
     mains = [one for one in made if paired and one.name in METRICS and METRICS[one.name].main]
     return any(one.n for one in mains or made)
 
 
 def _figures(
-    group: Group, results: dict[str, list[object]], takes: Sequence[Take], known: Known, domain: Domain
-) -> tuple[Figure, ...]:
+    group: Group, results: dict[str, list[object]], takes: Sequence[Sample], known: References, domain: Domain
+) -> tuple[Estimate, ...]:
     found = [results[group.name][place] for place, take in enumerate(takes) if take.domain == domain]
     return group.summarise(found, known) if any(one is not None for one in found) else ()

@@ -9,7 +9,7 @@ from typing import Any
 
 from olu.evaluate.style import POLICY, SCRIPT
 from olu.evaluate.style import STYLE as OWN
-from olu.page.style import STYLE
+from olu.pages.style import STYLE
 
 LEVELS = {
     "pass": ("Good", "pass"),

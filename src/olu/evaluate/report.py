@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
-from olu.evaluate.evaluation import DOMAINS, Evaluation, Item, Subject
+from olu.core.types import Audio
+from olu.evaluate.estimates import Estimate
+from olu.evaluate.evaluation import DOMAINS, Evaluation, SentenceResult, Subject
+from olu.evaluate.format import named, spread, written
 from olu.evaluate.metrics import COPY
-from olu.evaluate.names import named, spread, written
-from olu.evaluate.numbers import Figure
 from olu.evaluate.page import cards, differing, facts_table, page, tag
-from olu.evaluate.sounding import Melody, mel_image, melodies, player, shown_seconds
-from olu.page.lines import Line, chart
-from olu.types import Audio
+from olu.evaluate.players import Melody, mel_image, melodies, player, shown_seconds
+from olu.pages.curves import Curve, chart
 
 MOST_SHOWN = 24  # sentences with players
 PAGE_BYTES = 9_000_000
@@ -24,7 +24,7 @@ SPLIT = {"in": "sentences of the corpus", "out": "other sentences"}
 
 
 @dataclass(frozen=True)
-class Sounds:
+class ShownSounds:
     """What is shown of one sentence; `natural` where there is a recording."""
 
     spoken: Audio
@@ -33,7 +33,7 @@ class Sounds:
     natural_melody: Melody | None = None
 
 
-def render(evaluation: Evaluation, *, hear: Callable[[Item], Sounds | None]) -> str:
+def render(evaluation: Evaluation, *, hear: Callable[[SentenceResult], ShownSounds | None]) -> str:
     """`hear` gives a sentence to play and to look at."""
     subject = evaluation.subject
     title = f"{subject.name}: evaluation"
@@ -51,10 +51,10 @@ def render(evaluation: Evaluation, *, hear: Callable[[Item], Sounds | None]) -> 
     return page(title, body)
 
 
-def worst_first(evaluation: Evaluation) -> list[Item]:
+def worst_first(evaluation: Evaluation) -> list[SentenceResult]:
     """Faulty ones, then by how little was understood, then by how far the sound is off."""
 
-    def badness(item: Item) -> tuple[float, float, float]:
+    def badness(item: SentenceResult) -> tuple[float, float, float]:
         values = [evaluation.value(item, name) for name in ("cer", "mcd")]
         return (float(len(item.faults)), *(value if value is not None else -1.0 for value in values))  # type: ignore[return-value]
 
@@ -157,13 +157,13 @@ def _copies(evaluation: Evaluation) -> str:
     )
 
 
-def share(voice: Figure, copied: Figure, *, better: str) -> float | None:
+def share(voice: Estimate, copied: Estimate, *, better: str) -> float | None:
     from olu.evaluate.metrics.copy import share as of_copies  # it brings the networks' modules along
 
     return of_copies(voice, copied, better=better)
 
 
-def _cell(figure: Figure | None, label: str) -> str:
+def _cell(figure: Estimate | None, label: str) -> str:
     if figure is None or figure.mean is None:
         return f'<td class="n empty" data-label="{label}">–</td>'
     between = spread(figure)
@@ -181,7 +181,7 @@ def _curves(evaluation: Evaluation) -> str:
     figures = []
     for name in names:
         points = [(float(point.step), point.means[name]) for point in evaluation.curve if name in point.means]
-        drawn = chart([Line("voice", points)], label=named(name).title)
+        drawn = chart([Curve("voice", points)], label=named(name).title)
         figures.append(f"<figure><figcaption>{escape(named(name).title.capitalize())}</figcaption>{drawn}</figure>")
     return (
         '<h2>Over the checkpoints</h2><p class="soft">The same sentences, spoken by each kept checkpoint.</p>'
@@ -189,7 +189,7 @@ def _curves(evaluation: Evaluation) -> str:
     )
 
 
-def _sentences(evaluation: Evaluation, hear: Callable[[Item], Sounds | None]) -> str:
+def _sentences(evaluation: Evaluation, hear: Callable[[SentenceResult], ShownSounds | None]) -> str:
     shown: list[str] = []
     rest: list[str] = []
     used = 0
@@ -209,7 +209,7 @@ def _sentences(evaluation: Evaluation, hear: Callable[[Item], Sounds | None]) ->
     return f"<h2>Sentences, the worst first</h2>{''.join(shown)}{more}"
 
 
-def _item(evaluation: Evaluation, item: Item, sounds: Sounds) -> str:
+def _item(evaluation: Evaluation, item: SentenceResult, sounds: ShownSounds) -> str:
     """Recording, voice and melodies under one another, on one scale of time: the eye can compare them."""
     natural = ""
     end = max(shown_seconds(one) for one in (sounds.natural, sounds.spoken) if one is not None)
@@ -229,7 +229,7 @@ def _item(evaluation: Evaluation, item: Item, sounds: Sounds) -> str:
     )
 
 
-def _said(evaluation: Evaluation, item: Item) -> str:
+def _said(evaluation: Evaluation, item: SentenceResult) -> str:
     faults = "".join(f'<p><span class="tag fail">{escape(fault)}</span></p>' for fault in item.faults)
     numbers = "".join(
         f"<span>{escape(named(name).title)} <b>{written(value, figure.unit)}</b></span>"
@@ -247,7 +247,7 @@ def _said(evaluation: Evaluation, item: Item) -> str:
     )
 
 
-def _row(evaluation: Evaluation, item: Item) -> str:
+def _row(evaluation: Evaluation, item: SentenceResult) -> str:
     return f"<tr><td>{_said(evaluation, item)}</td></tr>"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import olu
-from olu.export.subject import Subject
+from olu.export.subject import ExportSubject
 
 # What the hub calls licences that people may write in other ways.
 KNOWN = {"mit", "apache-2.0", "cc0-1.0", "gpl-3.0", "agpl-3.0", "bsd-3-clause", "openrail"}
@@ -17,7 +17,7 @@ VERSIONS = ("2.0", "3.0", "4.0")
 
 
 def readme(
-    subject: Subject,
+    subject: ExportSubject,
     *,
     what: str,
     use: str,
@@ -36,12 +36,12 @@ def readme(
     return "\n".join(parts).lstrip("\n")
 
 
-def quoted_example(subject: Subject) -> str:
+def quoted_example(subject: ExportSubject) -> str:
     """A text for a command line of a card: a sentence that the voice can say, where its language has any."""
     return shlex.quote(subject.example) if subject.example else '"..."'
 
 
-def _about(subject: Subject, what: str) -> str:
+def _about(subject: ExportSubject, what: str) -> str:
     who = f"{len(subject.speakers)} speakers" if len(subject.speakers) > 1 else "one speaker"
     kind = "letters" if subject.by_letters else "phones"
     return (
@@ -59,7 +59,7 @@ def _section(title: str, lines: list[str]) -> list[str]:
     return [f"## {title}", "", *lines, ""] if lines else []
 
 
-def _front(subject: Subject, library: str) -> str:
+def _front(subject: ExportSubject, library: str) -> str:
     """What the hub and programs read of a card: Olu itself looks here for the licence of a base."""
     licence = hub_licence(subject.rights.licence)
     lines = ["---", f"language: {subject.language.code}", f"license: {licence}"]

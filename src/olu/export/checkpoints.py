@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from olu.errors import ExportError
+from olu.core.errors import ExportError
+from olu.core.files import write_text
 from olu.export.card import quoted_example, readme
 from olu.export.spelled import symbols_of
-from olu.export.subject import Subject
-from olu.files import write_text
+from olu.export.subject import ExportSubject
 
 PIPELINE = """
 ```python
@@ -38,20 +38,20 @@ text = "".join(stands[symbol] for symbol in symbols)
 """
 
 
-def write_hf(subject: Subject, folder: Path) -> list[str]:
+def write_hf(subject: ExportSubject, folder: Path) -> list[str]:
     lost = _written(subject, folder, "hf")
     write_text(folder / "README.md", _hf_readme(subject, lost, what="This folder is for transformers."))
     return lost
 
 
-def write_hf_train(subject: Subject, folder: Path) -> list[str]:
+def write_hf_train(subject: ExportSubject, folder: Path) -> list[str]:
     lost = _written(subject, folder, "hf-train")
     what = "This folder is for training on with finetune-hf-vits: it holds the discriminator too."
     write_text(folder / "README.md", _hf_readme(subject, lost, what=what))
     return lost
 
 
-def write_mms(subject: Subject, folder: Path) -> list[str]:
+def write_mms(subject: ExportSubject, folder: Path) -> list[str]:
     lost = _written(subject, folder, "mms")
     use = f"Give it to the original VITS code or to the tools of MMS, in place of `models/{subject.language.code}`."
     files = [
@@ -65,7 +65,7 @@ def write_mms(subject: Subject, folder: Path) -> list[str]:
     return lost
 
 
-def _written(subject: Subject, folder: Path, to: str) -> list[str]:
+def _written(subject: ExportSubject, folder: Path, to: str) -> list[str]:
     writer = subject.family.writers.get(to)
     if writer is None:
         known = ", ".join(("voice", *subject.family.writers))
@@ -73,14 +73,14 @@ def _written(subject: Subject, folder: Path, to: str) -> list[str]:
     return writer(subject.learner, folder=folder, card=subject.card)
 
 
-def _hf_readme(subject: Subject, lost: list[str], *, what: str) -> str:
+def _hf_readme(subject: ExportSubject, lost: list[str], *, what: str) -> str:
     said = "" if subject.by_letters else _by_phones(subject)
     example = json.dumps(subject.example or "...", ensure_ascii=False)
     use = said + PIPELINE.format(text=example if subject.by_letters else "text")
     return readme(subject, what=what, use=use, lost=lost, library="transformers")
 
 
-def _by_phones(subject: Subject) -> str:
+def _by_phones(subject: ExportSubject) -> str:
     """The example's own phones, as `olu read` gives them with what this voice reads with."""
     symbols = list(symbols_of(subject.frontend, subject.vocabulary, subject.example) or ())
     if not symbols:  # no sentence of the language fits: something to try it with all the same

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from olu.config import did_you_mean
-from olu.errors import ExportError
+from olu.core.config import did_you_mean
+from olu.core.errors import ExportError
 from olu.export.checkpoints import write_hf, write_hf_train, write_mms
 from olu.export.onnx import write_onnx
 from olu.export.piper import write_piper
 from olu.export.sherpa import write_sherpa
-from olu.export.subject import Subject
+from olu.export.subject import ExportSubject
 
 
 @dataclass(frozen=True)
 class Format:
     name: str
     what: str
-    write: Callable[[Subject, Path], list[str]]  # into a folder; returns what is lost
+    write: Callable[[ExportSubject, Path], list[str]]  # into a folder; returns what is lost
     also: tuple[str, ...] = ()  # other names it goes by
     trains: bool = False  # whether it holds what judges in training too
     noiseless: str = ""  # why its files cannot hold what noise to speak with

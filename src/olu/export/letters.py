@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from olu.types import STRESS
+from olu.core.types import STRESS
 
 LONGEST = 3  # symbols that one letter may stand for
 ROUNDS = 4
@@ -37,7 +37,7 @@ LOOKS = (
 
 
 @dataclass(frozen=True)
-class Letters:
+class LetterTable:
     """`alone` reads a letter whatever its neighbours; `rows` go before it. Letters are single code points."""
 
     alone: Mapping[str, Symbols]
@@ -101,7 +101,7 @@ def spaced(symbols: list[str], *, marks: frozenset[str], space: str) -> list[str
     return kept[1:] if kept and kept[0] == space else kept
 
 
-def learn(words: Mapping[str, Symbols], *, solo: Mapping[str, Symbols], counts: Mapping[str, int]) -> Letters:
+def learn(words: Mapping[str, Symbols], *, solo: Mapping[str, Symbols], counts: Mapping[str, int]) -> LetterTable:
     """From words and their symbols. `solo` is how a letter is read when it stands alone, as a first guess."""
     guess = {letter: tuple(symbols) for letter, symbols in solo.items()}
     costs = _Costs(guess)
@@ -185,7 +185,7 @@ def _chances(
 
 def _table(
     aligned: Iterable[tuple[str, list[Symbols]]], counts: Mapping[str, int], guess: Mapping[str, Symbols]
-) -> Letters:
+) -> LetterTable:
     aligned = list(aligned)
     peaks = _peaks(aligned)
     places: Counter[tuple[Context, Symbols]] = Counter()  # the most exact context and what was said there
@@ -207,7 +207,7 @@ def _table(
                 fresh[key], gains[key] = share, times - said[before]
         rows |= fresh
     kept = sorted(rows, key=lambda key: -gains[key])[:MOST_ROWS]
-    return Letters(alone=alone, rows={key: rows[key] for key in kept}, peaks=peaks)
+    return LetterTable(alone=alone, rows={key: rows[key] for key in kept}, peaks=peaks)
 
 
 def _peaks(aligned: Iterable[tuple[str, list[Symbols]]]) -> frozenset[str]:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from olu.errors import ExportError
+from olu.core.errors import ExportError
+from olu.core.files import write_json, write_text
 from olu.export.card import readme
 from olu.export.slim import halve
 from olu.export.spelled import symbols_of
-from olu.export.subject import Subject
-from olu.files import write_json, write_text
+from olu.export.subject import ExportSubject
 
 USE = """
 ```python
@@ -40,7 +40,7 @@ they do not.
 BLANKS = "ids = [0] + [number for id in ids for number in (id, 0)]  # the blank, id 0, around every symbol\n"
 
 
-def write_onnx(subject: Subject, folder: Path) -> list[str]:
+def write_onnx(subject: ExportSubject, folder: Path) -> list[str]:
     facts = _graph(subject, folder / "model.onnx")
     write_json(folder / "model.json", facts)
     several = len(subject.speakers) > 1
@@ -64,7 +64,7 @@ def write_onnx(subject: Subject, folder: Path) -> list[str]:
     return lost
 
 
-def _graph(subject: Subject, path: Path) -> dict[str, Any]:
+def _graph(subject: ExportSubject, path: Path) -> dict[str, Any]:
     graph = graph_of(subject)
     metadata = {
         "name": subject.name,
@@ -88,7 +88,7 @@ def _graph(subject: Subject, path: Path) -> dict[str, Any]:
     }
 
 
-def graph_of(subject: Subject) -> Callable[..., dict[str, Any]]:
+def graph_of(subject: ExportSubject) -> Callable[..., dict[str, Any]]:
     if subject.family.graph is None:
         raise ExportError(f"the family {subject.family.name!r} cannot be one graph: use '--to voice'")
     return subject.family.graph

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from olu.audio.loudness import loudness
-from olu.errors import ExportError, TextError
+from olu.core.errors import ExportError, TextError
+from olu.core.files import hash_file, whole, write_json
 from olu.export.slim import halve, optimise
-from olu.files import hash_file, whole, write_json
 from olu.speak.voice import GRAPHS, SCHEMA, Voice
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language

@@ -7,25 +7,25 @@ import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olu.errors import OluError
+from olu.core.errors import OluError
+from olu.core.files import write_json, write_text
 from olu.export.card import quoted_example, readme
-from olu.export.letters import Letters
+from olu.export.letters import LetterTable
 from olu.export.onnx import graph_of
 from olu.export.spelled import Form, Measure, symbols_of
-from olu.export.subject import Subject
-from olu.files import write_json, write_text
+from olu.export.subject import ExportSubject
 from olu.text.espeak import voice_for
 from olu.text.vocabulary import BLANK_ID
 
 if TYPE_CHECKING:
-    from olu.export.reader import Reader
+    from olu.export.reader import LetterReader
 
 FORM: Form = "NFD"  # piper takes every text apart
 PAD, START, END = "_", "^", "$"
 IdMap = dict[str, list[int]]
 
 
-def write_piper(subject: Subject, folder: Path) -> list[str]:
+def write_piper(subject: ExportSubject, folder: Path) -> list[str]:
     stem = unicodedata.normalize("NFC", subject.name).replace(" ", "_")
     reader, table, measure, lost = _reading(subject)
     facts = graph_of(subject)(subject.learner, path=folder / f"{stem}.onnx", reader=reader)
@@ -43,7 +43,7 @@ piper -m {shlex.quote(f"{stem}.onnx")} -f out.wav {quoted_example(subject)}
     return lost
 
 
-def _reading(subject: Subject) -> tuple[Reader | None, IdMap, Measure, list[str]]:
+def _reading(subject: ExportSubject) -> tuple[LetterReader | None, IdMap, Measure, list[str]]:
     if subject.via == "espeak":
         table = espeak_map(subject.vocabulary.symbols, interleave=subject.vocabulary.interleave)
         said = ["piper calls its own espeak-ng, which may be of another version than Olu's"]
@@ -54,18 +54,18 @@ def _reading(subject: Subject) -> tuple[Reader | None, IdMap, Measure, list[str]
     return reader, table, subject.measure(letters, form=FORM), lost_by_letters(subject, "piper")
 
 
-def reader_of(subject: Subject, letters: Letters) -> Reader:
-    from olu.export.reader import Reader  # it is a part of a network
+def reader_of(subject: ExportSubject, letters: LetterTable) -> LetterReader:
+    from olu.export.reader import LetterReader  # it is a part of a network
 
-    return Reader(letters, subject.vocabulary)
+    return LetterReader(letters, subject.vocabulary)
 
 
-def _fits(letters: Letters) -> bool:
+def _fits(letters: LetterTable) -> bool:
     """Whether piper's table of code points is enough: it can hold several ids for one, but knows no neighbours."""
     return not letters.rows and all(letters.alone.values())
 
 
-def lost_by_letters(subject: Subject, who: str) -> list[str]:
+def lost_by_letters(subject: ExportSubject, who: str) -> list[str]:
     """What goes when letters are read one by one."""
     said = [
         f"{who} has none of Olu's rules for texts: figures, dates, abbreviations and SSML are not turned into words"
@@ -80,7 +80,7 @@ def lost_by_letters(subject: Subject, who: str) -> list[str]:
     return said
 
 
-def letter_map(subject: Subject, letters: Letters, reader: Reader | None) -> IdMap:
+def letter_map(subject: ExportSubject, letters: LetterTable, reader: LetterReader | None) -> IdMap:
     """Code point -> ids. With a reader in the graph each letter has one number of its own, and no blanks are put."""
     ids = {symbol: id for id, symbol in enumerate(subject.vocabulary.symbols)}
     spaced = subject.vocabulary.interleave and reader is None
@@ -105,7 +105,7 @@ def espeak_map(symbols: tuple[str, ...], *, interleave: bool) -> IdMap:
     return {**single, **table}
 
 
-def _by_espeak(subject: Subject, table: IdMap) -> Measure:
+def _by_espeak(subject: ExportSubject, table: IdMap) -> Measure:
     """As piper would: espeak-ng's phones, each code point of them looked up."""
     rows = []
     back = {ids[0]: symbol for symbol, ids in table.items() if ids}
@@ -120,13 +120,13 @@ def _by_espeak(subject: Subject, table: IdMap) -> Measure:
     return Measure.of(rows, held_out=bool(subject.held_out))
 
 
-def _phones(subject: Subject, text: str) -> str:
+def _phones(subject: ExportSubject, text: str) -> str:
     from olu.text.espeak import phonemize  # a large library, and few voices need it
 
     return phonemize(text, voice=voice_for(subject.language.code))
 
 
-def _config(subject: Subject, facts: dict[str, Any], table: IdMap) -> dict[str, Any]:
+def _config(subject: ExportSubject, facts: dict[str, Any], table: IdMap) -> dict[str, Any]:
     espeak = subject.via == "espeak"
     several = len(subject.speakers) > 1
     return {

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from olu.errors import ExportError, MissingExtra
+from olu.core.errors import ExportError, MissingExtra
 
 REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 

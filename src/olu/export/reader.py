@@ -7,17 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from olu.export.letters import EDGE, FARTHEST, LOOKS, RANKS, Letters
+from olu.export.letters import EDGE, FARTHEST, LOOKS, RANKS, LetterTable
 from olu.text.vocabulary import BLANK_ID, SymbolVocabulary
 
 ANY = 0  # of a neighbour that does not matter
 BESIDE = 1  # of everything that stands between words
 
 
-class Reader(nn.Module):
+class LetterReader(nn.Module):
     """Letters [1, T] to ids [1, N]. A number below the vocabulary's size is a symbol itself; letters come after."""
 
-    def __init__(self, letters: Letters, vocabulary: SymbolVocabulary) -> None:
+    def __init__(self, letters: LetterTable, vocabulary: SymbolVocabulary) -> None:
         super().__init__()
         self.interleave = vocabulary.interleave
         ids = {symbol: id for id, symbol in enumerate(vocabulary.symbols)}

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from olu.core.errors import ExportError
 from olu.corpus.consent import Answer
 from olu.corpus.rights import NOT_STATED, Rights
-from olu.errors import ExportError
-from olu.train.licence import NON_COMMERCIAL, Licence
+from olu.train.base_licence import NON_COMMERCIAL, Licence
 
 SHARE_ALIKE = re.compile(r"share[-\s]?alike|(?<![a-z])sa(?![a-z])|gpl", re.I)
 NAMING = re.compile(
@@ -58,7 +58,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Part:
+class LicensedPart:
     """Something a voice was made from, and the licence it came under."""
 
     what: str  # "the recordings 'radio'", "the base facebook/mms-tts-amh"
@@ -68,14 +68,14 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Claim:
+class ExportTerms:
     """What an export says of itself: the licence, why it may differ from what its parts allow, and the rest."""
 
     licence: str
     consent: str
     credits: str
     source: str
-    parts: tuple[Part, ...]
+    parts: tuple[LicensedPart, ...]
     override: str = ""
     answer: Answer = ""  # of the speakers of all sources together
     foreign: bool = False  # of a bare checkpoint, which has no olu.toml
@@ -135,14 +135,16 @@ def claim(
     licence: str = "",
     override: str = "",
     names: Mapping[str, str] | None = None,
-) -> Claim:
+) -> ExportTerms:
     """The licence asked for, or all that hold; one that contradicts its parts is refused unless a reason is given.
 
     `names`: what people call each source.
     """
-    parts = [Part(f"the recordings {_known_as(name, names)}", rights.licence) for name, rights in recordings.items()]
+    parts = [
+        LicensedPart(f"the recordings {_known_as(name, names)}", rights.licence) for name, rights in recordings.items()
+    ]
     if base is not None:
-        parts.append(Part(f"{BASE} {base_name}", base.name, base.credits, base=bool(recordings)))
+        parts.append(LicensedPart(f"{BASE} {base_name}", base.name, base.credits, base=bool(recordings)))
     parts.sort(key=lambda part: -Terms.of(part.licence).strictness)
     if override and not licence:
         raise ExportError("--override-licence gives the reason for a licence: name it with --licence")
@@ -152,7 +154,7 @@ def claim(
         _check_stated(licence, parts)
     for name, rights in recordings.items():
         check_consent(rights, of=f"the recordings {_known_as(name, names)}")
-    return Claim(
+    return ExportTerms(
         licence=licence or _all_that_hold(parts),
         answer=_answer_of_all(recordings),
         foreign=not recordings,
@@ -182,7 +184,7 @@ def _answer_of_all(recordings: Mapping[str, Rights]) -> Answer:
     return min(said, key=order.index)
 
 
-def _check_stated(licence: str, parts: list[Part]) -> None:
+def _check_stated(licence: str, parts: list[LicensedPart]) -> None:
     """A licence cannot be said to fit a part that states none."""
     for part in parts:
         if not part.licence:
@@ -193,7 +195,7 @@ def _check_stated(licence: str, parts: list[Part]) -> None:
             )
 
 
-def _ask_of(part: Part) -> str:
+def _ask_of(part: LicensedPart) -> str:
     return f"{NOT_STATED}: ask whoever made {part.what}"
 
 
@@ -206,7 +208,7 @@ def _unclear(consent: str) -> str:
     return f"whether the speakers agreed is not clear from consent = {consent!r}"
 
 
-def contradiction(licence: str, parts: list[Part]) -> str:
+def contradiction(licence: str, parts: list[LicensedPart]) -> str:
     """Why a licence cannot be given, or nothing."""
     asked = Terms.of(licence)
     for part in parts:
@@ -231,7 +233,7 @@ def contradiction(licence: str, parts: list[Part]) -> str:
     return ""
 
 
-def check_publishing(held: Claim) -> None:
+def check_publishing(held: ExportTerms) -> None:
     """Before a voice leaves the machine. The reason for a licence says nothing of consent."""
     if not held.answer:
         how = "write who agreed, when and to what as consent in olu.toml [rights]"
@@ -252,14 +254,14 @@ def check_publishing(held: Claim) -> None:
             )
 
 
-def _kept(part: Part) -> dict[str, str]:
+def _kept(part: LicensedPart) -> dict[str, str]:
     """A part in voice.json."""
     held = {"what": part.what, "licence": part.licence}
     held |= {"credits": part.credits} if part.credits else {}
     return held | ({"consent": OF_THE_BASE} if part.base else {})
 
 
-def _all_that_hold(parts: list[Part]) -> str:
+def _all_that_hold(parts: list[LicensedPart]) -> str:
     """Each licence once, the strictest first; nothing where a part states none: the others cannot speak for it.
 
     A base that was made from another names that one's too.

@@ -11,24 +11,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from olu.core.files import write_text
 from olu.export.card import quoted_example, readme
-from olu.export.letters import Letters, Symbols
+from olu.export.letters import LetterTable, Symbols
 from olu.export.onnx import graph_of
 from olu.export.piper import lost_by_letters, reader_of
 from olu.export.sherpa_rules import PUNCTUATION, lexicon_ids, sentences_of
 from olu.export.spelled import Form, Measure, symbols_of, words_of
-from olu.export.subject import Subject
-from olu.files import write_text
+from olu.export.subject import ExportSubject
 from olu.text.phones import PhoneFrontend
 from olu.text.vocabulary import BLANK_ID
 
 if TYPE_CHECKING:
-    from olu.export.reader import Reader
+    from olu.export.reader import LetterReader
 
 FORMS: tuple[Form, ...] = ("NFC", "NFD")  # it takes a text as it comes
 
 
-def write_sherpa(subject: Subject, folder: Path) -> list[str]:
+def write_sherpa(subject: ExportSubject, folder: Path) -> list[str]:
     letters = subject.letters(*FORMS)
     lexicon = _lexicon(subject)
     by_letters, by_words = _by_letters(subject, letters), _by_words(subject, lexicon)
@@ -53,7 +53,7 @@ def write_sherpa(subject: Subject, folder: Path) -> list[str]:
     return lost
 
 
-def _metadata(subject: Subject, *, characters: bool, add_blank: bool) -> dict[str, str]:
+def _metadata(subject: ExportSubject, *, characters: bool, add_blank: bool) -> dict[str, str]:
     known = [mark for mark in PUNCTUATION if mark in subject.vocabulary.symbols]
     return {
         "model_type": "vits",
@@ -72,7 +72,7 @@ def _metadata(subject: Subject, *, characters: bool, add_blank: bool) -> dict[st
     }
 
 
-def _letter_tokens(subject: Subject, letters: Letters, reader: Reader | None) -> dict[str, int]:
+def _letter_tokens(subject: ExportSubject, letters: LetterTable, reader: LetterReader | None) -> dict[str, int]:
     """One code point a line. A line with a number alone is the space."""
     ids = {symbol: id for id, symbol in enumerate(subject.vocabulary.symbols)}
     number = {c: reader.numbers[c] if reader else ids[symbols[0]] for c, symbols in letters.alone.items()}
@@ -80,7 +80,7 @@ def _letter_tokens(subject: Subject, letters: Letters, reader: Reader | None) ->
     return {c: id for c, id in number.items() if c == " " or not c.isspace()}
 
 
-def _symbol_tokens(subject: Subject) -> dict[str, int]:
+def _symbol_tokens(subject: ExportSubject) -> dict[str, int]:
     return {
         symbol: id
         for id, symbol in enumerate(subject.vocabulary.symbols)
@@ -88,7 +88,7 @@ def _symbol_tokens(subject: Subject) -> dict[str, int]:
     }
 
 
-def _lexicon(subject: Subject) -> dict[str, Symbols]:
+def _lexicon(subject: ExportSubject) -> dict[str, Symbols]:
     """Every word of the texts and of the language's own lexicon, for a voice by phones."""
     frontend = subject.frontend
     if not isinstance(frontend, PhoneFrontend) or " " not in subject.vocabulary.symbols:
@@ -98,7 +98,7 @@ def _lexicon(subject: Subject) -> dict[str, Symbols]:
     return {word.lower(): symbols for word, symbols in words.items()}
 
 
-def _by_letters(subject: Subject, letters: Letters) -> Measure:
+def _by_letters(subject: ExportSubject, letters: LetterTable) -> Measure:
     def read(text: str) -> list[str]:
         parts = [letters.read(one) for one in sentences_of(text)]
         said = [part for part in parts if part]
@@ -107,12 +107,12 @@ def _by_letters(subject: Subject, letters: Letters) -> Measure:
     return _measured(subject, read)
 
 
-def _by_words(subject: Subject, lexicon: dict[str, Symbols]) -> Measure:
+def _by_words(subject: ExportSubject, lexicon: dict[str, Symbols]) -> Measure:
     known = frozenset(subject.vocabulary.symbols)
     return _measured(subject, lambda text: lexicon_ids(text, lexicon, known))
 
 
-def _measured(subject: Subject, read: Callable[[str], list[str]]) -> Measure:
+def _measured(subject: ExportSubject, read: Callable[[str], list[str]]) -> Measure:
     rows = []
     for text in subject.sentences:
         ours = symbols_of(subject.frontend, subject.vocabulary, text)
@@ -121,7 +121,7 @@ def _measured(subject: Subject, read: Callable[[str], list[str]]) -> Measure:
     return Measure.of(rows, held_out=bool(subject.held_out))
 
 
-def _lost(subject: Subject, *, use_words: bool, by_letters: Measure, by_words: Measure | None) -> list[str]:
+def _lost(subject: ExportSubject, *, use_words: bool, by_letters: Measure, by_words: Measure | None) -> list[str]:
     lost = lost_by_letters(subject, "sherpa-onnx")
     taken = by_words if use_words and by_words else by_letters
     lost.append(taken.sentence("sherpa-onnx (its rules, done here)"))
@@ -135,7 +135,7 @@ def _lost(subject: Subject, *, use_words: bool, by_letters: Measure, by_words: M
     return lost
 
 
-def _readme(subject: Subject, lost: list[str], *, lexicon: bool, use_words: bool, noise: float) -> str:
+def _readme(subject: ExportSubject, lost: list[str], *, lexicon: bool, use_words: bool, noise: float) -> str:
     words = "\n  --vits-lexicon=lexicon.txt \\" if lexicon else ""
     use = f"""
 ```sh

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from olu.network.session import load_model, open_session, read_network
+from olu.networks.session import load_model, open_session, read_network
 
 LEAST = 256  # numbers; what is smaller (scales, shapes) stays as it is
 LARGEST = 65_504.0  # of 16 bits

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from olu.errors import TextError
-from olu.export.letters import EDGE, Letters, Symbols, error_rate, learn
+from olu.core.errors import TextError
+from olu.export.letters import EDGE, LetterTable, Symbols, error_rate, learn
 from olu.text.frontend import AnyFrontend
 from olu.text.vocabulary import SymbolVocabulary
 
@@ -104,7 +104,7 @@ def _bare(token: str) -> str:
 
 def letters_of(
     frontend: AnyFrontend, vocabulary: SymbolVocabulary, texts: Sequence[str], *, forms: tuple[Form, ...]
-) -> Letters:
+) -> LetterTable:
     """Reading by letters as near to the frontend's as it can be learnt from these texts. `forms` are of Unicode."""
     words, counts = words_of(frontend, vocabulary, [*texts, *_listed(frontend)])
     spelled: dict[str, Symbols] = {}
@@ -173,7 +173,7 @@ def _breaks(
 
 
 def measured(
-    letters: Letters,
+    letters: LetterTable,
     frontend: AnyFrontend,
     vocabulary: SymbolVocabulary,
     sentences: Sequence[str],

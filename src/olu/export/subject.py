@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from olu.export.letters import Letters
-from olu.export.rights import Claim
+from olu.export.letters import LetterTable
+from olu.export.rights import ExportTerms
 from olu.export.spelled import Form, Measure, letters_of, measured, symbols_of
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend
@@ -23,7 +23,7 @@ MOST_TEXTS = 4000  # that one is learnt from
 
 
 @dataclass(frozen=True)
-class Subject:
+class ExportSubject:
     name: str
     family: Family
     learner: nn.Module
@@ -33,7 +33,7 @@ class Subject:
     speakers: list[str]
     run: str
     step: int
-    rights: Claim
+    rights: ExportTerms
     texts: tuple[str, ...] = ()  # what it was trained on, or the language's own sentences
     held_out: tuple[str, ...] = ()
     scores: dict[str, float] = field(default_factory=dict)
@@ -77,11 +77,11 @@ class Subject:
         known = [text for text in self.language.sentences() if symbols_of(self.frontend, self.vocabulary, text)]
         return min(known, key=len, default="")
 
-    def letters(self, *forms: Form) -> Letters:
+    def letters(self, *forms: Form) -> LetterTable:
         """Reading by letters, for a runtime that gives texts in these forms of Unicode."""
         return letters_of(self.frontend, self.vocabulary, self.texts[:MOST_TEXTS], forms=forms)
 
-    def measure(self, letters: Letters, *, form: Form) -> Measure:
+    def measure(self, letters: LetterTable, *, form: Form) -> Measure:
         return measured(
             letters, self.frontend, self.vocabulary, self.sentences, form=form, held_out=bool(self.held_out)
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from olu.config import did_you_mean
-from olu.errors import ConfigError
+from olu.core.config import did_you_mean
+from olu.core.errors import ConfigError
 from olu.train.family import Family
 
 FAMILIES = ("vits", "recogniser")

@@ -19,9 +19,9 @@ from olu.audio import activity
 from olu.audio.io import resample, to_int16
 from olu.audio.loudness import CEILING
 from olu.audio.loudness import loudness as measured
-from olu.errors import AudioError, WorkspaceError
-from olu.files import hash_value, lock, read_json, whole, write_json
-from olu.types import Audio, Clip, Feature, Tick, Work
+from olu.core.errors import AudioError, WorkspaceError
+from olu.core.files import hash_value, lock, read_json, whole, write_json
+from olu.core.types import Audio, Clip, Feature, Tick, Work
 
 SAMPLES, INDEX = "samples.i16", "index.json"
 ROWS = {"clips": list}
@@ -29,7 +29,7 @@ AHEAD = 16  # clips decoded ahead of the writer, per worker
 
 
 @dataclass(frozen=True)
-class Samples:
+class WaveFeature:
     """The feature `wave`: mono int16 at one rate, played `factor` times faster.
 
     `edges`: seconds of silence kept at either end; `loudness`: LUFS that every clip is brought to. 0 leaves both alone.

@@ -18,14 +18,14 @@ from starlette.types import ASGIApp
 
 from olu import __version__
 from olu.serve import errors, reference, shapes
-from olu.serve.asks import Speaking
-from olu.serve.guard import TRACE, Guard, Watch
+from olu.serve.guard import TRACE, AccessLog, RequestGuard
 from olu.serve.logs import Log
 from olu.serve.metrics import Metrics
 from olu.serve.openai import SpeechRequest
+from olu.serve.protocol import Speaking
+from olu.serve.response import UNSAID, UNSAID_COUNT
 from olu.serve.routes import Desk, routes
-from olu.serve.settings import Settings
-from olu.serve.speaking import UNSAID, UNSAID_COUNT
+from olu.serve.settings import ServeSettings
 
 PAGE_FILES = (".html", ".css", ".js", ".svg", ".png", ".ico", ".webmanifest")
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
@@ -43,7 +43,7 @@ class Site:
     schema: Callable[[], dict[str, Any]]  # the OpenAPI document
 
 
-def build(pool: Speaking, *, settings: Settings, keys: Sequence[bytes] = ()) -> Site:
+def build(pool: Speaking, *, settings: ServeSettings, keys: Sequence[bytes] = ()) -> Site:
     log, metrics = Log(texts=settings.log_texts), Metrics(pool.state)
     desk = Desk(pool, settings, log, metrics)
     inner = FastAPI(
@@ -60,7 +60,7 @@ def build(pool: Speaking, *, settings: Settings, keys: Sequence[bytes] = ()) -> 
     _add_reference(inner, desk)
     _add_page(inner)
     _add_errors(inner)
-    desk.guard = guard = Guard(inner, settings=settings, keys=keys)
+    desk.guard = guard = RequestGuard(inner, settings=settings, keys=keys)
     app: ASGIApp = guard
     if settings.cors:
         app = CORSMiddleware(
@@ -70,7 +70,7 @@ def build(pool: Speaking, *, settings: Settings, keys: Sequence[bytes] = ()) -> 
             allow_headers=("*",),
             expose_headers=("X-Request-Id", "Retry-After", UNSAID, UNSAID_COUNT),
         )
-    return Site(Watch(app, metrics=metrics, log=log), desk, inner.openapi)
+    return Site(AccessLog(app, metrics=metrics, log=log), desk, inner.openapi)
 
 
 def _add_reference(app: FastAPI, desk: Desk) -> None:
@@ -92,9 +92,9 @@ def _add_reference(app: FastAPI, desk: Desk) -> None:
         base = str(request.base_url).rstrip("/")
         voice = next(iter(desk.usable()), None) if desk.welcomes(request.headers) else None
         example = (
-            reference.Example(base)
+            reference.SampleCall(base)
             if voice is None
-            else reference.Example(base, voice.name, voice.sample or reference.GREETING)
+            else reference.SampleCall(base, voice.name, voice.sample or reference.GREETING)
         )
         return Response(reference.page(document(), example), media_type="text/html")
 
@@ -103,7 +103,7 @@ def _add_reference(app: FastAPI, desk: Desk) -> None:
         return Response(reference.STYLE, media_type="text/css")
 
 
-def _fitted(document: dict[str, Any], settings: Settings) -> dict[str, Any]:
+def _fitted(document: dict[str, Any], settings: ServeSettings) -> dict[str, Any]:
     """With this server's limits, our shape of errors, and the key."""
     parts = document["components"]
     for name in ("HTTPValidationError", "ValidationError"):

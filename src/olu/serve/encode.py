@@ -24,7 +24,7 @@ class Encoder(Protocol):
 
 
 @dataclass(frozen=True)
-class Kind:
+class Encoding:
     media: str
     container: str = ""  # as ffmpeg names it; nothing: written here
     codec: str = ""
@@ -35,7 +35,7 @@ class Kind:
 
 AT_ONCE = ("flush_packets", "1")
 KINDS = {
-    "mp3": Kind(
+    "mp3": Encoding(
         "audio/mpeg",
         "mp3",
         "libmp3lame",
@@ -43,7 +43,7 @@ KINDS = {
         muxing=(AT_ONCE, ("write_xing", "0"), ("id3v2_version", "0")),  # both would want to go back to the start
         coding=(("compression_level", "7"),),
     ),
-    "opus": Kind(
+    "opus": Encoding(
         "audio/ogg",
         "ogg",
         "libopus",
@@ -51,10 +51,10 @@ KINDS = {
         muxing=(AT_ONCE, ("page_duration", "100000")),  # microseconds; a page is what leaves at once
         coding=(("compression_level", "5"),),
     ),
-    "aac": Kind("audio/aac", "adts", "aac", (64_000, 128_000), muxing=(AT_ONCE,), coding=(("aac_coder", "fast"),)),
-    "flac": Kind("audio/flac", "flac", "flac", muxing=(AT_ONCE,)),
-    "wav": Kind("audio/wav"),
-    "pcm": Kind("audio/pcm"),
+    "aac": Encoding("audio/aac", "adts", "aac", (64_000, 128_000), muxing=(AT_ONCE,), coding=(("aac_coder", "fast"),)),
+    "flac": Encoding("audio/flac", "flac", "flac", muxing=(AT_ONCE,)),
+    "wav": Encoding("audio/wav"),
+    "pcm": Encoding("audio/pcm"),
 }
 
 
@@ -90,7 +90,7 @@ class Packed:
     One thread may close it while another, whose client has left, is still at work.
     """
 
-    def __init__(self, how: Kind, rate: int) -> None:
+    def __init__(self, how: Encoding, rate: int) -> None:
         self._lock = threading.Lock()
         self._out, self._rate, self._at = _Out(), rate, 0
         self._file: Any = av.open(

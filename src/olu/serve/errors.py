@@ -10,9 +10,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from olu.config import did_you_mean
-from olu.errors import OluError, TextError
-from olu.serve.asks import Busy, Gone, Late, NoRoom, Stuck, TooLong
+from olu.core.config import did_you_mean
+from olu.core.errors import OluError, TextError
+from olu.serve.protocol import Busy, Gone, Late, NoRoom, Stuck, TooLong
 from olu.speak.voice import TooManyTokens
 
 INVALID = "invalid_request_error"

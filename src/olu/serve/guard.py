@@ -15,10 +15,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from olu.serve import errors
 from olu.serve.errors import Refusal
-from olu.serve.limits import TOO_LARGE, Body, Left, Places, RateLimit
+from olu.serve.limits import TOO_LARGE, Body, ClientSlots, Left, RateLimit
 from olu.serve.logs import Log, Trace
 from olu.serve.metrics import Metrics
-from olu.serve.settings import Settings
+from olu.serve.settings import ServeSettings
 
 SPEECH = "/v1/audio/speech"
 # Without a key: the page that asks for it, what a load balancer looks at, and the reference.
@@ -44,7 +44,7 @@ SECURITY = {
 }
 
 
-class Watch:
+class AccessLog:
     """The outermost: counts, logs, and lets nothing out without its headers, nor any traceback."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics, log: Log) -> None:
@@ -98,15 +98,15 @@ class Watch:
         await self._app(scope, receive, send)
 
 
-class Guard:
+class RequestGuard:
     """Refuses before anything of a request is looked at, let alone spoken."""
 
-    def __init__(self, app: ASGIApp, *, settings: Settings, keys: Sequence[bytes]) -> None:
+    def __init__(self, app: ASGIApp, *, settings: ServeSettings, keys: Sequence[bytes]) -> None:
         self._app, self._settings = app, settings
         self._keys = tuple(hashlib.sha256(key).digest() for key in keys)
         self._rate, self._strangers = RateLimit(settings.rate_limit), RateLimit(settings.rate_limit)
         self._wrong = RateLimit(WRONG_KEYS)
-        self._places = Places(settings.places, loopback=settings.queue_per_client > 0)
+        self._places = ClientSlots(settings.places, loopback=settings.queue_per_client > 0)
         self._private = not keys and not settings.trust_proxy and is_local(settings.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -50,7 +50,7 @@ class RateLimit:
         return 0.0
 
 
-class Places:
+class ClientSlots:
     """So many requests of one client at a time; who has none is not remembered."""
 
     def __init__(self, most: int, *, loopback: bool) -> None:

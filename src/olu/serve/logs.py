@@ -88,7 +88,7 @@ class Log:
         self.event("failure", level=logging.ERROR, request=request, kind=kind, where=where, **words)
 
 
-class Lines(logging.Formatter):
+class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         facts: dict[str, Any] = getattr(record, "facts", {})
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -108,7 +108,7 @@ def _worth_saying(record: logging.LogRecord) -> bool:
 def to_stream(stream: TextIO | None = None) -> None:
     """Everything the server has to say, its own and uvicorn's warnings, as lines on stderr."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(Lines())
+    handler.setFormatter(JsonLines())
     handler.addFilter(_worth_saying)
     for name, level in ((NAME, logging.INFO), ("uvicorn.error", logging.WARNING), ("asyncio", logging.WARNING)):
         logger = logging.getLogger(name)

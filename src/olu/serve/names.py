@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from olu.errors import LanguageError
-from olu.serve.asks import Shown
+from olu.core.errors import LanguageError
+from olu.serve.protocol import VoiceInfo
 from olu.text.languages import load, resolve
 
 TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")  # am, amh, am-ET
@@ -17,7 +17,7 @@ OPENAI = frozenset(
 )
 
 
-def find(name: str, voices: Sequence[Shown], *, default: str = "") -> Shown | None:
+def find(name: str, voices: Sequence[VoiceInfo], *, default: str = "") -> VoiceInfo | None:
     """Among voices that can be used. `default` is who answers to OpenAI's names; without it, the only voice."""
     for voice in voices:
         if voice.name == name:
@@ -34,14 +34,14 @@ def find(name: str, voices: Sequence[Shown], *, default: str = "") -> Shown | No
     return None
 
 
-def others(voice: Shown, voices: Sequence[Shown]) -> tuple[str, ...]:
+def others(voice: VoiceInfo, voices: Sequence[VoiceInfo]) -> tuple[str, ...]:
     """The other names it answers to, but for OpenAI's."""
     code = language(voice.language)
     named = (*voice.aliases, code)
     return tuple(dict.fromkeys(one for one in named if one and one != voice.name and find(one, voices) == voice))
 
 
-def _only(voices: Sequence[Shown]) -> Shown | None:
+def _only(voices: Sequence[VoiceInfo]) -> VoiceInfo | None:
     return voices[0] if len(voices) == 1 else None
 
 

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from olu.config import Strict
+from olu.core.config import Strict
 from olu.serve import errors
-from olu.serve.asks import Shown
 from olu.serve.encode import rate_of
 from olu.serve.errors import Refusal
-from olu.serve.settings import Settings
+from olu.serve.protocol import VoiceInfo
+from olu.serve.settings import ServeSettings
 from olu.speak.sentences import LONGEST_PAUSE
 from olu.speak.stream import FASTEST, LOUDEST, MOST_NOISE, MOST_SEED, PAUSE_SECONDS, QUIETEST, SLOWEST, Manner
 
@@ -54,7 +54,7 @@ class SpeechRequest(Exact):
         return self.voice if isinstance(self.voice, str) else self.voice.id
 
 
-def check(wish: SpeechRequest, settings: Settings) -> None:
+def check(wish: SpeechRequest, settings: ServeSettings) -> None:
     """What the fields alone cannot say."""
     if len(wish.input) > settings.most_characters:
         message = f"input: {len(wish.input)} characters; this server takes {settings.most_characters} at once"
@@ -70,7 +70,7 @@ def known_model(name: str) -> None:
         raise errors.no_model(name, [MODEL, "tts-1", "tts-1-hd", "gpt-4o-mini-tts"])
 
 
-def manner(wish: SpeechRequest, shown: Shown) -> Manner:
+def manner(wish: SpeechRequest, shown: VoiceInfo) -> Manner:
     if wish.speaker is not None and wish.speaker not in shown.speakers:
         message = f"speaker: the voice {shown.name} has {', '.join(shown.speakers[:20])}"
         raise Refusal(400, message, "speaker_not_found", param="speaker")

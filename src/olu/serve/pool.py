@@ -16,23 +16,23 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from olu.errors import OluError, TextError, VoiceError
-from olu.serve.asks import (
+from olu.core.errors import OluError, TextError, VoiceError
+from olu.serve.catalog import Entry, VoiceCatalog
+from olu.serve.link import Link
+from olu.serve.protocol import (
     DEADLINE_SECONDS,
     SILENCE_SECONDS,
-    Ask,
     Busy,
     Gone,
     NoRoom,
-    Piece,
     Read,
-    Shown,
+    SoundPiece,
+    SpeechJob,
     Stuck,
     TooLong,
+    VoiceInfo,
 )
-from olu.serve.link import Link
-from olu.serve.saying import Answer, Saying
-from olu.serve.shelf import Entry, Shelf
+from olu.serve.request import Answer, Saying
 from olu.serve.watchdog import watchdog
 from olu.serve.wire import Message
 from olu.speak.voice import TooManyTokens
@@ -54,7 +54,7 @@ ANSWER_SECONDS = 3.0  # within which a worker answers, or is not well
 class Pool:
     def __init__(
         self,
-        shelf: Shelf,
+        shelf: VoiceCatalog,
         *,
         workers: int = 0,
         queue: int,
@@ -156,10 +156,10 @@ class Pool:
             for key in link.loaded - usable:
                 link.send({"do": "drop", "key": key})
 
-    def shown(self) -> list[Shown]:
+    def shown(self) -> list[VoiceInfo]:
         loaded = {key for link in self._links for key in link.loaded}
         return [
-            Shown(
+            VoiceInfo(
                 name=entry.name,
                 language=entry.language,
                 rate=entry.rate,
@@ -173,7 +173,7 @@ class Pool:
             for entry in self._shelf.entries
         ]
 
-    def speak(self, ask: Ask) -> Saying:
+    def speak(self, ask: SpeechJob) -> Saying:
         if self._ending or len(self._sayings) >= self._queue:
             self._counts["refused"] += 1
             raise Busy(max(1.0, self._usual), ending=self._ending)
@@ -343,7 +343,7 @@ class Pool:
             return _failure(message, saying.ask)
         self._counts["pieces"] += 1
         self._seconds += len(sound) / 2 / message["rate"]
-        return Piece(
+        return SoundPiece(
             samples=sound,
             rate=message["rate"],
             sentence=message["sentence"],
@@ -358,7 +358,7 @@ class Pool:
 
     def _answer(self, saying: Saying, answer: Answer) -> None:
         saying.heard = True
-        saying.made = saying.made or not isinstance(answer, Piece)
+        saying.made = saying.made or not isinstance(answer, SoundPiece)
         saying.answers.put_nowait(answer)
 
     async def _watch(self) -> None:
@@ -384,7 +384,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _failure(message: Message, ask: Ask) -> Exception:
+def _failure(message: Message, ask: SpeechJob) -> Exception:
     kind, why = message["kind"], message["why"]
     if kind == TooLong.__name__:
         return TooLong(ask.seconds)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from olu.page.style import STYLE as LOOK
+from olu.pages.style import STYLE as LOOK
 
 STYLE = LOOK + "\npre { overflow-x: auto; padding: .7rem .9rem; }\n"
 GREETING = "Habari ya asubuhi."
 
 
 @dataclass(frozen=True)
-class Example:
+class SampleCall:
     """What the examples ask: of this server, as whoever reads the page reached it, and of a voice that is here."""
 
     base: str
@@ -40,7 +40,7 @@ with client.audio.speech.with_streaming_response.create(**wish) as said:
     said.stream_to_file("hello.mp3")"""
 
 
-def page(document: dict[str, Any], example: Example) -> str:
+def page(document: dict[str, Any], example: SampleCall) -> str:
     schemas = document["components"]["schemas"]
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"

@@ -13,12 +13,12 @@ from starlette.datastructures import Headers
 
 from olu import __version__
 from olu.serve import errors, metrics, names, openai, shapes
-from olu.serve.asks import Ask, Shown, Speaking
-from olu.serve.guard import SPEECH, TRACE, Guard
+from olu.serve.guard import SPEECH, TRACE, RequestGuard
 from olu.serve.logs import Log, Trace
 from olu.serve.openai import SpeechRequest
-from olu.serve.settings import Settings
-from olu.serve.speaking import ENCODING_THREADS, Answer, Way
+from olu.serve.protocol import Speaking, SpeechJob, VoiceInfo
+from olu.serve.response import ENCODING_THREADS, ResponseFormat, SpeechResponse
+from olu.serve.settings import ServeSettings
 
 
 @dataclass
@@ -26,15 +26,15 @@ class Desk:
     """What the routes work with."""
 
     pool: Speaking
-    settings: Settings
+    settings: ServeSettings
     log: Log
     metrics: metrics.Metrics
-    guard: Guard | None = None  # who knows the keys
+    guard: RequestGuard | None = None  # who knows the keys
     threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(ENCODING_THREADS, thread_name_prefix="encode")
     )
 
-    async def find(self, name: str) -> Shown:
+    async def find(self, name: str) -> VoiceInfo:
         """The voice of this name: only names on the shelf are ever compared."""
         for again in (False, True):
             if again:
@@ -49,7 +49,7 @@ class Desk:
         """Whether they may be told which voices there are."""
         return self.guard is None or self.guard.welcomes(headers)
 
-    def usable(self) -> list[Shown]:
+    def usable(self) -> list[VoiceInfo]:
         return [shown for shown in self.pool.shown() if not shown.fault]
 
 
@@ -72,9 +72,9 @@ def _speech(router: APIRouter, desk: Desk) -> None:
         trace.characters, trace.text = len(wish.input), wish.input
         manner = openai.manner(wish, shown)
         most = desk.settings
-        ask = Ask(shown.name, wish.input, manner, seconds=most.most_seconds, tokens=most.most_tokens)
-        way = Way(wish.response_format, wish.stream_format == "sse", wish.timings)
-        return Answer(ask, way=way, pool=desk.pool, trace=trace, log=desk.log, threads=desk.threads)
+        ask = SpeechJob(shown.name, wish.input, manner, seconds=most.most_seconds, tokens=most.most_tokens)
+        way = ResponseFormat(wish.response_format, wish.stream_format == "sse", wish.timings)
+        return SpeechResponse(ask, way=way, pool=desk.pool, trace=trace, log=desk.log, threads=desk.threads)
 
 
 def _lists(router: APIRouter, desk: Desk) -> None:
@@ -125,7 +125,7 @@ def _watching(router: APIRouter, desk: Desk) -> None:
         return Response(desk.metrics.page(), media_type=metrics.MEDIA_TYPE)
 
 
-def voice_row(shown: Shown, usable: Sequence[Shown]) -> dict[str, Any]:
+def voice_row(shown: VoiceInfo, usable: Sequence[VoiceInfo]) -> dict[str, Any]:
     row = asdict(shown) | {"language_name": names.language_name(shown.language)}
     row["aliases"] = names.others(shown, usable)
     return {"id": shown.name, "object": "voice", **row}

@@ -16,12 +16,12 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from olu.errors import ConfigError
+from olu.core.errors import ConfigError
 from olu.serve.app import Site
 from olu.serve.errors import Refusal
 from olu.serve.guard import SECURITY
-from olu.serve.limits import Places
-from olu.serve.settings import Settings
+from olu.serve.limits import ClientSlots
+from olu.serve.settings import ServeSettings
 
 BACKLOG = 1024
 HEAD_BYTES = 16 * 1024  # request line and headers
@@ -32,7 +32,7 @@ PROBES = (0.05, 1.0)  # seconds to the second look after a client that ended its
 CONTINUE = h11.InformationalResponse(status_code=100, headers=[])
 
 
-def listen(settings: Settings) -> socket.socket:
+def listen(settings: ServeSettings) -> socket.socket:
     """A socket of our own, so that a port that is taken is said before any voice is loaded."""
     where = f"{settings.host}:{settings.port}"
     try:
@@ -56,7 +56,7 @@ def address(held: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def server(site: Site, settings: Settings) -> Server:
+def server(site: Site, settings: ServeSettings) -> Server:
     config = uvicorn.Config(
         site.app,
         loop="asyncio",
@@ -122,8 +122,8 @@ class Server(uvicorn.Server):
             signal.signal(signal.SIGHUP, before)
 
 
-def _protocol(settings: Settings) -> type[asyncio.Protocol]:
-    places = Places(settings.connections, loopback=settings.connections_per_client > 0)
+def _protocol(settings: ServeSettings) -> type[asyncio.Protocol]:
+    places = ClientSlots(settings.connections, loopback=settings.connections_per_client > 0)
     proxies = [ipaddress.ip_network(address) for address in settings.trust_proxy]
 
     class Patient(H11Protocol):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from pydantic import Field, field_validator, model_validator
 
-from olu.config import Strict
-from olu.errors import ConfigError
+from olu.core.config import Strict
+from olu.core.errors import ConfigError
 from olu.serve import memory
-from olu.serve.asks import DEADLINE_SECONDS, MOST_TOKENS, SILENCE_SECONDS
+from olu.serve.protocol import DEADLINE_SECONDS, MOST_TOKENS, SILENCE_SECONDS
 
 KEY_VARIABLE = "OLU_API_KEY"
 SHORTEST_KEY = 8
@@ -21,7 +21,7 @@ ROOM_FOR_THE_REST = 16_384  # bytes of a body that are not the text
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 
 
-class Settings(Strict):
+class ServeSettings(Strict):
     host: str = Field("127.0.0.1", min_length=1, max_length=255)
     port: int = Field(8080, ge=0, le=65_535)
     workers: int = Field(0, ge=0, le=256)  # 0: one per core
@@ -66,7 +66,7 @@ class Settings(Strict):
         return addresses
 
     @model_validator(mode="after")
-    def _room(self) -> Settings:
+    def _room(self) -> ServeSettings:
         if self.queue_per_client > self.queue:
             raise ValueError(f"queue_per_client has no effect above queue = {self.queue}")
         if self.connections_per_client > self.most_connections:

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from olu.audio.io import to_int16
-from olu.errors import OluError, VoiceError
-from olu.serve.asks import Ask, NoRoom, Stuck, TooLong
-from olu.serve.turns import CROWD, Turn, first, together
+from olu.core.errors import OluError, VoiceError
+from olu.core.types import Audio
+from olu.serve.protocol import NoRoom, SpeechJob, Stuck, TooLong
+from olu.serve.scheduler import CROWD, Turn, first, together
 from olu.serve.wire import Message
-from olu.speak.chunk import MOST_SECONDS, Part
-from olu.speak.graphs import Ended, Halt, NoMemory
-from olu.speak.stream import Making, Manner, ReadText, Spoken, Wave
+from olu.speak.chunk import MOST_SECONDS, DecoderChunk
+from olu.speak.graphs import Ended, NoMemory, RunTerminator
+from olu.speak.stream import Making, Manner, ReadText, SpokenChunk, Wave
 from olu.speak.voice import Voice
-from olu.types import Audio
 
 PLACES = 8  # of a failure, the innermost
 NO_ROOM = "{} needs more memory than a worker may take: give workers more with --worker-memory"
@@ -35,10 +35,10 @@ class Job(Turn):
     number: int
     key: str  # of its voice: another one when the voice's files change
     path: str
-    ask: Ask
+    ask: SpeechJob
     making: Making | None = None
     read: ReadText | None = None  # until its first sound is given
-    part: Part | None = None  # waits for the decoder
+    part: DecoderChunk | None = None  # waits for the decoder
     sentence: int = -1  # the last one that was begun
 
 
@@ -49,7 +49,7 @@ class Worker:
         self._jobs: dict[int, Job] = {}
         self._voices: dict[str, Voice] = {}  # the one used last stands last
         self._dropped: set[str] = set()
-        self._halt, self._lock = Halt(), threading.Lock()
+        self._halt, self._lock = RunTerminator(), threading.Lock()
         self._turn: frozenset[int] = frozenset()  # the requests that are worked for now
         self._gone: set[int] = set()  # those whose client went away and that were not ended yet
 
@@ -155,10 +155,10 @@ class Worker:
         job.part = job.like = None
         self._take(job, job.making.send(wave))
 
-    def _take(self, job: Job, made: Part | Spoken | None) -> None:
+    def _take(self, job: Job, made: DecoderChunk | SpokenChunk | None) -> None:
         """Hand out sound that is ready. The next sentence is read only when it is this one's turn again."""
         assert job.making is not None
-        while isinstance(made, Spoken):
+        while isinstance(made, SpokenChunk):
             self._hand_out(job, made)
             if made.final:
                 made = None
@@ -172,7 +172,7 @@ class Worker:
         else:
             job.part, job.like = made, (job.key, made.latents.shape[2])
 
-    def _hand_out(self, job: Job, made: Spoken) -> None:
+    def _hand_out(self, job: Job, made: SpokenChunk) -> None:
         rate, sentence = made.audio.rate, made.sentence
         room = max(0, round(job.ask.seconds * rate) - round(job.given * rate))
         samples = made.audio.samples[:room]
@@ -269,7 +269,7 @@ class Worker:
 
 def _job(message: Message, *, came: float) -> Job:
     asked: dict[str, Any] = message["ask"]
-    ask = Ask(asked["voice"], asked["text"], Manner(**asked["manner"]), asked["seconds"], asked["tokens"])
+    ask = SpeechJob(asked["voice"], asked["text"], Manner(**asked["manner"]), asked["seconds"], asked["tokens"])
     return Job(came=came, number=message["number"], key=message["key"], path=message["path"], ask=ask)
 
 

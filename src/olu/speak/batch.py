@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import TypeVar
 
-from olu.errors import OluError
+from olu.core.errors import OluError
 
 Result = TypeVar("Result")
 

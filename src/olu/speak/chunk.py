@@ -15,7 +15,7 @@ LEAST_SECONDS = 0.1  # a rest shorter than this goes with the chunk before it
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChunkPlan:
     """How long chunks are, in frames; without a context a sentence cannot be cut."""
 
     context: int | None
@@ -24,11 +24,11 @@ class Plan:
     least: int
 
     @staticmethod
-    def of(frame_seconds: float, *, context: int | None, quick: bool, heard: float = 0.0) -> Plan:
+    def of(frame_seconds: float, *, context: int | None, quick: bool, heard: float = 0.0) -> ChunkPlan:
         """`quick` for the earliest sound, or for the next in time after the seconds `heard`; else the least work."""
         first = min(MOST_SECONDS, max(FIRST_SECONDS, (GROWTH - 1) * heard)) if quick else MOST_SECONDS
         frames = (max(1, round(seconds / frame_seconds)) for seconds in (first, MOST_SECONDS, LEAST_SECONDS))
-        return Plan(context, *frames)
+        return ChunkPlan(context, *frames)
 
     def spans(self, frames: int) -> Iterator[tuple[int, int]]:
         start, size = 0, self.first
@@ -41,7 +41,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Part:
+class DecoderChunk:
     """What the decoder is given for one chunk, and what of its sound to keep."""
 
     latents: NDArray[np.float32]  # [1, C, F]: the chunk in its context
@@ -50,11 +50,11 @@ class Part:
     ends: bool  # the sentence
 
 
-def parts(latents: NDArray[np.float32], *, plan: Plan, hop: int, speaker: int = 0) -> Iterator[Part]:
+def parts(latents: NDArray[np.float32], *, plan: ChunkPlan, hop: int, speaker: int = 0) -> Iterator[DecoderChunk]:
     """The chunks of [1, C, F] latents, each cut out when it is asked for."""
     frames = latents.shape[2]
     context = plan.context or 0
     for start, end in plan.spans(frames):
         left, right = max(0, start - context), min(frames, end + context)
         keep = slice((start - left) * hop, (end - left) * hop)
-        yield Part(np.ascontiguousarray(latents[:, :, left:right]), speaker, keep, end == frames)
+        yield DecoderChunk(np.ascontiguousarray(latents[:, :, left:right]), speaker, keep, end == frames)

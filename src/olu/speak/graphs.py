@@ -9,9 +9,9 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from olu.errors import VoiceError
-from olu.network.proof import Network
-from olu.network.session import open_session
+from olu.core.errors import VoiceError
+from olu.networks.proof import ProvedNetwork
+from olu.networks.session import open_session
 
 ENCODER = ("ids", "noise", "duration_noise", "noise_scale", "duration_noise_scale", "length_scale", "speaker")
 DECODER = ("latents", "speaker")
@@ -26,7 +26,7 @@ class NoMemory(VoiceError):
     """A run needs more memory than there is."""
 
 
-class Halt:
+class RunTerminator:
     """Ends runs of networks from another thread, even in the middle of one; until lifted, also those that follow."""
 
     def __init__(self) -> None:
@@ -40,12 +40,12 @@ class Halt:
             self.options = onnxruntime.RunOptions()
 
 
-class Graph:
+class OnnxGraph:
     """One network. Several threads may run it at the same time."""
 
     def __init__(
         self,
-        network: Network,
+        network: ProvedNetwork,
         *,
         name: str,
         inputs: tuple[str, ...],
@@ -53,7 +53,7 @@ class Graph:
         where: str,
         threads: int,
         optimised: bool = False,
-        halt: Halt | None = None,
+        halt: RunTerminator | None = None,
     ) -> None:
         """An `optimised` graph of many small steps is loaded without planning its memory: twice as fast."""
         self._halt = halt

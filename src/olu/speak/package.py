@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from olu.errors import NetworkError, VoiceError
-from olu.inside import is_inside
-from olu.network.proof import LARGEST, Network, prove
-from olu.parse import BadData, from_json
+from olu.core.errors import NetworkError, VoiceError
+from olu.core.inside import is_inside
+from olu.core.parse import BadData, from_json
+from olu.networks.proof import LARGEST, ProvedNetwork, prove
 
 SCHEMA = 2
 OLDEST = 1  # packages without digests and without the decoder's context
@@ -39,8 +39,8 @@ class Package:
     vocabulary: dict[str, Any]
     frontend: dict[str, Any]
     check: dict[str, Any]
-    encoder: Network
-    decoder: Network
+    encoder: ProvedNetwork
+    decoder: ProvedNetwork
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _prove(files: dict[str, str], digests: Any, where: str) -> None:
             raise VoiceError(f"{where}: {name:.80} is damaged: export the voice again")
 
 
-def _network(files: dict[str, bytes], name: str, where: str) -> Network:
+def _network(files: dict[str, bytes], name: str, where: str) -> ProvedNetwork:
     try:
         return prove(files[name], name=name)
     except NetworkError as bad:

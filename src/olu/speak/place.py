@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from olu.errors import VoiceError
-from olu.files import Workspace, embedded_voice, is_embedded
+from olu.core.errors import VoiceError
+from olu.core.files import Workspace, embedded_voice, is_embedded
 
 
 def voice_place(place: Path) -> Path:

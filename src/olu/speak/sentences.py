@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from olu.errors import TextError
+from olu.core.errors import TextError
 from olu.text import markup
 from olu.text.sentences import split_sentences
 
@@ -20,7 +20,7 @@ GIVEN = re.compile(r"""(time|strength)\s*=\s*["']\s*([^"']*?)\s*["']""")
 
 
 @dataclass(frozen=True)
-class Line:
+class SpeechLine:
     """Something to say, or nothing at the end of a text, and the pause before it where the text asks for one."""
 
     text: str
@@ -29,7 +29,7 @@ class Line:
 
 def lines(
     text: str, ends: Sequence[str], *, abbreviations: Collection[str] = (), plain: bool = False
-) -> Iterator[Line]:
+) -> Iterator[SpeechLine]:
     """Markup that is wrong is an error before the first line; a `plain` text has none."""
     if not plain and markup.has_markup(text):
         try:
@@ -39,16 +39,16 @@ def lines(
     return _lines(text, ends, abbreviations, plain)
 
 
-def _lines(text: str, ends: Sequence[str], abbreviations: Collection[str], plain: bool) -> Iterator[Line]:
+def _lines(text: str, ends: Sequence[str], abbreviations: Collection[str], plain: bool) -> Iterator[SpeechLine]:
     pause: float | None = None
     for stretch, after in [(text, None)] if plain else _stretches(text):
         for sentence in _sentences(stretch, ends, abbreviations, plain):
-            yield Line(sentence, pause)
+            yield SpeechLine(sentence, pause)
             pause = None
         if after is not None:
             pause = (pause or 0.0) + after
     if pause:
-        yield Line("", pause)
+        yield SpeechLine("", pause)
 
 
 def _stretches(text: str) -> Iterator[tuple[str, float | None]]:

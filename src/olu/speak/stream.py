@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio.loudness import Leveller
-from olu.errors import VoiceError
-from olu.speak.chunk import Part
+from olu.core.errors import VoiceError
+from olu.core.types import Audio, Reading, Span
+from olu.speak.chunk import DecoderChunk
 from olu.speak.sentences import LONGEST_PAUSE
 from olu.speak.sound import Finish, fade, silence
-from olu.types import Audio, Reading, Span
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -81,7 +81,7 @@ def _between(name: str, value: float | None, least: float, most: float) -> None:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class SpokenSentence:
     """What is being said; times are in seconds from the start of the whole sound."""
 
     number: int
@@ -94,11 +94,11 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Spoken:
+class SpokenChunk:
     """A piece of sound and the sentence it is of. The pause after a sentence belongs to its last piece."""
 
     audio: Audio
-    sentence: Sentence
+    sentence: SpokenSentence
     last: bool  # of its sentence
     final: bool = False  # of the whole text
 
@@ -141,8 +141,8 @@ class Ahead(Generic[Item]):
 
 
 Wave = NDArray[np.float32]
-Say = Callable[[ReadLine, int, float], tuple[Sentence, Iterator[Part]]]
-Making = Generator[Part | Spoken, Wave | None, None]  # after a part it is sent the part's sound
+Say = Callable[[ReadLine, int, float], tuple[SpokenSentence, Iterator[DecoderChunk]]]
+Making = Generator[DecoderChunk | SpokenChunk, Wave | None, None]  # after a part it is sent the part's sound
 
 
 def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual: float | None) -> Making:
@@ -174,12 +174,12 @@ def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual
                 final = ends and (following is None or not following.ids)
                 done = finish.push(sound, last=final)
                 if len(done) or ends:
-                    yield Spoken(Audio(done, out), sentence, ends, final)
+                    yield SpokenChunk(Audio(done, out), sentence, ends, final)
                 begins = False
         number += 1
 
 
-def _without(sentence: Sentence, unsaid: Mapping[str, int]) -> Sentence:
+def _without(sentence: SpokenSentence, unsaid: Mapping[str, int]) -> SpokenSentence:
     """With what was left out beside it."""
     return replace(sentence, dropped=dict(Counter(sentence.dropped) + Counter(unsaid))) if unsaid else sentence
 

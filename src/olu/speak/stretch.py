@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from olu.core.types import Reading, Word
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Reading, Word
 
 MOST_TOKENS = 400  # of one stretch, the blanks between symbols counted
 

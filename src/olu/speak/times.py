@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from olu.speak.stream import Sentence
+from olu.core.types import Reading, Span
+from olu.speak.stream import SpokenSentence
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Reading, Span
 
 FORMATS = ("json", "srt")
 
@@ -29,7 +29,7 @@ def word_spans(
     return tuple(spans)
 
 
-def as_rows(sentences: Iterable[Sentence]) -> list[dict[str, Any]]:
+def as_rows(sentences: Iterable[SpokenSentence]) -> list[dict[str, Any]]:
     return [
         {
             "text": one.text,

@@ -11,24 +11,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olu.errors import ConfigError, LanguageError, TextError, VoiceError
-from olu.speak.chunk import Part, Plan, parts
-from olu.speak.graphs import DECODER, ENCODER, Graph, Halt
+from olu.core.errors import ConfigError, LanguageError, TextError, VoiceError
+from olu.core.types import Audio, Reading
+from olu.speak.chunk import ChunkPlan, DecoderChunk, parts
+from olu.speak.graphs import DECODER, ENCODER, OnnxGraph, RunTerminator
 from olu.speak.package import FILES, GRAPHS, SCHEMA, Package, read_package
 from olu.speak.place import package_place
 from olu.speak.sentences import AS_PLAIN, lines
-from olu.speak.stream import Ahead, Making, Manner, ReadLine, ReadText, Sentence, Spoken, Wave, Wishes, pieces
+from olu.speak.stream import (
+    Ahead,
+    Making,
+    Manner,
+    ReadLine,
+    ReadText,
+    SpokenChunk,
+    SpokenSentence,
+    Wave,
+    Wishes,
+    pieces,
+)
 from olu.speak.stretch import stretches
 from olu.speak.times import word_spans
 from olu.text.frontend import AnyFrontend, from_state
 from olu.text.markup import has_markup
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Audio, Reading
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-__all__ = ["FILES", "GRAPHS", "SCHEMA", "Manner", "Sentence", "Spoken", "Voice"]
+__all__ = ["FILES", "GRAPHS", "SCHEMA", "Manner", "SpokenChunk", "SpokenSentence", "Voice"]
 
 NOISE_FRAMES_PER_TOKEN = 16  # the encoder repeats noise when a text needs more frames than this
 MOST_STRETCHING = 16.0  # a package may ask for speech so slow that its noise would fill the memory
@@ -50,7 +61,7 @@ class TooManyTokens(TextError):
 class Voice:
     """Opened once, it may be used by several threads: nothing in it changes."""
 
-    def __init__(self, package: Package, *, threads: int = 0, halt: Halt | None = None) -> None:
+    def __init__(self, package: Package, *, threads: int = 0, halt: RunTerminator | None = None) -> None:
         """`threads` are the decoder's. The encoder has one: its sums would otherwise depend on their number.
 
         `halt` can end its networks' runs, from another thread.
@@ -59,7 +70,7 @@ class Voice:
         new = package.schema > 1
         with ThreadPoolExecutor(2) as beside:  # onnxruntime prepares the networks while Python prepares the reading
             encoder = beside.submit(
-                Graph,
+                OnnxGraph,
                 package.encoder,
                 name="encoder.onnx",
                 inputs=ENCODER,
@@ -69,7 +80,7 @@ class Voice:
                 **given,
             )
             decoder = beside.submit(
-                Graph, package.decoder, name="decoder.onnx", inputs=DECODER, outputs=1, threads=threads, **given
+                OnnxGraph, package.decoder, name="decoder.onnx", inputs=DECODER, outputs=1, threads=threads, **given
             )
             timed = self._prepare(package)
             self._encoder, self._decoder = encoder.result(), decoder.result()
@@ -116,7 +127,7 @@ class Voice:
         return self._hop / self.rate
 
     @staticmethod
-    def open(path: str | Path, *, threads: int = 0, halt: Halt | None = None) -> Voice:
+    def open(path: str | Path, *, threads: int = 0, halt: RunTerminator | None = None) -> Voice:
         """A package folder or zip, a workspace (its newest exported voice), or "embedded", the voice inside Olu.
 
         `threads` 0 lets onnxruntime choose.
@@ -146,7 +157,7 @@ class Voice:
 
     def stream(
         self, text: str, *, manner: Manner | None = None, quick: bool = True, **wishes: Unpack[Wishes]
-    ) -> Iterator[Spoken]:
+    ) -> Iterator[SpokenChunk]:
         """Piece by piece, each as soon as it is made; leave off between two and nothing more is made.
 
         What may be wished for is as in `speak`: speed, seed, speaker, pause, noise, duration_noise, loudness, rate
@@ -157,14 +168,14 @@ class Voice:
         """
         return self._decoded(self.begin(text, manner=Manner.of(manner, **wishes), quick=quick))
 
-    def _decoded(self, making: Making) -> Iterator[Spoken]:
+    def _decoded(self, making: Making) -> Iterator[SpokenChunk]:
         wave: Wave | None = None
         while True:
             try:
                 made = making.send(wave)
             except StopIteration:
                 return
-            if isinstance(made, Part):
+            if isinstance(made, DecoderChunk):
                 (wave,) = self.decode([made])
             else:
                 wave = None
@@ -185,9 +196,9 @@ class Voice:
             hint = f" (it has no {', '.join(map(repr, list(unknown)[:5]))})" if unknown else ""
             raise TextError(f"nothing in the text can be said by the voice {self.name}{hint}: check text and language")
 
-        def say(line: ReadLine, number: int, start: float) -> tuple[Sentence, Iterator[Part]]:
+        def say(line: ReadLine, number: int, start: float) -> tuple[SpokenSentence, Iterator[DecoderChunk]]:
             heard = start if number else 0.0
-            plan = Plan.of(self.frame_seconds, context=self._context, quick=quick and hurry(), heard=heard)
+            plan = ChunkPlan.of(self.frame_seconds, context=self._context, quick=quick and hurry(), heard=heard)
             return self._say(line, number, start, manner=manner, who=who, plan=plan)
 
         return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness if quick else None)
@@ -232,14 +243,14 @@ class Voice:
             raise TextError(f"{bad}{hint}") from None
 
     def _say(
-        self, line: ReadLine, number: int, start: float, *, manner: Manner, who: int, plan: Plan
-    ) -> tuple[Sentence, Iterator[Part]]:
+        self, line: ReadLine, number: int, start: float, *, manner: Manner, who: int, plan: ChunkPlan
+    ) -> tuple[SpokenSentence, Iterator[DecoderChunk]]:
         assert line.reading is not None
         speaker = np.array([who], np.int64)
         latents, counts = self._encode(line.ids, np.random.PCG64([manner.seed, number]), manner=manner, speaker=speaker)
         durations = tuple(int(count) for count in counts[0])
         frame = self.frame_seconds
-        sentence = Sentence(
+        sentence = SpokenSentence(
             number=number,
             text=line.text,
             start=start,
@@ -251,7 +262,7 @@ class Voice:
 
         return sentence, parts(latents, plan=plan, hop=self._hop, speaker=who)
 
-    def decode(self, some: Sequence[Part]) -> list[Wave]:
+    def decode(self, some: Sequence[DecoderChunk]) -> list[Wave]:
         """The sound of parts of one size, made in one run where the network takes several."""
         if len(some) > 1 and not self.batches:
             return [wave for part in some for wave in self.decode([part])]

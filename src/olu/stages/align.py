@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from olu.audit.match import Match, match_path, read_match, write_match
-from olu.corpus.claim import AFTER_WORK, writing
+from olu.align.state import Listened, Spread, alignment_path, fits, spread, to_align, unaligned
+from olu.align.text_match import Match, match_path, read_match, write_match
+from olu.core.errors import CorpusError
+from olu.core.files import Workspace, hash_value, read_jsonl, write_jsonl
+from olu.core.stage import Stage
+from olu.core.types import Alignment, Work
+from olu.core.workspace_lock import AFTER_WORK, writing
 from olu.corpus.manifest import Corpus, fingerprint, recordings
 from olu.corpus.shapes import ROW
-from olu.errors import CorpusError
-from olu.files import Workspace, hash_value, read_jsonl, write_jsonl
-from olu.stages.aligned import Listened, Spread, alignment_path, fits, spread, to_align, unaligned
 from olu.stages.read import read_corpus
-from olu.stages.stage import Stage
-from olu.types import Alignment, Work
 
 ALIGN_VERSION = 1
 
@@ -84,7 +84,7 @@ def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSumm
 
 
 def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Work[AlignSummary]:
-    from olu.stages.align_grids import no_grid, read_grids, take_grids
+    from olu.align.import_grids import no_grid, read_grids, take_grids
 
     yield from read_corpus(ws)
     grids = read_grids(source)

@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.align.cut import places
+from olu.align.state import Listened, Words, to_align
+from olu.align.text_match import Match
 from olu.audio import io
-from olu.audit.match import Match
+from olu.core.errors import AlignError, AudioError, CorpusError
+from olu.core.files import Workspace, hash_value, read_json, write_json
+from olu.core.parse import BadData, from_json
+from olu.core.types import Alignment, Audio, Clip, Tick, Work
 from olu.corpus.manifest import Corpus, recordings
-from olu.errors import AlignError, AudioError, CorpusError
-from olu.files import Workspace, hash_value, read_json, write_json
-from olu.parse import BadData, from_json
 from olu.stages.align_match import Texts, cross_match, halves_path
-from olu.stages.aligned import Listened, Words, to_align
-from olu.types import Alignment, Audio, Clip, Tick, Work
 
 if TYPE_CHECKING:
-    from olu.align.aligner import Aligner, Item
+    from olu.align.aligner import Aligner, AlignerClip
     from olu.align.frames import FrameModel
     from olu.families.recogniser.recognise import Trained
 
@@ -34,7 +34,7 @@ LONG_SECONDS = 60.0  # from here on a clip is aligned in pieces, in bounded memo
 CHUNK_SECONDS = 30.0
 
 
-class Ear:
+class CachedRecogniser:
     """A recogniser that remembers what it heard last, so that nothing is heard twice."""
 
     def __init__(self, trained: Trained) -> None:
@@ -72,7 +72,7 @@ def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, fo
         raise AlignError(f"nothing was aligned: {doubt}, or take the alignment all the same with --force")
     corpus = Corpus.open(ws)
     todo = to_align(ws, corpus)
-    ear = Ear(trained)
+    ear = CachedRecogniser(trained)
     key = hash_value([trained.version, ctc_only, recordings(ws), {id: words for id, (_, words) in todo.items()}])
     frames = None if ctc_only else (yield from _frames(ws, list(_items(corpus, todo)), ear, key=key, again=force))
     aligner = Aligner(ear, frames)
@@ -140,16 +140,18 @@ def _kept(path: Path, key: str) -> dict[str, tuple[Alignment, Match]]:
     return found
 
 
-def _items(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> Iterator[Item]:
+def _items(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> Iterator[AlignerClip]:
     """What the frame model learns from: clips without an error that are not endless."""
-    from olu.align.aligner import Item
+    from olu.align.aligner import AlignerClip
 
     for clip, words in todo.values():
         if clip.seconds <= LONG_SECONDS and corpus.why_not(clip) is None and not corpus.has_changed(clip):
-            yield Item(clip.id, words, partial(corpus.audio, clip))
+            yield AlignerClip(clip.id, words, partial(corpus.audio, clip))
 
 
-def _frames(ws: Workspace, items: list[Item], ear: Ear, *, key: str, again: bool) -> Work[FrameModel]:
+def _frames(
+    ws: Workspace, items: list[AlignerClip], ear: CachedRecogniser, *, key: str, again: bool
+) -> Work[FrameModel]:
     """The frame model of these clips; one that an alignment before this had finished is used again."""
     from olu.align.aligner import train_frames
     from olu.align.frames import FrameModel
@@ -163,7 +165,9 @@ def _frames(ws: Workspace, items: list[Item], ear: Ear, *, key: str, again: bool
     return model
 
 
-def _one(corpus: Corpus, clip: Clip, words: Words, aligner: Aligner, ear: Ear, texts: Texts) -> tuple[Alignment, Match]:
+def _one(
+    corpus: Corpus, clip: Clip, words: Words, aligner: Aligner, ear: CachedRecogniser, texts: Texts
+) -> tuple[Alignment, Match]:
     if clip.seconds > LONG_SECONDS:
         from olu.align.long import align_long
 

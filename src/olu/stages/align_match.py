@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.audit.match import Match
+from olu.align.state import Words, fold_of, phones_of
+from olu.align.text_match import Match
+from olu.core.errors import AlignError, AudioError
+from olu.core.files import Workspace, write_json
+from olu.core.types import Clip, Tick, Work
 from olu.corpus.decisions import Decision, load, save
 from olu.corpus.manifest import Corpus
-from olu.errors import AlignError, AudioError
-from olu.files import Workspace, write_json
-from olu.stages.aligned import Words, fold_of, phones_of
-from olu.stages.reading_settings import lexicon_path, read_settings
-from olu.types import Clip, Tick, Work
+from olu.text.workspace_settings import lexicon_path, read_settings
 
 if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained
@@ -48,7 +48,8 @@ class Texts:
 
     def match(self, id: str, heard: NDArray[np.float32]) -> Match:
         """`heard` are the log probabilities of its frames."""
-        from olu.families.recogniser.text import collapsed, edits
+        from olu.families.recogniser.text import collapsed
+        from olu.text.edit_distance import edits
 
         own = self.ids[id]
         if not len(heard) or not own:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from shlex import quote
 
-from olu.audit.aside import without_aside
+from olu.align.state import alignment_path
+from olu.audit.cut_clips import without_aside
+from olu.core.files import Workspace, read_jsonl
 from olu.corpus.manifest import Corpus
 from olu.corpus.shapes import ROW
-from olu.files import Workspace, read_jsonl
 from olu.stages import audit
-from olu.stages.aligned import alignment_path
 from olu.stages.status import status
 
 

@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from olu.audit.plural import many
+from olu.core.errors import TrainError
+from olu.core.files import Workspace, read_json
+from olu.core.types import Clip, Reading
+from olu.core.words import many
 from olu.corpus.manifest import Corpus
-from olu.errors import TrainError
-from olu.files import Workspace, read_json
-from olu.stages.base_reading import is_by_phones
 from olu.stages.read import base_frontend, named, read_clip
 from olu.text.frontend import AnyFrontend, from_state, read_state
 from olu.text.phones import PhoneFrontend
 from olu.text.relatives import relative
 from olu.text.vocabulary import VOCABULARY, SymbolVocabulary
-from olu.train.family import Base, Sentence
-from olu.train.grow import Growth
+from olu.train.base_reading import is_by_phones
+from olu.train.family import Base, DemoSentence
+from olu.train.grow_symbols import Growth
 from olu.train.recipe import Recipe
 from olu.train.run import Run
-from olu.types import Clip, Reading
 
 LISTED = 6  # of a kind in a sentence
 NEW_SYMBOLS = "new_symbols.json"
@@ -154,7 +154,7 @@ def own_readings(recipe: Recipe, frontend: AnyFrontend) -> dict[str, Reading]:
 
 def own_sentences(
     recipe: Recipe, frontend: AnyFrontend, vocabulary: SymbolVocabulary, *, speakers: int, pace: float
-) -> list[Sentence]:
+) -> list[DemoSentence]:
     """The recipe's own texts; several speakers take turns. `pace` is of the recordings, in seconds a token."""
     made = []
     for number, text in enumerate(recipe.plan.sentences):
@@ -162,5 +162,5 @@ def own_sentences(
         if not reading.words:
             raise TrainError(f"recipe: plan.sentences: {text!r} holds nothing this voice can say")
         ids = tuple(vocabulary.encode(reading))
-        made.append(Sentence(f"sentence-{number + 1}", ids, number % speakers, pace * len(ids)))
+        made.append(DemoSentence(f"sentence-{number + 1}", ids, number % speakers, pace * len(ids)))
     return made

@@ -8,35 +8,35 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from olu.audit.aside import set_aside, without_aside
-from olu.audit.check import Finding, Heard, order
+from olu.align.state import alignment_path
+from olu.align.text_match import match_path, read_match
+from olu.audit.check import Finding, MeasuredClip, order
 from olu.audit.checks import CHECKS
 from olu.audit.coverage import Spoken
+from olu.audit.cut_clips import set_aside, without_aside
 from olu.audit.fix import edges_path, effect, plan, too_long, write_edges
-from olu.audit.hear import hear_all
-from olu.audit.match import match_path, read_match
+from olu.audit.measure import hear_all
 from olu.audit.player import exhibit
-from olu.audit.plural import many
 from olu.audit.report import render
 from olu.audit.summary import AuditSummary, row, summarise
 from olu.audit.thresholds import Thresholds
-from olu.audit.verdict import Plan
-from olu.config import Strict, check, read_toml
+from olu.audit.verdict import DefaultTraining
+from olu.core.config import Strict, check, read_toml
+from olu.core.errors import OluError, WorkspaceError
+from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, write_json, write_jsonl, write_text
+from olu.core.stage import Stage
+from olu.core.types import Clip, Mark, Span, Tick, Work
+from olu.core.words import many
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
-from olu.errors import OluError, WorkspaceError
 from olu.families import family
-from olu.files import Workspace, hash_file, hash_value, read_jsonl, write_json, write_jsonl, write_text
-from olu.stages.aligned import alignment_path
 from olu.stages.base_choice import advise
 from olu.stages.read import corpus_frontend, read_clip
-from olu.stages.reading_settings import read_settings
-from olu.stages.stage import Stage
+from olu.text.workspace_settings import read_settings
 from olu.train.recipe import Recipe
-from olu.types import Clip, Mark, Span, Tick, Work
 
 if TYPE_CHECKING:
-    from olu.audit.deep.models import Models
+    from olu.audit.deep import Models
 
 AUDIT_VERSION = 6  # raise it when the same sound and thresholds would be judged differently
 MOST_WORKERS = 4
@@ -156,7 +156,7 @@ def _spoken(ws: Workspace, corpus: Corpus) -> Spoken | None:
 
 
 def _models() -> Models:
-    from olu.audit.deep.models import Models
+    from olu.audit.deep import Models
 
     return Models()
 
@@ -173,7 +173,7 @@ def long_clips(corpus: Corpus) -> list[Clip]:
     return [clip for clip in found if corpus.is_wanted(clip)]
 
 
-def _plan() -> Plan:
+def _plan() -> DefaultTraining:
     """The default recipe, for every size of its family."""
     recipe = Recipe()
     chosen = family(recipe.family)
@@ -182,7 +182,7 @@ def _plan() -> Plan:
         config = chosen.config.model_validate({"size": size})
         assert chosen.memory is not None
         rooms[size] = partial(_room, chosen.memory, config)
-    return Plan(
+    return DefaultTraining(
         batch_clips=recipe.plan.batch_clips,
         batch_seconds=recipe.plan.batch_seconds,
         most_seconds=most_seconds(),
@@ -209,7 +209,7 @@ def _marks(found: Mapping[str, Sequence[Finding]]) -> dict[str, list[Mark]]:
 
 
 def _decisions(
-    corpus: Corpus, heard: Sequence[Heard], marks: Mapping[str, Sequence[Mark]], limits: Thresholds
+    corpus: Corpus, heard: Sequence[MeasuredClip], marks: Mapping[str, Sequence[Mark]], limits: Thresholds
 ) -> list[Decision]:
     """What --fix would decide, beside what people have decided already."""
     facts = {one.clip.id: one.facts for one in heard if one.facts}

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from olu.audit.thresholds import Thresholds
 from olu.audit.verdict import is_little
+from olu.core.files import EMBEDDED, embedded_voice, read_json
+from olu.core.units import minutes
 from olu.corpus.manifest import Corpus
-from olu.files import EMBEDDED, embedded_voice, read_json
 from olu.stages.bases import bases
 from olu.text.languages import load
-from olu.train.licence import Licence, licence_of
-from olu.units import minutes
+from olu.train.base_licence import Licence, licence_of
 
 # benchmarks/results/voices_h200_202611.md: 136 minutes of Yoruba from scratch, and from an Amharic voice
 MEASURED = "for Yoruba it was worth 17 instead of 29 % wrong letters"
@@ -45,7 +45,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Advice:
+class BaseAdvice:
     """What to begin with, for a corpus that is too little to train from scratch."""
 
     seconds: float  # of the speaker who has most
@@ -101,12 +101,12 @@ def offers(language: str) -> tuple[Offer, ...]:
     return tuple(found)
 
 
-def advise(seconds: float, *, language: str, limits: Thresholds) -> Advice | None:
+def advise(seconds: float, *, language: str, limits: Thresholds) -> BaseAdvice | None:
     """`seconds` of the speaker who has most; nothing where they are enough, or where no base is known."""
     known = offers(language)
     if not known or not is_little(seconds, limits):
         return None
-    return Advice(seconds=seconds, least=limits.enough_scratch, offers=known)
+    return BaseAdvice(seconds=seconds, least=limits.enough_scratch, offers=known)
 
 
 def most_of_one(corpus: Corpus) -> float:

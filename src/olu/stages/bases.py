@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from olu.errors import OluError
+from olu.core.errors import OluError
+from olu.core.extras import need_training
+from olu.core.places import located
 from olu.families import FAMILIES, family
-from olu.stages.extras import need_training
 from olu.text.languages import load, resolve
-from olu.train.hub import located
-from olu.train.licence import licence_of
+from olu.train.base_licence import licence_of
 
 # Languages without a base of their own -> those that are near.
 NEAR = {"ibo": ("ikk", "iqw", "izz", "eza")}

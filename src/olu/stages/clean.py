@@ -7,9 +7,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from olu.exchange import OWNER, is_alive, take_back
+from olu.core.exchange import OWNER, is_alive, take_back
+from olu.core.files import Workspace, disk_bytes
 from olu.features.store import is_read
-from olu.files import Workspace, disk_bytes
 from olu.train.run import Run
 
 

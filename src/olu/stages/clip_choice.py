@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from olu.config import did_you_mean
+from olu.core.config import did_you_mean
+from olu.core.errors import TrainError
+from olu.core.types import Clip, Reading
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import place
-from olu.errors import TrainError
 from olu.features.store import Store
 from olu.stages.read import named
 from olu.train.family import Family
 from olu.train.recipe import Recipe
-from olu.types import Clip, Reading
 
 
 def check_speakers(corpus: Corpus, recipe: Recipe) -> None:

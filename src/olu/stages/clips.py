@@ -15,16 +15,16 @@ from typing import Any, TextIO
 
 from olu.audit.check import SEVERITIES
 from olu.audit.letters import count_letters
+from olu.core.errors import ConfigError
+from olu.core.files import Workspace, read_json, read_rows, whole
+from olu.core.types import Clip, Reading
 from olu.corpus import corrections, decisions
 from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal
 from olu.corpus.manifest import Corpus
 from olu.corpus.query import Kind, comparer, sorter, where
-from olu.errors import ConfigError
-from olu.files import Workspace, read_json, read_rows, whole
 from olu.stages.audit import THRESHOLDS, read_thresholds
 from olu.text.vocabulary import VOCABULARY
-from olu.types import Clip, Reading
 
 COLUMNS: dict[str, Kind] = {
     "id": "text",

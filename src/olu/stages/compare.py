@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from olu.audio import io
+from olu.core.errors import AudioError, ConfigError, OluError, WorkspaceError
+from olu.core.files import Workspace, whole, write_json, write_text
+from olu.core.types import Audio, Tick, Work
 from olu.corpus.manifest import Corpus
-from olu.errors import AudioError, ConfigError, OluError, WorkspaceError
 from olu.evaluate.blind import Counted, Trial, count, say
 from olu.evaluate.blind import render as render_blind
 from olu.evaluate.compare import Comparison, pairs
 from olu.evaluate.compare import compare as compare_two
 from olu.evaluate.compare import render as render_table
-from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, Item, load
-from olu.files import Workspace, whole, write_json, write_text
+from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, SentenceResult, load
 from olu.speak.place import voice_place
-from olu.stages.evaluate import Wish, evaluate
+from olu.stages.evaluate import EvaluateOptions, evaluate
 from olu.stages.evaluate_subject import fingerprint_of
-from olu.types import Audio, Tick, Work
 
 PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"
 TRIALS = 20
@@ -41,13 +41,19 @@ class CompareSummary:
 
 
 def compare(
-    first: Path, second: Path, *, wish: Wish | None = None, trials: int = TRIALS, seed: int = 0, out: Path | None = None
+    first: Path,
+    second: Path,
+    *,
+    wish: EvaluateOptions | None = None,
+    trials: int = TRIALS,
+    seed: int = 0,
+    out: Path | None = None,
 ) -> Work[CompareSummary]:
     """Evaluations, voices or workspaces; what has no evaluation yet is evaluated first."""
     if trials < 1:
         raise ConfigError(f"--trials {trials}: give a number from 1 on")
-    one = yield from _evaluated(first, wish or Wish())
-    two = yield from _evaluated(second, wish or Wish())
+    one = yield from _evaluated(first, wish or EvaluateOptions())
+    two = yield from _evaluated(second, wish or EvaluateOptions())
     if one[0].resolve() == two[0].resolve():
         raise ConfigError(f"{first} and {second} are the same evaluation: name two")
     one, two = _apart(one, two)
@@ -81,7 +87,7 @@ def choices(files: list[Path]) -> tuple[Counted, list[str]]:
 Held = tuple[Path, Evaluation]
 
 
-def _evaluated(place: Path, wish: Wish) -> Work[Held]:
+def _evaluated(place: Path, wish: EvaluateOptions) -> Work[Held]:
     place = voice_place(place)
     if (place / FILE).is_file():
         return place, load(place)
@@ -90,7 +96,7 @@ def _evaluated(place: Path, wish: Wish) -> Work[Held]:
         found = sorted(ws.evaluations.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime)
         if found:
             return found[-1].parent, load(found[-1].parent)
-        own = Wish(sentences=wish.sentences, only=wish.only, device=wish.device)
+        own = EvaluateOptions(sentences=wish.sentences, only=wish.only, device=wish.device)
         summary = yield from evaluate(place, own)
         return summary.folder, summary.evaluation
     if not place.exists():
@@ -142,7 +148,7 @@ class _Hear:
         self.corpus = next((found for place in (first, second) if (found := _corpus_of(place)) is not None), None)
         self.clips = {clip.id: clip for clip in self.corpus or ()}
 
-    def natural(self, one: Item) -> Audio | None:
+    def natural(self, one: SentenceResult) -> Audio | None:
         clip = self.clips.get(one.id)
         if self.corpus is None or clip is None or clip.text.strip() != one.text.strip():
             return None
@@ -151,7 +157,7 @@ class _Hear:
         except OluError:  # moved or damaged: the two voices can be heard all the same
             return None
 
-    def __call__(self, one: Item, two: Item) -> tuple[Audio, Audio] | None:
+    def __call__(self, one: SentenceResult, two: SentenceResult) -> tuple[Audio, Audio] | None:
         try:
             return io.read(self.first / one.wav), io.read(self.second / two.wav)
         except AudioError:

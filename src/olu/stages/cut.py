@@ -9,22 +9,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from olu.align.cut import Cutting, Piece, choose, places
+from olu.align.cut import CutLengths, CutPiece, choose, places
+from olu.align.heard_words import low_score, named, unheard
+from olu.align.state import alignment_path, fits, to_align, words_of
 from olu.audit.fix import lost
-from olu.audit.words import low_score, named, unheard
-from olu.corpus.claim import writing
+from olu.core.errors import ConfigError, WorkspaceError
+from olu.core.files import Workspace, hash_file, read_jsonl, write_jsonl
+from olu.core.types import Alignment, Clip, Frontend, Span, Split, Tick, Work
+from olu.core.workspace_lock import writing
 from olu.corpus.decisions import Decision, record, take_back
+from olu.corpus.intake.probe import clip_id
 from olu.corpus.manifest import Corpus
-from olu.corpus.probe import clip_id
 from olu.corpus.shapes import CUT, FILE, ROW
-from olu.errors import ConfigError, WorkspaceError
-from olu.files import Workspace, hash_file, read_jsonl, write_jsonl
 from olu.stages import import_
-from olu.stages.aligned import alignment_path, fits, to_align, words_of
 from olu.stages.audit import read_thresholds
 from olu.stages.read import corpus_frontend, read_clip
-from olu.stages.reading_settings import read_settings
-from olu.types import Alignment, Clip, Frontend, Span, Split, Tick, Work
+from olu.text.workspace_settings import read_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class _Bounds:
 @dataclass(frozen=True, slots=True)
 class _Plan:
     clip: Clip
-    pieces: tuple[Piece, ...]
+    pieces: tuple[CutPiece, ...]
     clips: tuple[Clip, ...]
     alignments: tuple[Alignment, ...]
 
@@ -89,7 +89,7 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Work[CutSummary]:
             refused.append(f"clip {clip.id}: not aligned as it is read now: run 'olu align {ws.root}'")
             continue
         sha256 = contents.get(clip.audio) or hash_file(corpus.locate(clip))
-        plan = _plan(clip, Alignment.from_row(row), frontend, Cutting(longest=longest), bounds, sha256=sha256)
+        plan = _plan(clip, Alignment.from_row(row), frontend, CutLengths(longest=longest), bounds, sha256=sha256)
         if isinstance(plan, str):
             refused.append(f"clip {clip.id}: {plan}")
         else:
@@ -100,7 +100,7 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Work[CutSummary]:
 
 
 def _plan(
-    clip: Clip, alignment: Alignment, frontend: Frontend, cutting: Cutting, bounds: _Bounds, *, sha256: str
+    clip: Clip, alignment: Alignment, frontend: Frontend, cutting: CutLengths, bounds: _Bounds, *, sha256: str
 ) -> _Plan | str:
     spans = alignment.words
     bad = unheard(spans, low=bounds.low)
@@ -118,8 +118,8 @@ def _plan(
 
 
 def _pieces(
-    clip: Clip, spans: Sequence[Span], frontend: Frontend, cutting: Cutting, bad: frozenset[int]
-) -> list[Piece]:
+    clip: Clip, spans: Sequence[Span], frontend: Frontend, cutting: CutLengths, bad: frozenset[int]
+) -> list[CutPiece]:
     """Where to cut so that each part, read by itself, has the words it has in the whole: a date may not be torn."""
     found = places(clip.text, [word.label for word in spans])
     while True:
@@ -132,18 +132,18 @@ def _pieces(
         found = {at: place for at, place in found.items() if at not in edges}
 
 
-def _tears(frontend: Frontend, left: Piece, right: Piece) -> bool:
+def _tears(frontend: Frontend, left: CutPiece, right: CutPiece) -> bool:
     together = _read(frontend, f"{left.text} {right.text}")
     return [*_read(frontend, left.text), *_read(frontend, right.text)] != together
 
 
-def _clip(clip: Clip, piece: Piece, sha256: str) -> Clip:
+def _clip(clip: Clip, piece: CutPiece, sha256: str) -> Clip:
     start, seconds = round(clip.start + piece.start, 3), round(piece.seconds, 3)
     id = clip_id(clip.audio.partition("/")[2], sha256=sha256, start=start, seconds=seconds)
     return replace(clip, id=id, start=start, seconds=seconds, text=piece.text)
 
 
-def _part(alignment: Alignment, piece: Piece, clip: Clip) -> Alignment:
+def _part(alignment: Alignment, piece: CutPiece, clip: Clip) -> Alignment:
     """The alignment of the long clip is that of its pieces."""
     end = piece.start + clip.seconds
     phones = []

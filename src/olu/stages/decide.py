@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from olu.config import did_you_mean
-from olu.corpus.claim import appending
+from olu.core.config import did_you_mean
+from olu.core.errors import CorpusError
+from olu.core.files import Workspace
+from olu.core.workspace_lock import appending
 from olu.corpus.decisions import Decision, of_clips, record, take_back
 from olu.corpus.sources import clips_named, read_clips
-from olu.errors import CorpusError
-from olu.files import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from importlib import metadata, util
 from pathlib import Path
 
 import olu
-from olu.errors import ConfigError, how_to_install
+from olu.core.errors import ConfigError, how_to_install
+from olu.core.units import size
 from olu.stages.threads import choose
-from olu.units import size
 
 PACKAGES = {
     "speak": ("numpy", "onnxruntime", "soundfile", "soxr"),
@@ -40,17 +40,17 @@ NETWORKS = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class MachineFinding:
     what: str
     good: bool
     said: str
     needed: bool = True  # what is not good here is a fault; else something is only not installed
 
 
-def doctor(*, base: str | None = None) -> list[Finding]:
+def doctor(*, base: str | None = None) -> list[MachineFinding]:
     findings = [
-        Finding("olu", True, f"{olu.__version__} on Python {platform.python_version()}, {platform.system()}"),
-        Finding("cores", True, str(os.cpu_count())),
+        MachineFinding("olu", True, f"{olu.__version__} on Python {platform.python_version()}, {platform.system()}"),
+        MachineFinding("cores", True, str(os.cpu_count())),
         _threads(),
         _disk(),
     ]
@@ -59,13 +59,13 @@ def doctor(*, base: str | None = None) -> list[Finding]:
         versions = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
         how = "olu doctor --install-eval" if extra == "eval" else how_to_install(extra)
         said = versions if not missing else f"missing {', '.join(missing)}: {how}"
-        findings.append(Finding(extra, not missing, said, needed=extra == "speak"))
+        findings.append(MachineFinding(extra, not missing, said, needed=extra == "speak"))
     findings.append(_devices())
     if base is not None:
         from olu.stages.bases import check_base
 
         found = check_base(base)
-        findings.append(Finding(f"base {base}", found.good, "; ".join(found.said)))
+        findings.append(MachineFinding(f"base {base}", found.good, "; ".join(found.said)))
     return findings
 
 
@@ -88,27 +88,29 @@ def _version(name: str) -> str:
         return "?"
 
 
-def _threads() -> Finding:
+def _threads() -> MachineFinding:
     """Of torch, as a training would begin with now."""
     chosen = choose()
-    return Finding("threads", True, f"{chosen.number} on {chosen.cores} cores: {chosen.why}")
+    return MachineFinding("threads", True, f"{chosen.number} on {chosen.cores} cores: {chosen.why}")
 
 
-def _disk() -> Finding:
+def _disk() -> MachineFinding:
     free = shutil.disk_usage(Path.cwd()).free
     enough = free > 2 * 2**30
-    return Finding("disk", enough, f"{size(free)} free here" + ("" if enough else ": training wants at least 2 GiB"))
+    return MachineFinding(
+        "disk", enough, f"{size(free)} free here" + ("" if enough else ": training wants at least 2 GiB")
+    )
 
 
-def _devices() -> Finding:
+def _devices() -> MachineFinding:
     if util.find_spec("torch") is None:
-        return Finding("device", True, "cpu (torch is not installed; speaking needs none)")
+        return MachineFinding("device", True, "cpu (torch is not installed; speaking needs none)")
     import torch
 
     if torch.cuda.is_available():
         known = (torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count()))
         told = (f"cuda:{number} {facts.name}, {size(facts.total_memory)}" for number, facts in enumerate(known))
-        return Finding("device", True, "; ".join(told))
+        return MachineFinding("device", True, "; ".join(told))
     if torch.backends.mps.is_available():
-        return Finding("device", True, "mps")
-    return Finding("device", True, "cpu: good for a demo and small runs; train longer ones on a GPU")
+        return MachineFinding("device", True, "mps")
+    return MachineFinding("device", True, "cpu: good for a demo and small runs; train longer ones on a GPU")

@@ -6,9 +6,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from olu.errors import ExportError
-from olu.files import disk_bytes, read_json, whole, write_json
-from olu.stages.extras import need_training
+from olu.core.errors import ExportError
+from olu.core.extras import need_training
+from olu.core.files import disk_bytes, read_json, whole, write_json
 
 MOST_BYTES = 14_000_000  # of all of it
 BITS = {"discriminator.": 4, "posterior_encoder.": 8}  # of what speaking does not need
@@ -28,8 +28,8 @@ def embed(package: Path, target: Path, *, judge: bool = True) -> EmbedSummary:
     need_training("a voice to embed")
     from olu.export.package import seal
     from olu.families.vits.base import read_base
-    from olu.families.vits.foreign.coarse import coarsened, refined
     from olu.families.vits.foreign.names import JUDGE
+    from olu.families.vits.foreign.quantise import coarsened, refined
     from olu.families.vits.foreign.shared import find_shared
     from olu.speak.voice import Voice
 

@@ -8,19 +8,28 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from olu.core.errors import ConfigError, MissingExtra, WorkspaceError
+from olu.core.extras import EVALUATE
+from olu.core.files import Workspace, whole, write_text
+from olu.core.types import Tick, Work
 from olu.corpus.manifest import Corpus
-from olu.errors import ConfigError, MissingExtra, WorkspaceError
-from olu.evaluate.evaluation import PAGE, WAVS, Domain, Evaluation, Missing, Point
-from olu.evaluate.takes import Known, Take
-from olu.files import Workspace, whole, write_text
+from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing
+from olu.evaluate.samples import References, Sample
+from olu.families.runs import passed_over, voice_named
 from olu.speak.place import voice_place
 from olu.speak.stream import Manner
 from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
-from olu.stages.evaluate_takes import Line, Read, file_notes, file_takes, lines_for, no_others, reader_of, spoken_takes
-from olu.stages.extras import EVALUATE
-from olu.stages.kinds import passed_over, voice_named
+from olu.stages.evaluate_takes import (
+    PlannedSentence,
+    Read,
+    file_notes,
+    file_takes,
+    lines_for,
+    no_others,
+    reader_of,
+    spoken_takes,
+)
 from olu.stages.read import read_corpus
-from olu.types import Tick, Work
 
 SENTENCES = 50
 CURVE_SENTENCES = 12
@@ -31,7 +40,7 @@ OF_RUNS = ("run", "step", "checkpoints")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class EvaluateOptions:
     """What a person asked for."""
 
     corpus: Path | None = None
@@ -63,7 +72,7 @@ class EvaluateSummary:
 class Bench:
     """What is judged, and what it is held against."""
 
-    wish: Wish
+    wish: EvaluateOptions
     groups: tuple[str, ...]
     ws: Workspace | None
     corpus: Corpus | None
@@ -72,11 +81,11 @@ class Bench:
     read: Read
 
 
-def evaluate(place: Path, wish: Wish) -> Work[EvaluateSummary]:
+def evaluate(place: Path, wish: EvaluateOptions) -> Work[EvaluateSummary]:
     """`place` is a workspace or a voice package."""
     place = voice_place(place)
     bench = yield from _bench(place, wish)
-    from olu.stages.evaluate_write import folder_for, page
+    from olu.evaluate.folder import folder_for, page
 
     subject = bench.speaker.subject if bench.speaker else bench.files.subject  # type: ignore[union-attr]
     folder = folder_for(bench.ws, subject, wish.out)
@@ -95,7 +104,7 @@ def evaluate(place: Path, wish: Wish) -> Work[EvaluateSummary]:
     return EvaluateSummary(folder, evaluation)
 
 
-def _bench(place: Path, wish: Wish) -> Work[Bench]:
+def _bench(place: Path, wish: EvaluateOptions) -> Work[Bench]:
     for package in EVALUATE:
         if find_spec(package) is None:
             raise MissingExtra("olu evaluate", extra="eval", package=package)
@@ -128,7 +137,7 @@ def _bench(place: Path, wish: Wish) -> Work[Bench]:
     return Bench(wish, groups, ws, corpus, speaker, files, reader_of(corpus, speaker))
 
 
-def _check(place: Path, wish: Wish, groups: Sequence[str]) -> None:
+def _check(place: Path, wish: EvaluateOptions, groups: Sequence[str]) -> None:
     """What would be ignored is refused."""
     own = (place / "olu.toml").is_file()
     asked = [f"--{name}" for name in OF_RUNS if getattr(wish, name) is not None]
@@ -153,7 +162,7 @@ def _check(place: Path, wish: Wish, groups: Sequence[str]) -> None:
         raise ConfigError("--collusion trains a second recogniser: it needs --corpus WS")
 
 
-def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Take], list[str]]]:
+def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Sample], list[str]]]:
     if bench.files is not None:
         assert bench.corpus
         takes = []
@@ -197,12 +206,12 @@ def _since(bench: Bench) -> list[str]:
 
 
 def _spoken(
-    bench: Bench, lines: Sequence[Line], speaker: Speaker, folder: Path, *, what: str
-) -> Work[tuple[list[Take], list[str]]]:
-    takes: list[Take] = []
+    bench: Bench, lines: Sequence[PlannedSentence], speaker: Speaker, folder: Path, *, what: str
+) -> Work[tuple[list[Sample], list[str]]]:
+    takes: list[Sample] = []
     notes: list[str] = []
     for number, one in enumerate(spoken_takes(lines, speaker, folder=folder, corpus=bench.corpus, read=bench.read), 1):
-        if isinstance(one, Take):
+        if isinstance(one, Sample):
             takes.append(one)
         else:
             notes.append(one)
@@ -212,9 +221,9 @@ def _spoken(
     return takes, notes
 
 
-def _known(bench: Bench, takes: Sequence[Take], language: str) -> Work[Known]:
+def _known(bench: Bench, takes: Sequence[Sample], language: str) -> Work[References]:
     if bench.corpus is None:
-        return Known(language=language)
+        return References(language=language)
     from olu.stages.evaluate_known import known_of
 
     return (
@@ -227,10 +236,10 @@ def _known(bench: Bench, takes: Sequence[Take], language: str) -> Work[Known]:
     )
 
 
-def _judged(bench: Bench, takes: Sequence[Take], known: Known, notes: Sequence[str]) -> Work[Evaluation]:
+def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Sequence[str]) -> Work[Evaluation]:
+    from olu.evaluate.folder import facts_of, items
     from olu.evaluate.gates import gates, verdict_of
     from olu.evaluate.judge import judge
-    from olu.stages.evaluate_write import facts_of, items
 
     judged = yield from judge(takes, known, only=_metrics(bench))
     figures = dict(judged.figures)
@@ -259,7 +268,7 @@ def _metrics(bench: Bench) -> list[str]:
     return [name for name in bench.groups if name != COPY] or ["sanity"]
 
 
-def _with_copies(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: Known) -> Work[Evaluation]:
+def _with_copies(bench: Bench, evaluation: Evaluation, takes: Sequence[Sample], known: References) -> Work[Evaluation]:
     """What natural recordings come to when the voice's own decoder says them: what it loses of them."""
     from olu.stages.evaluate_copy import copies
 
@@ -272,7 +281,9 @@ def _with_copies(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], kn
     return replace(evaluation, figures=figures, missing=(*evaluation.missing, *((lacks,) if lacks else ())))
 
 
-def _curve(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: Known) -> Work[tuple[Point, ...]]:
+def _curve(
+    bench: Bench, evaluation: Evaluation, takes: Sequence[Sample], known: References
+) -> Work[tuple[CheckpointMeans, ...]]:
     """The main figures of each checkpoint, on a few of the same sentences."""
     from olu.evaluate.judge import judge
 
@@ -281,7 +292,7 @@ def _curve(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: K
     clips = {clip.id: clip for clip in bench.corpus}
     domain: Domain = "in" if any(take.domain == "in" for take in takes) else "out"  # a corpus may have no held-out side
     chosen = [take for take in takes if take.domain == domain][:CURVE_SENTENCES]
-    lines = [Line(take.id, take.text, domain, clips.get(take.id), take.speaker) for take in chosen]
+    lines = [PlannedSentence(take.id, take.text, domain, clips.get(take.id), take.speaker) for take in chosen]
     steps = checkpoints(bench.ws, run, bench.wish.checkpoints)
     points = []
     for step, speaker in at_steps(bench.ws, run, steps, seed=bench.wish.seed, noise=bench.wish.noise):
@@ -291,5 +302,5 @@ def _curve(bench: Bench, evaluation: Evaluation, takes: Sequence[Take], known: K
         means = {
             one.name: one.mean for one in judged.figures.get(domain, ()) if one.name in CURVE and one.mean is not None
         }
-        points.append(Point(step=step, means=means))
+        points.append(CheckpointMeans(step=step, means=means))
     return tuple(points)

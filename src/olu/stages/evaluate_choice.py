@@ -7,19 +7,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from olu.core.files import Workspace
+from olu.core.types import Tick, Work
 from olu.corpus.manifest import Corpus
-from olu.evaluate.evaluation import Point
-from olu.evaluate.numbers import Figure
-from olu.evaluate.takes import Take, spread_evenly
-from olu.files import Workspace
-from olu.stages.evaluate import EvaluateSummary, Wish, evaluate
+from olu.evaluate.estimates import Estimate
+from olu.evaluate.evaluation import CheckpointMeans
+from olu.evaluate.samples import Sample, spread_evenly
+from olu.families.runs import voice_named, voices
+from olu.stages.evaluate import EvaluateOptions, EvaluateSummary, evaluate
 from olu.stages.evaluate_known import known_of
 from olu.stages.evaluate_subject import at_steps, checkpoints
-from olu.stages.evaluate_takes import Line, reader_of, spoken_takes
-from olu.stages.kinds import voice_named, voices
-from olu.train.choice import GRID
-from olu.train.hearing import DURATION_FREE, HEARD
-from olu.types import Tick, Work
+from olu.stages.evaluate_takes import PlannedSentence, reader_of, spoken_takes
+from olu.train.best_step import GRID
+from olu.train.validation import DURATION_FREE, HEARD
 
 SENTENCES = 24
 GROUPS = ("cer", "sanity", "duration")
@@ -35,16 +35,16 @@ def choose_step(ws: Workspace, name: str, *, device: str | None) -> Work[dict[st
     before = run.best or {}
     if not held or len(run.checkpoints().steps()) < 2:
         return before
-    lines = [Line(id, held[id].text, "in", held[id]) for id in spread_evenly(list(held), SENTENCES)]
+    lines = [PlannedSentence(id, held[id].text, "in", held[id]) for id in spread_evenly(list(held), SENTENCES)]
     known = yield from known_of(corpus, groups=GROUPS, speakers=(), device=device)
     read = reader_of(corpus, None)
     points = []
     for step, speaker in at_steps(ws, name, checkpoints(ws, name, "all"), seed=0):
         with TemporaryDirectory(prefix="olu-") as folder:
             spoken = spoken_takes(lines, speaker, folder=Path(folder), corpus=corpus, read=read)
-            takes = [one for one in spoken if isinstance(one, Take)]
+            takes = [one for one in spoken if isinstance(one, Sample)]
             judged = yield from judge(takes, known, only=GROUPS, what=f"step {step}")
-        points.append(Point(step=step, means=scores(judged.figures.get("in", ()))))
+        points.append(CheckpointMeans(step=step, means=scores(judged.figures.get("in", ()))))
         yield Tick(len(points), len(points), f"step {step}")
     best = min(points, key=lambda point: (round(point.means[HEARD] / GRID), point.step != before.get("step")))
     parts = {name: value for name, value in best.means.items() if name != HEARD}
@@ -59,10 +59,14 @@ def evaluate_after(ws: Workspace, name: str, *, device: str | None) -> Work[Eval
     if voice_named(ws, name).recipe.plan.choose == "heard":
         yield from choose_step(ws, name, device=device)
     newest = [run.name for run in voices(ws) if run.finished][-1:]
-    return (yield from evaluate(ws.root, Wish(run=None if newest == [name] else name, device=device, only=EVERYTHING)))
+    return (
+        yield from evaluate(
+            ws.root, EvaluateOptions(run=None if newest == [name] else name, device=device, only=EVERYTHING)
+        )
+    )
 
 
-def scores(figures: tuple[Figure, ...]) -> dict[str, float]:
+def scores(figures: tuple[Estimate, ...]) -> dict[str, float]:
     """The same figures as during training, from the full metrics."""
     means = {one.name: one.mean for one in figures if one.mean is not None}
     found = {f"{HEARD}_faults": means.get("faults", 1.0)}

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from olu.config import check
-from olu.errors import MissingExtra
+from olu.core.config import check
+from olu.core.errors import MissingExtra
+from olu.core.files import Workspace
+from olu.core.types import Audio, Work
+from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import Missing
 from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.copy import Ears, judged
-from olu.evaluate.numbers import Figure
-from olu.evaluate.takes import Known, Take
+from olu.evaluate.samples import References, Sample
 from olu.families import family as family_named
-from olu.files import Workspace
-from olu.stages.kinds import voice_named
+from olu.families.runs import voice_named
 from olu.text.vocabulary import SymbolVocabulary
-from olu.train.speaking import load_averaged
-from olu.types import Audio, Work
+from olu.train.averaged import load_averaged
 
 COPY = "copy"
 MOST = 20  # recordings
 
 
 def copies(
-    ws: Workspace, run: str, step: int, takes: Sequence[Take], known: Known, *, groups: Sequence[str]
-) -> Work[tuple[tuple[Figure, ...], Missing | None]]:
+    ws: Workspace, run: str, step: int, takes: Sequence[Sample], known: References, *, groups: Sequence[str]
+) -> Work[tuple[tuple[Estimate, ...], Missing | None]]:
     """Figures named copy_..., or why there are none."""
     chosen = voice_named(ws, run)
     family = family_named(chosen.recipe.family)

@@ -7,25 +7,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from olu.audio.io import resample
+from olu.core.errors import AlignError, AudioError, MissingExtra, OluError
+from olu.core.files import Workspace, read_json
+from olu.core.types import Alignment, Audio, Clip, Reading, Tick, Work
 from olu.corpus.manifest import Corpus
-from olu.errors import AlignError, AudioError, MissingExtra, OluError
 from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
-from olu.evaluate.takes import Hears, Known, spread_evenly
-from olu.files import Workspace, read_json
-from olu.stages.machine import this_machine
+from olu.evaluate.samples import Hears, References, spread_evenly
 from olu.stages.recogniser import ready, recogniser_for
 from olu.stages.second_recogniser import second_recogniser
-from olu.types import Alignment, Audio, Clip, Reading, Tick, Work
+from olu.train.machine import this_machine
 
 MOST_USUAL, MOST_OF_SPEAKER = 40, 20
 NEED_PITCH = {"mcd", "f0"}
 
 
-def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], device: str | None) -> Work[Known]:
+def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], device: str | None) -> Work[References]:
     """Only what the groups ask for; what fails is written down and the rest goes on."""
     absent: dict[str, tuple[str, str]] = {}
-    known = Known(language=corpus.ws.language)
+    known = References(language=corpus.ws.language)
     if {"cer", "collusion"} & set(groups):
         known = yield from _recogniser(corpus.ws, known, absent, device=device, groups=groups)
     known = replace(known, hears=_undone(known.hears, corpus.factor), second=_undone(known.second, corpus.factor))
@@ -72,8 +72,8 @@ def _undone(hears: Hears | None, factor: float) -> Hears | None:
 
 
 def _recogniser(
-    ws: Workspace, known: Known, absent: dict[str, tuple[str, str]], *, device: str | None, groups: Sequence[str]
-) -> Work[Known]:
+    ws: Workspace, known: References, absent: dict[str, tuple[str, str]], *, device: str | None, groups: Sequence[str]
+) -> Work[References]:
     for group in ("cer", "collusion"):
         if group not in groups:
             continue
@@ -87,7 +87,7 @@ def _recogniser(
     return known
 
 
-def _aligner(ws: Workspace, known: Known, absent: dict[str, tuple[str, str]], *, device: str | None) -> Known:
+def _aligner(ws: Workspace, known: References, absent: dict[str, tuple[str, str]], *, device: str | None) -> References:
     """By the recogniser that `olu align` trained, where there is one; none is trained for this."""
     run = ready(ws, units="symbols", everything=True)
     if run is None:

@@ -12,14 +12,14 @@ from typing import Any
 
 from olu.audio.io import SUFFIXES
 from olu.audio.media import is_recording
-from olu.errors import AudioError, ConfigError, WorkspaceError
+from olu.core.errors import AudioError, ConfigError, WorkspaceError
+from olu.core.files import Workspace, hash_file, hash_value
+from olu.core.types import Audio, Reading
 from olu.evaluate.evaluation import Subject
-from olu.files import Workspace, hash_file, hash_value
+from olu.families.runs import voice_named
 from olu.speak.voice import SAMPLING, Voice
 from olu.stages.export import export
 from olu.stages.export_subject import NOISE, voice_json
-from olu.stages.kinds import voice_named
-from olu.types import Audio, Reading
 
 TABLES = ("metadata.csv", "metadata.tsv", "table.csv", "table.tsv")
 GRAPHS = ("encoder.onnx", "decoder.onnx", "vocabulary.json")

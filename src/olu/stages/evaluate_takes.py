@@ -11,22 +11,22 @@ import numpy as np
 import soundfile
 
 from olu.audio import io
+from olu.core.errors import ConfigError, TextError, WorkspaceError
+from olu.core.types import Audio, Clip, Reading
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import said
-from olu.errors import ConfigError, TextError, WorkspaceError
 from olu.evaluate.evaluation import Domain, Missing
-from olu.evaluate.takes import Take, spread_evenly
+from olu.evaluate.samples import Sample, spread_evenly
 from olu.stages.evaluate_subject import Files, Speaker, text_of
 from olu.text.frontend import from_state, read_state
 from olu.text.languages import load
-from olu.types import Audio, Clip, Reading
 
 Read = Callable[[str], Reading | None]
 FEW = 3
 
 
 @dataclass(frozen=True)
-class Line:
+class PlannedSentence:
     """A sentence to be spoken."""
 
     id: str
@@ -40,17 +40,17 @@ class Line:
         return self.clip.speaker if self.clip else self.speaker
 
 
-def lines_for(corpus: Corpus | None, speaker: Speaker, *, sentences: int, texts: Path | None) -> list[Line]:
+def lines_for(corpus: Corpus | None, speaker: Speaker, *, sentences: int, texts: Path | None) -> list[PlannedSentence]:
     """Held-out clips, the test side before the valid side, and sentences from elsewhere."""
     language = speaker.subject.language
     if sentences < 1:
         raise ConfigError(f"--sentences {sentences}: give a number from 1 on")
     held = _held_out(corpus, sentences, speakers=speaker.speakers) if corpus else []
     others = _own(texts) if texts else _shipped(corpus, language, most=max(1, sentences // 2))
-    found = [Line(clip.id, clip.text, "in", clip) for clip in held]
+    found = [PlannedSentence(clip.id, clip.text, "in", clip) for clip in held]
     turns = len(speaker.speakers)
     for number, text in enumerate(others):
-        found.append(Line(f"other-{number + 1:03d}", text, "out", speaker=speaker.speakers[number % turns]))
+        found.append(PlannedSentence(f"other-{number + 1:03d}", text, "out", speaker=speaker.speakers[number % turns]))
     if not found:
         raise WorkspaceError(_nothing(corpus, speaker))
     return found
@@ -95,7 +95,7 @@ def _shipped(corpus: Corpus | None, language: str, *, most: int) -> list[str]:
     return spread_evenly([text for text in load(language).sentences() if said(text) not in known], most)
 
 
-def no_others(takes: Sequence[Take], language: str) -> tuple[Missing, ...]:
+def no_others(takes: Sequence[Sample], language: str) -> tuple[Missing, ...]:
     """That no sentence from elsewhere was spoken, and why: how the voice does outside its corpus is then not known."""
     if any(take.domain == "out" for take in takes):
         return ()
@@ -127,8 +127,8 @@ def reader_of(corpus: Corpus | None, speaker: Speaker | None) -> Read:
 
 
 def spoken_takes(
-    lines: Sequence[Line], speaker: Speaker, *, folder: Path, corpus: Corpus | None, read: Read
-) -> Iterator[Take | str]:
+    lines: Sequence[PlannedSentence], speaker: Speaker, *, folder: Path, corpus: Corpus | None, read: Read
+) -> Iterator[Sample | str]:
     """Each line as it was spoken into the folder, or a sentence why it could not be said."""
     for number, line in enumerate(lines, 1):
         try:
@@ -141,11 +141,11 @@ def spoken_takes(
         yield _take(line, path, corpus=corpus, read=read)
 
 
-def _take(line: Line, path: Path, *, corpus: Corpus | None, read: Read) -> Take:
+def _take(line: PlannedSentence, path: Path, *, corpus: Corpus | None, read: Read) -> Sample:
     natural: Callable[[], Audio] | None = None
     if line.clip is not None and corpus is not None and not corpus.has_changed(line.clip):
         natural = partial(corpus.audio, corpus.taken(line.clip))
-    return Take(
+    return Sample(
         id=line.id,
         text=line.text,
         domain=line.domain,
@@ -157,7 +157,7 @@ def _take(line: Line, path: Path, *, corpus: Corpus | None, read: Read) -> Take:
     )
 
 
-def file_takes(files: Files, corpus: Corpus, *, folder: Path, read: Read) -> Iterator[Take]:
+def file_takes(files: Files, corpus: Corpus, *, folder: Path, read: Read) -> Iterator[Sample]:
     """Sound files, copied into the folder, beside the recordings of the same clips or texts."""
     found = _files_of(files, corpus)
     for number, (line, path) in enumerate(found, 1):
@@ -193,17 +193,19 @@ def _keep(path: Path, audio: Audio) -> None:
     soundfile.write(str(path), audio.samples, audio.rate, format="WAV", subtype="FLOAT")
 
 
-def _files_of(files: Files, corpus: Corpus) -> list[tuple[Line, Path]]:
+def _files_of(files: Files, corpus: Corpus) -> list[tuple[PlannedSentence, Path]]:
     clips = {clip.id: clip for clip in corpus}
     changed_first = sorted(corpus, key=corpus.has_changed, reverse=True)  # of one text, a sound recording counts
     by_text = {said(clip.text): clip for clip in changed_first}
-    found = [(Line(id, clips[id].text, "in", clips[id]), path) for id, path in files.by_id.items() if id in clips]
+    found = [
+        (PlannedSentence(id, clips[id].text, "in", clips[id]), path) for id, path in files.by_id.items() if id in clips
+    ]
     used: set[str] = set()
     for number, (path, text) in enumerate(files.texts, 1):
         clip = by_text.get(said(text))
         id = clip.id if clip and clip.id not in used else f"other-{number:03d}"  # one text may have several files
         used.add(id)
-        found.append((Line(id, text, "in" if clip else "out", clip), path))
+        found.append((PlannedSentence(id, text, "in" if clip else "out", clip), path))
     if not found:
         raise WorkspaceError(
             f"no file of {files.subject.path} has the name of a clip of {corpus.ws.root}: name them by clip id"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from olu.errors import TextError
+from olu.core.errors import TextError
+from olu.core.types import Tick, Work
+from olu.evaluate.estimates import Estimate
 from olu.evaluate.metrics import tone_pairs, tones
-from olu.evaluate.numbers import Figure
-from olu.evaluate.takes import Known
+from olu.evaluate.samples import References
 from olu.stages.evaluate_subject import Speaker
 from olu.stages.evaluate_takes import Read
-from olu.types import Tick, Work
 
 
-def pairs_said(speaker: Speaker, known: Known, *, read: Read) -> Work[tuple[Figure, ...]]:
+def pairs_said(speaker: Speaker, known: References, *, read: Read) -> Work[tuple[Estimate, ...]]:
     """tone_pairs, for languages whose pairs are known and corpora that were aligned."""
     probes = tone_pairs.probes(known.language)
     if known.aligns is None or not probes:

@@ -8,22 +8,22 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from olu.errors import CLONE, ExportError, how_to_install
+from olu.core.errors import CLONE, ExportError, how_to_install
+from olu.core.extras import need_training
+from olu.core.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
+from olu.core.stage import Stage
 from olu.export.card import quoted_example, readme
 from olu.export.formats import VOICE, Format, format_named
+from olu.export.measures import evaluation_of
 from olu.export.package import Contents, write_package
 from olu.export.rights import check_publishing
-from olu.export.subject import Subject
-from olu.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
-from olu.network.session import load_model
+from olu.export.subject import ExportSubject
+from olu.families.runs import passed_over, voice_named, voices
+from olu.networks.session import load_model
 from olu.speak.stream import Manner
-from olu.stages.export_measures import evaluation_of
 from olu.stages.export_subject import NOISE, from_foreign, from_run, is_foreign, voice_json
-from olu.stages.extras import need_training
-from olu.stages.kinds import passed_over, voice_named, voices
 from olu.stages.next_training import training_command
-from olu.stages.reading_settings import has_other_lexicon
-from olu.stages.stage import Stage
+from olu.text.workspace_settings import has_other_lexicon
 from olu.train.run import Run
 
 CHECK_SENTENCES = 3
@@ -67,7 +67,7 @@ class ExportSummary:
 
 
 @dataclass(frozen=True)
-class Wish:
+class ExportOptions:
     """What a person asked for."""
 
     to: str = VOICE
@@ -104,7 +104,7 @@ class Wish:
 
 def export(source: Path, *, run: str | None = None, step: int | None = None, **asked: Any) -> ExportSummary:
     """`source` is a workspace, or a foreign checkpoint: a folder, a file, or an id on the hub."""
-    wish = Wish(**asked)
+    wish = ExportOptions(**asked)
     wish.check()
     need_training("olu export")
     if is_foreign(source):
@@ -127,7 +127,7 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     if wish.keep:
         wish = replace(wish, **_given(ws.voices / f"{name}.voice", chosen.name, at))
 
-    def made() -> Subject:
+    def made() -> ExportSubject:
         return from_run(ws, chosen, at, name=name, noise=wish.noise, **rights)
 
     if wish.format is not None:
@@ -189,7 +189,7 @@ def _step(run: Run, step: int | None) -> int:
     return step if step is not None else int(best["step"]) if best and best["step"] in steps else steps[-1]
 
 
-def _written(subject: Subject, wish: Wish, *, path: Path, given: bool) -> ExportSummary:
+def _written(subject: ExportSubject, wish: ExportOptions, *, path: Path, given: bool) -> ExportSummary:
     if wish.push:
         check_publishing(subject.rights)
     kept: list[str] = []
@@ -220,7 +220,7 @@ def _written(subject: Subject, wish: Wish, *, path: Path, given: bool) -> Export
     )
 
 
-def _at_tempo(subject: Subject, to: Format) -> list[str]:
+def _at_tempo(subject: ExportSubject, to: Format) -> list[str]:
     """What is trained on keeps the tempo it learnt; what only speaks gets that of the recordings back."""
     if not to.trains:
         restore_tempo(subject)
@@ -231,7 +231,7 @@ def _at_tempo(subject: Subject, to: Format) -> list[str]:
     ]
 
 
-def restore_tempo(subject: Subject) -> None:
+def restore_tempo(subject: ExportSubject) -> None:
     """Resampled recordings are faster or slower: speed 1 of the voice is their tempo before that."""
     config: Any = subject.learner.config
     if not hasattr(config, "speaking_rate"):
@@ -240,7 +240,7 @@ def restore_tempo(subject: Subject) -> None:
     subject.learner.config = slower
 
 
-def _size(subject: Subject, to: Format, folder: Path) -> int:
+def _size(subject: ExportSubject, to: Format, folder: Path) -> int:
     """Parameters of what was written, not of all that training had."""
     if graphs := sorted(folder.glob("*.onnx")):
         import onnx  # a large library
@@ -254,7 +254,7 @@ def _size(subject: Subject, to: Format, folder: Path) -> int:
     return sum(value.numel() for name, value in rows if not name.startswith(gone))
 
 
-def _folder(subject: Subject, to: Format, path: Path, *, given: bool) -> list[str]:
+def _folder(subject: ExportSubject, to: Format, path: Path, *, given: bool) -> list[str]:
     if given and path.exists() and (path.is_file() or any(path.iterdir())):
         raise ExportError(f"{path} is there already: choose another name with -o")
     with whole(path) as partial:
@@ -262,12 +262,12 @@ def _folder(subject: Subject, to: Format, path: Path, *, given: bool) -> list[st
         return to.write(subject, partial)
 
 
-def _use(subject: Subject, path: Path) -> str:
+def _use(subject: ExportSubject, path: Path) -> str:
     path_shown = shlex.quote(path.name)
     return USE.format(clone=CLONE, install=how_to_install(here=False), text=quoted_example(subject), path=path_shown)
 
 
-def _package(subject: Subject, path: Path, *, with_training: bool) -> tuple[list[str], int]:
+def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> tuple[list[str], int]:
     contents = Contents(
         name=subject.name,
         family=subject.family.name,

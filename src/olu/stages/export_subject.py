@@ -8,39 +8,39 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from olu.audit.plural import many
-from olu.config import check
+from olu.core.config import check
+from olu.core.errors import ExportError
+from olu.core.files import Workspace, is_embedded
+from olu.core.parse import from_json
+from olu.core.places import is_here, is_hub_id, located
+from olu.core.words import many
 from olu.corpus.again import origins
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import Rights, of_sources
-from olu.errors import ExportError
 from olu.export.card import shown
+from olu.export.measures import measures_of
 from olu.export.rights import check_consent, claim
-from olu.export.subject import Subject
+from olu.export.subject import ExportSubject
 from olu.families import FAMILIES
 from olu.families import family as family_named
-from olu.files import Workspace, is_embedded
-from olu.parse import from_json
-from olu.stages.base_language import language_of
-from olu.stages.base_reading import is_by_phones
-from olu.stages.export_measures import measures_of
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state
 from olu.text.languages import Language, load
 from olu.text.vocabulary import SymbolVocabulary
+from olu.train.averaged import load_averaged
+from olu.train.base_language import language_of
+from olu.train.base_licence import Licence, licence_of
+from olu.train.base_reading import is_by_phones
 from olu.train.family import Base
-from olu.train.hub import is_here, is_hub_id, located
-from olu.train.licence import Licence, licence_of
 from olu.train.recipe import RESAMPLE
 from olu.train.run import Run
-from olu.train.speaking import load_averaged
 
 NOISE = "noise"  # in the facts of a voice that was given another
 
 
 def from_run(
     ws: Workspace, run: Run, step: int, *, name: str, licence: str, override: str, noise: float | None = None
-) -> Subject:
+) -> ExportSubject:
     """A run's learner with its averaged weights, what it speaks with, and what is known of its corpus."""
     recipe = run.recipe
     family = family_named(recipe.family)
@@ -70,7 +70,7 @@ def from_run(
     settings = recipe.model_dump(mode="json")
     settings |= {"base": shown(recipe.base)} if recipe.base else {}  # no folders of this machine
     changed = facts.get("corpus") not in (None, corpus.fingerprint)
-    return Subject(
+    return ExportSubject(
         name=name,
         family=family,
         learner=learner,
@@ -196,7 +196,7 @@ def is_foreign(source: Path) -> bool:
     return held or is_hub_id(source.as_posix()) or is_embedded(source.as_posix())
 
 
-def from_foreign(source: Path, *, licence: str, override: str, noise: float | None = None) -> Subject:
+def from_foreign(source: Path, *, licence: str, override: str, noise: float | None = None) -> ExportSubject:
     """A folder, a file, or an id on the hub."""
     family = family_named(FAMILIES[0])
     place = located(source.as_posix())
@@ -219,7 +219,7 @@ def from_foreign(source: Path, *, licence: str, override: str, noise: float | No
     frontend, said = _frontend_of(base, language, vocabulary)
     sentences = _own_sentences(language)
     alone = ["default"] if base.num_speakers == 1 else [f"speaker-{number}" for number in range(base.num_speakers)]
-    return Subject(
+    return ExportSubject(
         name=name,
         family=family,
         learner=learner,

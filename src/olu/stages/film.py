@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from olu.audio.media import is_recording
+from olu.core.errors import CorpusError
+from olu.core.files import Workspace, read_json, read_jsonl, write_json
+from olu.core.types import Tick
 from olu.corpus import doubts, timings
 from olu.corpus.doubts import Standing
-from olu.corpus.merge import Merge
+from olu.corpus.intake.merge import Merge
 from olu.corpus.readers import Layout, Options, films
 from olu.corpus.readers.rows import Doubt, Problem, Row, Timing
 from olu.corpus.shapes import FILE
-from olu.errors import CorpusError
-from olu.files import Workspace, read_json, read_jsonl, write_json
-from olu.stages.import_place import Place
-from olu.types import Tick
+from olu.stages.import_place import ImportPlace
 
 MADE = ".made.json"  # in the folder of what was just decoded
 DECODED = "decoded.json"
@@ -110,7 +110,7 @@ def keep_doubts(
     name: str,
     layout: Layout,
     merge: Merge,
-    place: Place,
+    place: ImportPlace,
     asked: dict[str, Any],
 ) -> None:
     """What is doubtful of the texts of source `name`, with what mends it, and what was said of their times."""
@@ -139,7 +139,7 @@ def doubts_of(ws: Workspace) -> list[str]:
     return [one.sentence(ws) for one in doubts.standing(ws)]
 
 
-def _to_mend(one: Doubt, *, place: Place, asked: dict[str, Any], alone: bool) -> str:
+def _to_mend(one: Doubt, *, place: ImportPlace, asked: dict[str, Any], alone: bool) -> str:
     if place.unpacked and not alone:  # of several in an archive no single one can be named
         return ""
     source = Path(asked["source"])

@@ -10,15 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from olu.files import Workspace, write_json, write_text
-from olu.halt import Halt, heeded, why
-from olu.page.style import STYLE
-from olu.stages.extras import need_training
-from olu.stages.machine import best_device, take_device
+from olu.core.extras import need_training
+from olu.core.files import Workspace, write_json, write_text
+from olu.core.halt import Halt, heeded, why
+from olu.core.types import Note, Tick
+from olu.pages.style import STYLE
 from olu.stages.plan import choose_recipe
 from olu.stages.threads import use_threads_for
-from olu.train.find_lr import HIGH, LOW, STEPS, Finding, Point, judge, range_test
-from olu.types import Note, Tick
+from olu.train.find_lr import HIGH, LOW, STEPS, RatePoint, RateSearchResult, judge, range_test
+from olu.train.machine import best_device, take_device
 
 if TYPE_CHECKING:
     from olu.stages.train_ready import Setup
@@ -29,8 +29,8 @@ WIDTH, HEIGHT, EDGE = 640, 280, 44
 
 @dataclass(frozen=True)
 class RateSummary:
-    finding: Finding
-    points: list[Point]
+    finding: RateSearchResult
+    points: list[RatePoint]
     planned: float  # the rate the recipe has
     loss: str
     page: str
@@ -67,7 +67,7 @@ def find_lr(
     setup = set_up(ws, settings, device=chosen)
     for sentence in [*said, *setup.notes]:
         yield Note(sentence)
-    points, planned = list[Point](), float(setup.learner.parts()[setup.family.learns].lr)  # type: ignore[operator]
+    points, planned = list[RatePoint](), float(setup.learner.parts()[setup.family.learns].lr)  # type: ignore[operator]
     with heeded() as asked:
         for point in _points(setup, steps):
             points.append(point)
@@ -98,7 +98,7 @@ def command_with(
     return shlex.join(words)
 
 
-def _points(setup: Setup, steps: int) -> Iterator[Point]:
+def _points(setup: Setup, steps: int) -> Iterator[RatePoint]:
     from olu.train.run import Run
 
     never = 10 * steps  # no validation, no saving, no end in between

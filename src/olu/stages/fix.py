@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from olu.audit.aside import without_aside
+from olu.audit.cut_clips import without_aside
 from olu.audit.fix import Effect, effect, lost, plan, read_edges
-from olu.corpus.claim import writing
+from olu.core.files import Workspace
+from olu.core.types import Mark, Work
+from olu.core.workspace_lock import writing
 from olu.corpus.decisions import Decision, load, replace_all, take_back
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
 from olu.stages.audit import STAGE, audit, most_seconds, read_thresholds
-from olu.types import Mark, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from olu.config import check
-from olu.errors import TextError
+from olu.core.config import check
+from olu.core.errors import TextError
+from olu.core.types import Reading
 from olu.text.algorithms import detected
 from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, for_language
 from olu.text.languages import load
 from olu.text.lexicon import load_lexicon
 from olu.text.phones import PhoneFrontend
-from olu.text.said import Notes
-from olu.types import Reading
+from olu.text.pronunciation import ReadingTrace
 
 CLEAR = ("unmarked_high", "welmers")  # conventions that only many lines together can show
 
@@ -37,7 +37,7 @@ def read_text(text: str, *, language: str, settings: ReadingSettings = DEFAULT) 
     return open_frontend(language, settings=settings).read(text)
 
 
-def explain_text(text: str, *, language: str, settings: ReadingSettings = DEFAULT) -> tuple[Reading, Notes]:
+def explain_text(text: str, *, language: str, settings: ReadingSettings = DEFAULT) -> tuple[Reading, ReadingTrace]:
     return open_frontend(language, settings=settings).explain(text)
 
 

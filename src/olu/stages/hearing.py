@@ -9,14 +9,14 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from olu.audio.io import resample
-from olu.errors import TrainError
-from olu.files import Workspace
-from olu.train.hearing import Ear
+from olu.core.errors import TrainError
+from olu.core.files import Workspace
+from olu.core.types import Reading
 from olu.train.run import Run
-from olu.types import Reading
+from olu.train.validation import Ear
 
 if TYPE_CHECKING:
-    from olu.train.family import Exhibit
+    from olu.train.family import SpokenSample
     from olu.train.recipe import Recipe
 
 HEARD_BY = "heard_by"  # in a run's facts: a resumed run must hear with the same ears
@@ -63,7 +63,7 @@ def ear_of(ws: Workspace, name: str, said: Mapping[str, Reading], *, device: str
 
         return load(Run.named(ws.runs, name), language=ws.language, device=device)
 
-    def hear(exhibits: Sequence[Exhibit]) -> dict[str, float]:
+    def hear(exhibits: Sequence[SpokenSample]) -> dict[str, float]:
         from olu.evaluate.metrics.cer import compare
 
         known = [one for one in exhibits if one.name in said]

@@ -11,28 +11,28 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from olu.audit.plural import many
-from olu.config import check, with_overrides
-from olu.errors import ConfigError
-from olu.files import Workspace, write_text
+from olu.core.config import check, with_overrides
+from olu.core.errors import ConfigError
+from olu.core.extras import need_training
+from olu.core.files import Workspace, write_text
+from olu.core.types import Note, Tick
+from olu.core.words import many
+from olu.families.runs import voices
+from olu.families.vits.hf_config.base import FOLDER as BASE
+from olu.families.vits.hf_config.base import base_for, language_for, state_for
+from olu.families.vits.hf_config.keys import read_config
+from olu.families.vits.hf_config.sentences import sentences
+from olu.families.vits.hf_config.settings import get, nested, settings, views
 from olu.stages.audit import audit
-from olu.stages.extras import need_training
-from olu.stages.hf_vits_base import FOLDER as BASE
-from olu.stages.hf_vits_base import base_for, language_for, state_for
 from olu.stages.hf_vits_data import imported
-from olu.stages.hf_vits_keys import read_config
-from olu.stages.hf_vits_map import get, nested, settings, views
-from olu.stages.hf_vits_say import sentences
-from olu.stages.kinds import voices
-from olu.stages.machine import take_device
 from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train import train
 from olu.stages.train_stage import Training, TrainSummary
+from olu.train.machine import take_device
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import Run
-from olu.types import Note, Tick
 
 RECIPE = "hf-vits.toml"
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from olu.audit.plural import many
-from olu.corpus.claim import writing
+from olu.core.errors import ConfigError, CorpusError
+from olu.core.files import Workspace
+from olu.core.types import Note, Split, Tick, Work
+from olu.core.words import many
+from olu.core.workspace_lock import writing
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers import LAYOUTS, Options, archive, choose, columns, detect, jsonl, table
 from olu.corpus.readers.columns import parse
 from olu.corpus.readers.huggingface import HUB, HUB_ID, split_name, split_of
 from olu.corpus.readers.rows import look
 from olu.corpus.split import fold
-from olu.errors import ConfigError, CorpusError
-from olu.files import Workspace
-from olu.stages.hf_vits_map import get, splits
+from olu.families.vits.hf_config.settings import get, splits
 from olu.stages.import_ import import_source
 from olu.stages.import_place import room_to_unpack
-from olu.types import Note, Split, Tick, Work
 
 DATASET = "huggingface"
 TABLES = ("jsonl", "table")
@@ -36,7 +36,7 @@ LAYOUT = re.compile(r"; --layout recordings takes them without any text|: leave 
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class DatasetImport:
     """How a dataset is imported."""
 
     layout: str
@@ -62,7 +62,7 @@ def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Gener
         )
     source = Path(name) if here else Path(f"{HUB}{name.removeprefix(HUB)}")
     try:
-        way = (yield from _way(ws, source, given)) if here else Way(DATASET, written(given))
+        way = (yield from _way(ws, source, given)) if here else DatasetImport(DATASET, written(given))
     except CorpusError as bad:
         raise ConfigError(f"{head}: {told(str(bad))}; {MUST}") from None
     train_split, eval_split = ("", "") if way.plain else splits(values)
@@ -99,7 +99,7 @@ def config_of(values: Mapping[str, Any]) -> str | None:
     return None if name == "default" and Path(values["dataset_name"]).exists() else name or None
 
 
-def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Work[Way]:
+def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Work[DatasetImport]:
     """An archive is unpacked to look: what its files hold decides how it is imported."""
     if not archive.is_archive(source):
         return way_in(source, given)
@@ -112,7 +112,7 @@ def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Work[Way]:
             raise CorpusError(str(bad).replace(str(files), str(source))) from None
 
 
-def way_in(source: Path, given: Mapping[str, str]) -> Way:
+def way_in(source: Path, given: Mapping[str, str]) -> DatasetImport:
     """A dataset of Hugging Face where it is one; else the layout the folder has, with columns where that has some."""
     tries = [given]
     if given.get("audio") == "audio":  # what the library there calls the sound, whatever a header calls it
@@ -128,22 +128,22 @@ def way_in(source: Path, given: Mapping[str, str]) -> Way:
             detect(source, options=_options(given))  # says which column is not there
         raise
     if chosen.name in PARTICULAR:
-        return Way(chosen.name, why=why)
+        return DatasetImport(chosen.name, why=why)
     if way := _by_columns(source, tries, TABLES):
         return way
     if "columns" in chosen.takes:
         detect(source, options=_options(given))
     if chosen.name == "recordings":
         raise CorpusError(f"{source} has {why.partition(':')[0]}")
-    return Way(chosen.name, why=why)
+    return DatasetImport(chosen.name, why=why)
 
 
-def _by_columns(source: Path, tries: list[Mapping[str, str]], layouts: tuple[str, ...]) -> Way | None:
+def _by_columns(source: Path, tries: list[Mapping[str, str]], layouts: tuple[str, ...]) -> DatasetImport | None:
     tree = look(source)
     for names in tries:
         for layout in layouts:
             if why := LAYOUTS[layout].why(source, tree, _options(names)):
-                return Way(layout, written(names), why)
+                return DatasetImport(layout, written(names), why)
     return None
 
 

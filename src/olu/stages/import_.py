@@ -11,31 +11,31 @@ from typing import Any
 
 from olu.audio.media import is_media
 from olu.audit.verdict import to_cut
+from olu.core.errors import CorpusError, LanguageError
+from olu.core.files import Workspace
+from olu.core.stage import Stage, State
+from olu.core.types import Tick, Work
+from olu.core.workspace_lock import AFTER_WORK, writing
 from olu.corpus import readers
-from olu.corpus.before import Before
-from olu.corpus.claim import AFTER_WORK, writing
 from olu.corpus.corrections import in_force
 from olu.corpus.doubts import standing
-from olu.corpus.examples import Intake
+from olu.corpus.intake.check_rows import printable, sift, tidy
+from olu.corpus.intake.existing import Before
+from olu.corpus.intake.merge import Merge
+from olu.corpus.intake.stream import Intake
 from olu.corpus.manifest import Corpus, are_all_same, imported
-from olu.corpus.merge import Merge
 from olu.corpus.readers import archive, huggingface
 from olu.corpus.readers import columns as by_name
 from olu.corpus.readers.rows import Doubt, Problem, Row, Timing
 from olu.corpus.readers.texts import check_encoding
 from olu.corpus.rights import Rights, moved_rights, save_source
-from olu.corpus.sift import printable, sift, tidy
 from olu.corpus.sources import Source
-from olu.errors import CorpusError, LanguageError
-from olu.files import Workspace
 from olu.stages import film
 from olu.stages.import_files import copy_in, probed_in, unusable, write_corpus, write_origins, write_problems
-from olu.stages.import_place import Place, room_to_unpack, stream_of, total_of
+from olu.stages.import_place import ImportPlace, room_to_unpack, stream_of, total_of
 from olu.stages.import_tally import tally
-from olu.stages.stage import Stage, State
 from olu.text.languages import resolve
 from olu.train.recipe import Recipe
-from olu.types import Tick, Work
 
 MET = "changed"  # in the stamp: recordings that stayed other ones than were imported, with size and date
 
@@ -122,10 +122,10 @@ def import_source(
     if hub_id := huggingface.hub_id(source, layout=layout):
         readers.check_use("huggingface", options)
         named = Path(f"{huggingface.HUB}{hub_id}")
-        place = Place(named=named, files=named, hub_id=hub_id)
+        place = ImportPlace(named=named, files=named, hub_id=hub_id)
         return (yield from _import(ws, place, options=options, asked={**asked, "source": str(named)}))
     if not archive.is_archive(source):
-        place = Place(named=source, files=source.parent.resolve() if options.film else source.resolve())
+        place = ImportPlace(named=source, files=source.parent.resolve() if options.film else source.resolve())
         return (yield from _import(ws, place, options=options, asked=asked))
     if root is not None:
         raise CorpusError(
@@ -139,7 +139,7 @@ def _import_archive(
     ws: Workspace, source: Path, *, options: readers.Options, asked: dict[str, Any]
 ) -> Work[ImportSummary]:
     with room_to_unpack(ws) as unpacked:
-        place = Place(named=source, files=unpacked, unpacked=True)
+        place = ImportPlace(named=source, files=unpacked, unpacked=True)
         try:
             lost = yield from archive.unpack(source, into=place.files)
             place = replace(place, files=archive.inner(place.files), lost=tuple(lost))
@@ -148,13 +148,15 @@ def _import_archive(
             raise CorpusError(place.said(str(bad))) from None
 
 
-def _import(ws: Workspace, place: Place, *, options: readers.Options, asked: dict[str, Any]) -> Work[ImportSummary]:
+def _import(
+    ws: Workspace, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any]
+) -> Work[ImportSummary]:
     with ExitStack() as claims:
         return (yield from _import_files(ws, place, options=options, asked=asked, claims=claims))
 
 
 def _import_files(
-    ws: Workspace, place: Place, *, options: readers.Options, asked: dict[str, Any], claims: ExitStack
+    ws: Workspace, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any], claims: ExitStack
 ) -> Work[ImportSummary]:
     source, speaker = place.files if place.unpacked or options.film else place.named, asked["speaker"]
     if place.hub_id:

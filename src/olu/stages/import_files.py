@@ -10,28 +10,28 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from olu.audit.plural import many
-from olu.corpus.before import Before
+from olu.core.errors import CorpusError
+from olu.core.files import CAN_FLUSH_ALL, Workspace, flush_all, read_jsonl, whole, write_json, write_jsonl
+from olu.core.types import Tick
+from olu.core.words import many
+from olu.corpus.intake.existing import Before
+from olu.corpus.intake.merge import Merge
+from olu.corpus.intake.probe import RecordingFacts, probe
 from olu.corpus.manifest import Corpus
-from olu.corpus.merge import Merge
-from olu.corpus.probe import Facts, probe
+from olu.corpus.readers.audio_index import LOOKED_IN
 from olu.corpus.readers.refusal import refusal
 from olu.corpus.readers.rows import Problem, Row, look
-from olu.corpus.readers.shelf import LOOKED_IN
 from olu.corpus.sources import Source
-from olu.errors import CorpusError
-from olu.files import CAN_FLUSH_ALL, Workspace, flush_all, read_jsonl, whole, write_json, write_jsonl
 from olu.stages.split import choose_sides
-from olu.types import Tick
 
 FEW = 100  # recordings that are flushed to the disk one by one
 
 
-def probed_in(root: Path, rows: list[Row]) -> Iterator[tuple[Row, Facts | Problem]]:
+def probed_in(root: Path, rows: list[Row]) -> Iterator[tuple[Row, RecordingFacts | Problem]]:
     """Every row with what was found, in order; each file is read once, and several at a time."""
     first = {row.audio: row for row in reversed(rows)}
     files = [row for row in rows if first[row.audio] is row]
-    found: dict[str, Facts | Problem] = {}
+    found: dict[str, RecordingFacts | Problem] = {}
     pool = ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1))
     try:
         coming = pool.map(partial(probe, root), files)

@@ -8,15 +8,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from olu.core.errors import CorpusError
+from olu.core.files import Workspace
 from olu.corpus.readers import Layout, Options, hub, huggingface, shards
-from olu.corpus.readers.huggingface import Example
+from olu.corpus.readers.huggingface import DatasetRow
 from olu.corpus.readers.rows import Problem, look
-from olu.errors import CorpusError
-from olu.files import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ImportPlace:
     """Where what was named lies now: itself, or what was unpacked from it."""
 
     named: Path  # for messages and to know it again
@@ -43,7 +43,7 @@ def room_to_unpack(ws: Workspace) -> Iterator[Path]:
                 empty.rmdir()
 
 
-def stream_of(place: Place, chosen: Layout, options: Options) -> Iterator[Example | Problem] | None:
+def stream_of(place: ImportPlace, chosen: Layout, options: Options) -> Iterator[DatasetRow | Problem] | None:
     """The examples of a dataset whose sound lies inside other files or on the hub; none for one of plain files."""
     streamed = place.hub_id or (chosen.name == "huggingface" and huggingface.is_streamed(look(place.files)))
     if streamed and options.encoding:
@@ -55,5 +55,5 @@ def stream_of(place: Place, chosen: Layout, options: Options) -> Iterator[Exampl
     return None
 
 
-def total_of(place: Place, options: Options) -> int:
+def total_of(place: ImportPlace, options: Options) -> int:
     return 0 if place.hub_id else shards.count(place.files, config=options.config, split=options.split)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from olu.corpus.merge import Merge
+from olu.corpus.intake.merge import Merge
 from olu.corpus.readers.rows import Problem, Why
 
 EXAMPLES = 5

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olu.audit.plural import many
-from olu.errors import CorpusError, TrainError, WorkspaceError
-from olu.files import Workspace
+from olu.core.errors import CorpusError, TrainError, WorkspaceError
+from olu.core.files import Workspace
+from olu.core.types import Note, Tick, phase
+from olu.core.words import many
 from olu.stages.export import ExportSummary, export
 from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
 from olu.stages.train import UnfinishedRun, train
 from olu.text.languages import resolve
-from olu.types import Note, Tick, phase
 
 if TYPE_CHECKING:
     from olu.train.report import Report

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from olu.core.errors import WorkspaceError
+from olu.core.files import Workspace, read_jsonl, write_jsonl
+from olu.core.types import Tick, Work
+from olu.core.workspace_lock import appending, writing
 from olu.corpus import corrections, decisions
-from olu.corpus.claim import appending, writing
-from olu.corpus.join import Join, Shelf
 from olu.corpus.manifest import Corpus
+from olu.corpus.merge_workspaces import Join, WorkspaceIndex
 from olu.corpus.rights import of_sources, save_source
 from olu.corpus.shapes import DUPLICATE
-from olu.errors import WorkspaceError
-from olu.files import Workspace, read_jsonl, write_jsonl
 from olu.stages.import_ import STAGE
 from olu.stages.split import choose_sides
-from olu.types import Tick, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ def merge(ws: Workspace, others: list[Path], *, same_speakers: bool = False) -> 
     """Look at all of them, then write, the manifest last. When nothing is new nothing is written."""
     guests = _open(ws, others)
     with writing(ws):
-        join = Join(Shelf.of(ws), same_speakers=same_speakers)
+        join = Join(WorkspaceIndex.of(ws), same_speakers=same_speakers)
         for done, guest in enumerate(guests, 1):
-            join.take(Shelf.of(guest))
+            join.take(WorkspaceIndex.of(guest))
             yield Tick(done, len(guests), str(guest.root))
         summary = _summary(join)
         _write_duplicates(ws, join)
@@ -73,7 +73,7 @@ def _open(ws: Workspace, others: list[Path]) -> list[Workspace]:
 def _keep_rights(ws: Workspace, join: Join, guests: list[Workspace]) -> None:
     """What was said of recordings goes with them."""
     for guest in guests:
-        shelf = Shelf.of(guest)
+        shelf = WorkspaceIndex.of(guest)
         for name, rights in of_sources(guest, list(shelf.sources)).items():
             save_source(ws, join.names[shelf.root(name)], rights)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from olu.core.files import Workspace
 from olu.corpus.rights import Rights, save_workspace
-from olu.files import Workspace
 from olu.text.languages import resolve
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shlex
 
+from olu.core.files import Workspace
+from olu.core.places import is_here
 from olu.corpus.manifest import Corpus
-from olu.files import Workspace
+from olu.families.runs import voices
 from olu.stages.audit import read_thresholds
-from olu.stages.base_choice import Advice, advise, most_of_one
-from olu.stages.kinds import voices
+from olu.stages.base_choice import BaseAdvice, advise, most_of_one
 from olu.stages.plan import recipe_path
-from olu.train.hub import is_here
 
 
-def training_advice(ws: Workspace) -> Advice | None:
+def training_advice(ws: Workspace) -> BaseAdvice | None:
     """Where there is too little speech to train from scratch; nothing before a corpus is there."""
     if not (ws.corpus / "clips.jsonl").exists():
         return None

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from olu.audio import io
+from olu.core.errors import AudioError, WorkspaceError
+from olu.core.files import Workspace, hash_value, whole
+from olu.core.types import Clip, Tick, Work
 from olu.corpus.manifest import Corpus
-from olu.errors import AudioError, WorkspaceError
-from olu.files import Workspace, hash_value, whole
+from olu.families.runs import passed_over, voices
 from olu.stages.import_ import STAGE as IMPORT
-from olu.stages.kinds import passed_over, voices
-from olu.stages.reading_settings import FILE as READING
-from olu.stages.reading_settings import lexicon_path, read_settings
 from olu.text.lexicon import load_lexicon
+from olu.text.workspace_settings import FILE as READING
+from olu.text.workspace_settings import lexicon_path, read_settings
 from olu.train.checkpoint import DAMAGED
 from olu.train.run import Run
-from olu.types import Clip, Tick, Work
 
 SCHEMA = 1
 MANIFEST = "olu-pack.json"  # the last file: what was cut off before it has none

@@ -8,29 +8,29 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from olu.audit.plural import many
-from olu.config import check, with_overrides
+from olu.align.state import alignment_path
+from olu.core.config import check, with_overrides
+from olu.core.errors import TrainError
+from olu.core.extras import need_training
+from olu.core.files import Workspace, hash_file, hash_value, write_text
+from olu.core.places import is_here, is_hub_id, located, named
+from olu.core.stage import Stage
+from olu.core.types import Work, phase
+from olu.core.units import length, size
+from olu.core.words import many
 from olu.corpus.decisions import hash_chosen
 from olu.corpus.manifest import Corpus, fingerprint, sides
-from olu.errors import TrainError
 from olu.families import family as family_named
-from olu.files import Workspace, hash_file, hash_value, write_text
-from olu.stages.aligned import alignment_path
 from olu.stages.audit import audit, read_thresholds
-from olu.stages.base_choice import Advice, advise, most_of_one
-from olu.stages.base_language import language_of
-from olu.stages.extras import need_training
-from olu.stages.machine import this_machine
-from olu.stages.stage import Stage
+from olu.stages.base_choice import BaseAdvice, advise, most_of_one
+from olu.train.base_language import language_of
+from olu.train.base_licence import licence_of
 from olu.train.family import Family
-from olu.train.hub import is_here, is_hub_id, located, named
-from olu.train.licence import licence_of
-from olu.train.plan import make_plan, recipe_of
-from olu.train.plan_facts import Case, Foundation, Machine, Material, Piece, Plan
-from olu.train.plan_text import plan_toml
+from olu.train.machine import this_machine
+from olu.train.plan.facts import Case, Foundation, Machine, Material, Plan, PlanClip
+from olu.train.plan.planner import make_plan, recipe_of
+from olu.train.plan.toml import plan_toml
 from olu.train.recipe import DataSettings, Recipe, read_recipe
-from olu.types import Work, phase
-from olu.units import length, size
 
 PLAN_VERSION = 1
 HOURS_UNASKED = 1.0  # of training from scratch on too little speech that nobody has asked for
@@ -177,7 +177,7 @@ def choose_recipe(
     return settings, [*notes, _in_short(ws, made, scratch=advice is not None), *made.notes, *_licence(settings)]
 
 
-def advice_on(ws: Workspace, recipe: Recipe) -> Advice | None:
+def advice_on(ws: Workspace, recipe: Recipe) -> BaseAdvice | None:
     """For a training that begins with no weights: what it should begin with, where there is too little speech."""
     if recipe.base is not None or not family_named(recipe.family).speaks:
         return None
@@ -197,14 +197,14 @@ def forecast(ws: Workspace, *, overrides: list[str], device: str) -> Work[tuple[
     return steps, made.hours
 
 
-def _scratch_advice(ws: Workspace, case: Case, family: Family) -> Advice | None:
+def _scratch_advice(ws: Workspace, case: Case, family: Family) -> BaseAdvice | None:
     """For a voice that would be trained without a base."""
     if case.base or not family.speaks:
         return None
     return advise(case.material.most_seconds, language=ws.language, limits=read_thresholds(ws))
 
 
-def _refuse_unasked(advice: Advice | None, made: Plan) -> None:
+def _refuse_unasked(advice: BaseAdvice | None, made: Plan) -> None:
     if advice and made.hours > HOURS_UNASKED:
         raise TrainError(
             f"{advice.sentence()} Add {advice.option}, or --from-scratch to train about {length(3600 * made.hours)}"
@@ -253,7 +253,7 @@ def _made(
     return make_plan(case, family), case, family
 
 
-def _taken(family: Family, recipe: Recipe, advice: Advice) -> Foundation | None:
+def _taken(family: Family, recipe: Recipe, advice: BaseAdvice) -> Foundation | None:
     if not advice.to_take:
         return None
     base = _foundation(family, recipe.model_copy(update={"base": advice.to_take}))
@@ -282,7 +282,7 @@ def _foundation(family: Family, recipe: Recipe) -> Foundation:
 
 def _material(corpus: Corpus, asked: DataSettings, *, verdict: str) -> Material:
     """What `asked` leaves to train on; the limits of length are the plan's own to set."""
-    pieces, rates, speakers, valid = list[Piece](), Counter[int](), set[str](), 0
+    pieces, rates, speakers, valid = list[PlanClip](), Counter[int](), set[str](), 0
     left_out, lost = 0, 0.0
     for clip in corpus:
         strange = asked.speakers and clip.speaker not in asked.speakers
@@ -298,7 +298,7 @@ def _material(corpus: Corpus, asked: DataSettings, *, verdict: str) -> Material:
             or tokens > (asked.max_tokens or tokens)
         ):
             continue
-        pieces.append(Piece(seconds=round(corpus.taken(clip).seconds / asked.resample, 3), tokens=tokens))
+        pieces.append(PlanClip(seconds=round(corpus.taken(clip).seconds / asked.resample, 3), tokens=tokens))
         rates[clip.rate] += 1
         speakers.add(clip.speaker)
     return Material(

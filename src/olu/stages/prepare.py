@@ -8,18 +8,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-from olu.config import check
+from olu.core.config import check
+from olu.core.errors import ConfigError, CorpusError
+from olu.core.files import Workspace, hash_value
+from olu.core.stage import Stage
+from olu.core.types import Work
 from olu.corpus.corrections import hash_first_texts
 from olu.corpus.decisions import hash_stretches
 from olu.corpus.manifest import Corpus, imported, recordings
-from olu.errors import ConfigError, CorpusError
 from olu.families import family as family_named
-from olu.features.store import Samples, build, fault_in, is_read
-from olu.files import Workspace, hash_value
-from olu.stages.kinds import voices
-from olu.stages.stage import Stage
+from olu.families.runs import voices
+from olu.features.store import WaveFeature, build, fault_in, is_read
 from olu.train.recipe import EVEN, Recipe, read_recipe
-from olu.types import Work
 
 PREPARE_VERSION = 1
 
@@ -62,7 +62,7 @@ def prepare(
     """
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: give 1 or more")
-    feature = Samples(rate, factor, edges, loudness)
+    feature = WaveFeature(rate, factor, edges, loudness)
     changed = {"resample": factor - 1.0 and factor, "edges": edges, "loudness": loudness}
     options = {"rate": rate, **{name: value for name, value in changed.items() if value}}
     folder = ws.features / feature.key
@@ -115,7 +115,7 @@ def wanted_by(ws: Workspace, recipe: Path | None) -> dict[str, Any]:
     return {"rate": rate, **sound, **({"loudness": EVEN} if recipe is None and not runs else {})}
 
 
-class Sound(TypedDict):
+class SoundSettings(TypedDict):
     """What a recipe does to the sound of every clip."""
 
     factor: float
@@ -123,6 +123,6 @@ class Sound(TypedDict):
     loudness: float
 
 
-def sound_of(recipe: Recipe) -> Sound:
+def sound_of(recipe: Recipe) -> SoundSettings:
     data = recipe.data
     return {"factor": data.resample, "edges": data.edges, "loudness": data.loudness}

@@ -7,23 +7,23 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from olu.core.errors import TextError
+from olu.core.files import Workspace, hash_file, hash_value, write_json, write_jsonl
+from olu.core.stage import Stage
+from olu.core.types import Frontend, Reading, Tick, Work
 from olu.corpus.decisions import hash_dropped
 from olu.corpus.manifest import Corpus, fingerprint
-from olu.errors import TextError
-from olu.files import Workspace, hash_file, hash_value, write_json, write_jsonl
-from olu.stages.kinds import voices
-from olu.stages.reading_settings import has_other_lexicon, lexicon_path, read_settings
-from olu.stages.stage import Stage
+from olu.families.runs import voices
 from olu.text.algorithms import detected
 from olu.text.characters import CharacterFrontend
 from olu.text.derive import derive
-from olu.text.fit import bare
+from olu.text.fallback import bare
 from olu.text.frontend import AnyFrontend, ReadingSettings, for_language
 from olu.text.languages import folder_hash, load
 from olu.text.lexicon import load_lexicon
 from olu.text.phones import PhoneFrontend
 from olu.text.vocabulary import SymbolVocabulary
-from olu.types import Frontend, Reading, Tick, Work
+from olu.text.workspace_settings import has_other_lexicon, lexicon_path, read_settings
 
 READ_VERSION = 2
 FEW = 5  # clips named for each thing that could not be read

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Literal
 
+from olu.core.errors import CorpusError, TrainError
+from olu.core.extras import need_training
+from olu.core.files import Workspace
+from olu.core.types import Note, Tick, Work
+from olu.core.units import length, minutes
 from olu.corpus.manifest import Corpus
-from olu.errors import CorpusError, TrainError
-from olu.files import Workspace
+from olu.families.runs import listeners
 from olu.stages.audit import audit
-from olu.stages.extras import need_training
-from olu.stages.kinds import listeners
-from olu.stages.machine import this_machine
 from olu.stages.plan import forecast
 from olu.stages.read import read_corpus
 from olu.stages.threads import use_threads
 from olu.stages.train import train
 from olu.stages.train_stage import TrainSummary
 from olu.text.frontend import read_state
+from olu.train.machine import this_machine
 from olu.train.run import Run
-from olu.types import Note, Tick, Work
-from olu.units import length, minutes
 
 if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained

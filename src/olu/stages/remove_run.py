@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from olu.errors import OluError, WorkspaceError
-from olu.files import Workspace, disk_bytes, write_text
+from olu.core.errors import OluError, WorkspaceError
+from olu.core.files import Workspace, disk_bytes, write_text
+from olu.families.runs import does_speak
 from olu.stages.align import STAGE as ALIGN
 from olu.stages.hearing import HEARD_BY
-from olu.stages.kinds import does_speak
 from olu.stages.run_state import run_state
 from olu.train.run import Run
 

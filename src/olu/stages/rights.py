@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from olu.core.files import Workspace
 from olu.corpus.rights import Rights, of_workspace
-from olu.files import Workspace
 
 __all__ = ["Rights", "known_rights"]
 

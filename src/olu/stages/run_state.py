@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from olu.train.run import Run
-from olu.view.history import whole_rows
+from olu.train.view.history import whole_rows
 
 
 @dataclass(frozen=True)

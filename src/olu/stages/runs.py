@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from olu.config import check, flat
-from olu.errors import OluError, WorkspaceError
+from olu.core.config import check, flat
+from olu.core.errors import OluError, WorkspaceError
+from olu.core.files import Workspace, disk_bytes
 from olu.families import family
-from olu.files import Workspace, disk_bytes
 from olu.stages.run_state import run_state
 from olu.train.run import Run
-from olu.view.history import row_figures, whole_rows
-from olu.view.viewer import PAGE
+from olu.train.view.history import row_figures, whole_rows
+from olu.train.view.viewer import PAGE
 
 
 @dataclass(frozen=True)

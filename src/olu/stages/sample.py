@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olu.audio import io
-from olu.errors import ConfigError, CorpusError, LanguageError, OluError
-from olu.files import embedded_voice, whole, write_text
+from olu.core.errors import ConfigError, CorpusError, LanguageError, OluError
+from olu.core.files import embedded_voice, whole, write_text
+from olu.core.types import Tick, Work
 from olu.speak.batch import each
 from olu.speak.voice import Voice
 from olu.text.languages import Language, load
-from olu.types import Tick, Work
 
 CLIPS = 60
 PITCH = 1.2

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from olu.core.errors import TrainError
+from olu.core.files import Workspace
+from olu.core.types import Work
 from olu.corpus.manifest import Corpus
-from olu.errors import TrainError
-from olu.files import Workspace
-from olu.stages.kinds import listeners
-from olu.stages.machine import this_machine
+from olu.families.runs import listeners
 from olu.stages.recogniser import SECOND_HALF, as_ticks
 from olu.stages.train import train
+from olu.train.machine import this_machine
 from olu.train.run import Run
-from olu.types import Work
 
 if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from olu.config import check
-from olu.errors import ConfigError
-from olu.files import EMBEDDED, is_embedded
+from olu.core.config import check
+from olu.core.errors import ConfigError
+from olu.core.extras import need_serving
+from olu.core.files import EMBEDDED, is_embedded
+from olu.core.types import Tick, Work
 from olu.speak.place import voice_place
-from olu.stages.extras import need_serving
-from olu.types import Tick, Work
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ def serve(
     """Ticks once when the port is ours and the voices are found. `only_check` ends there."""
     need_serving("olu serve")
     from olu.serve.app import build
+    from olu.serve.catalog import VoiceCatalog
     from olu.serve.logs import to_stream
     from olu.serve.pool import Pool, cores
     from olu.serve.server import address, listen, server
-    from olu.serve.settings import Settings, others_may_read, read_keys
-    from olu.serve.shelf import Shelf
+    from olu.serve.settings import ServeSettings, others_may_read, read_keys
 
-    chosen = check(Settings, settings, where="olu serve")
+    chosen = check(ServeSettings, settings, where="olu serve")
     keys = read_keys(key_file)
     with listen(chosen) as held:
         where = address(held)
         workers = chosen.workers or cores()
         memory = chosen.memory_bytes(workers)
         own = {voice_place(place): EMBEDDED for place in places if is_embedded(place.as_posix())}
-        shelf = Shelf([voice_place(place) for place in places], most_bytes=memory, aliases=own)
+        shelf = VoiceCatalog([voice_place(place) for place in places], most_bytes=memory, aliases=own)
         _check_default(chosen.default_voice, [entry.name for entry in shelf.entries if not entry.fault])
         pool = Pool(
             shelf,

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from olu.audio.io import fitting_rate
 from olu.audio.sink import Add, check_place, format_of, into_file, into_pipe
-from olu.errors import OluError, TextError, VoiceError
-from olu.files import EMBEDDED, write_json, write_text
+from olu.core.errors import OluError, TextError, VoiceError
+from olu.core.files import EMBEDDED, write_json, write_text
+from olu.core.types import Tick, Work, finish
 from olu.speak.batch import each
-from olu.speak.stream import Manner, Sentence
+from olu.speak.stream import Manner, SpokenSentence
 from olu.speak.times import FORMATS, as_rows, as_srt
 from olu.speak.voice import Voice, check_threads
-from olu.types import Tick, Work, finish
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -72,7 +72,7 @@ def _decoded(data: bytes, what: str) -> str:
 
 
 @dataclass(frozen=True)
-class Said:
+class SpeakSummary:
     seconds: float
     rate: int
     sentences: int
@@ -88,7 +88,7 @@ def speak_to(
     format: str | None = None,
     times: str | None = None,
     **wishes: Unpack[Wishes],
-) -> Work[Said]:
+) -> Work[SpeakSummary]:
     """Speak into a file as it is made; also says which characters the voice has no letter for."""
     kind = format_of(path, format)
     _check_times(times)
@@ -103,12 +103,12 @@ def speak_to(
     )
     if beside is not None:
         _write_times(beside, sentences, said, audio=path.name)
-    return Said(said.seconds, said.rate, said.sentences, said.dropped, str(beside) if beside else None)
+    return SpeakSummary(said.seconds, said.rate, said.sentences, said.dropped, str(beside) if beside else None)
 
 
 def speak_through(
     pipe: BinaryIO, voice: Voice, text: str, *, format: str | None, **wishes: Unpack[Wishes]
-) -> Work[Said]:
+) -> Work[SpeakSummary]:
     """Speak into a pipe, each piece as soon as it is made."""
     kind = format_of(Path("-"), format or "wav")
     manner = _manner(voice, kind, wishes)
@@ -125,12 +125,12 @@ def _manner(voice: Voice, kind: str, wishes: Wishes) -> Manner:
 
 def _pour(
     voice: Voice, text: str, manner: Manner, sink: AbstractContextManager[Add], *, quick: bool
-) -> Work[tuple[Said, list[Sentence]]]:
+) -> Work[tuple[SpeakSummary, list[SpokenSentence]]]:
     stream = voice.stream(
         text, manner=manner, quick=quick
     )  # what is wrong with the wish is said before a file is begun
     rate = manner.rate or voice.rate
-    samples, read, dropped, sentences = 0, 0, Counter[str](), list[Sentence]()
+    samples, read, dropped, sentences = 0, 0, Counter[str](), list[SpokenSentence]()
     with sink as add:
         for spoken in stream:
             add(spoken.audio.samples)
@@ -140,7 +140,7 @@ def _pour(
                 sentences.append(spoken.sentence)
                 read += len(spoken.sentence.text)
                 yield Tick(min(read, len(text)), len(text))
-    return Said(samples / rate, rate, len(sentences), dict(dropped)), sentences
+    return SpeakSummary(samples / rate, rate, len(sentences), dict(dropped)), sentences
 
 
 def _check_times(times: str | None) -> None:
@@ -148,7 +148,7 @@ def _check_times(times: str | None) -> None:
         raise VoiceError(f"times as {times!r} are not written: choose {' or '.join(FORMATS)}")
 
 
-def _write_times(path: Path, sentences: list[Sentence], said: Said, *, audio: str) -> None:
+def _write_times(path: Path, sentences: list[SpokenSentence], said: SpeakSummary, *, audio: str) -> None:
     if path.suffix == ".srt":
         write_text(path, as_srt(word for sentence in sentences for word in sentence.words))
         return
@@ -207,7 +207,7 @@ def speak_many(
     if folder.exists() and not folder.is_dir():
         raise VoiceError(f"{folder} is a file: name a folder for the lines of {file}")
 
-    def one(number: int) -> Said:
+    def one(number: int) -> SpeakSummary:
         name, text = rows[number]
         return finish(speak_to(folder / f"{name}.{kind}", voice, text, format=kind, times=times, **wishes))
 

@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from olu.corpus.claim import writing
+from olu.core.errors import ConfigError, WorkspaceError
+from olu.core.files import Workspace, read_json, read_jsonl, write_json
+from olu.core.types import Clip, Split
+from olu.core.workspace_lock import writing
 from olu.corpus.manifest import Corpus, read_sides
 from olu.corpus.shapes import FILE, MARK
 from olu.corpus.split import ADJOINING_SECONDS, Shares, split
-from olu.errors import ConfigError, WorkspaceError
-from olu.files import Workspace, read_json, read_jsonl, write_json
-from olu.types import Clip, Split
 
 COPY = re.compile(r"same sound as (\S+?)(?::|$)")  # how the audit's two checks of copies name the first one
 COPY_CHECKS = ("duplicate_audio", "near_duplicate")

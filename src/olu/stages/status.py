@@ -8,23 +8,23 @@ from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
-from olu.audit.aside import without_aside
 from olu.audit.checks.mismatch import UNTOLD
+from olu.audit.cut_clips import without_aside
 from olu.audit.verdict import to_cut
+from olu.core.files import Workspace, disk_bytes
+from olu.core.stage import Stage
 from olu.corpus import corrections, decisions
 from olu.corpus.again import import_again
 from olu.corpus.decisions import Decision
 from olu.corpus.doubts import standing
 from olu.corpus.manifest import Corpus
-from olu.corpus.moved import Lost, place_now
-from olu.files import Workspace, disk_bytes
+from olu.corpus.moved_files import Lost, place_now
+from olu.families.runs import does_speak
 from olu.stages.audit import long_clips, most_seconds
 from olu.stages.import_ import STAGE as IMPORT
-from olu.stages.kinds import does_speak
 from olu.stages.next_training import training_advice, training_command
 from olu.stages.prepare import LISTENING
 from olu.stages.run_state import run_state
-from olu.stages.stage import Stage
 from olu.train.run import Run
 
 STAGES = ("import_", "audit", "read", "align", "prepare", "train_stage", "export")  # in the order of the data

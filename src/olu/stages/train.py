@@ -7,21 +7,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
+from olu.core.extras import need_training
+from olu.core.files import Workspace
+from olu.core.types import Note
 from olu.families import family as family_named
-from olu.files import Workspace
-from olu.stages.extras import need_training
-from olu.stages.kinds import does_speak, listeners, passed_over, voices, whole_runs
-from olu.stages.machine import take_device
+from olu.families.runs import does_speak, listeners, passed_over, voices, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
 from olu.stages.run_state import run_state
 from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_go import follow, go
 from olu.stages.train_stage import LISTENING, STAGE, Training, TrainSummary, options_of, stage_of
-from olu.stages.watching import watching
+from olu.train.machine import take_device
 from olu.train.recipe import read_recipe
 from olu.train.run import Run
-from olu.types import Note
+from olu.train.view.workspace_settings import watching
 
 if TYPE_CHECKING:
     from olu.train.ranks import Ranks

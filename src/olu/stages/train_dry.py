@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from olu.audit.plural import many
+from olu.core.words import many
 from olu.stages.train_ready import Setup
 from olu.train.engine import Engine
 from olu.train.run import Run

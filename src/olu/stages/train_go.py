@@ -5,16 +5,16 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from olu.errors import TrainError
-from olu.files import Workspace
-from olu.halt import Halt, heeded, why
+from olu.core.errors import TrainError
+from olu.core.files import Workspace
+from olu.core.halt import Halt, heeded, why
+from olu.core.types import Note, Tick
 from olu.stages.train_stage import Training, TrainSummary, options_of, stage_of
-from olu.stages.watching import Watching
 from olu.train.guards import Verdict
 from olu.train.run import Recorder, Run
-from olu.types import Note, Tick
-from olu.view.profile import Profile
-from olu.view.viewer import Viewer
+from olu.train.view.profile import Profile
+from olu.train.view.viewer import Viewer
+from olu.train.view.workspace_settings import Watching
 
 if TYPE_CHECKING:
     from olu.stages.train_ready import Setup

@@ -7,24 +7,24 @@ from typing import Any
 
 from torch import nn
 
-from olu.audit.plural import many
-from olu.errors import TrainError
+from olu.core.errors import TrainError
+from olu.core.units import length
+from olu.core.words import many
 from olu.features.store import Store
 from olu.stages.train_start import begun_from
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.batches import Batches
+from olu.train.best_step import metric_of
 from olu.train.buckets import Buckets, make_buckets
-from olu.train.choice import metric_of
 from olu.train.engine import Engine
-from olu.train.family import Example, Family, Sentence
-from olu.train.grow import Growth
-from olu.train.hearing import Ear
+from olu.train.family import DemoSentence, Example, Family
+from olu.train.gpu_cache import Resident
+from olu.train.grow_symbols import Growth
+from olu.train.guards.build import watchmen
 from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe
-from olu.train.resident import Resident
 from olu.train.run import Run
-from olu.train.watchmen import watchmen
-from olu.units import length
+from olu.train.validation import Ear
 
 BUCKETS = 8  # padded sizes of a run whose steps are recorded: more pad less, and each costs a recording
 
@@ -53,7 +53,7 @@ class Setup:
     start: tuple[Run, int] | None = None
     notes: list[str] = field(default_factory=list)
     ranks: Ranks = field(default_factory=Ranks)
-    sentences: list[Sentence] = field(default_factory=list)
+    sentences: list[DemoSentence] = field(default_factory=list)
     growth: Growth | None = None  # new symbols since the base or the run it starts from
     held_rows: int = 0  # symbols that stay as they are
     ear: Ear | None = None  # what hears the samples, beside the cheap figures

@@ -10,11 +10,14 @@ import numpy as np
 import torch
 
 import olu
+from olu.align.pauses import DOCUMENT as PAUSES
+from olu.align.pauses import Marks, find_pauses, knows_pauses, mark_pauses, said_of
+from olu.core.errors import TrainError
+from olu.core.files import Workspace, hash_value
+from olu.core.types import Clip, Work, phase
 from olu.corpus.manifest import Corpus
-from olu.errors import TrainError
 from olu.families import family as family_named
-from olu.features.store import Samples, Store
-from olu.files import Workspace, hash_value
+from olu.features.store import Store, WaveFeature
 from olu.stages.alphabet import (
     NEW_SYMBOLS,
     alphabet,
@@ -29,8 +32,6 @@ from olu.stages.alphabet import (
 from olu.stages.audit import audit
 from olu.stages.clip_choice import check_speakers, is_asked_for, select, sides, strangers
 from olu.stages.hearing import HEARD_BY, ear_of, listener_of, said_of_ears
-from olu.stages.pauses import DOCUMENT as PAUSES
-from olu.stages.pauses import Marks, find_pauses, knows_pauses, mark_pauses, said_of
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_clip, read_corpus
 from olu.stages.train_ready import Setup
@@ -47,12 +48,10 @@ from olu.stages.train_start import (
 )
 from olu.stages.written import check_ears, only_listening, written
 from olu.text.frontend import from_state
-from olu.train.hub import hash_base
 from olu.train.ranks import Ranks
 from olu.train.recipe import Recipe
-from olu.train.run import Run
-from olu.types import Clip, Work, phase
-from olu.view.viewer import TEXTS as SAMPLE_TEXTS
+from olu.train.run import Run, hash_base
+from olu.train.view.viewer import TEXTS as SAMPLE_TEXTS
 
 
 def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Work[list[str]]:
@@ -100,7 +99,7 @@ def set_up(
     if recipe.data.pauses and not run:
         vocabulary, frontend_state = knows_pauses(vocabulary, frontend_state)
     rate = family.rate(config)
-    store = Store(ws.features / Samples(rate, **sound_of(recipe)).key)
+    store = Store(ws.features / WaveFeature(rate, **sound_of(recipe)).key)
     frontend = from_state(frontend_state)
     readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in wanted}
     least = recipe.data.pauses

@@ -6,11 +6,11 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from olu.core.files import Workspace, hash_file, hash_value
+from olu.core.stage import Stage
+from olu.core.types import Note, Tick
 from olu.corpus.corrections import hash_texts
 from olu.corpus.decisions import hash_chosen
-from olu.files import Workspace, hash_file, hash_value
-from olu.stages.stage import Stage
-from olu.types import Note, Tick
 
 if TYPE_CHECKING:
     from olu.stages.train_ready import Setup

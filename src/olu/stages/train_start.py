@@ -7,14 +7,14 @@ from typing import Any
 
 from torch import nn
 
-from olu.config import check, flat
-from olu.errors import TrainError
+from olu.core.config import check, flat
+from olu.core.errors import TrainError
+from olu.core.files import Workspace
+from olu.core.places import located
 from olu.families import family as family_named
-from olu.files import Workspace
 from olu.train.checkpoint import Checkpoint
 from olu.train.family import Base, Family
-from olu.train.grow import Growth, enlarged_checkpoint
-from olu.train.hub import located
+from olu.train.grow_symbols import Growth, enlarged_checkpoint
 from olu.train.recipe import DataSettings, Recipe
 from olu.train.run import Run
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from olu.corpus.readers.shelf import ABSOLUTE
+from olu.core.errors import WorkspaceError
+from olu.core.files import Workspace, read_jsonl, whole
+from olu.core.parse import load_json
+from olu.core.types import Tick, Work
+from olu.core.units import size as in_units
+from olu.corpus.readers.audio_index import ABSOLUTE
 from olu.corpus.readers.tar import BadHeader, open_tar
 from olu.corpus.shapes import ROW
-from olu.errors import WorkspaceError
-from olu.files import Workspace, read_jsonl, whole
-from olu.parse import load_json
 from olu.stages.pack import MANIFEST, SCHEMA
 from olu.train.run import Run
-from olu.types import Tick, Work
-from olu.units import size as in_units
 
 CHUNK = 2**20
 

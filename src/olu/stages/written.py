@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from olu.core.errors import TrainError
+from olu.core.files import Workspace
+from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
-from olu.errors import TrainError
-from olu.files import Workspace
 from olu.stages.alphabet import held_by
 from olu.stages.read import named
 from olu.text.vocabulary import BLANK, SymbolVocabulary
 from olu.train.family import Family, Written
 from olu.train.recipe import Recipe
 from olu.train.run import Run
-from olu.types import Reading
 
 Ids = dict[str, tuple[int, ...]]
 

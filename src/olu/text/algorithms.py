@@ -8,22 +8,22 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import cast
 
-from olu.errors import LanguageError
-from olu.text.pack import Pack
-from olu.text.plain import RulePronouncer
-from olu.text.said import Notes, Pronouncer
+from olu.core.errors import LanguageError
+from olu.text.language_data import Pack
+from olu.text.pronunciation import Pronouncer, ReadingTrace
+from olu.text.rules.pronouncer import RulePronouncer
 
 APOSTROPHE = re.compile(r"(?<=[^\W_])[‘`´′＇](?=[^\W_])")
-Change = Callable[[str, Notes], str]
+Change = Callable[[str, ReadingTrace], str]
 
-CANONICAL = {"igbo": "olu.text.igbo", "ethiopic": "olu.text.ethiopic", "yoruba": "olu.text.yoruba"}
-RESTORE = {"dots": "olu.text.dots"}
+CANONICAL = {"igbo": "olu.languages.ibo.code", "ethiopic": "olu.languages.amh.code", "yoruba": "olu.languages.yor.code"}
+RESTORE = {"dots": "olu.languages.ibo.dots"}
 PRONOUNCE = {
-    "igbo": "olu.text.igbo",
-    "ethiopic": "olu.text.ethiopic",
-    "yoruba": "olu.text.yoruba",
-    "spanish": "olu.text.spanish",
-    "swahili": "olu.text.swahili",
+    "igbo": "olu.languages.ibo.code",
+    "ethiopic": "olu.languages.amh.code",
+    "yoruba": "olu.languages.yor.code",
+    "spanish": "olu.languages.spa.code",
+    "swahili": "olu.languages.swa.code",
 }
 
 
@@ -64,9 +64,9 @@ def _joined(text: str) -> str:
     return text if text.isascii() and "`" not in text else APOSTROPHE.sub("'", text)
 
 
-def _composed(text: str, notes: Notes) -> str:
+def _composed(text: str, notes: ReadingTrace) -> str:
     return _joined(unicodedata.normalize("NFC", text))
 
 
-def _lower(text: str, notes: Notes) -> str:
+def _lower(text: str, notes: ReadingTrace) -> str:
     return unicodedata.normalize("NFC", _joined(unicodedata.normalize("NFC", text)).lower())

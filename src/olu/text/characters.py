@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from olu.errors import TextError
+from olu.core.errors import TextError
+from olu.core.types import Reading, Word
 from olu.text import markup
-from olu.text.normal import APART, Normal
-from olu.text.pack import Pack
-from olu.text.said import Notes
+from olu.text.language_data import Pack
+from olu.text.normaliser import APART, Normal
+from olu.text.pronunciation import ReadingTrace
 from olu.text.uroman import check_wanted, romanise
 from olu.text.vocabulary import BLANK
 from olu.text.words import JOINERS
-from olu.types import Reading, Word
 
 UNSAYABLE = ("Cc", "Cf", "Cs", "Co", "Cn")  # control, format, surrogate, private use, unassigned
 TWINS = {"ț": "ţ", "ţ": "ț", "ș": "ş", "ş": "ș", "’": "'", "ʼ": "'"}  # one letter, typed in two ways
@@ -72,9 +72,9 @@ class CharacterFrontend:
         """`plain` takes no markup out of a text: its brackets are brackets."""
         return self.explain(text, plain=plain)[0]
 
-    def explain(self, text: str, *, plain: bool = False) -> tuple[Reading, Notes]:
+    def explain(self, text: str, *, plain: bool = False) -> tuple[Reading, ReadingTrace]:
         """The reading, and what was done to get it."""
-        notes = Notes()
+        notes = ReadingTrace()
         dropped = notes.dropped
         words_only = "".join(self._piece(piece, notes) for piece in markup.parse(text, plain=plain))
         if self.via is not None:
@@ -85,7 +85,7 @@ class CharacterFrontend:
         reading = Reading(text=text, normal="".join(symbols), words=words, breaks=breaks, dropped=dict(dropped))
         return reading, notes
 
-    def _piece(self, piece: markup.Piece, notes: Notes) -> str:
+    def _piece(self, piece: markup.MarkupSpan, notes: ReadingTrace) -> str:
         if piece.kind == "phones":
             raise TextError(f"character {piece.at + 1}: this reading is by letters, so phones cannot be said: spell it")
         if piece.kind == "break":

@@ -14,7 +14,7 @@ NAMED = 5  # clips listed for each symbol that is left out
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SymbolLimits:
     """From how often on a symbol is kept. They are lower for a small corpus, which has to do with what it has."""
 
     whole: int  # a letter with marks stays one symbol from this count on, else letter and marks are symbols
@@ -22,9 +22,9 @@ class Limits:
     texts: int
 
     @staticmethod
-    def of(texts: int) -> Limits:
+    def of(texts: int) -> SymbolLimits:
         share = min(1.0, texts / WHOLE)
-        return Limits(*(max(1, round(limit * share)) for limit in (20, 10, 3)))
+        return SymbolLimits(*(max(1, round(limit * share)) for limit in (20, 10, 3)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Derived:
     symbols: tuple[str, ...]  # the space, punctuation, then by code point
     folds: Mapping[str, str]  # what is too rare -> what is said for it, in kept symbols
     dropped: Mapping[str, tuple[str, ...]]  # what is too rare and like nothing else -> its first clips
-    limits: Limits
+    limits: SymbolLimits
 
 
 def clusters(text: str) -> list[str]:
@@ -49,7 +49,7 @@ def clusters(text: str) -> list[str]:
 def derive(texts: Mapping[str, str]) -> Derived:
     """From tidy texts (canonical, lower case where that is wanted) by clip."""
     split = {clip: clusters(text) for clip, text in texts.items()}
-    limits = Limits.of(sum(1 for found in split.values() if found))
+    limits = SymbolLimits.of(sum(1 for found in split.values() if found))
     for _ in range(2):  # first a letter from the marks on it, then one that is written as a single character
         apart = _apart(Counter(symbol for found in split.values() for symbol in found), limits)
         split = {clip: [part for symbol in found for part in apart[symbol]] for clip, found in split.items()}
@@ -63,7 +63,7 @@ def derive(texts: Mapping[str, str]) -> Derived:
     return Derived(tuple(sorted(kept, key=_order)), folds, dropped, limits)
 
 
-def _apart(seen: Counter[str], limits: Limits) -> dict[str, list[str]]:
+def _apart(seen: Counter[str], limits: SymbolLimits) -> dict[str, list[str]]:
     parts = {symbol: _parts(symbol) for symbol in seen}
     is_varied = sum(1 for some in parts.values() if len(some) > 1) > MANY
     return {symbol: some if is_varied or seen[symbol] < limits.whole else [symbol] for symbol, some in parts.items()}

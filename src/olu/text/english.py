@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from olu.text.pack import Pack
-from olu.text.rules import Letters
-from olu.text.said import Said
+from olu.text.language_data import Pack
+from olu.text.pronunciation import Pronunciation
+from olu.text.rules.engine import LetterRules
 
 SYLLABIC = {"m": "m̩", "n": "n̩", "ɲ": "n̩", "ŋ": "ŋ̍", "ŋʷ": "ŋ̍"}
 VELAR = {"k", "ɡ", "kʷ", "ɡʷ", "ɣ"}
@@ -30,7 +30,7 @@ class English:
     """The files english_*.tsv and english_rules.txt of a folder as a function from a word to phones."""
 
     def __init__(self, pack: Pack, *, kinds: Mapping[str, str]) -> None:
-        self.letters = Letters(
+        self.letters = LetterRules(
             pack.text("english_letters.tsv"), pack.text("english_rules.txt"), where=f"{pack.code}/english"
         )
         self.own = kinds
@@ -39,17 +39,17 @@ class English:
         self.fitted = {row[0]: tuple(row[2].split()) for row in rows}
         self.words = {row[0]: tuple(row[1].split()) for row in pack.rows("english_words.tsv", cells=2)}
 
-    def say(self, word: str, *, keep: bool = False) -> Said:
+    def say(self, word: str, *, keep: bool = False) -> Pronunciation:
         """A word in small letters; `keep` leaves the English phones, with their stress."""
         phones, rules, dropped = self._phones(word)
         stress = self._stress(word, phones)
         if keep:
-            return Said(phones, stress=stress, rules=(f"english: {rules}",), dropped=dropped)
+            return Pronunciation(phones, stress=stress, rules=(f"english: {rules}",), dropped=dropped)
         fitted, high = self._fit(phones, stress)
         bearers = tuple(at for at, phone in enumerate(fitted) if self.own.get(phone) == "vowel")
         tones = tuple("H" if at == high else "L" for at in bearers)
         said, carried, read = repair(fitted, bearers, tones, kinds=self.own, blank="L")
-        return Said(said, read, carried, rules=(f"english: {rules}: {' '.join(phones)}",), dropped=dropped)
+        return Pronunciation(said, read, carried, rules=(f"english: {rules}: {' '.join(phones)}",), dropped=dropped)
 
     def _phones(self, word: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
         if listed := self.words.get(word):

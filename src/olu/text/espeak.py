@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from olu.errors import LanguageError
+from olu.core.errors import LanguageError
 from olu.text.espeak_files import located, short
 from olu.text.languages import resolve
-from olu.text.said import Said
+from olu.text.pronunciation import Pronunciation
 
 SYNCHRONOUS = 2  # espeak_AUDIO_OUTPUT: nothing is played
 DONT_EXIT = 0x8000  # espeakINITIALIZE_DONT_EXIT: missing data is a return code, not the end of the process
@@ -145,7 +145,7 @@ class EspeakPronouncer:
     def mode(self, words: Sequence[str]) -> str:
         return ""
 
-    def say(self, word: str, *, mode: str = "") -> Said:
+    def say(self, word: str, *, mode: str = "") -> Pronunciation:
         phones: list[str] = []
         stress: int | None = None
         is_stressed = False
@@ -158,7 +158,7 @@ class EspeakPronouncer:
                 stress = len(phones)
             phones.append(AFFRICATE.sub(lambda found: "͡".join(found[0]), plain))
         lost = () if phones else tuple(letter for letter in word if unicodedata.category(letter)[0] in "LMN")
-        return Said(tuple(phones), stress=stress, rules=(f"espeak-ng {self.voice}",), dropped=lost)
+        return Pronunciation(tuple(phones), stress=stress, rules=(f"espeak-ng {self.voice}",), dropped=lost)
 
 
 def make(code: str) -> EspeakPronouncer:

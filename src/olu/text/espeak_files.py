@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from olu.errors import LanguageError, MissingExtra
+from olu.core.errors import LanguageError, MissingExtra
 
 LONGEST_PATH = 140  # bytes; espeak-ng cuts the path of its data off at 160, file names and all, on some systems
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from olu.config import Strict
-from olu.damage import Shape, damaged, misfit
-from olu.errors import LanguageError, VoiceError
-from olu.files import read_json
+from olu.core.config import Strict
+from olu.core.damage import Shape, damaged, misfit
+from olu.core.errors import LanguageError, VoiceError
+from olu.core.files import read_json
+from olu.core.types import Marks
 from olu.text.characters import CharacterFrontend
-from olu.text.pack import Pack
+from olu.text.language_data import Pack
 from olu.text.phones import PhoneFrontend
-from olu.types import Marks
 
 if TYPE_CHECKING:
     from olu.text.languages import Language

@@ -13,8 +13,8 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from olu.config import Strict, check, did_you_mean, read_toml
-from olu.errors import LanguageError
+from olu.core.config import Strict, check, did_you_mean, read_toml
+from olu.core.errors import LanguageError
 
 FOLDERS = Path(__file__).parents[1] / "languages"
 ALIEN = (".py", ".pyc")
@@ -54,7 +54,7 @@ class Accuracy(Strict):
     seen: bool  # whether the rules were written with this set in view
 
 
-class Facts(Strict):
+class LanguageFile(Strict):
     """A language.toml, as people write it."""
 
     code: str = Field(pattern="^[a-z]{3}$")
@@ -147,8 +147,8 @@ def available() -> list[Language]:
 
 def _open(folder: Path) -> Language:
     path = folder / "language.toml"
-    facts = check(Facts, read_toml(path), where=str(path))
-    return Language(folder=folder, **{name: getattr(facts, name) for name in Facts.model_fields})
+    facts = check(LanguageFile, read_toml(path), where=str(path))
+    return Language(folder=folder, **{name: getattr(facts, name) for name in LanguageFile.model_fields})
 
 
 def _is_data(path: Path) -> bool:

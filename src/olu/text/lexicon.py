@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 
-from olu.errors import LanguageError
+from olu.core.errors import LanguageError
 
 
 class Lexicon(dict[str, str]):

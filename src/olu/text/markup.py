@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
-from olu.config import did_you_mean
-from olu.errors import TextError
+from olu.core.config import did_you_mean
+from olu.core.errors import TextError
 
 TAG = re.compile(
     r"<(?P<close>/?)(?P<name>[A-Za-z][A-Za-z-]*)(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>"
@@ -39,7 +39,7 @@ LONG_SECONDS = 0.4  # from here on a pause is one between sentences
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MarkupSpan:
     """A stretch of a text: plain, say-as, phones (`text` is what they stand for) or break (`text` is its mark)."""
 
     kind: str
@@ -53,10 +53,10 @@ def has_markup(text: str) -> bool:
     return "[[" in text or "]]" in text or "<" in text or "&" in text
 
 
-def parse(text: str, *, plain: bool = False) -> list[Piece]:
+def parse(text: str, *, plain: bool = False) -> list[MarkupSpan]:
     """The stretches of a text in order; one plain one where it holds no markup, or is to be read as it stands."""
     if plain or not has_markup(text):
-        return [Piece("plain", text, 0)]
+        return [MarkupSpan("plain", text, 0)]
     return [piece for piece in _pieces(text) if piece.text or piece.phones or piece.kind == "break"]
 
 
@@ -68,11 +68,11 @@ def spans(text: str) -> list[tuple[int, int]]:
     return found + [match.span() for match in ELEMENT.finditer(text)]
 
 
-def _pieces(text: str) -> Iterator[Piece]:
+def _pieces(text: str) -> Iterator[MarkupSpan]:
     at = 0
     wrappers: list[tuple[str, int]] = []
     while match := OPENING.search(text, at):
-        yield Piece("plain", unescape_plain(text[at : match.start()]), at)
+        yield MarkupSpan("plain", unescape_plain(text[at : match.start()]), at)
         if match[0] == "]]":
             raise _wrong(text, match.start(), "]] closes nothing: write [[ before the phones")
         if match[0] == "[[":
@@ -82,7 +82,7 @@ def _pieces(text: str) -> Iterator[Piece]:
             inside = text[match.end() : end]
             if not inside.strip():
                 raise _wrong(text, match.start(), "[[ ]] holds no phones")
-            yield Piece("phones", "", match.start(), phones=inside)
+            yield MarkupSpan("phones", "", match.start(), phones=inside)
             at = end + 2
             continue
         tag = TAG.match(text, match.start())
@@ -98,7 +98,7 @@ def _pieces(text: str) -> Iterator[Piece]:
         yield piece
     if wrappers:
         raise _wrong(text, wrappers[-1][1], f"<{wrappers[-1][0]}> is never closed")
-    yield Piece("plain", unescape_plain(text[at:]), at)
+    yield MarkupSpan("plain", unescape_plain(text[at:]), at)
 
 
 def unescape_plain(text: str) -> str:
@@ -117,7 +117,7 @@ def _wrap(text: str, tag: re.Match[str], name: str, wrappers: list[tuple[str, in
         wrappers.pop()
 
 
-def _element(text: str, tag: re.Match[str], name: str) -> tuple[Piece, int]:
+def _element(text: str, tag: re.Match[str], name: str) -> tuple[MarkupSpan, int]:
     start = tag.start()
     if name not in TAGS:
         hint = did_you_mean(name, TAGS) or f"; known: {', '.join(TAGS)}"
@@ -130,19 +130,19 @@ def _element(text: str, tag: re.Match[str], name: str) -> tuple[Piece, int]:
         if not tag["empty"]:
             closing = re.compile(r"\s*</break\s*>").match(text, end)
             end = closing.end() if closing else end
-        return Piece("break", _pause(text, start, given), start), end
+        return MarkupSpan("break", _pause(text, start, given), start), end
     content, end = ("", tag.end()) if tag["empty"] else _content(text, tag, name)
     if name == "sub":
-        return Piece("plain", _needed(text, start, name, given, "alias"), start), end
+        return MarkupSpan("plain", _needed(text, start, name, given, "alias"), start), end
     if name == "phoneme":
         if given.get("alphabet", "ipa") != "ipa":
             raise _wrong(text, start, f'the alphabet {given["alphabet"]!r} is not read: write alphabet="ipa"')
-        return Piece("phones", content, start, phones=_needed(text, start, name, given, "ph")), end
+        return MarkupSpan("phones", content, start, phones=_needed(text, start, name, given, "ph")), end
     how = _needed(text, start, name, given, "interpret-as")
     if how not in SAY_AS:
         hint = did_you_mean(how, SAY_AS) or f"; known: {', '.join(SAY_AS)}"
         raise _wrong(text, start, f"interpret-as={how!r} is not known{hint}")
-    return Piece("say-as", content, start, how=how), end
+    return MarkupSpan("say-as", content, start, how=how), end
 
 
 def _content(text: str, tag: re.Match[str], name: str) -> tuple[str, int]:

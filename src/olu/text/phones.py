@@ -7,14 +7,14 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from olu.errors import LanguageError, TextError
+from olu.core.errors import LanguageError, TextError
+from olu.core.types import STRESS, TONE_LETTERS, Marks, Reading, Word
 from olu.text import algorithms, markup, words
-from olu.text.fit import Fit
+from olu.text.fallback import Fit
+from olu.text.language_data import Pack
 from olu.text.lexicon import place_of
-from olu.text.normal import Normal
-from olu.text.pack import Pack
-from olu.text.said import Notes, Said
-from olu.types import STRESS, TONE_LETTERS, Marks, Reading, Word
+from olu.text.normaliser import Normal
+from olu.text.pronunciation import Pronunciation, ReadingTrace
 
 CACHED_WORDS = 200_000
 TONE_OF = {letter: tone for tone, letter in TONE_LETTERS.items()}
@@ -39,9 +39,9 @@ class PhoneFrontend:
         """`plain` takes no markup out of a text: its brackets are brackets."""
         return self.explain(text, plain=plain)[0]
 
-    def explain(self, text: str, *, plain: bool = False) -> tuple[Reading, Notes]:
+    def explain(self, text: str, *, plain: bool = False) -> tuple[Reading, ReadingTrace]:
         """The reading, and what was done to get it."""
-        notes = Notes()
+        notes = ReadingTrace()
         said: list[Word] = []
         breaks = [""]
         normals: list[str] = []
@@ -66,10 +66,10 @@ class PhoneFrontend:
         counted = dict(notes.dropped)
         return Reading(text=text, normal=normal, words=tuple(said), breaks=tuple(heard), dropped=counted), notes
 
-    def _plain(self, piece: markup.Piece, notes: Notes) -> str:
+    def _plain(self, piece: markup.MarkupSpan, notes: ReadingTrace) -> str:
         return self._normal.run(piece.text, notes)
 
-    def _take(self, normal: str, said: list[Word], breaks: list[str], notes: Notes) -> None:
+    def _take(self, normal: str, said: list[Word], breaks: list[str], notes: ReadingTrace) -> None:
         found, between = words.split(normal)
         mode = self._pronouncer.mode(found)
         breaks[-1] += between[0]
@@ -88,32 +88,32 @@ class PhoneFrontend:
             else:
                 breaks[-1] += after if breaks[-1].strip() else f" {after}"
 
-    def _say(self, spelled: str, mode: str, notes: Notes) -> tuple[Word, tuple[str, ...]]:
+    def _say(self, spelled: str, mode: str, notes: ReadingTrace) -> tuple[Word, tuple[str, ...]]:
         said = self._own.get(spelled) or self._pronouncer.say(spelled, mode=mode)
         heard = " ".join(said.phones)
         for rule in said.rules:
             notes.add("pronounce", rule, spelled, heard)
-        lost = Notes()
+        lost = ReadingTrace()
         lost.dropped.update(c for c in said.dropped if c not in words.JOINERS)  # they only hold a word together
         word = self._word(spelled, said, lost)
         if not word.phones and not lost.dropped:  # letters that are mute alone
             lost.dropped.update(c for c in spelled if c not in words.JOINERS)
         return word, tuple(lost.dropped.elements())
 
-    def _word(self, spelled: str, said: Said, notes: Notes) -> Word:
+    def _word(self, spelled: str, said: Pronunciation, notes: ReadingTrace) -> Word:
         word = Word(spelled, said.phones, said.tones, said.bearers, said.stress)
         return word if self._fit is None else self._fit.word(word, notes.dropped)
 
     def _key(self, word: str) -> str:
-        return self._normal.canonical(unicodedata.normalize("NFC", word.strip()), Notes())
+        return self._normal.canonical(unicodedata.normalize("NFC", word.strip()), ReadingTrace())
 
-    def _listed(self, word: str, phones: str) -> Said:
+    def _listed(self, word: str, phones: str) -> Pronunciation:
         try:
             return self._given(phones)
         except TextError as bad:
             raise LanguageError(f"{place_of(self.pack.lexicon, word)}: {word!r}: {bad}") from None
 
-    def _given(self, phones: str, *, at: int | None = None) -> Said:
+    def _given(self, phones: str, *, at: int | None = None) -> Pronunciation:
         """Phones as a person writes them: separated by spaces, tones behind their vowel, ˈ before a stressed one."""
         where = "" if at is None else f"character {at + 1}: "
         found: list[str] = []
@@ -133,7 +133,7 @@ class PhoneFrontend:
                 tones.append(tone)
                 bearers.append(len(found))
             found.append(phone)
-        return Said(tuple(found), tuple(tones), tuple(bearers), stress, rules=("given as phones",))
+        return Pronunciation(tuple(found), tuple(tones), tuple(bearers), stress, rules=("given as phones",))
 
     def state(self) -> dict[str, Any]:
         inside = {"marks": self.marks, "inventory": self.inventory, "pack": self.pack.state()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterator
 
-from olu.errors import OluError
+from olu.core.errors import OluError
 
 STRESS = "ˈˌ"  # before the vowel they are on
 AS_PHONES = {"ch": "t͡ʃ", "sh": "ʃ", "zh": "ʒ", "kh": "x", "ts": "t͡s", "g": "ɡ", "y": "j"}  # unlike Latin

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
 from olu.text import markup
-from olu.text.initials import initials
+from olu.text.normalise.initials import initials
 
 CLOSERS = "\"'”’»)]"
 CLAUSES = ",;:—–،؛፣፥፤፦、，"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from olu.text.pack import Pack
+from olu.text.language_data import Pack
 
 
 def kinds(pack: Pack, *wanted: str) -> frozenset[str]:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from olu.errors import LanguageError, MissingExtra
+from olu.core.errors import LanguageError, MissingExtra
 from olu.text.languages import load
 
 _lock = threading.Lock()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from olu.errors import TextError
-from olu.types import Marks, Reading
+from olu.core.errors import TextError
+from olu.core.types import Marks, Reading
 
 BLANK = "_"
 BLANK_ID = 0

@@ -11,7 +11,7 @@ POINTS = 96  # lengths that may become the end of a bucket
 
 
 @dataclass(frozen=True)
-class Shape:
+class BatchShape:
     """The padded size of a batch."""
 
     clips: int
@@ -23,16 +23,16 @@ class Shape:
 class Buckets:
     """Upper ends in samples, rising, and the shape of each bucket's batches."""
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[BatchShape, ...]
     length: Mapping[str, int]  # samples of each clip
 
     def place(self, clip: str) -> int:
         return int(np.searchsorted([shape.samples for shape in self.shapes], self.length[clip]))
 
-    def shape_of(self, clips: Sequence[str]) -> Shape:
+    def shape_of(self, clips: Sequence[str]) -> BatchShape:
         """The padded size these clips take together; a batch of another number of clips has a shape of its own."""
         shape = self.shapes[max(map(self.place, clips))]
-        return shape if shape.clips == len(clips) else Shape(len(clips), shape.tokens, shape.samples)
+        return shape if shape.clips == len(clips) else BatchShape(len(clips), shape.tokens, shape.samples)
 
 
 def make_buckets(
@@ -53,7 +53,7 @@ def make_buckets(
             widest = max(widest, tokens[clips[at]])  # what is left over from a shorter bucket moves on to this one
             at += 1
         number = max(1, min(batch_clips, int(batch_seconds * rate / end), len(clips)))
-        shapes.append(Shape(number, widest, int(end)))
+        shapes.append(BatchShape(number, widest, int(end)))
     return Buckets(tuple(shapes), dict(length))
 
 

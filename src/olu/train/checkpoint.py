@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from olu.errors import TrainError
-from olu.files import disk_bytes, hash_file, hash_value, whole, write_json
-from olu.parse import BadData, load_json
+from olu.core.errors import TrainError
+from olu.core.files import disk_bytes, hash_file, hash_value, whole, write_json
+from olu.core.parse import BadData, load_json
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -16,25 +16,25 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from olu.audit.plural import many
-from olu.errors import TrainError
+from olu.core.errors import TrainError
+from olu.core.words import many
 from olu.train.batches import Batches
+from olu.train.best_step import candidate, held_as, is_better, nothing_better
 from olu.train.checkpoint import Checkpoint, Checkpoints
-from olu.train.choice import candidate, held_as, is_better, nothing_better
-from olu.train.family import Batch, Clock, Exhibit, Learner, Sentence, Update
-from olu.train.fast import FastSteps
-from olu.train.guards import Event, Guard, Look, Observation, Resources, Seen, Verdict
-from olu.train.hearing import Cut, Ear, averaged, validated
+from olu.train.cuda_graph import FastSteps
+from olu.train.engine_state import StepUpdates, put_back, taken
+from olu.train.family import Batch, Clock, DemoSentence, Learner, SpokenSample, Update
+from olu.train.gpu_cache import Resident
+from olu.train.guards import Event, Guard, Observation, Resources, Seen, ValidationView, Verdict
 from olu.train.memory import NO_ROOM, Full, in_pieces, lighter
 from olu.train.part import LivePart, live_parts
 from olu.train.ranks import Ranks
 from olu.train.recipe import GuardSettings, PlanSettings
 from olu.train.report import Report
-from olu.train.resident import Resident
+from olu.train.sample_checks import measure
 from olu.train.scaler import Scale
 from olu.train.schedule import lowered, rate_factor
-from olu.train.snapshot import Made, put_back, taken
-from olu.train.sounds import measure
+from olu.train.validation import Cut, Ear, averaged, validated
 
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SEED_SPAN = 2**63 - 1
@@ -48,7 +48,7 @@ class After:
 
     events: list[Event]
     scores: Mapping[str, float] = field(default_factory=dict)
-    exhibits: tuple[Exhibit, ...] = ()
+    exhibits: tuple[SpokenSample, ...] = ()
     saves: bool = False
     extra: bool = False  # a run never stopped would not save here
     ends: bool = False
@@ -77,7 +77,7 @@ class Engine:
         seed: int,
         device: str = "cpu",
         ranks: Ranks | None = None,
-        sentences: Sequence[Sentence] = (),
+        sentences: Sequence[DemoSentence] = (),
         held_rows: Mapping[str, int] | None = None,
         ear: Ear | None = None,
         resident: Resident | None = None,
@@ -97,7 +97,7 @@ class Engine:
         self.asked: Callable[[], int] = lambda: 0  # whether an end is asked for, and by what
         self.halted = 0  # what asked for it, in any of the processes
         self.last_words: list[Event] = []  # why it ends, said when the steps in flight have landed
-        self.due: Made | None = None  # a step whose validation was broken off
+        self.due: StepUpdates | None = None  # a step whose validation was broken off
         self.extra: int | None = None  # the checkpoint that a stop left
         self.hours, self._looked, self._waited = 0.0, time.monotonic(), 0.0
         learner.requires_grad_(False)
@@ -157,7 +157,7 @@ class Engine:
             enough=self.enough,
         )
 
-    def _made(self) -> Made:
+    def _made(self) -> StepUpdates:
         tried = self.step + 1
         if self.fast is not None and self.fast.ready():
             clips, seen, events, waited = self.fast.advance()
@@ -165,9 +165,9 @@ class Engine:
             ids = self._next_clips()
             clips = tuple(clip for group in ids for clip in group)
             seen, events, waited = self._step(ids)
-        return Made(tried, self.rewinds, clips, tuple(seen), tuple(events), waited)
+        return StepUpdates(tried, self.rewinds, clips, tuple(seen), tuple(events), waited)
 
-    def _follow_up(self, made: Made, after: After) -> None:
+    def _follow_up(self, made: StepUpdates, after: After) -> None:
         """What falls due after a step that was made: a validation, a look at clock and disk, a checkpoint, the end."""
         best, last, said = self.best, self.step == self.plan.steps, list[Event]()
         try:
@@ -360,7 +360,7 @@ class Engine:
             self.module.eval()
             yield self.learner
 
-    def _validate(self) -> tuple[dict[str, float], tuple[Exhibit, ...]]:
+    def _validate(self) -> tuple[dict[str, float], tuple[SpokenSample, ...]]:
         """In the first process, for all."""
         found = None
         if self.ranks.leads:
@@ -377,7 +377,7 @@ class Engine:
             self.best, self.since = new, 0
         return scores, exhibits
 
-    def _validated(self) -> tuple[dict[str, float], tuple[Exhibit, ...]]:
+    def _validated(self) -> tuple[dict[str, float], tuple[SpokenSample, ...]]:
         torch.manual_seed(VALIDATION_SEED)
         with self.averaged() as learner:
             return validated(
@@ -395,11 +395,11 @@ class Engine:
         """Whether the recipe waits no longer for a better step."""
         return self.best is not None and 0 < self.plan.stop_patience <= self.since
 
-    def _look(self, scores: Mapping[str, float], exhibits: Sequence[Exhibit]) -> Look:
+    def _look(self, scores: Mapping[str, float], exhibits: Sequence[SpokenSample]) -> ValidationView:
         learnt = {name: total / number for name, (total, number) in self.learnt.items()}
         self.learnt = {}
         sounds = tuple(measure(one.name, one.audio, natural=one.natural) for one in exhibits)
-        return Look(self.step, self.plan.steps, self.score, scores, learnt, sounds)
+        return ValidationView(self.step, self.plan.steps, self.score, scores, learnt, sounds)
 
     def _resources(self) -> Resources:
         now = time.monotonic()

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor, device, nn
 
-    from olu.config import Strict
-    from olu.train.buckets import Shape
-    from olu.train.plan_facts import Advice
-    from olu.types import Audio, Reading
+    from olu.core.config import Strict
+    from olu.core.types import Audio, Reading
+    from olu.train.buckets import BatchShape
+    from olu.train.plan.facts import Advice
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class SpokenSample:
     """Something to hear: spoken through the real inference path, never by teacher forcing."""
 
     name: str
@@ -69,7 +69,7 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class DemoSentence:
     """A text of the recipe's own that is spoken at every validation."""
 
     name: str
@@ -79,7 +79,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Judge:
+class OpponentLoss:
     """Which loss tells whether a part that judges has won or sees nothing."""
 
     part: str
@@ -118,7 +118,7 @@ class Learner(Protocol):
     def collate(self, examples: Sequence[Example]) -> Batch: ...
     def step(self, batch: Any, clock: Clock) -> Iterator[Update]: ...
     def validate(self, batch: Any) -> Mapping[str, Loss]: ...
-    def demo(self, batch: Any) -> Iterator[Exhibit]: ...
+    def demo(self, batch: Any) -> Iterator[SpokenSample]: ...
     def say(self, ids: Sequence[int], speaker: int) -> Audio: ...
 
 
@@ -134,8 +134,8 @@ class PackedLearner(Learner, Protocol):
 
     def knobs(self, step: int) -> dict[str, float]: ...
     def counts(self, examples: Sequence[Example]) -> dict[str, float]: ...
-    def pack(self, examples: Sequence[Example], firsts: Sequence[int], shape: Shape) -> NDArray[np.int64]: ...
-    def unpack(self, flat: Tensor, sound: Tensor, shape: Shape) -> Any: ...
+    def pack(self, examples: Sequence[Example], firsts: Sequence[int], shape: BatchShape) -> NDArray[np.int64]: ...
+    def unpack(self, flat: Tensor, sound: Tensor, shape: BatchShape) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Family:
     read_base: Callable[[Path], Base]
     learns: str  # the part whose progress counts
     steady: tuple[str, ...]  # its losses that no opponent raises
-    judge: Judge | None
+    judge: OpponentLoss | None
     export: Callable[..., dict[str, Any]]  # (learner, folder=) -> facts for voice.json; writes the ONNX files
     bases: Path | None = None  # a table of published checkpoints (TSV): id, language, discriminator, uroman, licence
     reference: Path | None = None  # bands of earlier runs' curves (JSON): what is normal

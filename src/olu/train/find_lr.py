@@ -23,14 +23,14 @@ FIRST = 10  # losses that say where it began
 
 
 @dataclass(frozen=True)
-class Point:
+class RatePoint:
     rate: float
     loss: float
     smooth: float
 
 
 @dataclass(frozen=True)
-class Finding:
+class RateSearchResult:
     rate: float | None  # suggested; none where the curve does not tell
     steepest: float | None  # where the loss falls fastest
     edge: float | None  # where it begins to diverge
@@ -44,7 +44,7 @@ def rate_at(place: int, steps: int, *, low: float = LOW, high: float = HIGH) -> 
 
 def range_test(
     engine: Engine, *, part: str, loss: str, steps: int = STEPS, low: float = LOW, high: float = HIGH
-) -> Iterator[Point]:
+) -> Iterator[RatePoint]:
     """Drive an engine whose guards are off; stops early when the loss has gone through the roof."""
     own = engine.live[part].part.lr
     total, weight, lowest = 0.0, 0.0, math.inf
@@ -55,21 +55,23 @@ def range_test(
         seen = [one.losses[loss] for one in report.seen if one.part == part and loss in one.losses]
         value = seen[0] if seen else math.nan
         if not math.isfinite(value):
-            yield Point(rate, math.nan, math.nan)
+            yield RatePoint(rate, math.nan, math.nan)
             return
         total, weight = KEEP * total + value, KEEP * weight + 1
         smooth = total / weight
-        yield Point(rate, value, smooth)
+        yield RatePoint(rate, value, smooth)
         lowest = min(lowest, smooth)
         if value > STOP * max(lowest, 1e-12) and place > FIRST:
             return
 
 
-def judge(points: Sequence[Point]) -> Finding:
+def judge(points: Sequence[RatePoint]) -> RateSearchResult:
     """The rate of the steepest fall, kept well below the edge where the loss turns up again."""
     finite = [point for point in points if math.isfinite(point.smooth)]
     if len(finite) < 2 * FIRST:
-        return Finding(None, None, None, "it diverged at once: look at the clips, and at the Finite guard's advice")
+        return RateSearchResult(
+            None, None, None, "it diverged at once: look at the clips, and at the Finite guard's advice"
+        )
     first = finite[: max(FIRST, len(finite) // 4)]  # rates that hardly move a weight
     start = sum(point.loss for point in first) / len(first)
     bottom = min(range(FIRST, len(finite)), key=lambda at: finite[at].smooth)
@@ -80,14 +82,14 @@ def judge(points: Sequence[Point]) -> Finding:
         said = (
             f"the curve is flat: the loss fell by {(start - low) / max(abs(start), 1e-12):.1%}, no more than its noise"
         )
-        return Finding(None, None, edge, f"{said}; keep the recipe's rate, or test with larger batches")
+        return RateSearchResult(None, None, edge, f"{said}; keep the recipe's rate, or test with larger batches")
     steepest = _steepest(finite[: bottom + 1], start=start, band=LEFT * noise, after=len(first) // 2)
     rate = steepest if edge is None else min(steepest, edge / SAFETY)
     why = f"the loss falls fastest at {steepest:.1e}"
     why += f" and turns up at {edge:.1e}" if edge else " and does not diverge up to the end"
     if edge is not None and rate < steepest:
         why += f"; the suggestion keeps a factor of {SAFETY:g} to that"
-    return Finding(float(f"{rate:.1e}"), steepest, edge, why)
+    return RateSearchResult(float(f"{rate:.1e}"), steepest, edge, why)
 
 
 def _noise(apart: Sequence[float]) -> float:
@@ -95,7 +97,7 @@ def _noise(apart: Sequence[float]) -> float:
     return math.sqrt(sum((one - mean) ** 2 for one in apart) / len(apart))
 
 
-def _edge(points: Sequence[Point], finite: Sequence[Point], bottom: int, start: float) -> float | None:
+def _edge(points: Sequence[RatePoint], finite: Sequence[RatePoint], bottom: int, start: float) -> float | None:
     """The first rate after the lowest loss from which on it stays well above it."""
     low = finite[bottom].smooth
     limit = low + (DIVERGED - 1) * max(abs(low), 0.1 * abs(start))
@@ -105,7 +107,7 @@ def _edge(points: Sequence[Point], finite: Sequence[Point], bottom: int, start: 
     return above
 
 
-def _steepest(points: Sequence[Point], *, start: float, band: float, after: int) -> float:
+def _steepest(points: Sequence[RatePoint], *, start: float, band: float, after: int) -> float:
     """Over a window of a tenth of the curve, on the way from where it began to where it is lowest, `band` off both.
 
     A rate is a step, so equal steps are equal ratios of rates. The first batches move the mean most and say least.

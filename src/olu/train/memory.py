@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from olu.audit.plural import many
+from olu.core.words import many
 from olu.train.guards import Event, Verdict
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 from olu.train.family import Part
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from olu.config import Strict, check, read_toml, with_overrides
-from olu.train.hub import named
+from olu.core.config import Strict, check, read_toml, with_overrides
+from olu.core.places import named
 
 RESAMPLE = (0.8, 1.25)  # beyond them speech does not stay clean
 

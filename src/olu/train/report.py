@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from olu.train.family import Exhibit
+from olu.train.family import SpokenSample
 from olu.train.guards import Event, Observation
 
 
@@ -22,7 +22,7 @@ class Report:
     seen: tuple[Observation, ...]
     events: tuple[Event, ...]
     scores: Mapping[str, float] = field(default_factory=dict)
-    exhibits: tuple[Exhibit, ...] = ()
+    exhibits: tuple[SpokenSample, ...] = ()
     seconds: float = 0.0
     waited: float = 0.0  # of these seconds, for the batch
     memory: int = 0  # bytes of the device at most, where it can tell

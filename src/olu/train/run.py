@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from olu.audio import io
-from olu.config import read_toml
-from olu.damage import damaged, misfit
-from olu.errors import ConfigError, OluError, TrainError
-from olu.files import lock, whole, write_json, write_jsonl, write_text
-from olu.parse import BadData, from_json, load_json
+from olu.core.config import read_toml
+from olu.core.damage import damaged, misfit
+from olu.core.errors import ConfigError, OluError, TrainError
+from olu.core.files import hash_file, lock, whole, write_json, write_jsonl, write_text
+from olu.core.parse import BadData, from_json, load_json
+from olu.core.places import PICKLED, SAFE, located
 from olu.text.frontend import fault_of
 from olu.text.vocabulary import VOCABULARY
+from olu.train.best_step import why
 from olu.train.checkpoint import Checkpoints, sealed, unsealed
-from olu.train.choice import why
 from olu.train.recipe import Recipe, read_recipe, recipe_toml
 
 if TYPE_CHECKING:
@@ -237,3 +238,24 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def hash_base(text: str) -> str | None:
+    """A name for the weights of a base: of the file, or of the first file of weights in its folder."""
+    path = located(text)
+    if (path / "recipe.toml").is_file():
+        return _hash_run(path)
+    folders = (path, path / "training")  # of a voice package
+    files = (
+        [path] if path.is_file() else sorted(p for end in (SAFE, *PICKLED) for one in folders for p in one.glob(end))
+    )
+    return hash_file(files[0]) if files else None
+
+
+def _hash_run(folder: Path) -> str | None:
+    """Of the step that is taken from a run: its best, else its last."""
+    run = Run(folder)
+    steps = run.checkpoints().steps()
+    step = (run.best or {}).get("step")
+    step = step if step in steps else steps[-1] if steps else None
+    return None if step is None else hash_file(run.checkpoints_folder / f"step-{step}" / "weights.safetensors")

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "bandwidth"
 USUAL_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     facts = heard.facts
     if facts is None or facts.bandwidth == 0.0 or facts.spoken < limits.bandwidth_least_seconds:
         return None

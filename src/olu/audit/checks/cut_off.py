@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark, Span
+from olu.core.types import Mark, Span
 
 NAME = "cut_off"
 MOST = 0.5  # of the clips: from here on it is said once of the whole corpus
@@ -19,7 +19,7 @@ Side = Literal["first", "last"]
 SIDES: tuple[Side, Side] = ("first", "last")
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     lows = {side: _low(heard, side, limits) for side in SIDES}
     for one in heard:
         found = [mark for side in SIDES if (mark := _judge(one, side, lows[side], limits))]
@@ -28,7 +28,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
             yield Finding(id=one.clip.id, mark=mark, badness=-mark.value)
 
 
-def _low(heard: Sequence[Heard], side: Side, limits: Thresholds) -> float | None:
+def _low(heard: Sequence[MeasuredClip], side: Side, limits: Thresholds) -> float | None:
     """The score under which such a word is unlike the others of the corpus."""
     scores = [word.score for one in heard if (word := _word(one, side)) and word.score is not None]
     if len(scores) < LEAST_CLIPS:
@@ -37,7 +37,7 @@ def _low(heard: Sequence[Heard], side: Side, limits: Thresholds) -> float | None
     return low - limits.cut_off_iqr * max(high - low, LEAST_IQR)
 
 
-def _judge(one: Heard, side: Side, low: float | None, limits: Thresholds) -> Mark | None:
+def _judge(one: MeasuredClip, side: Side, low: float | None, limits: Thresholds) -> Mark | None:
     word = _word(one, side)
     if word is None or one.facts is None:
         return None
@@ -56,13 +56,13 @@ def _judge(one: Heard, side: Side, low: float | None, limits: Thresholds) -> Mar
     return None
 
 
-def _word(one: Heard, side: Side) -> Span | None:
+def _word(one: MeasuredClip, side: Side) -> Span | None:
     if one.match is None:
         return None
     return one.match.first if side == "first" else one.match.last
 
 
-def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
+def tell(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
     if len(found) <= MOST * len(heard):
         return ""
     return (

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.letters import count_digits
-from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
+from olu.core.words import many
 
 NAME = "digits"
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     digits = count_digits(heard.clip.text)
     if digits <= limits.digits_info:
         return None

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import unicodedata
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "dots"
 DOT_BELOW = "\u0323"
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     if heard.clip.language != "ibo":
         return None
     letters = unicodedata.normalize("NFD", heard.clip.text.casefold())

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from olu.audit.check import Check, Finding, Heard, across
+from olu.audit.check import Check, Finding, MeasuredClip, across
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "duplicate_audio"
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
-    first: dict[str, Heard] = {}
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
+    first: dict[str, MeasuredClip] = {}
     told: set[str] = set()
     for one in sorted(heard, key=lambda one: one.dropped):  # of two copies, never the dropped one is the one to keep
         if one.facts is None:

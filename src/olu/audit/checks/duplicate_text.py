@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.letters import fold
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "duplicate_text"
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     """Per speaker: several people reading one list of sentences is how good corpora are made."""
     said: dict[tuple[str, str, str], list[str]] = {}
     for one in heard:

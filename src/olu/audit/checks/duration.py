@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import math
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "duration"
 USUAL_SECONDS = 5.0  # short and long clips are ranked by how many times they are off
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     seconds = heard.facts.seconds if heard.facts else heard.clip.seconds
     if seconds < limits.duration_error_under:
         return Mark(check=NAME, severity="error", value=seconds, message=f"{seconds:.2f} s: too short to hold a word")

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from olu.audit.check import Check, Finding, Heard, each
+from olu.audit.check import Check, Finding, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "edges"
 MOST = 0.5  # of the clips: from here on it is said once of the whole corpus
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     facts = heard.facts
     if facts is None or facts.speech == 0.0:  # a silent clip is the silence check's
         return None
@@ -21,7 +21,7 @@ def judge(heard: Heard, limits: Thresholds) -> Mark | None:
     return Mark(check=NAME, severity="warn" if longest > limits.edge_warn else "info", value=longest, message=message)
 
 
-def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
+def tell(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
     if len(found) <= MOST * len(heard):
         return ""
     return (

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import unicodedata
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "frames"
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     seconds = heard.facts.seconds if heard.facts else heard.clip.seconds
     symbols = len(unicodedata.normalize("NFC", " ".join(heard.clip.text.split())))
     needed = 2 * symbols + 1  # a blank stands around every symbol

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "hum"
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     if heard.facts is None or heard.facts.hum_dbfs is None or heard.facts.hum_dbfs <= limits.hum_warn:
         return None
     level = heard.facts.hum_dbfs

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark, Severity
+from olu.core.types import Mark, Severity
 
 NAME = "level"
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     levels: dict[str, list[float]] = {}
     for one in heard:
         if one.facts is not None and one.facts.speech > 0.0:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark, Severity
+from olu.core.types import Mark, Severity
 
 NAME = "mismatch"
 LEAST_SHUFFLED = 50  # pairs: fewer set no limit
@@ -15,7 +15,7 @@ WEAK = 0.25  # of the clips under the limit: then the recogniser cannot tell a r
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class MismatchLimits:
     """What this corpus' own shuffled pairs reach, and what its clips do."""
 
     under: float  # a score that all but a few of the shuffled pairs stay under
@@ -24,7 +24,7 @@ class Limits:
     cer: bool  # so can they by what is heard
 
 
-def limits_of(heard: Sequence[Heard], limits: Thresholds) -> Limits | None:
+def limits_of(heard: Sequence[MeasuredClip], limits: Thresholds) -> MismatchLimits | None:
     """Nothing where too few pairs were compared."""
     own = [one.match.score for one in heard if one.match and one.match.score is not None]
     chance = [score for one in heard if one.match for score in one.match.chance]
@@ -32,7 +32,7 @@ def limits_of(heard: Sequence[Heard], limits: Thresholds) -> Limits | None:
         return None
     under = float(np.quantile(chance, 1.0 - limits.mismatch_pass))
     cers = [one.match.cer for one in heard if one.match and one.match.cer is not None]
-    return Limits(
+    return MismatchLimits(
         under=under,
         low=float(np.quantile(own, limits.mismatch_lowest)),
         trusted=float(np.mean(np.array(own) < under)) <= WEAK,
@@ -46,7 +46,7 @@ UNTOLD = (
 )
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     found = limits_of(heard, limits)
     if found is None:
         return
@@ -58,7 +58,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
                 yield Finding(id=one.clip.id, mark=mark, badness=-one.match.score)
 
 
-def _judge(score: float, cer: float | None, found: Limits, limits: Thresholds) -> tuple[Severity, str] | None:
+def _judge(score: float, cer: float | None, found: MismatchLimits, limits: Thresholds) -> tuple[Severity, str] | None:
     wrong = f"; {cer:.0%} of it is heard otherwise" if cer is not None else ""
     if found.trusted and score < found.under:
         return "error", f"its text fits the sound no better than another clip's would ({score:.2f}){wrong}"
@@ -69,7 +69,7 @@ def _judge(score: float, cer: float | None, found: Limits, limits: Thresholds) -
     return None
 
 
-def tell(heard: Sequence[Heard], marks: Sequence[Finding], limits: Thresholds) -> str:
+def tell(heard: Sequence[MeasuredClip], marks: Sequence[Finding], limits: Thresholds) -> str:
     found = limits_of(heard, limits)
     if found is None or found.trusted:
         return ""

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.audit.check import Check, Finding, Heard, across
+from olu.audit.check import Check, Finding, MeasuredClip, across
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "near_duplicate"
 KEY_BYTES = 2  # 16 of the 1024 bits: two copies agree on some of the 64 keys, strangers rarely on one
@@ -17,7 +17,7 @@ MOST_PAIRS = 2_000_000  # of clips of the same length: up to here all are compar
 Places = NDArray[np.intp]
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     heard = sorted(heard, key=lambda one: one.dropped)  # of two copies, never the dropped one is the one to keep
     best: dict[int, tuple[float, int]] = {}  # place of a copy -> how far it is from which earlier clip
     for which in (0, 1, 2):  # the whole sound finds what was converted, its core or its speech what was trimmed
@@ -48,20 +48,20 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
             yield Finding(id=heard[original].clip.id, mark=kept, badness=-far)
 
 
-def _usable(heard: Heard, which: int) -> bool:
+def _usable(heard: MeasuredClip, which: int) -> bool:
     return heard.facts is not None and len(heard.facts.prints) > which and bool(heard.facts.prints[which])
 
 
-def _print(heard: Heard, which: int) -> bytes:
+def _print(heard: MeasuredClip, which: int) -> bytes:
     return heard.facts.prints[which] if heard.facts else b""
 
 
-def _length(heard: Heard, which: int) -> float:
+def _length(heard: MeasuredClip, which: int) -> float:
     assert heard.facts is not None
     return max(1e-3, (heard.facts.seconds, heard.facts.core, heard.facts.spoken)[which])
 
 
-def _pcm(heard: Heard) -> str:
+def _pcm(heard: MeasuredClip) -> str:
     return heard.facts.pcm if heard.facts else ""
 
 

@@ -3,18 +3,18 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from olu.audit.check import Check, Finding, Heard
-from olu.audit.plural import many
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
+from olu.core.words import many
 
 NAME = "normal_form"
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     """The form that fewer texts have is marked. Texts without marked letters are the same in every form."""
-    composed: list[tuple[Heard, int]] = []
-    apart: list[tuple[Heard, int]] = []
+    composed: list[tuple[MeasuredClip, int]] = []
+    apart: list[tuple[MeasuredClip, int]] = []
     for one in heard:
         text = one.clip.text
         normal, taken_apart = unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)

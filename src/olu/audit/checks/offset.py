@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "offset"
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     if heard.facts is None or abs(heard.facts.offset) <= limits.offset_warn:
         return None
     share = heard.facts.offset

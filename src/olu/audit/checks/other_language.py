@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.letters import count_letters
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark, Severity
+from olu.core.types import Mark, Severity
 
 NAME = "other_language"
 WORD = re.compile(r"[^\W\d_][\w\u0300-\u036f]*")
@@ -19,9 +19,9 @@ UNSEEN = 0.5  # what a pair that never occurs counts
 LEAST_SPREAD = 0.1  # of the mean log likelihood: lists of nearly equal texts have almost none
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     """Pairs of neighbouring letters are common or rare by language: a text of rare pairs is in another one."""
-    languages: dict[str, list[Heard]] = {}
+    languages: dict[str, list[MeasuredClip]] = {}
     for one in heard:
         if count_letters(one.clip.text) >= limits.language_least_letters:
             languages.setdefault(one.clip.language, []).append(one)

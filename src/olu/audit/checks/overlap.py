@@ -2,16 +2,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.letters import fold
-from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
+from olu.core.words import many
 
 NAME = "overlap"
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     """Whoever says it: a voice that has learned a sentence is not tested by it."""
     trained: dict[tuple[str, str], str] = {}
     for one in heard:
@@ -34,7 +34,7 @@ def _words(text: str) -> str:
     return "".join(sign for sign in fold(text) if sign.isalnum())
 
 
-def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
+def tell(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
     if not found:
         return ""
     shares = "shares its" if len(found) == 1 else "share their"

@@ -3,14 +3,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from olu.audit.check import Check, Finding, Heard, each
+from olu.audit.check import Check, Finding, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark, Severity
+from olu.core.types import Mark, Severity
 
 NAME = "quality"
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     if heard.deep is None or heard.facts is None or heard.facts.speech == 0.0:
         return None
     score = heard.deep.quality
@@ -22,7 +22,7 @@ def judge(heard: Heard, limits: Thresholds) -> Mark | None:
     return Mark(check=NAME, severity=severity, value=score, message=message)
 
 
-def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
+def tell(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
     scores = [one.deep.quality for one in heard if one.deep]
     if not scores:
         return ""

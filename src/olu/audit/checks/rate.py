@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.letters import count_letters, has_digits
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark, Severity
+from olu.core.types import Mark, Severity
 
 NAME = "rate"
 LEAST_SPOKEN_SECONDS = 0.1  # less is a click or nothing, and the silence check has said so
@@ -18,7 +18,7 @@ Voice = tuple[str, str]
 Quartiles = dict[Voice, tuple[float, float]]
 
 
-def letters_per_second(heard: Heard) -> float | None:
+def letters_per_second(heard: MeasuredClip) -> float | None:
     """Over the stretch from the first sound to the last: silence at the edges says nothing of the text."""
     letters = count_letters(heard.clip.text)
     if heard.facts is None or heard.facts.spoken < LEAST_SPOKEN_SECONDS or letters == 0:
@@ -26,7 +26,7 @@ def letters_per_second(heard: Heard) -> float | None:
     return letters / heard.facts.spoken
 
 
-def signs_per_second(heard: Heard) -> float | None:
+def signs_per_second(heard: MeasuredClip) -> float | None:
     """Over the whole clip, and of every sign but spaces: what others publish, and what a loader of a corpus sees."""
     signs = sum(not sign.isspace() for sign in unicodedata.normalize("NFC", heard.clip.text))
     if heard.facts is None or signs == 0 or heard.facts.speech == 0.0:  # a silent clip is the silence check's
@@ -34,7 +34,7 @@ def signs_per_second(heard: Heard) -> float | None:
     return signs / heard.facts.seconds
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     usual = _usual(heard, letters_per_second, limits, every=False)
     usual_whole = _usual(heard, signs_per_second, limits, every=True)
     for one in heard:
@@ -43,7 +43,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
             yield mark
 
 
-def _spoken(one: Heard, quartiles: tuple[float, float] | None, limits: Thresholds) -> Finding | None:
+def _spoken(one: MeasuredClip, quartiles: tuple[float, float] | None, limits: Thresholds) -> Finding | None:
     rate = letters_per_second(one)
     if rate is None:
         return None
@@ -60,7 +60,7 @@ def _spoken(one: Heard, quartiles: tuple[float, float] | None, limits: Threshold
     return _finding(one, severity, rate, message, middle)
 
 
-def _whole(one: Heard, quartiles: tuple[float, float] | None, limits: Thresholds) -> Finding | None:
+def _whole(one: MeasuredClip, quartiles: tuple[float, float] | None, limits: Thresholds) -> Finding | None:
     """Never an error: silence around a short text is no mismatch."""
     rate = signs_per_second(one)
     if rate is None or quartiles is None or _beyond(rate, quartiles, limits) <= limits.rate_warn_iqr:
@@ -74,7 +74,7 @@ def _whole(one: Heard, quartiles: tuple[float, float] | None, limits: Thresholds
     return _finding(one, "warn", rate, f"{message}: little text for so long a clip", middle)
 
 
-def _finding(one: Heard, severity: Severity, rate: float, message: str, middle: float) -> Finding:
+def _finding(one: MeasuredClip, severity: Severity, rate: float, message: str, middle: float) -> Finding:
     mark = Mark(check=NAME, severity=severity, value=rate, message=message)
     return Finding(id=one.clip.id, mark=mark, badness=abs(math.log(rate / middle)))
 
@@ -84,16 +84,16 @@ def _possible(limits: Thresholds) -> float:
     return math.sqrt(max(limits.rate_error_under, 1e-3) * limits.rate_error_over)
 
 
-def _voice(heard: Heard) -> Voice:
+def _voice(heard: MeasuredClip) -> Voice:
     return heard.clip.language, heard.clip.speaker
 
 
-def _judged(heard: Heard, limits: Thresholds) -> bool:
+def _judged(heard: MeasuredClip, limits: Thresholds) -> bool:
     return count_letters(heard.clip.text) >= limits.rate_least_letters
 
 
 def _usual(
-    heard: Sequence[Heard], measure: Callable[[Heard], float | None], limits: Thresholds, *, every: bool
+    heard: Sequence[MeasuredClip], measure: Callable[[MeasuredClip], float | None], limits: Thresholds, *, every: bool
 ) -> Quartiles:
     """The quartiles of the log rate of each voice that has enough clips; of all texts, or of those worth judging."""
     found: dict[Voice, list[float]] = {}

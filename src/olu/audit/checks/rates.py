@@ -4,18 +4,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from olu.audit.check import Check, Finding, Heard
-from olu.audit.plural import many
-from olu.audit.sound import Facts
+from olu.audit.check import Check, Finding, MeasuredClip
+from olu.audit.sound import SoundFacts
 from olu.audit.spectrum import BAND_HZ
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark, Severity
+from olu.core.types import Mark, Severity
+from olu.core.words import many
 
 NAME = "rates"
 SLACK = 0.1  # of the lower half rate: what a converter or a coder leaves above it, 8.75 kHz in mp3 of 16 kHz speech
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     """Every rate but the commonest; of equally common ones the highest is the one to keep."""
     counts = _counts(heard)
     if len(counts) < 2:
@@ -34,14 +34,14 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
         yield Finding(id=one.clip.id, mark=mark, badness=usual / rate if dull else rate / usual / 100)
 
 
-def _holds_no_more(facts: Facts, usual: int, tops: Mapping[int, float]) -> bool:
+def _holds_no_more(facts: SoundFacts, usual: int, tops: Mapping[int, float]) -> bool:
     """Whether the higher of the two rates holds no sound that the lower one could not: then no ear tells them apart."""
     low, high = sorted((facts.rate, usual))
     top = facts.bandwidth if facts.rate == high and facts.bandwidth else tops.get(high, float(high))
     return top <= (1 + SLACK) * low / 2 + BAND_HZ  # it is measured in such bands
 
 
-def _tops(heard: Sequence[Heard], limits: Thresholds) -> dict[int, float]:
+def _tops(heard: Sequence[MeasuredClip], limits: Thresholds) -> dict[int, float]:
     """Rate -> how far up the sound of its clips reaches, in the middle of them."""
     found = defaultdict[int, list[float]](list)
     for one in heard:
@@ -50,7 +50,7 @@ def _tops(heard: Sequence[Heard], limits: Thresholds) -> dict[int, float]:
     return {rate: median(tops) for rate, tops in found.items()}
 
 
-def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
+def tell(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
     if not found:
         return ""
     each = ", ".join(f"{rate:,} Hz: {many(count, 'clip')}" for rate, count in _counts(heard).most_common())
@@ -60,7 +60,7 @@ def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -
     )
 
 
-def _counts(heard: Sequence[Heard]) -> Counter[int]:
+def _counts(heard: Sequence[MeasuredClip]) -> Counter[int]:
     return Counter(one.facts.rate for one in heard if one.facts)
 
 

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.letters import main_scripts, scripts
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark, Severity
+from olu.core.types import Mark, Severity
 
 NAME = "script"
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     main = main_scripts(((one.clip.language, one.clip.text) for one in heard), least=limits.script_main)
     for one in heard:
         usual = main.get(one.clip.language)

@@ -7,11 +7,11 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.checks.rate import letters_per_second
 from olu.audit.letters import count_letters, has_digits
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "shifted"
 FARTHEST = 3.0  # spreads: one clip alone never makes a block
@@ -22,7 +22,7 @@ LEAST_SPREAD = 0.1  # of the log rate: made speech has almost none
 Numbers = NDArray[np.float64]
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     """Rows of one source in the order of the manifest: where a line was lost, all after it fit their neighbour."""
     for _, group in groupby(heard, key=lambda one: (one.clip.audio.partition("/")[0], one.clip.language)):
         rows = list(group)
@@ -42,7 +42,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
                 yield from _findings(rows[first : last + 1], step, _core(gains[step][first : last + 1]))
 
 
-def _logs(rows: Sequence[Heard]) -> tuple[Numbers, Numbers]:
+def _logs(rows: Sequence[MeasuredClip]) -> tuple[Numbers, Numbers]:
     """Log of the seconds spoken and of the letters; nan where a clip cannot be compared."""
     lengths, texts = np.full(len(rows), math.nan), np.full(len(rows), math.nan)
     for place, one in enumerate(rows):
@@ -88,7 +88,7 @@ def _core(gains: Numbers) -> range:
     return range(start, end)
 
 
-def _findings(rows: Sequence[Heard], step: int, core: range) -> Iterator[Finding]:
+def _findings(rows: Sequence[MeasuredClip], step: int, core: range) -> Iterator[Finding]:
     where = "next" if step > 0 else "previous"
     first = rows[0].clip.id
     for place, one in enumerate(rows):

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import re
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.letters import count_letters
-from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
+from olu.core.words import many
 
 NAME = "sound_note"
 MUSIC = ("♪", "♫", "♬", "♩")
@@ -14,7 +14,7 @@ NOTE = re.compile(r"\[[^\]]*\]|♪[^♪]*♪?|[♫♬♩]|(?<!\w)\*[^*]*\*")
 ASIDE = re.compile(r"\([^)]*\)|\uff08[^\uff09]*\uff09")  # the second pair is the wide brackets of Chinese and Japanese
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     text = heard.clip.text.strip()
     bare = NOTE.sub(" ", text)
     words = sum(count_letters(word) > 0 for word in text.split())

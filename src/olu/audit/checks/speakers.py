@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.audit.check import Check, Finding, Heard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "speakers"
 LEAST_CLIPS = 10  # of a speaker: fewer have no middle
@@ -18,7 +18,7 @@ APART = 4.0  # times their own spread, between the middles of two groups
 Voices = NDArray[np.float64]
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     for clips, voices in _by_speaker(heard):
         likeness = voices @ _unit(np.median(voices, axis=0))
         for one, value in zip(clips, likeness.tolist(), strict=True):
@@ -28,7 +28,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
                 yield Finding(id=one.clip.id, mark=mark, badness=-value)
 
 
-def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -> str:
+def tell(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
     said = []
     for clips, voices in _by_speaker(heard):
         second = _second(voices, limits)
@@ -42,8 +42,8 @@ def tell(heard: Sequence[Heard], found: Sequence[Finding], limits: Thresholds) -
     return " ".join(said)
 
 
-def _by_speaker(heard: Sequence[Heard]) -> Iterator[tuple[list[Heard], Voices]]:
-    groups: dict[str, list[Heard]] = {}
+def _by_speaker(heard: Sequence[MeasuredClip]) -> Iterator[tuple[list[MeasuredClip], Voices]]:
+    groups: dict[str, list[MeasuredClip]] = {}
     for one in heard:
         if one.deep is not None and one.deep.voice:
             groups.setdefault(one.clip.speaker, []).append(one)

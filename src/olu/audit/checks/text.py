@@ -3,11 +3,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.letters import count_letters
-from olu.audit.plural import many
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
+from olu.core.words import many
 
 NAME = "text"
 BREAKS = "\n\r\t"
@@ -16,7 +16,7 @@ NO_SIGNS = ("Cc", "Cn", "Co", "Cs")  # controls and places without a sign; joine
 MARKUP = re.compile(r"</?[a-z][^<>]*>|&(?:[a-z]+|#\d+);|https?://\S+|\{\\\w[^}]*\}", re.IGNORECASE)
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     text = heard.clip.text
     if not heard.clip.transcribed:
         return None  # has a check of its own

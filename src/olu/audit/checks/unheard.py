@@ -2,17 +2,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from olu.audit.check import Check, Finding, Heard
+from olu.align.heard_words import low_score, named, unheard
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.thresholds import Thresholds
-from olu.audit.words import low_score, named, unheard
-from olu.types import Mark, Severity
+from olu.core.types import Mark, Severity
 
 NAME = "unheard"
 LEAST_WORDS = 100  # fewer have no middle half worth the name
 LEAST_UNHEARD = 3  # words: one of two is no half of a text
 
 
-def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
+def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     lows = _lows(heard, limits)
     for one in heard:
         bad = unheard(one.words, low=lows.get(one.aligner))
@@ -25,7 +25,7 @@ def look(heard: Sequence[Heard], limits: Thresholds) -> Iterable[Finding]:
             yield Finding(id=one.clip.id, mark=mark, badness=share)
 
 
-def _lows(heard: Sequence[Heard], limits: Thresholds) -> dict[str, float | None]:
+def _lows(heard: Sequence[MeasuredClip], limits: Thresholds) -> dict[str, float | None]:
     """For each way of aligning, as each has scores of its own."""
     scores: dict[str, list[float]] = {}
     for one in heard:

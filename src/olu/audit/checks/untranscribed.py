@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "untranscribed"
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     if heard.clip.transcribed:
         return None
     return Mark(check=NAME, severity="info", value=heard.clip.seconds, message="no text yet: kept, never trained on")

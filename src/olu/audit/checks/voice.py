@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from olu.audit.check import Check, Heard, each
+from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
-from olu.types import Mark
+from olu.core.types import Mark
 
 NAME = "voice"
 
 
-def judge(heard: Heard, limits: Thresholds) -> Mark | None:
+def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     if heard.deep is None or heard.facts is None or heard.facts.speech == 0.0:  # a silent clip is the silence check's
         return None
     share, snr = heard.deep.voiced, heard.deep.snr

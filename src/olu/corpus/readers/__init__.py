@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from olu.config import did_you_mean
+from olu.core.config import did_you_mean
+from olu.core.errors import CorpusError
 from olu.corpus.readers import (
     columns,
     commonvoice,
@@ -26,8 +27,7 @@ from olu.corpus.readers import (
     table,
 )
 from olu.corpus.readers.refusal import guesses, refusal
-from olu.corpus.readers.rows import Doubt, Guessed, Note, Problem, Read, Row, Timing, Tree, look
-from olu.errors import CorpusError
+from olu.corpus.readers.rows import Doubt, Guessed, Problem, Read, Row, SourceNote, Timing, Tree, look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Layout:
     name: str
     seen: Callable[..., str]  # (source, tree) and columns, where it takes them
     rows: Callable[
-        ..., Iterator[Read] | Iterator[Read | Doubt | Timing] | Iterator[Row | Problem | Note]
+        ..., Iterator[Read] | Iterator[Read | Doubt | Timing] | Iterator[Row | Problem | SourceNote]
     ]  # (source) and the options it takes
     takes: tuple[str, ...] = ()
     language: Callable[[Path], str | None] = lambda source: None
@@ -97,7 +97,7 @@ class Layout:
         guessed: list[Guessed] = []
         yield from look(source).refused
         for one in self.rows(source, **options.given()):
-            if isinstance(one, Note):
+            if isinstance(one, SourceNote):
                 told.append(one.text)
             elif isinstance(one, Guessed):
                 guessed.append(one)

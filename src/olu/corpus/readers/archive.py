@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from olu.core.errors import CorpusError, OluError
+from olu.core.types import Tick
+from olu.corpus.readers.audio_index import ABSOLUTE
 from olu.corpus.readers.rows import DEEPEST, Problem, Why
-from olu.corpus.readers.shelf import ABSOLUTE
 from olu.corpus.readers.tar import open_tar
-from olu.errors import CorpusError, OluError
-from olu.types import Tick
 
 ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 MOST_FILES = 1_000_000

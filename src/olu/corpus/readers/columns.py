@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from olu.config import did_you_mean
-from olu.corpus.readers.rows import Guessed, Line, Problem, Read, Row, Why, folder_of, speaker_name
-from olu.corpus.readers.shelf import LOOKED_IN, Shelf
+from olu.core.config import did_you_mean
+from olu.core.errors import CorpusError
+from olu.corpus.readers.audio_index import LOOKED_IN, AudioIndex
+from olu.corpus.readers.rows import Guessed, Problem, Read, Row, TextLine, Why, folder_of, speaker_name
 from olu.corpus.readers.texts import read_lines
-from olu.errors import CorpusError
 
 # The first name that a header has counts.
 NAMES = {
@@ -123,7 +123,7 @@ def table(
     file: str,
     *,
     mark: str,
-    shelf: Shelf,
+    shelf: AudioIndex,
     columns: Mapping[str, str] | None = None,
     raw: bool = False,
     encoding: str | None = None,
@@ -132,7 +132,7 @@ def table(
     header: list[str] | None = None
     chosen: dict[str, int] = {}
     for record in records(read_lines(source, file, encoding=encoding), mark):
-        if not isinstance(record, Line):
+        if not isinstance(record, TextLine):
             yield record
             continue
         row = record.text.split(mark) if raw else cells(record.text, mark)
@@ -153,14 +153,14 @@ def table(
             yield named_row({kind: row[at] for kind, at in chosen.items()}, record, shelf=shelf, near=folder_of(file))
 
 
-def named_row(named: Mapping[str, str], record: Line, *, shelf: Shelf, near: str) -> Row | Problem:
+def named_row(named: Mapping[str, str], record: TextLine, *, shelf: AudioIndex, near: str) -> Row | Problem:
     audio = shelf.take(named["audio"], where=record.where, near=near, hint=f" in {LOOKED_IN}")
     if isinstance(audio, Problem):
         return audio
     return Row(audio=audio, text=named["text"], where=record.where, speaker=speaker_name(named.get("speaker", "")))
 
 
-def records(lines: Iterable[Line | Problem | Guessed], mark: str) -> Iterator[Line | Problem | Guessed]:
+def records(lines: Iterable[TextLine | Problem | Guessed], mark: str) -> Iterator[TextLine | Problem | Guessed]:
     """Lines, joined where a quoted cell of a comma table goes on over several."""
     if mark not in ",;":
         yield from lines
@@ -170,30 +170,30 @@ def records(lines: Iterable[Line | Problem | Guessed], mark: str) -> Iterator[Li
     while at < len(waiting):
         line = waiting[at]
         at += 1
-        if not isinstance(line, Line) or not _open(line):
+        if not isinstance(line, TextLine) or not _open(line):
             yield line
         elif end := _closing(waiting, at):
             text, last = line.text, line.number
             for more in waiting[at : end + 1]:
-                if isinstance(more, Line):
+                if isinstance(more, TextLine):
                     text += "\n" * (more.number - last) + more.text
                     last = more.number
-            yield Line(number=line.number, text=text, where=line.where)
+            yield TextLine(number=line.number, text=text, where=line.where)
             at = end + 1
         else:
             message = "opens a quote that is never closed: close or double it"
             yield Problem(where=line.where, message=message, why=Why.FORM)
 
 
-def _open(line: Line) -> bool:
+def _open(line: TextLine) -> bool:
     return line.text.count('"') % 2 == 1
 
 
-def _closing(waiting: Sequence[Line | Problem | Guessed], at: int) -> int:
+def _closing(waiting: Sequence[TextLine | Problem | Guessed], at: int) -> int:
     """The place of the line that closes a quote opened before `at`, or 0."""
     for end in range(at, min(at + LINES_IN_QUOTES, len(waiting))):
         line = waiting[end]
-        if not isinstance(line, Line):
+        if not isinstance(line, TextLine):
             return 0
         if _open(line):
             return end

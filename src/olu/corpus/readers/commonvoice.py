@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from olu.corpus.readers import columns as by_name
+from olu.corpus.readers.audio_index import AudioIndex
 from olu.corpus.readers.rows import Read, Tree, folder_of, look
-from olu.corpus.readers.shelf import Shelf
 from olu.corpus.readers.texts import glance
 
 COLUMNS = {"audio": "path", "text": "sentence", "speaker": "client_id"}
@@ -22,7 +22,7 @@ def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
 
 
 def rows(source: Path, *, encoding: str | None = None) -> Iterator[Read]:
-    shelf = Shelf.of(source)
+    shelf = AudioIndex.of(source)
     for file in _files(source, look(source), encoding):
         yield from by_name.table(source, file, mark="\t", shelf=shelf, columns=COLUMNS, raw=True, encoding=encoding)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from olu.corpus.readers import columns as by_name
+from olu.corpus.readers.audio_index import AudioIndex
 from olu.corpus.readers.rows import Read, Tree, look
-from olu.corpus.readers.shelf import Shelf
 from olu.corpus.readers.texts import glance
 
 FILES = ("metadata_train.csv", "metadata_eval.csv")
@@ -20,7 +20,7 @@ def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
 
 
 def rows(source: Path, *, root: Path | None = None, encoding: str | None = None) -> Iterator[Read]:
-    shelf = Shelf.of(source, root=root)
+    shelf = AudioIndex.of(source, root=root)
     for file in _files(source, look(source), encoding):
         yield from by_name.table(source, file, mark="|", shelf=shelf, encoding=encoding)
 

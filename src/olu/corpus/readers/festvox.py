@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from olu.corpus.readers.rows import Line, Problem, Read, Row, Tree, Why, folder_of, look, name_of
-from olu.corpus.readers.shelf import Shelf
+from olu.corpus.readers.audio_index import AudioIndex
+from olu.corpus.readers.rows import Problem, Read, Row, TextLine, Tree, Why, folder_of, look, name_of
 from olu.corpus.readers.texts import read_lines
 
 PROMPTS = "txt.done.data"
@@ -23,19 +23,19 @@ def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
 
 
 def rows(source: Path, *, encoding: str | None = None) -> Iterator[Read]:
-    shelf = Shelf.of(source)
+    shelf = AudioIndex.of(source)
     for file in _files(look(source)):
         folder = folder_of(file)
         voice = folder_of(folder) if name_of(folder) == "etc" else folder
         for line in read_lines(source, file, encoding=encoding):
-            yield _row(line, shelf=shelf, voice=voice) if isinstance(line, Line) else line
+            yield _row(line, shelf=shelf, voice=voice) if isinstance(line, TextLine) else line
 
 
 def _files(tree: Tree) -> list[str]:
     return [file for file in tree.files if name_of(file) == PROMPTS]
 
 
-def _row(line: Line, *, shelf: Shelf, voice: str) -> Row | Problem:
+def _row(line: TextLine, *, shelf: AudioIndex, voice: str) -> Row | Problem:
     found = LINE.fullmatch(line.text)
     if found is None:
         return Problem(where=line.where, message='is not of the form ( id "text" ): write it so', why=Why.FORM)

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from olu.audio.media import is_recording
+from olu.corpus.readers.audio_index import LOOKED_IN, AudioIndex
 from olu.corpus.readers.rows import (
-    Line,
     Problem,
     Read,
     Row,
+    TextLine,
     Tree,
     Why,
     folder_of,
@@ -18,7 +19,6 @@ from olu.corpus.readers.rows import (
     name_of,
     speaker_name,
 )
-from olu.corpus.readers.shelf import LOOKED_IN, Shelf
 from olu.corpus.readers.texts import glance, read_lines
 
 LONGEST_SPEAKER = 64
@@ -32,12 +32,12 @@ def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
 
 
 def rows(source: Path, *, root: Path | None = None, encoding: str | None = None) -> Iterator[Read]:
-    shelf = Shelf.of(source, root=root)
+    shelf = AudioIndex.of(source, root=root)
     for file in _files(source, look(source), encoding):
         lines = list(read_lines(source, file, encoding=encoding))
         spoken_by = _second_is_speaker(lines)
         for line in lines:
-            if isinstance(line, Line):
+            if isinstance(line, TextLine):
                 yield _row(line, shelf=shelf, near=folder_of(file), spoken_by=spoken_by)
             else:
                 yield line
@@ -58,14 +58,14 @@ def _is_part(name: str) -> bool:
 
 def _second_is_speaker(lines: Sequence[object]) -> bool:
     """Of three columns: is the second a speaker everywhere, or a text that the third says again, normalised?"""
-    triples = [parts for line in lines if isinstance(line, Line) and len(parts := line.text.split("|")) == 3]
+    triples = [parts for line in lines if isinstance(line, TextLine) and len(parts := line.text.split("|")) == 3]
     names = [second.strip() for _, second, _ in triples]
     return all(len(name) <= LONGEST_SPEAKER and not any(c.isspace() for c in name) for name in names) and not any(
         second.strip().casefold() == third.strip().casefold() for _, second, third in triples
     )
 
 
-def _row(line: Line, *, shelf: Shelf, near: str, spoken_by: bool) -> Row | Problem:
+def _row(line: TextLine, *, shelf: AudioIndex, near: str, spoken_by: bool) -> Row | Problem:
     parts = line.text.split("|")
     if not 2 <= len(parts) <= 3:
         number = f"{len(parts)} column{'s' if len(parts) > 1 else ''}"
@@ -78,7 +78,7 @@ def _row(line: Line, *, shelf: Shelf, near: str, spoken_by: bool) -> Row | Probl
     return Row(audio=audio, text=parts[1], where=line.where)
 
 
-def _real(path: str, shelf: Shelf, near: str) -> str:
+def _real(path: str, shelf: AudioIndex, near: str) -> str:
     """Without leading folders that are not there: lists are shared with DUMMY/ for wherever the audio lies."""
     while "/" in path.strip("/") and not path.startswith(("/", "../")):
         first, _, rest = path.partition("/")

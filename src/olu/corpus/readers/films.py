@@ -7,11 +7,11 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from olu.audio.media import decode, is_media, is_recording, need_media
+from olu.core.errors import AudioError
+from olu.core.files import hash_file
+from olu.core.inside import fault_of
+from olu.core.types import Tick
 from olu.corpus.readers.rows import Problem, Tree, Why, without_ending
-from olu.errors import AudioError
-from olu.files import hash_file
-from olu.inside import fault_of
-from olu.types import Tick
 
 DECODED = ".flac"
 SHOWN = 3

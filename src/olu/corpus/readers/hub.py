@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from olu.corpus.readers.huggingface import Columns, Example, no_such, safe, split_name
+from olu.core.errors import CorpusError, MissingExtra
+from olu.corpus.readers.huggingface import Columns, DatasetRow, no_such, safe, split_name
 from olu.corpus.readers.rows import Problem
-from olu.errors import CorpusError, MissingExtra
 
 OWN = "hf://datasets/"  # where a row may point to: the hub itself, never this machine or another server
 PACKED = ("zip://", "tar://", "gzip://")
@@ -24,7 +24,7 @@ def need_datasets() -> None:
 
 def examples(
     id: str, *, columns: Mapping[str, str] | None = None, config: str | None = None, split: str | None = None
-) -> Iterator[Example | Problem]:
+) -> Iterator[DatasetRow | Problem]:
     """Every example of a config, split after split; a stream that breaks off is a problem, not the end."""
     splits, config = _open(id, config=config, split=split)
     for name, stream in splits.items():

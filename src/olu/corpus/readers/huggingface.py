@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from olu.core.errors import CorpusError
 from olu.corpus.readers import columns as by_name
 from olu.corpus.readers import jsonl, table
-from olu.corpus.readers.rows import Guessed, Note, Problem, Read, Row, Tree, Why, folder_of, name_of, speaker_name
-from olu.errors import CorpusError
+from olu.corpus.readers.rows import Guessed, Problem, Read, Row, SourceNote, Tree, Why, folder_of, name_of, speaker_name
 
 HUB = "hf:"
 HUB_ID = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)")
@@ -27,7 +27,7 @@ WORDS = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class DatasetRow:
     """One row of a dataset with its sound, held only as long as somebody looks at it."""
 
     sound: bytes
@@ -84,7 +84,7 @@ def rows(
     tables = table.rows(source, columns=columns, encoding=encoding)
     lines = jsonl.rows(source, columns=columns, encoding=encoding)
     for row in (*tables, *lines):
-        if isinstance(row, Note | Guessed):
+        if isinstance(row, SourceNote | Guessed):
             yield row
             continue
         place = split_of(row.audio if isinstance(row, Row) else row.where)
@@ -148,7 +148,7 @@ class Columns:
         given = (self.audio, self.text, self.speaker, self.language, self.id)
         return list(dict.fromkeys(name for name in given if name is not None))
 
-    def example(self, row: Mapping[str, Any], sound: bytes | None, *, folder: str, where: str) -> Example | Problem:
+    def example(self, row: Mapping[str, Any], sound: bytes | None, *, folder: str, where: str) -> DatasetRow | Problem:
         """A row whose sound was fetched already."""
         if not sound:
             return Problem(where=where, message="has no sound: it is left out", why=Why.MISSING)
@@ -158,7 +158,7 @@ class Columns:
             return Problem(where=where, message=message, why=Why.NO_TEXT)
         speaker = row[self.speaker] if self.speaker else None
         language = row[self.language] if self.language else None
-        return Example(
+        return DatasetRow(
             sound=sound,
             name=self._name(row),
             folder=folder,

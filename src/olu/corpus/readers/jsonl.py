@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from olu.core.parse import BadData, from_json
 from olu.corpus.readers import columns as by_name
-from olu.corpus.readers.rows import Line, Problem, Read, Row, Tree, Why, folder_of, look, speaker_name
-from olu.corpus.readers.shelf import LOOKED_IN, Shelf
+from olu.corpus.readers.audio_index import LOOKED_IN, AudioIndex
+from olu.corpus.readers.rows import Problem, Read, Row, TextLine, Tree, Why, folder_of, look, speaker_name
 from olu.corpus.readers.texts import glance, read_lines
-from olu.parse import BadData, from_json
 
 ENDINGS = (".jsonl", ".json", ".ndjson")
 
@@ -43,12 +43,12 @@ def rows(
     root: Path | None = None,
     encoding: str | None = None,
 ) -> Iterator[Read]:
-    shelf = Shelf.of(source, root=root)
+    shelf = AudioIndex.of(source, root=root)
     for file, keys in headers(source, look(source), encoding=encoding).items():
         if not by_name.pick(keys, columns):
             continue
         for line in read_lines(source, file, encoding=encoding):
-            row = _row(line, shelf=shelf, near=folder_of(file), columns=columns) if isinstance(line, Line) else line
+            row = _row(line, shelf=shelf, near=folder_of(file), columns=columns) if isinstance(line, TextLine) else line
             yield row
 
 
@@ -59,7 +59,7 @@ def _value(text: str) -> Any:
         return None
 
 
-def _row(line: Line, *, shelf: Shelf, near: str, columns: Mapping[str, str] | None) -> Row | Problem:
+def _row(line: TextLine, *, shelf: AudioIndex, near: str, columns: Mapping[str, str] | None) -> Row | Problem:
     value = _value(line.text)
     if not isinstance(value, dict):
         return Problem(where=line.where, message="is no JSON object: write one object on each line", why=Why.FORM)

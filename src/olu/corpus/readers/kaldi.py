@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from olu.corpus.readers.rows import Line, Problem, Read, Row, Tree, Why, folder_of, look, name_of, speaker_name
-from olu.corpus.readers.shelf import Shelf
+from olu.corpus.readers.audio_index import AudioIndex
+from olu.corpus.readers.rows import Problem, Read, Row, TextLine, Tree, Why, folder_of, look, name_of, speaker_name
 from olu.corpus.readers.texts import read_lines
 
 SEGMENT = "is not of the form utterance recording start end: write it so"
@@ -23,7 +23,7 @@ def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
 
 
 def rows(source: Path, *, root: Path | None = None, encoding: str | None = None) -> Iterator[Read]:
-    shelf, tree = Shelf.of(source, root=root), look(source)
+    shelf, tree = AudioIndex.of(source, root=root), look(source)
     for folder in _folders(tree):
         yield from _rows(source, folder, shelf, there=frozenset(tree.files), encoding=encoding)
 
@@ -46,7 +46,7 @@ def _table(source: Path, file: str, others: list[Read], encoding: str | None) ->
     """Key -> entry of a file; the first of two counts."""
     found: dict[str, _Entry] = {}
     for line in read_lines(source, file, encoding=encoding):
-        if not isinstance(line, Line):
+        if not isinstance(line, TextLine):
             others.append(line)
             continue
         key, *rest = line.text.split(maxsplit=1)
@@ -58,7 +58,9 @@ def _table(source: Path, file: str, others: list[Read], encoding: str | None) ->
     return found
 
 
-def _rows(source: Path, folder: str, shelf: Shelf, *, there: frozenset[str], encoding: str | None) -> Iterator[Read]:
+def _rows(
+    source: Path, folder: str, shelf: AudioIndex, *, there: frozenset[str], encoding: str | None
+) -> Iterator[Read]:
     others: list[Read] = []
     files = [posixpath.join(folder, name) for name in ("wav.scp", "text", "utt2spk", "segments")]
     wavs, texts, speakers, segments = (
@@ -95,7 +97,7 @@ def _rows(source: Path, folder: str, shelf: Shelf, *, there: frozenset[str], enc
             yield Problem(where=entry.where, message=message, why=Why.NO_TEXT)
 
 
-def _audio(entry: _Entry, folder: str, shelf: Shelf) -> str | Problem:
+def _audio(entry: _Entry, folder: str, shelf: AudioIndex) -> str | Problem:
     if "|" in entry.rest:
         message = "is a command (a '|'), and commands are never run: convert the sound to files and write their paths"
         return Problem(where=entry.where, message=message, why=Why.FORM)

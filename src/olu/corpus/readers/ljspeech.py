@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from olu.core.errors import CorpusError
+from olu.core.inside import Refused, is_inside, read_inside
+from olu.corpus.readers.audio_index import LOOKED_IN, AudioIndex
 from olu.corpus.readers.columns import delimiter
 from olu.corpus.readers.ljspeech_lines import PLAIN, Line, Order, header, mistaken
 from olu.corpus.readers.rows import Problem, Read, Row, Tree, Why, exists
-from olu.corpus.readers.shelf import LOOKED_IN, Shelf
 from olu.corpus.readers.texts import BAD_LINE, MOST_TABLE, Told, as_utf8, decode, glance, guessed, split_lines
-from olu.errors import CorpusError
-from olu.inside import Refused, is_inside, read_inside
 
 METADATA = ("metadata.csv", "metadata.txt")
 QUOTED = re.compile(r'"((?:[^"]|"")*+)"(?=\||\Z)')
@@ -49,7 +49,7 @@ def rows(source: Path, *, home: Path | None = None, encoding: str | None = None)
         return
     told = _told(home or source, path, encoding)
     yield from guessed(path.name, told)
-    shelf = Shelf.of(source)
+    shelf = AudioIndex.of(source)
     lines = [_line(raw) for raw in split_lines(told.data)]
     first = next((n for n, line in enumerate(lines) if not _blank(line)), 0)
     order = header(lines[first], shelf=shelf, file=path)
@@ -72,7 +72,7 @@ class Record:
 class Records:
     """Rows of cells. A row goes on over lines without '|' and to the end of a field quoted over several lines."""
 
-    def __init__(self, lines: list[Line], *, shelf: Shelf, order: Order) -> None:
+    def __init__(self, lines: list[Line], *, shelf: AudioIndex, order: Order) -> None:
         self.lines, self.shelf, self.order = lines, shelf, order
         self.mistaken = mistaken(lines, shelf=shelf, order=order)
 
@@ -166,7 +166,7 @@ def _cells(text: str, said: int) -> list[str]:
     return text.split("|")
 
 
-def _row(cells: list[str], *, where: str, order: Order, shelf: Shelf) -> Row | Problem:
+def _row(cells: list[str], *, where: str, order: Order, shelf: AudioIndex) -> Row | Problem:
     if len(cells) <= max(order.text, min(order.ids)):
         message = f"{len(cells)} columns where the header has {len(order.names)}: write {order.shown('id')}"
         return Problem(where=where, message=message, why=Why.FORM)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from olu.core.errors import CorpusError
+from olu.corpus.readers.audio_index import AudioIndex
 from olu.corpus.readers.columns import NAMES
-from olu.corpus.readers.shelf import Shelf
-from olu.errors import CorpusError
 
 TEXT_WORDS = {*NAMES["text"], "raw_transcription", "words", "prompt"}
 ID_WORDS = {"id", "name", "path", "clip", "key", "file", "audio", "wav", "utt", "utterance", "recording", "filename"}
@@ -39,7 +39,7 @@ class Order:
 PLAIN = Order()
 
 
-def header(line: Line, *, shelf: Shelf, file: Path) -> Order | None:
+def header(line: Line, *, shelf: AudioIndex, file: Path) -> Order | None:
     """The order a first line names, or nothing where it is a row itself."""
     names = [cell.strip() for cell in line.split("|")] if isinstance(line, str) else []
     words = [re.sub(r"[\s-]+", "_", name.lower()) for name in names]
@@ -71,7 +71,7 @@ def _is_normal(word: str) -> bool:
     return bool(parts & NORMAL) and parts <= NORMAL | OF_TEXT
 
 
-def mistaken(lines: list[Line], *, shelf: Shelf, order: Order) -> dict[int, str]:
+def mistaken(lines: list[Line], *, shelf: AudioIndex, order: Order) -> dict[int, str]:
     """Line -> the recording it names, of lines without '|' that are no second line of the text before.
 
     A word that also is the name of a recording may begin such a second line: then the recording has a row elsewhere.

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from olu.core.errors import CorpusError
 from olu.corpus.readers import ljspeech
-from olu.corpus.readers.rows import Guessed, Note, Problem, Read, Tree, folder_of, look, name_of
-from olu.errors import CorpusError
+from olu.corpus.readers.rows import Guessed, Problem, Read, SourceNote, Tree, folder_of, look, name_of
 
 BOOKS = "by_book"
 GENDERS = ("female", "male", "mix")
@@ -27,7 +27,7 @@ def rows(source: Path, *, encoding: str | None = None) -> Iterator[Read]:
     for book, speaker in _books(source, tree).items():
         try:
             for row in ljspeech.rows(source / book, home=source, encoding=encoding):
-                if isinstance(row, Note):
+                if isinstance(row, SourceNote):
                     yield row
                 elif isinstance(row, Guessed):
                     yield replace(row, file=f"{book}/{row.file}")

@@ -11,17 +11,17 @@ import numpy as np
 from olu.audio.activity import Levels, file_levels, frame_rate, stretches
 from olu.audio.io import header
 from olu.audio.media import is_media, is_recording
+from olu.core.errors import AudioError
 from olu.corpus.readers import films as by_name
 from olu.corpus.readers.folder import PAPERS
-from olu.corpus.readers.rows import Note, Problem, Row, Tree, Why, look
+from olu.corpus.readers.rows import Problem, Row, SourceNote, Tree, Why, look
 from olu.corpus.readers.subtitles import is_for
-from olu.errors import AudioError
 
 BESIDE = (".md", ".jpg", ".jpeg", ".png", ".pdf", ".ini", ".db")  # papers and pictures, and what systems leave
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class PieceLengths:
     """How long the pieces are, in seconds."""
 
     shortest: float = 3.0
@@ -55,7 +55,7 @@ def films(source: Path, tree: Tree, *, film: str | None = None) -> list[str]:
     return found if any(map(is_media, found)) else []
 
 
-def rows(source: Path, *, film: str | None = None, sounds: Path | None = None) -> Iterator[Row | Problem | Note]:
+def rows(source: Path, *, film: str | None = None, sounds: Path | None = None) -> Iterator[Row | Problem | SourceNote]:
     tree = look(source)
     found, problems = by_name.recordings(tree, film=film)
     yield from tree.problems if film is None else ()
@@ -71,8 +71,8 @@ def _is_paper(file: str) -> bool:
     return path.suffix.lower() in BESIDE or path.stem.lower() in PAPERS - {"metadata", "speakers"}
 
 
-def _rows(path: Path, *, audio: str, file: str) -> Iterator[Row | Problem | Note]:
-    cutting = Cutting()
+def _rows(path: Path, *, audio: str, file: str) -> Iterator[Row | Problem | SourceNote]:
+    cutting = PieceLengths()
     try:
         facts = header(path)
         if facts.seconds <= cutting.longest:  # whole, so that it is the same clip when a text comes for it
@@ -86,13 +86,15 @@ def _rows(path: Path, *, audio: str, file: str) -> Iterator[Row | Problem | Note
         yield Problem(where=file, message="nothing is heard in it: record or copy it again", why=Why.SOUND)
         return
     kept = sum(end - start for start, end in pieces)
-    yield Note(f"{file}: {len(pieces)} pieces, {kept:.0f} of {facts.seconds:.0f} s; the rest is silence")
+    yield SourceNote(f"{file}: {len(pieces)} pieces, {kept:.0f} of {facts.seconds:.0f} s; the rest is silence")
     for start, end in pieces:
         start, end = round(start, 3), round(min(end, facts.seconds), 3)
         yield Row(audio=audio, text=None, where=file, start=start, seconds=round(end - start, 3))
 
 
-def cut(levels: Levels, *, frames_per_second: float, cutting: Cutting = Cutting()) -> list[tuple[float, float]]:  # noqa: B008
+def cut(
+    levels: Levels, *, frames_per_second: float, cutting: PieceLengths = PieceLengths()
+) -> list[tuple[float, float]]:
     """Pieces in seconds: between pauses, at the longest ones, never inside speech that is shorter than the cap."""
     starts, ends = stretches(levels, frames_per_second)
     spoken = [
@@ -124,7 +126,7 @@ def _under_cap(levels: Levels, start: int, end: int, *, cap: int) -> Iterator[tu
     yield start, end
 
 
-def _groups(spoken: list[tuple[int, int]], fps: float, cutting: Cutting) -> Iterator[tuple[int, int]]:
+def _groups(spoken: list[tuple[int, int]], fps: float, cutting: PieceLengths) -> Iterator[tuple[int, int]]:
     """First and last stretch of each piece."""
     first = 0
     while first < len(spoken):
@@ -133,7 +135,7 @@ def _groups(spoken: list[tuple[int, int]], fps: float, cutting: Cutting) -> Iter
         first = last + 1
 
 
-def _last(spoken: list[tuple[int, int]], first: int, fps: float, cutting: Cutting) -> int:
+def _last(spoken: list[tuple[int, int]], first: int, fps: float, cutting: PieceLengths) -> int:
     """Of the places where a piece is long enough to end, the longest pause; a very long one ends any piece."""
     places: list[tuple[bool, float, int]] = []
     for last in range(first, len(spoken)):

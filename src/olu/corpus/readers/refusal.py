@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 
 from olu.audio.io import SUFFIXES
 from olu.audio.media import PHONE_SUFFIXES, begins_as_sound
+from olu.core.errors import CorpusError
+from olu.core.inside import Refused, read_inside
 from olu.corpus.readers import ljspeech, subtitles, unnamed
 from olu.corpus.readers.rows import Guessed, Tree, look
-from olu.errors import CorpusError
-from olu.inside import Refused, read_inside
 
 SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 SHOWN = 3

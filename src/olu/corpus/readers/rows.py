@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from olu.audio.media import is_recording
-from olu.inside import fault_of
+from olu.core.inside import fault_of
 
 DEEPEST = 100  # folders inside each other: nobody sorts recordings further, and every tool has a limit
 
@@ -57,7 +57,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TextLine:
     """One line of a text file, without its ending."""
 
     number: int
@@ -80,7 +80,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class SourceNote:
     """Something a person should know of a source that was read."""
 
     text: str
@@ -121,7 +121,7 @@ class Guessed:
     words: tuple[str, ...]
 
 
-Read = Row | Problem | Note | Guessed  # what a reader yields
+Read = Row | Problem | SourceNote | Guessed  # what a reader yields
 
 
 @dataclass(frozen=True, slots=True)

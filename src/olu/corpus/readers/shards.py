@@ -11,11 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from olu.corpus.readers.huggingface import ENDINGS, Columns, Example, no_such, safe, split_name, split_of
+from olu.core.errors import CorpusError, MissingExtra
+from olu.core.inside import Refused, is_inside, read_inside
+from olu.core.parse import BadData, from_json
+from olu.corpus.readers.huggingface import ENDINGS, Columns, DatasetRow, no_such, safe, split_name, split_of
 from olu.corpus.readers.rows import Problem, Why, folder_of, look, name_of
-from olu.errors import CorpusError, MissingExtra
-from olu.inside import Refused, is_inside, read_inside
-from olu.parse import BadData, from_json
 
 MOST_PAPER = 2**26  # bytes of what describes a dataset
 ROWS = 8  # decoded at a time: sound is large
@@ -64,7 +64,7 @@ def shards(source: Path, *, config: str | None = None, split: str | None = None)
 
 def examples(
     source: Path, *, columns: Mapping[str, str] | None = None, config: str | None = None, split: str | None = None
-) -> Iterator[Example | Problem]:
+) -> Iterator[DatasetRow | Problem]:
     """Every row of a dataset; what cannot be read is a problem of its row, or of its file."""
     need_arrow()
     for shard in shards(source, config=config, split=split):
@@ -96,7 +96,7 @@ def count(source: Path, *, config: str | None = None, split: str | None = None) 
     return total
 
 
-def _examples(source: Path, shard: Shard, asked: Mapping[str, str] | None) -> Iterator[Example | Problem]:
+def _examples(source: Path, shard: Shard, asked: Mapping[str, str] | None) -> Iterator[DatasetRow | Problem]:
     chosen, number = None, 0
     for batch in _batches(source / shard.file):
         if chosen is None:

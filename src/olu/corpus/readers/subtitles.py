@@ -12,17 +12,17 @@ from pathlib import Path, PurePosixPath
 from olu.audio.activity import file_levels, frame_rate
 from olu.audio.io import header
 from olu.audio.media import is_media
-from olu.corpus.readers import edges
-from olu.corpus.readers.cues import Cue, Cues, parse
+from olu.core.errors import AudioError, CorpusError
+from olu.core.files import hash_file
+from olu.core.inside import Refused, read_inside
 from olu.corpus.readers.films import recordings, sound_of
-from olu.corpus.readers.rows import Doubt, Note, Problem, Read, Row, Timing, Tree, Why, look, without_ending
-from olu.corpus.readers.seams import Pauses, Seam, without_lag
-from olu.corpus.readers.sentences import at_once, join
-from olu.corpus.readers.sync import LEAST_CUES, LEAST_SHIFT_SECONDS, Sync, measure
+from olu.corpus.readers.rows import Doubt, Problem, Read, Row, SourceNote, Timing, Tree, Why, look, without_ending
 from olu.corpus.readers.texts import MOST_TEXT
-from olu.errors import AudioError, CorpusError
-from olu.files import hash_file
-from olu.inside import Refused, read_inside
+from olu.corpus.subtitles import edges
+from olu.corpus.subtitles.cues import Cue, Cues, parse
+from olu.corpus.subtitles.seams import Pauses, Seam, without_lag
+from olu.corpus.subtitles.sentences import at_once, join
+from olu.corpus.subtitles.sync import LEAST_CUES, LEAST_SHIFT_SECONDS, Sync, measure
 
 ENDINGS = (".srt", ".vtt")
 TAGS = re.compile(r"(?:\.(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|forced|default|sdh|cc|hi))+")
@@ -36,7 +36,7 @@ EARLY = "it starts {:.3f} s before the sound: correct its times or --shift"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SubtitledRecording:
     sound: str  # the recording or film, as it lies in the source
     subtitles: str  # its file, from the source or absolute
 
@@ -100,24 +100,26 @@ def rows(
                 yield one
     if few:
         have = "one recording has" if few == 1 else f"{few} recordings have"
-        yield Note(f"{have} too few cues to measure whether they come early or late: listen to a clip of each")
+        yield SourceNote(f"{have} too few cues to measure whether they come early or late: listen to a clip of each")
 
 
-def pairs(tree: Tree, *, film: str | None = None, subtitles: Path | None = None) -> tuple[list[Pair], list[Problem]]:
+def pairs(
+    tree: Tree, *, film: str | None = None, subtitles: Path | None = None
+) -> tuple[list[SubtitledRecording], list[Problem]]:
     """Recordings and their subtitles."""
     found, problems = recordings(tree, film=film)
     if subtitles is not None:
         sounds = list(found.values())
-        return [Pair(sounds[0], str(subtitles))] if len(sounds) == 1 else [], problems
+        return [SubtitledRecording(sounds[0], str(subtitles))] if len(sounds) == 1 else [], problems
     texts = {file: without_ending(file) for file in tree.files if file.lower().endswith(ENDINGS)}
-    taken: list[Pair] = []
+    taken: list[SubtitledRecording] = []
     used: set[str] = set()
     for stem, sound in found.items():
         mine = sorted(file for file, name in texts.items() if _is_for(name, stem))
         exact = [file for file in mine if texts[file] == stem]
         chosen = exact[:1] or (mine[:1] if len({texts[file] for file in mine}) == 1 else [])
         used.update(mine)
-        taken += (Pair(sound, file) for file in chosen)
+        taken += (SubtitledRecording(sound, file) for file in chosen)
         if mine and not chosen:
             names = ", ".join(PurePosixPath(file).name for file in mine)
             message = f"{SEVERAL} ({names}): name the film itself, and one of them with --subtitles"
@@ -156,7 +158,9 @@ class Times:
         return Times(shift=round(self.shift * found.speed + found.shift, 2), stretch=self.stretch * found.speed)
 
 
-def _timing(path: Path, pair: Pair, cues: Sequence[Cue], *, said: Timing, before: Mapping[str, Timing]) -> Timing:
+def _timing(
+    path: Path, pair: SubtitledRecording, cues: Sequence[Cue], *, said: Timing, before: Mapping[str, Timing]
+) -> Timing:
     """What is said of the times of a recording now, else what was said of it and these subtitles before."""
     starts = [round(1000 * cue.start) for cue in cues]
     step = max(1, len(starts) // SAMPLE)
@@ -174,7 +178,13 @@ def _timing(path: Path, pair: Pair, cues: Sequence[Cue], *, said: Timing, before
 
 
 def _rows(
-    source: Path, pair: Pair, *, sounds: Path, said: Timing, before: Mapping[str, Timing], encoding: str | None
+    source: Path,
+    pair: SubtitledRecording,
+    *,
+    sounds: Path,
+    said: Timing,
+    before: Mapping[str, Timing],
+    encoding: str | None,
 ) -> Iterator[Read | Doubt | Timing]:
     audio = sound_of(pair.sound)
     path = sounds / audio
@@ -254,7 +264,9 @@ def _inside(cues: list[Cue], *, seconds: float, sound: str) -> tuple[list[Cue], 
     return kept, problems
 
 
-def _offset(found: Sync | None, *, pair: Pair, file: str, audio: str, times: Times, cues: int) -> Iterator[Doubt]:
+def _offset(
+    found: Sync | None, *, pair: SubtitledRecording, file: str, audio: str, times: Times, cues: int
+) -> Iterator[Doubt]:
     """What is off and not mended here: nothing is moved by itself. An empty text: too few cues to measure."""
     now = f"with {times.options()} " if times != Times() else ""
     if found is None:
@@ -284,19 +296,21 @@ def _way(shift: float) -> str:
     return f"{abs(shift):.2f} s too {'early' if shift > 0 else 'late'}"
 
 
-def _told(found: Cues, *, file: str, cues: list[Cue], sentences: list[Cue]) -> Iterator[Note]:
+def _told(found: Cues, *, file: str, cues: list[Cue], sentences: list[Cue]) -> Iterator[SourceNote]:
     said = sum(bool(cue.text) for cue in cues)
-    yield Note(f"{file}: {said} cues with words made {len(sentences)} clips")
+    yield SourceNote(f"{file}: {said} cues with words made {len(sentences)} clips")
     counts: Counter[str] = found.counts
     gone = [f"{counts[kind]} {kind}" for kind in COUNTED if counts[kind]]
     if gone:
-        yield Note(f"{file}: removed from the text: {', '.join(gone)}")
+        yield SourceNote(f"{file}: removed from the text: {', '.join(gone)}")
     if number := counts["lines that stay while the next is said"]:
-        yield Note(f"{file}: cues that stay on the screen while the next is said: {number}; each ends where it begins")
+        yield SourceNote(
+            f"{file}: cues that stay on the screen while the next is said: {number}; each ends where it begins"
+        )
     if number := counts["cues without words"]:
-        yield Note(f"{file}: cues without words, which made no clip: {number}")
+        yield SourceNote(f"{file}: cues without words, which made no clip: {number}")
     if number := counts["cues of several speakers"]:
-        yield Note(f"{file}: cues with the lines of several speakers: {number}; drop them if you train one voice")
+        yield SourceNote(f"{file}: cues with the lines of several speakers: {number}; drop them if you train one voice")
 
 
 def refusal(source: Path, *, film: str | None, subtitles: Path | None) -> CorpusError:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from olu.corpus.readers import columns as by_name
 from olu.corpus.readers import unnamed
+from olu.corpus.readers.audio_index import AudioIndex
 from olu.corpus.readers.rows import Read, Tree, look
-from olu.corpus.readers.shelf import Shelf
 from olu.corpus.readers.texts import glance
 
 ENDINGS = (".csv", ".tsv")
@@ -49,7 +49,7 @@ def rows(
     root: Path | None = None,
     encoding: str | None = None,
 ) -> Iterator[Read]:
-    tree, shelf = look(source), Shelf.of(source, root=root)
+    tree, shelf = look(source), AudioIndex.of(source, root=root)
     known = _tables(source, tree, columns, encoding)
     for file, mark in known.items():
         yield from by_name.table(source, file, mark=mark, shelf=shelf, columns=columns, encoding=encoding)

@@ -63,7 +63,7 @@ class Watched:
 def open_tar(data: IO[bytes]) -> tarfile.TarFile:
     watched = Watched(data)
 
-    class Checked(tarfile.TarInfo):
+    class CheckedTar(tarfile.TarInfo):
         @classmethod
         def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
             return watched.looked_at(super().frombuf(buf, encoding, errors))
@@ -72,7 +72,7 @@ def open_tar(data: IO[bytes]) -> tarfile.TarFile:
         def _frombuf(cls, *given: Any, **more: Any) -> Self:  # what newer Pythons call in its place
             return watched.looked_at(super()._frombuf(*given, **more))  # type: ignore[misc, no-any-return]
 
-    opened: tarfile.TarFile = tarfile.open(fileobj=watched, mode="r:", tarinfo=Checked)  # type: ignore[call-overload]  # noqa: SIM115
+    opened: tarfile.TarFile = tarfile.open(fileobj=watched, mode="r:", tarinfo=CheckedTar)  # type: ignore[call-overload]  # noqa: SIM115
     if not watched.headers and opened.next() is not None:
         raise BadHeader("headers that this Python reads past every check: unpack it yourself")
     return opened

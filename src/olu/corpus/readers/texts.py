@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from olu.config import did_you_mean
-from olu.corpus.readers.rows import Guessed, Line, Problem, Row, Why
-from olu.errors import CorpusError
-from olu.inside import Refused, read_inside
+from olu.core.config import did_you_mean
+from olu.core.errors import CorpusError
+from olu.core.inside import Refused, read_inside
+from olu.corpus.readers.rows import Guessed, Problem, Row, TextLine, Why
 
 MOST_TABLE = 2**30
 MOST_TEXT = 2**24  # of one recording
@@ -140,7 +140,7 @@ def row_beside(
     yield Row(audio=audio, text=said.removesuffix(ending), where=text, speaker=speaker)
 
 
-def read_lines(source: Path, file: str, *, encoding: str | None = None) -> Iterator[Line | Problem | Guessed]:
+def read_lines(source: Path, file: str, *, encoding: str | None = None) -> Iterator[TextLine | Problem | Guessed]:
     """The lines of a text file that hold something; what is no text is a problem of its line, or of the file."""
     try:
         told = as_utf8(read_inside(source, file, most=MOST_TABLE), encoding)
@@ -156,7 +156,7 @@ def read_lines(source: Path, file: str, *, encoding: str | None = None) -> Itera
             yield Problem(where=where, message=f"{bad}: {BAD_LINE}", why=Why.LETTERS)
         else:
             if text.strip():
-                yield Line(number=number, text=text, where=where)
+                yield TextLine(number=number, text=text, where=where)
 
 
 BAD_LINE = "save the file as UTF-8, or name its encoding with --encoding; the row is left out"

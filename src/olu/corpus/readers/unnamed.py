@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from olu.corpus.readers.audio_index import AudioIndex
 from olu.corpus.readers.columns import cells, named_row, records, written
-from olu.corpus.readers.rows import Line, Problem, Read, Tree, Why, folder_of
-from olu.corpus.readers.shelf import Shelf
+from olu.corpus.readers.rows import Problem, Read, TextLine, Tree, Why, folder_of
 from olu.corpus.readers.texts import glance, read_lines
 
 ENDINGS = (".csv", ".tsv", ".tab", ".txt")
@@ -79,7 +79,7 @@ class Table:
 def tables(source: Path, tree: Tree, *, encoding: str | None = None) -> list[Table]:
     """The texts of a source that are tables with several columns, those that name recordings first."""
     files = [file for file in tree.files if file.lower().endswith(ENDINGS)]
-    shelf = Shelf.of(source) if files and len(files) <= MOST_TABLES else None
+    shelf = AudioIndex.of(source) if files and len(files) <= MOST_TABLES else None
     found = [one for file in files if shelf and (one := _table(source, file, shelf, encoding))]
     return sorted(found, key=lambda table: (not table.audio, not table.is_certain, table.file))
 
@@ -90,11 +90,11 @@ def certain(found: Sequence[Table]) -> Table | None:
     return named[0] if len(named) == 1 and named[0].is_certain else None
 
 
-def rows(source: Path, table: Table, *, shelf: Shelf, encoding: str | None = None) -> Iterator[Read]:
+def rows(source: Path, table: Table, *, shelf: AudioIndex, encoding: str | None = None) -> Iterator[Read]:
     waiting = bool(table.header)
     width = len(table.header)
     for record in records(read_lines(source, table.file, encoding=encoding), table.mark):
-        if not isinstance(record, Line):
+        if not isinstance(record, TextLine):
             yield record
         elif waiting:
             waiting = False
@@ -109,11 +109,11 @@ def rows(source: Path, table: Table, *, shelf: Shelf, encoding: str | None = Non
                 yield named_row(named, record, shelf=shelf, near=folder_of(table.file))
 
 
-def _table(source: Path, file: str, shelf: Shelf, encoding: str | None) -> Table | None:
+def _table(source: Path, file: str, shelf: AudioIndex, encoding: str | None) -> Table | None:
     if not (mark := _mark(glance(source, file, encoding=encoding))):
         return None
     lines = records(read_lines(source, file, encoding=encoding), mark)
-    taken = list(islice((cells(line.text, mark) for line in lines if isinstance(line, Line)), LOOKED_AT + 1))
+    taken = list(islice((cells(line.text, mark) for line in lines if isinstance(line, TextLine)), LOOKED_AT + 1))
     if not taken:
         return None
     width = max(map(len, taken))
@@ -141,7 +141,7 @@ def _mark(lines: Sequence[str]) -> str:
     return best
 
 
-def _names(cell: str, shelf: Shelf, near: str) -> bool:
+def _names(cell: str, shelf: AudioIndex, near: str) -> bool:
     found = shelf.find(cell, near=near) if cell.strip() else None
     return found is not None and not found.startswith("/") and ".." not in found.split("/")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from olu.evaluate.numbers import Figure
+from olu.evaluate.estimates import Estimate
 
 Better = Literal["lower", "higher", "one", "zero", "natural"]
 Verdict = Literal["pass", "warn", "fail"]
@@ -86,7 +86,7 @@ def about(name: str) -> Metric:
     raise KeyError(name)
 
 
-def verdict(figure: Figure) -> Verdict | None:
+def verdict(figure: Estimate) -> Verdict | None:
     """What the gates say of a figure; None where it has none or could not be measured."""
     if figure.mean is None:
         return None

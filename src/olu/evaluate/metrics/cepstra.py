@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.types import Audio
+from olu.core.types import Audio
 
 # order and warping by rate, as ESPnet: values are comparable between equal settings only
 SETTINGS = {16000: (23, 0.42), 22050: (34, 0.45), 24000: (34, 0.46), 44100: (39, 0.53), 48000: (39, 0.55)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from olu.evaluate.numbers import Figure, Trust, differences, figure, lowest, mean, paired
+from olu.evaluate.estimates import Estimate, Trust, differences, figure, lowest, mean, paired
 
 HARD = 0.5  # more wrong letters than this: the sentence was not understood
 NATURAL_MOST = 0.20  # a recogniser that errs more on natural speech judges nothing
@@ -74,7 +74,7 @@ def compare(reference: str, *, spoken: str, natural: str | None = None) -> Error
 
 def summarise(
     clips: Sequence[Errors | None], *, instrument: str, prefix: str = "", caveat: str = INFLATED
-) -> tuple[Figure, ...]:
+) -> tuple[Estimate, ...]:
     """cer, wer, their differences to natural speech, hard failures, and the kinds of errors.
 
     `prefix` names a second reckoning of the same clips, such as "toned_" for letters with their tone marks; `caveat`

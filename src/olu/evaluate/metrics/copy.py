@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from olu.core.types import Audio, Tick, Work
+from olu.evaluate.estimates import Estimate
 from olu.evaluate.metrics import dnsmos, f0, mcd, paired, speaker
-from olu.evaluate.numbers import Figure
-from olu.types import Audio, Tick, Work
 
 PREFIX = "copy_"
 REASON = (
@@ -25,7 +25,7 @@ class Ears:
     opinions: bool = True
 
 
-def judged(recordings: Iterable[Audio], again: Callable[[Audio], Audio], *, ears: Ears) -> Work[tuple[Figure, ...]]:
+def judged(recordings: Iterable[Audio], again: Callable[[Audio], Audio], *, ears: Ears) -> Work[tuple[Estimate, ...]]:
     """Figures named copy_mcd, copy_f0_error, copy_dnsmos, copy_speaker and so on.
 
     `again` is the voice's encoder of sound and its decoder. A family without such an encoder has no copies: another
@@ -55,7 +55,7 @@ def judged(recordings: Iterable[Audio], again: Callable[[Audio], Audio], *, ears
     return tuple(replace(one, name=PREFIX + one.name, reason=f"{REASON}; {one.reason}") for one in figures)
 
 
-def share(voice: Figure, copy: Figure, *, better: str) -> float | None:
+def share(voice: Estimate, copy: Estimate, *, better: str) -> float | None:
     """The voice beside its copies: above 1 it is the better one, which it can be, for they are no limit."""
     over, under = (voice.mean, copy.mean) if better == "higher" else (copy.mean, voice.mean)
     if over is None or under is None or under <= 0 or over < 0:

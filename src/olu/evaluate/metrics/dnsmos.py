@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from olu.audio import io
-from olu.audit.deep import dnsmos as network
-from olu.audit.deep.models import RATE, weights
+from olu.audit.deep import RATE, weights
+from olu.core.types import Audio
+from olu.evaluate.estimates import Estimate, differences, figure, mean
 from olu.evaluate.metrics.speech import numbers_only
-from olu.evaluate.numbers import Figure, differences, figure, mean
-from olu.types import Audio
+from olu.networks import dnsmos as network
 
 REASON = "it rates the sound alone, and knows nothing of the language: babble can score well"
 
@@ -39,7 +39,7 @@ def opinion(audio: Audio) -> Opinion | None:
 
 def summarise(
     spoken: Sequence[Opinion | None], *, natural: Sequence[Opinion | None] | None = None
-) -> tuple[Figure, ...]:
+) -> tuple[Estimate, ...]:
     """dnsmos, dnsmos_signal, dnsmos_background, and dnsmos_difference to the natural recordings."""
     said: dict[str, Any] = {"unit": "1 to 5", "instrument": instrument(), "trust": "low", "reason": REASON}
     figures = [

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from olu.core.types import Alignment, Audio
+from olu.evaluate.estimates import Estimate, figure, mean
 from olu.evaluate.metrics import speech
-from olu.evaluate.numbers import Figure, figure, mean
-from olu.types import Alignment, Audio
 
 REASON = "counted in the sound itself"
 ALIGNED = "no better than the alignment of both recordings"
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class SpeechTiming:
     """One recording."""
 
     whole: float  # seconds of the file
@@ -29,8 +29,8 @@ class Timing:
 class Durations:
     """One clip."""
 
-    spoken: Timing
-    natural: Timing | None = None
+    spoken: SpeechTiming
+    natural: SpeechTiming | None = None
     phones_ms: float | None = None  # mean absolute error of the phones' lengths
 
     @property
@@ -46,7 +46,7 @@ class Durations:
         return _ratio(self.spoken.rate, None if self.natural is None else self.natural.rate)
 
 
-def timing(audio: Audio, *, symbols: int | None = None) -> Timing | None:
+def timing(audio: Audio, *, symbols: int | None = None) -> SpeechTiming | None:
     """Length, pauses and rate of a recording of `symbols` letters or phones; None where nothing is heard."""
     found = speech.stretches(audio)
     if not found:
@@ -54,7 +54,7 @@ def timing(audio: Audio, *, symbols: int | None = None) -> Timing | None:
     seconds = found[-1][1] - found[0][0]
     pauses = tuple(after[0] - before[1] for before, after in pairwise(found))
     said = seconds - sum(pauses)
-    return Timing(audio.seconds, seconds, pauses, symbols / said if symbols and said > 0 else None)
+    return SpeechTiming(audio.seconds, seconds, pauses, symbols / said if symbols and said > 0 else None)
 
 
 def compare(
@@ -84,7 +84,7 @@ def phones_error(natural: Alignment, spoken: Alignment) -> float | None:
     return 1000 * sum(off) / len(off)
 
 
-def summarise(clips: Sequence[Durations | None], *, aligner: str = "") -> tuple[Figure, ...]:
+def summarise(clips: Sequence[Durations | None], *, aligner: str = "") -> tuple[Estimate, ...]:
     """duration_ratio, file_ratio and rate_ratio (medians), rate, pauses, pause_seconds, perhaps phone_error."""
     said: dict[str, Any] = {"instrument": speech.instrument(), "trust": "high", "reason": REASON}
     figures = []
@@ -102,7 +102,7 @@ def summarise(clips: Sequence[Durations | None], *, aligner: str = "") -> tuple[
     return tuple(figures)
 
 
-def _amount(one: Timing, name: str) -> float | None:
+def _amount(one: SpeechTiming, name: str) -> float | None:
     return {"rate": one.rate, "pauses": float(len(one.pauses)), "pause_seconds": sum(one.pauses)}[name]
 
 

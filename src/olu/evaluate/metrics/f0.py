@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio import io
-from olu.audit.deep.models import INSTALL
-from olu.errors import MissingExtra
+from olu.audit.deep import INSTALL
+from olu.core.errors import MissingExtra
+from olu.core.types import Audio
+from olu.evaluate.estimates import Estimate, figure
 from olu.evaluate.metrics.speech import numbers_only
-from olu.evaluate.numbers import Figure, figure
-from olu.network.session import open_session, quiet, read_network
-from olu.types import Audio
+from olu.networks.session import open_session, quiet, read_network
 
 if TYPE_CHECKING:
     from olu.evaluate.metrics.paired import Paired
@@ -121,7 +121,7 @@ def compare(pair: Paired | None) -> PitchError | None:
     )
 
 
-def summarise(clips: Sequence[PitchError | None]) -> tuple[Figure, ...]:
+def summarise(clips: Sequence[PitchError | None]) -> tuple[Estimate, ...]:
     """f0_error and f0_shift in semitones, f0_cents, f0_correlation, gross_pitch_error, voicing_error."""
     said: dict[str, Any] = {"instrument": instrument(), "trust": "medium", "reason": REASON}
     cents = [None if one is None or one.semitones is None else 100 * one.semitones for one in clips]

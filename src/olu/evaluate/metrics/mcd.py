@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from olu.evaluate.estimates import Estimate, figure, lowest
 from olu.evaluate.metrics.paired import Paired
-from olu.evaluate.numbers import Figure, figure, lowest
 
 SCALE = 10 * np.sqrt(2) / np.log(10)  # 6.1419: from cepstra to decibels
 REASON = "it follows what is heard only roughly; compare it with equal settings alone"
@@ -22,7 +22,7 @@ def distortion(pair: Paired | None) -> float | None:
     return float(SCALE * np.mean(np.linalg.norm(natural - spoken, axis=1)))
 
 
-def summarise(values: Sequence[float | None], *, settings: str) -> tuple[Figure, ...]:
+def summarise(values: Sequence[float | None], *, settings: str) -> tuple[Estimate, ...]:
     """mcd. `settings` is `Paired.settings` of the clips (one voice has one rate)."""
     trust, reason = lowest(("medium", REASON))
     return (figure("mcd", values, unit="dB", instrument=instrument(settings), trust=trust, reason=reason),)

@@ -9,9 +9,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from olu.audio import io
+from olu.core.types import Audio
 from olu.evaluate.metrics import f0, speech
 from olu.evaluate.metrics.cepstra import FFT_SIZE, HOP, SETTINGS, cepstra
-from olu.types import Audio
 
 LOUDNESS_DBFS = -26.0
 ROOM_SECONDS = 0.05  # kept around the speech: a soft beginning or end is part of it
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
+class TrimmedFrames:
     """One recording without the silence at its ends, at equal loudness; frames every HOP / rate seconds."""
 
     cepstra: Floats  # [F, order + 1], the first is the level
@@ -29,8 +29,8 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    natural: Frames
-    spoken: Frames
+    natural: TrimmedFrames
+    spoken: TrimmedFrames
     path: NDArray[np.int64]  # [P, 2]: frames of the natural and of the spoken one that belong together
     rate: int
 
@@ -79,13 +79,13 @@ def trimmed(audio: Audio) -> Audio | None:
     return Audio((inside * 10 ** ((LOUDNESS_DBFS - loudness) / 20)).astype(np.float32), audio.rate)
 
 
-def _frames(audio: Audio, *, rate: int, low: float, high: float) -> Frames | None:
+def _frames(audio: Audio, *, rate: int, low: float, high: float) -> TrimmedFrames | None:
     sound = trimmed(io.resample(speech.numbers_only(audio), rate))
     if sound is None or len(sound.samples) < FFT_SIZE:
         return None
     found = cepstra(sound)
     middles = (np.arange(len(found)) * HOP + FFT_SIZE / 2) / rate
-    return Frames(found, f0.track(sound, low=low, high=high).at(middles))
+    return TrimmedFrames(found, f0.track(sound, low=low, high=high).at(middles))
 
 
 @njit(cache=True, nogil=True)

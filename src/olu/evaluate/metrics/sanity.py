@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from olu import __version__
 from olu.audio import activity, io
+from olu.core.types import Audio
+from olu.evaluate.estimates import Estimate, figure, mean
 from olu.evaluate.metrics.f0 import Pitch
 from olu.evaluate.metrics.speech import numbers_only
-from olu.evaluate.numbers import Figure, figure, mean
 from olu.train.guards.sounds import ENDLESS, REPEATS, SILENT_LEVEL, SILENT_PEAK
-from olu.train.sounds import measure
-from olu.types import Audio
+from olu.train.sample_checks import measure
 
 CLIPPED = 1e-4  # share of the samples
 LONGEST_SILENCE = 1.5  # seconds
@@ -132,7 +132,7 @@ def edge_level(samples: NDArray[np.float64], *, rate: int) -> float:
     return float(10 * np.log10(max(power, 1e-12)))
 
 
-def summarise(clips: Sequence[Sane | None], *, natural: Sequence[Sane | None] | None = None) -> tuple[Figure, ...]:
+def summarise(clips: Sequence[Sane | None], *, natural: Sequence[Sane | None] | None = None) -> tuple[Estimate, ...]:
     """faults (share of files with any) and one `fault_<name>` for each that was found."""
     said: dict[str, Any] = {
         "unit": "share of files",

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio import io
-from olu.audit.deep import silero
-from olu.audit.deep import speaker as network
-from olu.audit.deep.models import weights
-from olu.errors import MissingExtra
+from olu.audit.deep import weights
+from olu.core.errors import MissingExtra
+from olu.core.types import Audio
+from olu.evaluate.estimates import Estimate, differences, figure, mean
 from olu.evaluate.metrics.speech import numbers_only
-from olu.evaluate.numbers import Figure, differences, figure, mean
-from olu.types import Audio
+from olu.networks import silero
+from olu.networks import speaker as network
 
 MOST = 20  # recordings that make the middle
 VERB = "olu evaluate"
@@ -51,7 +51,7 @@ def likeness(audio: Audio, middle: Voice) -> float | None:
     return None if voice is None else float(voice @ middle)
 
 
-def summarise(spoken: Sequence[float | None], *, natural: Sequence[float | None] | None = None) -> tuple[Figure, ...]:
+def summarise(spoken: Sequence[float | None], *, natural: Sequence[float | None] | None = None) -> tuple[Estimate, ...]:
     """speaker and speaker_difference (to the natural recordings of the same sentences)."""
     said: dict[str, Any] = {"unit": "", "instrument": instrument(), "trust": "medium", "reason": REASON}
     likeness_of_all = figure("speaker", spoken, natural=None if natural is None else mean(natural), **said)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olu.evaluate.estimates import Estimate, figure, mean
 from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.tones import Syllable
-from olu.evaluate.numbers import Figure, figure, mean
 
 FOLDS = 5
 ROUNDS, PACE, WEAKEN = 300, 0.5, 1e-3
@@ -57,7 +57,7 @@ def features(clip: Clip) -> tuple[Floats, list[str]]:
     return np.array(rows, dtype=np.float64).reshape(len(rows), 7), tones
 
 
-def judge(spoken: Sequence[Clip], *, natural: Sequence[Clip], train: Sequence[Clip] = ()) -> tuple[Figure, ...]:
+def judge(spoken: Sequence[Clip], *, natural: Sequence[Clip], train: Sequence[Clip] = ()) -> tuple[Estimate, ...]:
     """tone_named: share of tones named right in the voice, and in natural speech.
 
     `spoken` and `natural` say the same texts. A clip is judged by a model that heard neither it nor its natural

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from olu.evaluate.estimates import Estimate, figure
 from olu.evaluate.metrics.tones import HEIGHT, Move, Syllable, moves
-from olu.evaluate.numbers import Figure, figure
 
 REASON = "a few words in one sentence, and the sign of the step alone"
 
@@ -61,7 +61,7 @@ def obeyed(probe: Probe, found: Sequence[Syllable]) -> bool | None:
     return all(_sign(step) for step in steps) if steps else None
 
 
-def summarise(answers: Sequence[bool | None]) -> tuple[Figure, ...]:
+def summarise(answers: Sequence[bool | None]) -> tuple[Estimate, ...]:
     """tone_pairs: share of the words whose pitch goes the way of their marks."""
     values = [None if answer is None else float(answer) for answer in answers]
     said: dict[str, Any] = {"instrument": "minimal pairs in a carrier sentence", "trust": "medium", "reason": REASON}

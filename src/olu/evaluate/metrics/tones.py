@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olu.core.types import Alignment, Audio, Reading
+from olu.evaluate.estimates import Estimate, figure, mean
 from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.f0 import Pitch
-from olu.evaluate.numbers import Figure, figure, mean
-from olu.types import Alignment, Audio, Reading
 
 MIDDLE = 0.6  # of a syllable: its ends belong to its neighbours
 LEAST_FRAMES = 3
@@ -110,7 +110,7 @@ def chance(clips: Sequence[Sequence[Move]]) -> float | None:
 
 def summarise(
     spoken: Sequence[Sequence[Move]], *, natural: Sequence[Sequence[Move]] | None = None
-) -> tuple[Figure, ...]:
+) -> tuple[Estimate, ...]:
     """tone_moves (share right), tone_chance (what shuffled tones reach), and tone_<kind> for each kind met."""
     natural = natural or ()
     said: dict[str, Any] = {
@@ -129,7 +129,7 @@ def summarise(
 
 def _share(
     name: str, spoken: Sequence[Sequence[Move]], natural: Sequence[Sequence[Move]], kind: str | None, said: Any
-) -> Figure:
+) -> Estimate:
     values, counts = _right(spoken, kind)
     held = mean(_right(natural, kind)[0], weights=_right(natural, kind)[1])
     return figure(name, values, natural=held, weights=counts, **said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olu.errors import ExportError
+from olu.core.errors import ExportError
 from olu.families.recogniser.base import read_base
 from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.memory import memory

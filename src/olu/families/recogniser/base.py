@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olu.errors import ConfigError, TrainError
+from olu.core.errors import ConfigError, TrainError
 from olu.train.family import Base
 
 if TYPE_CHECKING:

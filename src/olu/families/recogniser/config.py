@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from olu.config import Strict
+from olu.core.config import Strict
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 

@@ -13,14 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as fn
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
+from olu.core.types import Audio
 from olu.families.recogniser.augment import disturbed, hidden, paced
 from olu.families.recogniser.config import RecogniserConfig
-from olu.families.recogniser.model import Network, mask_of
-from olu.families.recogniser.text import Spell, collapsed, edits
+from olu.families.recogniser.model import RecogniserNetwork, mask_of
+from olu.families.recogniser.text import Spell, collapsed
 from olu.features import mel as spectra
-from olu.train.family import Clock, Example, Exhibit, Loss, Part, Update
-from olu.types import Audio
+from olu.text.edit_distance import edits
+from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
 STEADY = 0.1  # added to the deviation: a steady sound is not blown up to noise
 
@@ -42,7 +43,7 @@ class RecogniserLearner(nn.Module):
     def __init__(self, config: RecogniserConfig, *, vocab_size: int) -> None:
         super().__init__()
         self.config = config
-        self.net = Network(config, vocab_size=vocab_size)
+        self.net = RecogniserNetwork(config, vocab_size=vocab_size)
         bank = spectra.mel_bank(
             rate=config.sampling_rate,
             fft_size=config.fft_size,
@@ -149,7 +150,7 @@ class RecogniserLearner(nn.Module):
     def letters(self, ids: Sequence[int]) -> list[str]:
         return self._spell([self._symbols[one] for one in ids])
 
-    def demo(self, batch: HeardBatch) -> Iterator[Exhibit]:
+    def demo(self, batch: HeardBatch) -> Iterator[SpokenSample]:
         return iter(())
 
     def say(self, ids: Sequence[int], speaker: int) -> Audio:

@@ -16,7 +16,7 @@ from olu.families.recogniser.config import RecogniserConfig
 ROTATION = 10_000.0
 
 
-class Network(nn.Module):
+class RecogniserNetwork(nn.Module):
     def __init__(self, config: RecogniserConfig, *, vocab_size: int) -> None:
         super().__init__()
         c = self.config = config
@@ -73,7 +73,7 @@ class Front(nn.Module):
 class Block(nn.Module):
     def __init__(self, c: RecogniserConfig) -> None:
         super().__init__()
-        self.before, self.after = FeedForward(c), FeedForward(c)
+        self.before, self.after = ConformerFeedForward(c), ConformerFeedForward(c)
         self.attention = Attention(c) if c.heads else None
         self.convolution = Convolution(c)
         self.norm = nn.LayerNorm(c.width)
@@ -95,7 +95,7 @@ class Block(nn.Module):
         return x * (stays / (1 - self.drop_path)).to(x.dtype)
 
 
-class FeedForward(nn.Sequential):
+class ConformerFeedForward(nn.Sequential):
     def __init__(self, c: RecogniserConfig) -> None:
         super().__init__(
             nn.LayerNorm(c.width),

@@ -6,7 +6,7 @@ from typing import Any
 
 from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.memory import parameters
-from olu.train.plan_facts import Advice, Case, Setting
+from olu.train.plan.facts import Advice, Case, Setting
 
 DENSE = 11.0  # symbols a second from which on four mel frames a frame are too coarse: pauses count too
 ETHIOPIC = {"amh": 1.6, "tir": 1.6, "tig": 1.6, "gez": 1.6}  # symbols a letter: a consonant and often a vowel

@@ -11,15 +11,15 @@ import torch
 from numpy.typing import NDArray
 
 from olu.audio.io import resample, to_int16
-from olu.config import check
-from olu.errors import TrainError
+from olu.core.config import check
+from olu.core.errors import TrainError
+from olu.core.types import Audio, Reading
 from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.learn import RecogniserLearner
 from olu.families.recogniser.text import Writing, collapsed, writing
 from olu.text.vocabulary import SymbolVocabulary
+from olu.train.averaged import load_averaged
 from olu.train.family import Example
-from olu.train.speaking import load_averaged
-from olu.types import Audio, Reading
 
 if TYPE_CHECKING:
     from olu.train.run import Run

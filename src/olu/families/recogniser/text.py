@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from olu.text import fidel, words
+from olu.languages.amh import fidel
+from olu.text import words
 from olu.text.vocabulary import BLANK
 
 if TYPE_CHECKING:
+    from olu.core.types import Reading
     from olu.families.recogniser.config import RecogniserConfig
-    from olu.types import Reading
 
 TONES = frozenset("\u0300\u0301\u0302\u0304\u030c\u030d\u0340\u0341")  # grave acute circumflex macron caron line
 TONAL = frozenset({"ibo", "yor"})  # even where the reading is by letters and knows of no tones
@@ -79,21 +78,6 @@ def without_tones(text: str) -> str:
 def collapsed(best: Sequence[int]) -> list[int]:
     """CTC's reading of the best symbol of each frame: repeats are one, and blanks nothing."""
     return [one for one, before in zip(best, [0, *best][: len(best)], strict=True) if one and one != before]
-
-
-def edits(said: Sequence[str], heard: Sequence[str]) -> int:
-    """Letters to change, leave out or put in, at the least."""
-    if not said or not heard:
-        return max(len(said), len(heard))
-    code = {symbol: number for number, symbol in enumerate({*said, *heard})}
-    target = np.array([code[symbol] for symbol in heard])
-    place = np.arange(len(heard) + 1)
-    row = place.copy()
-    for number, symbol in enumerate(said, 1):
-        changed = row[:-1] + (target != code[symbol])
-        row = np.concatenate([[number], np.minimum(row[1:] + 1, changed)])
-        row = np.minimum.accumulate(row - place) + place  # put in: along the row
-    return int(row[-1])
 
 
 Spell = Callable[[Sequence[str]], list[str]]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olu.errors import ConfigError
+from olu.core.errors import ConfigError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.memory import memory
 from olu.families.vits.plan import ADVICE
-from olu.train.family import Base, Card, Family, Judge
+from olu.train.family import Base, Card, Family, OpponentLoss
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from olu.types import Audio
+    from olu.core.types import Audio
 
 
 def _refuses(config: VitsConfig, *, samples: int, tokens: int) -> str | None:
@@ -58,7 +58,7 @@ def _export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
 
 
 def _graph(learner: nn.Module, *, path: Path, **more: Any) -> dict[str, Any]:
-    from olu.families.vits.one_graph import one_graph
+    from olu.families.vits.export_single import one_graph
 
     return one_graph(learner, path=path, **more)
 
@@ -88,7 +88,7 @@ def _to_part(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
 
 
 def _copy(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
-    from olu.families.vits.copy import copied
+    from olu.families.vits.resynthesis import copied
 
     return copied(learner, audio, speaker=speaker)
 
@@ -114,5 +114,5 @@ FAMILY = Family(
     copy=_copy,
     with_speakers=_with_speakers,
     symbol_rows=("gen.text_encoder.embed_tokens.weight",),
-    judge=Judge(part="disc", loss="disc", won=0.06, chance=3.0),  # six judges: 0.01 and 0.5 each
+    judge=OpponentLoss(part="disc", loss="disc", won=0.06, chance=3.0),  # six judges: 0.01 and 0.5 each
 )

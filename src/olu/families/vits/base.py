@@ -9,17 +9,17 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
+from olu.families.vits.fold_speaker import SPEAKERS, fold_speaker
+from olu.families.vits.foreign.detect import read_foreign
 from olu.families.vits.foreign.names import JUDGE
 from olu.families.vits.foreign.read import Foreign
-from olu.families.vits.foreign.sniff import read_foreign
 from olu.families.vits.learn import VitsLearner
-from olu.families.vits.one_speaker import SPEAKERS, fold_speaker
 from olu.families.vits.weights import LoadReport, load_plain
 from olu.train.checkpoint import Checkpoint
 from olu.train.family import Base
-from olu.train.grow import Growth, enlarged, enlarged_checkpoint
+from olu.train.grow_symbols import Growth, enlarged, enlarged_checkpoint
 
 WARMUP = 500  # steps: a fresh discriminator has nothing to say to a trained generator at first
 # Settings for the first steps of new weights: a voice that has learnt is past them.

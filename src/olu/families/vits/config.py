@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from olu.config import Strict
+from olu.core.config import Strict
 
 Width = Annotated[int, Field(ge=1, le=16384)]  # one more would be gigabytes in a single layer
 Depth = Annotated[int, Field(ge=1, le=256)]

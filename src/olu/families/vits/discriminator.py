@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
-from olu.nn.convs import Conv1d, conv_leaky, conv_leaky_apart
-from olu.nn.fused import weights_made_once
-from olu.nn.levers import LEVERS
-from olu.nn.streams import side_by_side
+from olu.families.vits.kernels.convs import Conv1d, conv_leaky, conv_leaky_apart
+from olu.families.vits.kernels.fused import weights_made_once
+from olu.families.vits.kernels.streams import side_by_side
+from olu.families.vits.kernels.switches import LEVERS
 
 SLOPE = 0.1
 
@@ -46,7 +46,7 @@ class Discriminator(nn.Module):
             return side_by_side(works, device=real.device)
 
 
-class Judge(nn.Module):
+class ConvDiscriminator(nn.Module):
     """Convolutions with a bend after each, and one that gives the verdict."""
 
     convs: nn.ModuleList
@@ -75,7 +75,7 @@ class Judge(nn.Module):
         return verdict, distance + (verdict.float() - last.float()).abs().sum() / last[0].numel()
 
 
-class ScaleDiscriminator(Judge):
+class ScaleDiscriminator(ConvDiscriminator):
     def __init__(self, config: VitsConfig) -> None:
         super().__init__()
         first, *rest = config.discriminator_scale_channels
@@ -90,7 +90,7 @@ class ScaleDiscriminator(Judge):
         self.final_conv = weight_norm(Conv1d(before, 1, 3, padding=1))
 
 
-class PeriodDiscriminator(Judge):
+class PeriodDiscriminator(ConvDiscriminator):
     def __init__(self, config: VitsConfig, period: int) -> None:
         super().__init__()
         self.period = period

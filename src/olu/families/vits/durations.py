@@ -14,9 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from olu.families.vits.config import VitsConfig
+from olu.families.vits.kernels.fused import can_fuse, half_of
+from olu.families.vits.kernels.switches import LEVERS
 from olu.families.vits.spline import rational_quadratic
-from olu.nn.fused import can_fuse, half_of
-from olu.nn.levers import LEVERS
 
 LOG_2PI = math.log(2 * math.pi)
 PAIR = 2  # the stochastic predictor's flow works on pairs: the log duration and one helper
@@ -173,7 +173,7 @@ class SeparableConvs(nn.Module):
 
     def _fused(self, x: Tensor, mask: Tensor) -> Tensor:
         """The same on a GPU, with the channels of a token beside each other all the way."""
-        from olu.nn.separable_triton import DepthNormGelu, NormGelu
+        from olu.families.vits.kernels.separable_triton import DepthNormGelu, NormGelu
 
         rows, line = x.transpose(1, 2).contiguous().float(), mask.squeeze(1).contiguous()
         drops = self.training and self.dropout.p > 0

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from olu.families.vits.flat import FlatDecoder, context_frames
+from olu.families.vits.export_conv2d import FlatDecoder, context_frames
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Generator
 

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from olu.align.mas import best_path
+from olu.core.types import Audio
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.discriminator import Discriminator
+from olu.families.vits.kernels.mas import best_path
+from olu.families.vits.kernels.streams import side_by_side
 from olu.families.vits.model import Generator, mask_of
-from olu.families.vits.windows import Windows
+from olu.families.vits.multi_window_mel import Windows
 from olu.features import mel as spectra
-from olu.nn.streams import side_by_side
-from olu.train.buckets import Shape
-from olu.train.family import Clock, Example, Exhibit, Loss, Part, Update
-from olu.types import Audio
+from olu.train.buckets import BatchShape
+from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
 GUIDE_STRENGTH = 10.0  # deviations of the score
 GUIDE_WIDTH = 0.2  # at this share of the clip beside an even pace
@@ -48,7 +48,7 @@ class VitsBatch:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ForwardResult:
     """What the forward pass of training leaves for both updates. Losses here are sums in float32."""
 
     fake_BS: Tensor
@@ -119,7 +119,7 @@ class VitsLearner(nn.Module):
             clips=tuple(e.id for e in examples),
         )
 
-    def pack(self, examples: Sequence[Example], firsts: Sequence[int], shape: Shape) -> NDArray[np.int64]:
+    def pack(self, examples: Sequence[Example], firsts: Sequence[int], shape: BatchShape) -> NDArray[np.int64]:
         """What `unpack` needs of a batch whose sound lies on the device already, as one row of numbers."""
         ids = np.zeros((shape.clips, shape.tokens), dtype=np.int64)
         for row, example in enumerate(examples):
@@ -127,7 +127,7 @@ class VitsLearner(nn.Module):
         rest = [[len(e.ids) for e in examples], [len(e.samples) for e in examples], firsts]
         return np.concatenate([ids.ravel(), np.ravel(rest), [e.speaker for e in examples]]).astype(np.int64)
 
-    def unpack(self, flat: Tensor, sound: Tensor, shape: Shape) -> VitsBatch:
+    def unpack(self, flat: Tensor, sound: Tensor, shape: BatchShape) -> VitsBatch:
         """The same batch as `collate` makes, padded to a shape; every edge reflects its own clip."""
         pad = spectra.padding(fft_size=self.config.fft_size, hop=self.config.hop_length)
         ids = flat[: shape.clips * shape.tokens].view(shape.clips, shape.tokens)
@@ -189,7 +189,7 @@ class VitsLearner(nn.Module):
         *,
         noise: float | Tensor | None = None,
         guide: float | Tensor | None = None,
-    ) -> Heard:
+    ) -> ForwardResult:
         """One pass from text and sound to a decoded segment per clip, starting at these frames.
 
         `noise` and `guide` are how much the search for an alignment is shaken and drawn to the diagonal.
@@ -237,7 +237,7 @@ class VitsLearner(nn.Module):
             fake_mel = spectra.mel(spectra.linear(spectra.reflect(fake, **size), **size), self.mel_bank)
             real_mel = spectra.mel(_slice(linear, start_B, c.segment_frames), self.mel_bank)
             windows = self.windows(real, fake) if c.mel_windows else None
-        return Heard(
+        return ForwardResult(
             fake_BS=fake,
             real_BS=real,
             mel=_item_means((fake_mel - real_mel).abs()),
@@ -261,14 +261,14 @@ class VitsLearner(nn.Module):
             "duration": Loss(heard.duration, "tokens"),
         }
 
-    def demo(self, batch: VitsBatch) -> Iterator[Exhibit]:
+    def demo(self, batch: VitsBatch) -> Iterator[SpokenSample]:
         path_BFT = self.align(batch).cpu().numpy()
         for row, clip in enumerate(batch.clips):
             ids = batch.ids_BT[row : row + 1, : batch.tokens_B[row]]
             spoken = Audio(self.speak(ids, batch.speaker_B[row : row + 1]), self.config.sampling_rate)
             natural = int(batch.frames_B[row]) * self.config.hop_length / self.config.sampling_rate
             path_TF = path_BFT[row, : batch.frames_B[row], : batch.tokens_B[row]].T
-            yield Exhibit(clip, spoken, natural, {"alignment": path_TF})
+            yield SpokenSample(clip, spoken, natural, {"alignment": path_TF})
 
     def align(self, batch: VitsBatch) -> Tensor:
         """Which frame of the recording belongs to which token, [B, F, T]; draws no random numbers."""

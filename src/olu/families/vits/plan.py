@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from olu.core.units import minutes
 from olu.families.vits.config import SIZES, VitsConfig
 from olu.families.vits.memory import PARAMETERS, memory
-from olu.train.plan_facts import Advice, Case, Foundation, Material, Setting
+from olu.train.plan.facts import Advice, Case, Foundation, Material, Setting
 from olu.train.recipe import EVEN
-from olu.units import minutes
 
 SCRATCH_RATE = 2e-4  # the paper's and MMS'; our 20-minute run from 88 minutes of speech used it too
 TUNING_RATE = 2e-5  # finetune-hf-vits, for some 100 clips

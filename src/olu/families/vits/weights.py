@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 
 SPELLINGS = (
     (".parametrizations.weight.original0", ".parametrizations.weight.original1"),

@@ -4,7 +4,7 @@ from olu.train.guards.balance import Balance
 from olu.train.guards.budget import Budget
 from olu.train.guards.numbers import MIN_HISTORY, Finite, Spike, Still, Wiring
 from olu.train.guards.progress import FROM_SCRATCH, FROM_WEIGHTS, Drift, Overfit, Slow
-from olu.train.guards.seen import Event, Guard, Look, Observation, Resources, Seen, Sound, Verdict
+from olu.train.guards.seen import Event, Guard, Observation, Resources, SampleFigures, Seen, ValidationView, Verdict
 from olu.train.guards.sounds import Samples
 
 __all__ = [
@@ -17,16 +17,16 @@ __all__ = [
     "Event",
     "Finite",
     "Guard",
-    "Look",
     "Observation",
     "Overfit",
     "Resources",
+    "SampleFigures",
     "Samples",
     "Seen",
     "Slow",
-    "Sound",
     "Spike",
     "Still",
+    "ValidationView",
     "Verdict",
     "Wiring",
 ]

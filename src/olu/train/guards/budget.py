@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from olu.core.units import length, size
 from olu.train.guards.seen import Event, Resources, Seen, Verdict
-from olu.units import length, size
 
 
 class Budget:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from olu.train.guards.seen import Event, Look, Observation, Seen, Verdict
+from olu.train.guards.seen import Event, Observation, Seen, ValidationView, Verdict
 
 # Share of the weights an update must move. From scratch a fair rate moves 1e-3 to 4e-3, a tenth of it 4e-4 to 6e-4.
 FROM_SCRATCH, FROM_WEIGHTS = 8e-4, 2e-5
@@ -87,7 +87,7 @@ class Drift:
         self.heard: float | None = None  # the best validation
 
     def watch(self, seen: Seen) -> Event | None:
-        if isinstance(seen, Look):
+        if isinstance(seen, ValidationView):
             return self._look(seen)
         return self._update(seen) if isinstance(seen, Observation) else None
 
@@ -110,7 +110,7 @@ class Drift:
             return None
         return Event(seen.step, "drift", Verdict.NOTE, f"{said}: if the samples get worse, lower the rate")
 
-    def _look(self, seen: Look) -> Event | None:
+    def _look(self, seen: ValidationView) -> Event | None:
         value = seen.scores.get(seen.score, math.nan)
         if not math.isfinite(value):
             return None
@@ -143,7 +143,7 @@ class Overfit:
         self.since = 0
 
     def watch(self, seen: Seen) -> Event | None:
-        if not isinstance(seen, Look):
+        if not isinstance(seen, ValidationView):
             return None
         value, learnt = seen.scores.get(seen.score, math.nan), seen.losses.get(seen.score, math.nan)
         if not (math.isfinite(value) and math.isfinite(learnt)):

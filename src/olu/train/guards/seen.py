@@ -40,7 +40,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Sound:
+class SampleFigures:
     """One spoken sample, as figures."""
 
     name: str
@@ -53,7 +53,7 @@ class Sound:
 
 
 @dataclass(frozen=True)
-class Look:
+class ValidationView:
     """What a validation saw."""
 
     step: int
@@ -61,7 +61,7 @@ class Look:
     score: str  # the figure that chooses the best step; lower is better
     scores: Mapping[str, float]
     losses: Mapping[str, float]  # of training, mean since the validation before
-    sounds: tuple[Sound, ...] = ()
+    sounds: tuple[SampleFigures, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Resources:
     waiting: float  # share of the time since the last look in which the step waited for its batch
 
 
-Seen = Observation | Look | Resources
+Seen = Observation | ValidationView | Resources
 
 
 class Guard(Protocol):

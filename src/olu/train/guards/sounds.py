@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olu.train.guards.seen import Event, Look, Seen, Sound, Verdict
+from olu.train.guards.seen import Event, SampleFigures, Seen, ValidationView, Verdict
 
 SILENT_PEAK, SILENT_LEVEL = 0.02, -45.0  # of full scale, dB
 CLIPPED = 1e-3  # share of the samples
@@ -21,7 +21,7 @@ class Samples:
         self.told: list[str] = []
 
     def watch(self, seen: Seen) -> Event | None:
-        if not isinstance(seen, Look) or not seen.sounds:
+        if not isinstance(seen, ValidationView) or not seen.sounds:
             return None
         found = {fault: [one.name for one in seen.sounds if fault in faults(one)] for fault in FAULTS}
         late = seen.step >= self.warmup * seen.steps
@@ -51,7 +51,7 @@ ADVICE = {
 FAULTS = tuple(ADVICE)
 
 
-def faults(sound: Sound) -> tuple[str, ...]:
+def faults(sound: SampleFigures) -> tuple[str, ...]:
     endless = sound.natural is not None and sound.seconds > ENDLESS * sound.natural
     is_so = {
         "silent": sound.peak < SILENT_PEAK or sound.level < SILENT_LEVEL,

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
 from olu.families.vits.foreign.read import (

@@ -13,10 +13,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from olu.config import check
-from olu.errors import TrainError
+from olu.core.config import check
+from olu.core.errors import TrainError
+from olu.core.parse import BadData, load_json
 from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
-from olu.parse import BadData, load_json
 
 # Plain data that training programs store beside the tensors. A path is made as one that touches no file.
 MOST_SYMBOLS, MOST_SPEAKERS = 65_536, 1_000_000

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from olu.errors import TrainError
-from olu.network.session import load_model
+from olu.core.errors import TrainError
+from olu.networks.session import load_model
 
 GRAPHS = ("encoder.onnx", "decoder.onnx")
 LEAST = 256  # numbers; smaller ones are not kept in half precision, nor worth a line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from olu.errors import TrainError
+from olu.core.errors import TrainError
 from olu.families.vits.foreign.read import Foreign
 from olu.families.vits.model import Generator
 

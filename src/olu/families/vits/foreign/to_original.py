@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from olu.errors import ExportError
+from olu.core.errors import ExportError
+from olu.core.files import write_json, write_text
 from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
 from olu.families.vits.foreign.names import JUDGE, to_original
 from olu.families.vits.foreign.original import BUILT_IN, DATA, DROPOUTS, JUDGES, MODEL
 from olu.families.vits.foreign.to_transformers import of_reading, spoken
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
-from olu.files import write_json, write_text
 from olu.train.family import Card
 
 INSTEAD = "export with {others}, which hold any size, or train a voice with model.size = 'mms' for '--to mms'"

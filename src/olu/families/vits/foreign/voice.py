@@ -13,15 +13,15 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from olu.errors import TrainError
-from olu.families.vits.foreign.coarse import refined
+from olu.core.errors import TrainError
+from olu.core.files import hash_file, write_json
 from olu.families.vits.foreign.names import JUDGE
+from olu.families.vits.foreign.quantise import refined
 from olu.families.vits.foreign.read import Foreign, json_of, settings_of, tensors_of
 from olu.families.vits.foreign.shared import GRAPHS, take_shared
 from olu.families.vits.foreign.to_transformers import spoken
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
-from olu.files import hash_file, write_json
 from olu.train.family import Card
 
 PART = "training"

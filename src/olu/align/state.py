@@ -1,0 +1,144 @@
+"""What the stages around an alignment share: the words of a clip, which clips lack one, what it comes to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from olu.align.text_match import Match
+from olu.core.errors import WorkspaceError
+from olu.core.files import Workspace, read_jsonl
+from olu.core.types import Alignment, Clip, Reading
+from olu.corpus.manifest import Corpus
+from olu.corpus.shapes import ROW
+from olu.text.vocabulary import BLANK
+
+Words = tuple[tuple[str, tuple[str, ...]], ...]  # each with its phones
+
+WORST = 10
+STRANGE = 5.0  # times the usual length of a phone
+STRANGE_SECONDS = 0.4
+
+
+def alignment_path(ws: Workspace) -> Path:
+    return ws.alignment / "alignment.jsonl"
+
+
+def words_of(reading: Reading) -> Words:
+    """Words that are heard, with what is heard of them."""
+    found = ((word.text, tuple(phone for phone in word.phones if phone != BLANK)) for word in reading.words)
+    return tuple((text, phones) for text, phones in found if phones)
+
+
+def tones_of(reading: Reading) -> list[str]:
+    """Of each phone that is heard: its tone, as a reading names it, or "" where it bears none."""
+    found = []
+    for word in reading.words:
+        borne = dict(zip(word.bearers, word.tones, strict=True))
+        found += [borne.get(place, "") for place, phone in enumerate(word.phones) if phone != BLANK]
+    return found
+
+
+def phones_of(words: Words) -> list[str]:
+    return [phone for _, phones in words for phone in phones]
+
+
+def to_align(ws: Workspace, corpus: Corpus) -> dict[str, tuple[Clip, Words]]:
+    """The clips that have something to say and that nobody left out, in corpus order."""
+    if not (ws.readings / "readings.jsonl").exists():
+        raise WorkspaceError(f"{ws.root} has not been read: run 'olu read {ws.root}' first")
+    found = {}
+    for clip in corpus:
+        if corpus.is_wanted(clip) and (words := words_of(corpus.reading(clip))):
+            found[clip.id] = (clip, words)
+    return found
+
+
+def fits(row: Mapping[str, Any], words: Words) -> bool:
+    """Whether a row of an alignment is of these phones."""
+    return [span[0] for span in row["phones"] if span[0]] == phones_of(words)
+
+
+def unaligned(ws: Workspace) -> list[str]:
+    """Clips that should be aligned and are not, or are with other phones than they have now."""
+    corpus = Corpus.open(ws)
+    readings = {row["id"]: row for row in read_jsonl(ws.readings / "readings.jsonl", shape=ROW)}
+    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW)}
+    found = []
+    for clip in corpus:
+        if not corpus.is_wanted(clip):
+            continue
+        reading = readings.get(clip.id)
+        words = words_of(Reading.from_row(reading)) if reading else None
+        if words is None or (words and (clip.id not in rows or not fits(rows[clip.id], words))):
+            found.append(clip.id)
+    return found
+
+
+def fold_of(id: str, *, folds: int = 2) -> int:
+    """By hash: the same clip is always in the same part."""
+    return int.from_bytes(hashlib.sha256(f"fold {id}".encode()).digest()[:4], "big") % folds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listened:
+    """Clips with their alignments, what was heard of them, and those that have none."""
+
+    found: list[Alignment]
+    matches: list[tuple[str, Match]]
+    problems: list[str]
+    notes: list[str]
+    made_by: str
+    doubt: str = ""  # why its times are worth little
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """An alignment in numbers."""
+
+    clips: int
+    words: int
+    phones: int
+    seconds: float
+    silence: float  # share of the time
+    mean_score: float | None
+    worst: list[dict[str, Any]]  # id, score; the lowest first
+    outliers: list[dict[str, Any]]  # phones that last far longer than such a phone does
+
+
+def spread(found: Sequence[Alignment]) -> Spread:
+    scored = [one for one in found if one.score is not None]
+    ranked = sorted(scored, key=lambda one: one.score or 0.0)
+    spans = [span for one in found for span in one.phones]
+    quiet = sum(span.end - span.start for span in spans if not span.label)
+    total = sum(one.seconds for one in found)
+    return Spread(
+        clips=len(found),
+        words=sum(len(one.words) for one in found),
+        phones=sum(bool(span.label) for span in spans),
+        seconds=round(total, 3),
+        silence=round(quiet / total, 4) if total else 0.0,
+        mean_score=round(sum(one.score or 0.0 for one in scored) / len(scored), 4) if scored else None,
+        worst=[{"id": one.id, "score": one.score} for one in ranked[:WORST]],
+        outliers=_outliers(found),
+    )
+
+
+def _outliers(found: Iterable[Alignment]) -> list[dict[str, Any]]:
+    lengths: dict[str, list[float]] = {}
+    for one in found:
+        for span in one.phones:
+            if span.label:
+                lengths.setdefault(span.label, []).append(span.end - span.start)
+    usual = {phone: median(seconds) for phone, seconds in lengths.items()}
+    strange: list[dict[str, Any]] = [
+        {"id": one.id, "phone": span.label, "start": span.start, "seconds": round(span.end - span.start, 3)}
+        for one in found
+        for span in one.phones
+        if span.label and span.end - span.start > max(STRANGE * usual[span.label], STRANGE_SECONDS)
+    ]
+    return sorted(strange, key=lambda row: -row["seconds"])[:WORST]

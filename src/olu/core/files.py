@@ -1,0 +1,349 @@
+"""Files written whole or not at all, hashes, JSON lines, and the workspace's paths and stage stamps."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from olu.core.damage import Shape, damaged, misfit
+from olu.core.errors import WorkspaceError
+from olu.core.exchange import replace_folder, take_back
+from olu.core.parse import BadData, from_json, load_json, load_toml
+
+SCHEMA = 1
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+EMBEDDED = "embedded"  # the name of the voice inside this package
+VOICES = Path(__file__).parents[1] / "voices"  # data of this package
+Made = TypeVar("Made")
+
+
+@contextmanager
+def whole(path: Path, *, flush: bool = True, new: bool = False) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; on success it is flushed to disk and renamed over `path`.
+
+    `new`: what another process has put there meanwhile stays, and FileExistsError says so.
+    Whoever writes thousands flushes them together, by `flush_all`, before anything names them.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    _remove(partial)  # a killed process may have had our number
+    try:
+        yield partial
+        if flush:
+            _settle(partial)
+        if path.is_dir() and partial.is_file():  # a file in the place of somebody's folder would be the end of it
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if new:
+            _take_name(partial, path)
+        elif path.is_dir():  # a folder cannot be renamed over a full folder
+            replace_folder(partial, path)
+        else:
+            partial.replace(path)
+        if flush:
+            _flush(path.parent)
+    except OSError as failed:
+        if failed.filename == str(partial) or (failed.filename is None and failed.errno in FULL):
+            failed.filename = str(path)  # a write that fails does not say where
+        raise
+    finally:
+        _remove(partial)
+
+
+def _take_name(folder: Path, path: Path) -> None:
+    """A rename onto a full folder fails, so of two processes one gets the name."""
+    try:
+        folder.rename(path)
+    except OSError as taken:
+        if taken.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES) or not path.exists():
+            raise
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+
+
+CAN_FLUSH_ALL = hasattr(os, "sync")
+
+
+def flush_all() -> None:
+    """All that was written, by one call: a call for each of thousands of files and folders takes minutes."""
+    if CAN_FLUSH_ALL:
+        os.sync()
+
+
+def _settle(made: Path) -> None:
+    """On the disk, every file and folder of it, and its files as open to others as it is itself.
+
+    Some libraries write files that only their owner can read, whatever was asked of the system.
+    """
+    inside = sorted(made.rglob("*")) if made.is_dir() else []
+    for path in [*inside, made]:
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            continue
+        if path.is_file() and inside:
+            mode = path.stat().st_mode
+            if (wanted := mode | (made.stat().st_mode & 0o666)) != mode:
+                path.chmod(wanted)
+        _flush(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # Windows cannot open a folder
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(path: Path, text: str) -> None:
+    with whole(path) as partial:
+        partial.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+
+def read_json(path: Path, *, shape: Shape | None = None) -> Any:
+    """What a file holds. With a shape it is an object that has these keys."""
+    try:
+        value = load_json(path)
+    except BadData as bad:
+        raise damaged(path, str(bad)) from None
+    if shape is not None and (fault := misfit(value, shape)):
+        raise damaged(path, fault)
+    return value
+
+
+def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with whole(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as out:
+        for row in rows:
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def read_jsonl(
+    path: Path, *, shape: Shape | None = None, lost: list[WorkspaceError] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows of a file; a missing file has none. With a shape, each has these keys."""
+    return read_rows(path, _same, shape=shape, lost=lost)
+
+
+def _same(row: dict[str, Any]) -> dict[str, Any]:
+    return row
+
+
+def read_rows(
+    path: Path,
+    make: Callable[[dict[str, Any]], Made],
+    *,
+    shape: Shape | None = None,
+    lost: list[WorkspaceError] | None = None,
+) -> Iterator[Made]:
+    """What `make` makes of each row; with `lost`, rows that cannot be read are named there and passed over."""
+    return rows_from(enumerate(_lines(path), 1), path, make, shape=shape, lost=lost)
+
+
+def rows_from(
+    lines: Iterable[tuple[int, bytes]],
+    path: Path,
+    make: Callable[[dict[str, Any]], Made],
+    *,
+    shape: Shape | None = None,
+    lost: list[WorkspaceError] | None = None,
+) -> Iterator[Made]:
+    """The same of some lines of the file, each with its number (0: not known)."""
+    for number, line in lines:
+        try:
+            if not line.strip():  # left behind by an editor
+                continue
+            row = from_json(line)
+            if fault := misfit(row, shape or {}):
+                raise ValueError(fault)
+            made = make(row)
+        except (ValueError, TypeError, KeyError) as bad:
+            why = bad.why if isinstance(bad, BadData) else str(bad)
+            why = f"no {why}" if isinstance(bad, KeyError) else why
+            found = damaged(path, why, line=number or None)
+            if lost is None:
+                raise found from None
+            lost.append(found)
+        else:
+            yield made
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Only real newlines end one, whatever the texts hold."""
+    if path.exists():
+        with path.open("rb") as lines:
+            yield from lines
+
+
+def lock(handle: IO[Any] | int, *, shared: bool = False) -> bool | None:
+    """Claim an open file or folder, until it is closed or the process dies. False: another process holds it.
+
+    None where there are no such claims: on Windows, and on some network disks.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError as failed:
+        return False if failed.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES) else None
+    return True
+
+
+def hash_file(path: Path) -> str:
+    with path.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
+
+
+def hash_value(value: Any) -> str:
+    """A stable hash of anything JSON can hold."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def disk_bytes(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(p.stat().st_size for p in path.rglob("*") if p.is_file() and not p.is_symlink())
+
+
+def is_embedded(text: str) -> bool:
+    return text == EMBEDDED and not Path(text).exists()
+
+
+def embedded_voice() -> Path | None:
+    """The voice that comes with this package; none where it was built without one."""
+    return next(iter(sorted(VOICES.glob("*.voice"))), None)
+
+
+def _check_name(root: Path) -> None:
+    """Its path gets into pages and JSON, which know no other bytes."""
+    try:
+        str(root.resolve()).encode("utf-8")
+    except UnicodeEncodeError:
+        raise WorkspaceError(f"the path {root} is not valid UTF-8: rename the folder, or choose another") from None
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """One project folder. People may edit olu.toml; everything else is written by stages."""
+
+    root: Path
+    language: str
+    name: str
+
+    @staticmethod
+    def create(root: Path, *, language: str, name: str | None = None) -> Workspace:
+        _check_name(root)
+        if (root / "olu.toml").exists():
+            raise WorkspaceError(f"{root} is a workspace already: go on with 'olu status {root}'")
+        if root.exists() and not root.is_dir():
+            raise WorkspaceError(f"{root} is a file: name a folder that is empty or not there yet")
+        if root.exists() and any(root.iterdir()):
+            raise WorkspaceError(f"{root} is not empty: name a folder that is empty or not there yet")
+        title = json.dumps(name or root.resolve().name, ensure_ascii=False)
+        write_text(root / "olu.toml", f"schema = {SCHEMA}\nname = {title}\nlanguage = {json.dumps(language)}\n")
+        return Workspace.open(root)
+
+    @staticmethod
+    def open(root: Path) -> Workspace:
+        _check_name(root)
+        root = root.absolute() if str(root).startswith("-") else root  # no advice may take it for an option
+        path = root / "olu.toml"
+        if root.is_file():
+            raise WorkspaceError(f"{root} is a file: name the folder of a workspace")
+        if not path.is_file():
+            raise WorkspaceError(
+                f"{root} is not a workspace (no olu.toml): make one with 'olu new {root} --language CODE'"
+            )
+        try:
+            facts = load_toml(path)
+        except BadData as bad:
+            raise WorkspaceError(f"{path} cannot be read: {bad}") from None
+        schema = facts.get("schema")
+        if not isinstance(schema, int):
+            raise WorkspaceError(f"{path} has no schema number: add the line 'schema = {SCHEMA}'")
+        if schema > SCHEMA:
+            raise WorkspaceError(f"{path} has schema {schema}, this Olu knows up to {SCHEMA}: upgrade Olu to open it")
+        known = {"schema", "name", "language", "view", "rights"}
+        for key in facts:
+            if key not in known:
+                raise WorkspaceError(f"{path}: unknown key {key!r}; known: {', '.join(sorted(known))}")
+        if not isinstance(facts.get("language"), str):
+            raise WorkspaceError(f'{path} names no language: add a line such as language = "swa"')
+        take_back(root / folder for folder in ("voices", "runs", "features", "evaluations"))
+        name = str(facts.get("name", root.resolve().name))
+        if not name.strip() or any(mark in name for mark in "/\\"):
+            raise WorkspaceError(f"{path}: name = {name!r} cannot be part of a file name: choose one without slashes")
+        return Workspace(root=root, language=facts["language"], name=name)
+
+    @property
+    def corpus(self) -> Path:
+        return self.root / "corpus"
+
+    @property
+    def audit(self) -> Path:
+        return self.root / "audit"
+
+    @property
+    def readings(self) -> Path:
+        return self.root / "readings"
+
+    @property
+    def alignment(self) -> Path:
+        return self.root / "alignment"
+
+    @property
+    def features(self) -> Path:
+        return self.root / "features"
+
+    @property
+    def runs(self) -> Path:
+        return self.root / "runs"
+
+    @property
+    def voices(self) -> Path:
+        return self.root / "voices"
+
+    @property
+    def evaluations(self) -> Path:
+        return self.root / "evaluations"
+
+    def stamp_path(self, stage: str) -> Path:
+        return self.root / "stamps" / f"{stage}.json"
+
+    def stamp(self, stage: str, *, inputs: str, options: dict[str, Any], summary: dict[str, Any]) -> None:
+        """Record that `stage` is done for these inputs. Written last, so a killed stage is simply not done."""
+        write_json(
+            self.stamp_path(stage),
+            {"stage": stage, "inputs": inputs, "options": options, "finished": int(time.time()), "summary": summary},
+        )
+
+    def stamped(self, stage: str) -> dict[str, Any] | None:
+        path = self.stamp_path(stage)
+        if not path.exists():
+            return None
+        try:
+            stamp = read_json(path)
+        except WorkspaceError:
+            return None  # a damaged stamp only means the stage runs again
+        shape = {"inputs": str, "options": dict, "summary": dict}
+        return None if misfit(stamp, shape) else dict(stamp)

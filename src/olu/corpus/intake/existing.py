@@ -1,0 +1,115 @@
+"""What a workspace held when an import began; of damaged files, what can be read, so that an import mends them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from olu.core.errors import WorkspaceError
+from olu.core.files import Workspace, read_json, read_jsonl, read_rows, whole
+from olu.core.types import Clip
+from olu.corpus.moved_files import lost, source_found
+from olu.corpus.shapes import CLIP, FILE
+from olu.corpus.sources import Source, clip_of, read_sources
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    ws: Workspace
+    clips: tuple[Clip, ...]
+    sources: dict[str, Source]
+    origins: dict[str, str]  # of copied sources: name -> where they were copied from
+    files: dict[str, dict[str, Any]]  # audio -> its row in files.jsonl
+    lost: dict[Path, int]  # damaged files, and how many of their lines cannot be read
+    cut: bool  # pieces of longer clips were among the clips
+
+    @staticmethod
+    def of(ws: Workspace) -> Before:
+        lines: dict[Path, list[WorkspaceError]] = {}
+        path = ws.corpus / "clips.jsonl"
+        clips = tuple(read_rows(path, clip_of, shape=CLIP, lost=lines.setdefault(path, [])))
+        path = ws.corpus / "files.jsonl"
+        files = {row["audio"]: row for row in read_jsonl(path, shape=FILE, lost=lines.setdefault(path, []))}
+        known, copied = ws.corpus / "sources.json", ws.corpus / "audio" / "origins.json"
+        sources: dict[str, Source] = {}
+        try:
+            sources = read_sources(ws) if known.exists() else {}
+        except WorkspaceError as bad:
+            lines[known] = [bad]
+        origins = dict(read_json(copied, shape={})) if copied.exists() else {}
+        cuts = ws.corpus / "cuts.jsonl"
+        cut = cuts.exists() and cuts.stat().st_size > 0
+        return Before(ws, clips, sources, origins, files, {path: len(bad) for path, bad in lines.items() if bad}, cut)
+
+    def name(self, root: Path, *, copy: bool, here: Mapping[str, str]) -> str:
+        """The name a source got when it was imported in the same way before, or has moved from; else a free one.
+
+        `here`: path inside the place that is imported -> hash of the recording.
+        """
+        roots = self.origins if copy else {source.name: source.root for source in self.sources.values()}
+        same = [name for name, where in roots.items() if where == str(root)]
+        if not same and not copy and (moved := source_found(self.clips, self._gone(), self.files, here)):
+            return moved
+        taken = {*self.sources, *self.origins, *(clip.audio.partition("/")[0] for clip in self.clips)}
+        free = next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
+        return min(same, default=free)
+
+    def known_as(self, origin: Path, files: Iterable[str]) -> dict[str, str]:
+        """Of these files of a place, those that were imported before, from there or a folder around it, copied or not.
+
+        File -> the recording it is in the corpus: its new clips take the place of the old ones.
+        """
+        homes = {
+            name: Path(one.root) if Path(one.root).is_absolute() else Path(self.origins[name])
+            for name, one in self.sources.items()
+            if Path(one.root).is_absolute() or name in self.origins
+        }
+        there: dict[Path, str] = {}
+        for audio in {clip.audio: None for clip in self.clips}:
+            name, _, inside = audio.partition("/")
+            if name in homes:
+                there.setdefault(homes[name] / inside, audio)
+        return {file: there[origin / file] for file in files if origin / file in there}
+
+    def _gone(self) -> list[str]:
+        """Sources whose recordings are not where they were; what was copied in here never moves by itself."""
+        outside = {name: one for name, one in self.sources.items() if Path(one.root).is_absolute()}
+        return [one.source.name for one in lost(self.ws, outside, self.clips, only_whole=True)]
+
+    def found_again(self, name: str, root: str) -> list[str]:
+        """A note where the source that is imported now had moved."""
+        old = self.sources.get(name)
+        if old is None or old.root == root:
+            return []
+        return [f"the recordings of {name} had moved from {old.root} and were found again here"]
+
+    def put_aside(self) -> None:
+        """Keep what was damaged under another name, before it is written anew."""
+        for path in self.lost:
+            with whole(_aside(path)) as partial:
+                shutil.copyfile(path, partial)
+
+    def notes(self, *, name: str) -> list[str]:
+        """What was damaged, and what is still to be done about it; `name` is the source that is imported now."""
+        notes = []
+        for path, lines in self.lost.items():
+            lacked = "1 line" if lines == 1 else f"{lines} lines"
+            lost = f"{lacked} could not be read" if path.suffix == ".jsonl" else "it could not be read"
+            kept = f"{path.name} was damaged and is written anew, the old one is kept beside it"
+            notes.append(f"{kept}: {lost}")
+        others = [source.root for source in self.sources.values() if source.name != name]
+        if others or any(path.suffix == ".json" for path in self.lost):
+            which = f" ({', '.join(others)})" if others else ""
+            notes += ["import every other source again too" + which] if self.lost else []
+        if self.cut and any(path.name == "clips.jsonl" for path in self.lost):
+            notes.append("clips had been cut: run 'olu cut' with --undo, then align and cut again")
+        return notes
+
+
+def _aside(path: Path) -> Path:
+    """A name that is free."""
+    tries = (path.with_name(f"{path.name}.damaged{number or ''}") for number in range(1000))
+    return next(one for one in tries if not one.exists())

@@ -1,0 +1,133 @@
+"""Recordings that come as bytes, one after the other: each is looked at, written into the workspace, and forgotten."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import soundfile
+
+from olu.audio.io import wrong_rate
+from olu.audio.media import RECORDINGS, begins_as_sound, decoded
+from olu.audio.overheard import is_mpeg, overheard
+from olu.audio.repair import opus
+from olu.core.errors import AudioError, MissingExtra
+from olu.core.files import CAN_FLUSH_ALL, flush_all, hash_file, whole
+from olu.core.types import Tick
+from olu.corpus.intake.check_rows import sift, tidy
+from olu.corpus.intake.merge import Merge
+from olu.corpus.intake.probe import RecordingFacts
+from olu.corpus.readers.huggingface import DatasetRow, safe
+from olu.corpus.readers.rows import Problem, Row, Why
+
+DATE_NS = 946_684_800 * 10**9  # a recording in a dataset has no date of its own: all get 2000-01-01
+FORMATS = {"WAV": ".wav", "WAVEX": ".wav", "FLAC": ".flac", "OGG": ".ogg", "MPEG": ".mp3", "MP3": ".mp3"}
+
+
+class Intake:
+    """Takes examples into a merge and their sound into `home`; holds names and texts, never sound."""
+
+    def __init__(self, merge: Merge, *, home: Path, source: str, language: str, speaker: str | None) -> None:
+        self.merge, self.home = merge, home
+        self.source, self.language, self.speaker = source, language, speaker
+        self.taken: dict[str, tuple[str, str]] = {}  # path in the source -> hash and text
+        self.languages: Counter[str] = Counter()  # what the examples say of their language
+        self.problems: list[Problem] = []
+        self.written = 0
+
+    def run(
+        self, examples: Iterable[DatasetRow | Problem], *, total: int, begin: Callable[[], None]
+    ) -> Generator[Tick, None, None]:
+        """`begin` is called before the first file is written."""
+        for done, one in enumerate(examples, 1):
+            problem = one if isinstance(one, Problem) else self._take(one, begin)
+            if problem is not None:
+                self.problems.append(tidy(problem))
+            yield Tick(done, max(total, done), one.where)
+        if self.written:
+            flush_all()
+
+    def _take(self, one: DatasetRow, begin: Callable[[], None]) -> Problem | None:
+        if one.language:
+            self.languages[one.language] += 1
+        found = facts_of(one.sound)
+        if isinstance(found, str) and begins_as_sound(one.sound[:16]):  # what phones record
+            try:
+                one = replace(one, sound=decoded(one.sound))
+                found = facts_of(one.sound)
+            except AudioError:
+                pass
+            except MissingExtra as bad:
+                found = f"{found}; {bad}"
+        if isinstance(found, str):
+            return Problem(where=one.where, message=f"{one.name or 'its sound'} {found}", why=Why.SOUND)
+        facts, ending = found
+        audio = self._place(one, facts, ending)
+        before = self.taken.get(audio)
+        if before is not None:
+            message = f"{audio} came before with another text, which was kept: remove one of the two"
+            same = before[1] == one.text
+            return None if same else Problem(where=one.where, message=message, why=Why.TWICE)
+        rows, problems = sift([Row(audio=audio, text=one.text, where=one.where, speaker=one.speaker)], root=self.home)
+        if not rows:
+            return problems[0]
+        self.taken[audio] = (facts.sha256, one.text)
+        self.merge.take(rows[0], facts, source=self.source, language=self.language, speaker=self.speaker)
+        if f"{self.source}/{audio}" in self.merge.fresh or facts.is_other(self.home / audio):
+            self._write(audio, one.sound, facts, begin)
+        return None
+
+    def _place(self, one: DatasetRow, facts: RecordingFacts, ending: str) -> str:
+        """Where the sound goes: under its own name, and beside another of that name in a folder of its own."""
+        name = PurePosixPath(one.name)
+        stem = safe(name.stem if name.suffix.lower() in RECORDINGS else name.name) or facts.sha256[:16]
+        audio = f"{one.folder}/{stem}{ending}"
+        if self.taken.get(audio, (facts.sha256,))[0] != facts.sha256:
+            audio = f"{one.folder}/{facts.sha256[:16]}/{stem}{ending}"
+        return audio
+
+    def _write(self, audio: str, sound: bytes, facts: RecordingFacts, begin: Callable[[], None]) -> None:
+        path = self.home / audio
+        if path.is_file() and path.stat().st_size == facts.bytes and hash_file(path) == facts.sha256:
+            return  # an import that was killed got this far
+        if not self.written:
+            begin()
+        with whole(path, flush=not CAN_FLUSH_ALL) as part:
+            part.write_bytes(sound)
+            os.utime(part, ns=(DATE_NS, DATE_NS))
+        self.written += 1
+
+
+def _info(sound: bytes) -> Any:
+    try:
+        if is_mpeg(sound):
+            return overheard(lambda: soundfile.info(io.BytesIO(sound)))[0]
+        return soundfile.info(io.BytesIO(sound))
+    except soundfile.SoundFileError:
+        mended = opus.mended(sound)
+        if mended is None:
+            raise
+        return soundfile.info(io.BytesIO(mended))
+
+
+def facts_of(sound: bytes) -> tuple[RecordingFacts, str] | str:
+    """What a recording is and the ending its file should have, or why it is none."""
+    try:
+        found = _info(sound)
+    except (soundfile.SoundFileError, OSError, TypeError, ValueError) as bad:
+        why = opus.fault(sound) if isinstance(bad, soundfile.SoundFileError) else ""
+        reason = why or str(bad).split(": ")[-1].strip().rstrip(".") or type(bad).__name__
+        return f"is not a readable sound file ({reason}): it is left out"
+    if found.frames <= 0 or found.samplerate <= 0:
+        return "holds no samples: it is left out"
+    if wrong := wrong_rate(found.samplerate):
+        return f"cannot be right, {wrong}: it is left out"
+    seconds = round(found.frames / found.samplerate, 6)
+    facts = RecordingFacts(hashlib.sha256(sound).hexdigest(), len(sound), DATE_NS, seconds, int(found.samplerate))
+    return facts, FORMATS.get(found.format, f".{found.format.lower()}")

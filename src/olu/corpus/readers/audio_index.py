@@ -1,0 +1,130 @@
+"""The recordings of a source, and which of them a name in its metadata means."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from olu.audio.media import RECORDINGS, is_recording
+from olu.corpus.readers.rows import Problem, Why, exists, look, name_of, without_ending
+
+FOLDERS = ("wavs", "audio", "clips", "")
+LOOKED_IN = "wavs/, audio/, clips/ and the folder itself"
+ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class AudioIndex:
+    """The recordings of a source by name and by name without ending."""
+
+    source: Path
+    names: dict[str, str]
+    stems: dict[str, str]
+    root: Path | None = None  # the one folder that absolute paths may lead into; names count from there, if given
+    _near: dict[str, str] = field(default_factory=dict)  # a name, whatever its folder, ending and case -> a recording
+    _listed: dict[str, frozenset[str]] = field(default_factory=dict)  # of folders that the look around does not enter
+
+    @staticmethod
+    def of(source: Path, *, root: Path | None = None) -> AudioIndex:
+        audio = look(source).audio
+        names = {unicodedata.normalize("NFC", name): name for name in audio}
+        stems: dict[str, str] = {}
+        for name in sorted(audio, key=lambda name: RECORDINGS.index(posixpath.splitext(name)[1].lower())):
+            stems.setdefault(without_ending(name), name)
+        return AudioIndex(source, names, stems, root)
+
+    def find(self, id: str, *, near: str = "", folders: tuple[str, ...] = FOLDERS) -> str | None:
+        """The recording an id names, seen from the folder `near` and from the top.
+
+        One that leads elsewhere is handed on for the importer to refuse.
+        """
+        wanted = unicodedata.normalize("NFC", id.strip())
+        for name in dict.fromkeys((wanted, wanted.replace("\\", "/"))) if wanted else ():
+            if name.startswith("/") or (not near and ".." in name.split("/")):
+                return name
+            starts = [posixpath.join(above, folder) for above in dict.fromkeys((near, "")) for folder in folders]
+            places = [posixpath.normpath(posixpath.join(start, name)) for start in starts]
+            for place in places:
+                if found := self.names.get(place) or self.stems.get(place):
+                    return found
+            for place in places:  # behind a linked folder, which the look around does not enter
+                folder, _, last = place.rpartition("/")
+                there = self._list(folder)
+                for ending in ("", *RECORDINGS):
+                    if (
+                        last + ending in there
+                        and is_recording(last + ending)
+                        and exists(self.source / (place + ending))
+                    ):
+                        return place + ending
+        return None
+
+    def _list(self, folder: str) -> frozenset[str]:
+        if folder not in self._listed:
+            try:
+                self._listed[folder] = frozenset(one.name for one in (self.source / folder).iterdir())
+            except (OSError, ValueError):
+                self._listed[folder] = frozenset()
+        return self._listed[folder]
+
+    def take(
+        self, name: str, *, where: str, near: str = "", folders: tuple[str, ...] = FOLDERS, hint: str = ""
+    ) -> str | Problem:
+        """The recording a row names, or why there is none."""
+        name = name.strip()
+        if ABSOLUTE.match(name):
+            return self._absolute(name, where)
+        found = self.find(name, near=near, folders=folders) if name else None
+        if found is not None and self.root is not None:
+            found = self._from_root(self.source / found)
+        elif found is None and name and self.root is not None and is_recording(name) and exists(self.root / name):
+            found = name
+        return found if found is not None else self.missing(name, where=where, hint=hint)
+
+    def missing(self, name: str, *, where: str, hint: str = "") -> Problem:
+        """That a row names no recording, and which one of nearly that name there is."""
+        if any(name and name in self._list(folder) for folder in FOLDERS):
+            message = f"{name} is there, but its ending is not one of a sound file that is known: rename it"
+            return Problem(where=where, message=message, why=Why.SOUND)
+        if like := self._alike(name):
+            message = f"no audio for {name!r}{hint}, but there is {like}: write that name"
+            return Problem(where=where, message=message, why=Why.MISSING)
+        message = f"no audio for {name!r}{hint}: put the file there or remove the line"
+        return Problem(where=where, message=message, why=Why.MISSING, missing=name or "(no name)")
+
+    def _alike(self, name: str) -> str:
+        if not self._near:
+            self._near.update((_bare(one), one) for one in reversed(self.stems.values()))
+        wanted = unicodedata.normalize("NFC", name.strip()).replace("\\", "/")
+        tries = (_bare(wanted), name_of(wanted).casefold())
+        return next((self._near[one] for one in tries if one and one in self._near), "")
+
+    def _absolute(self, name: str, where: str) -> str | Problem:
+        if self.root is None:
+            message = f"{name} is an absolute path: name the folder that may be read with --root DIR"
+            return Problem(where=where, message=message, why=Why.OUTSIDE)
+        found = self._from_root(Path(name))
+        if found is None:
+            message = f"{name} lies outside {self.root}, the folder given with --root: name another, or copy the file"
+            return Problem(where=where, message=message, why=Why.OUTSIDE)
+        if not exists(self.root / found):
+            message = f"{name} is not there: put it there or remove the line"
+            return Problem(where=where, message=message, why=Why.MISSING, missing=name)
+        if not is_recording(found):
+            message = f"{name} has no ending of a sound file ({', '.join(RECORDINGS[:8])} ...): rename it"
+            return Problem(where=where, message=message, why=Why.SOUND)
+        return found
+
+    def _from_root(self, path: Path) -> str | None:
+        """A path as seen from the root, or nothing where it lies outside."""
+        assert self.root is not None
+        shown = posixpath.relpath(posixpath.normpath(path.as_posix()), self.root.as_posix())
+        return None if shown == ".." or shown.startswith("../") else shown
+
+
+def _bare(name: str) -> str:
+    """A name without folders and ending, in small letters."""
+    return name_of(without_ending(name) if is_recording(name) else name).casefold()

@@ -1,0 +1,59 @@
+"""Weights in few bits: what only a training needs of a voice that comes with Olu is kept small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import functional as fn
+
+from olu.core.errors import TrainError
+
+GROUP = 32  # numbers that share a scale
+SCALE = ":scale"  # behind the name of a tensor
+HALF_BYTE = 4
+
+Grain = dict[str, int | list[int]]  # bits of a number, and the shape of the tensor
+
+
+def coarsened(weights: Mapping[str, Tensor], bits: Mapping[str, int]) -> tuple[dict[str, Tensor], dict[str, Grain]]:
+    """The same tensors, those in `bits` rounded to so many (4 or 8), and what it takes to read them."""
+    stored, grains = dict[str, Tensor](), dict[str, Grain]()
+    for name, value in weights.items():
+        if name not in bits:
+            stored[name] = value
+            continue
+        most = 2 ** (bits[name] - 1) - 1
+        flat = value.float().flatten()
+        groups = fn.pad(flat, (0, -len(flat) % GROUP)).reshape(-1, GROUP)
+        scale = (groups.abs().amax(1, keepdim=True) / most).to(torch.float16)
+        steps = (groups / scale.float().clamp_min(torch.finfo(torch.float16).tiny)).round().clamp(-most, most)
+        whole = (steps + most).to(torch.uint8).flatten()
+        stored[name] = whole[::2] << HALF_BYTE | whole[1::2] if bits[name] == HALF_BYTE else whole
+        stored[name + SCALE] = scale.flatten()
+        grains[name] = {"bits": bits[name], "shape": list(value.shape)}
+    return stored, grains
+
+
+def refined(stored: Mapping[str, Tensor], grains: Mapping[str, Grain], *, where: str) -> dict[str, Tensor]:
+    """All of them as fp32 again."""
+    found = dict[str, Tensor]()
+    for name, value in stored.items():
+        if name.endswith(SCALE) and name.removesuffix(SCALE) in grains:
+            continue
+        try:
+            found[name] = _refine(value, stored[name + SCALE], grains[name]) if name in grains else value.float()
+        except (KeyError, TypeError, ValueError, RuntimeError):
+            raise TrainError(f"{where} is damaged ({name} cannot be read): export it again") from None
+    return found
+
+
+def _refine(value: Tensor, scale: Tensor, grain: Grain) -> Tensor:
+    bits, shape = grain["bits"], grain["shape"]
+    assert isinstance(bits, int) and isinstance(shape, list)
+    whole = torch.stack([value >> HALF_BYTE, value & 2**HALF_BYTE - 1], 1).flatten() if bits == HALF_BYTE else value
+    steps = whole.float() - (2 ** (bits - 1) - 1)
+    flat = (steps.reshape(-1, GROUP) * scale.float().unsqueeze(1)).flatten()
+    found: Tensor = flat[: torch.Size(shape).numel()].reshape(shape)
+    return found

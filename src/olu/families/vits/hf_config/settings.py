@@ -1,0 +1,153 @@
+"""A finetune-hf-vits config as settings of a recipe. Pure: nothing is read or written."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from olu.core.config import did_you_mean
+from olu.core.errors import ConfigError
+from olu.families.vits.hf_config.keys import KEYS, SPLITS
+
+WEIGHT_DECAY = 0.01  # AdamW's own, which the original always used
+KEEP_ALL = 1_000_000
+# The original's name -> ours, and whether it warms up. Without a key for them, restarts and powers are as below.
+SCHEDULES = {
+    "linear": ("linear", True),
+    "polynomial": ("linear", True),
+    "cosine": ("cosine", True),
+    "cosine_with_restarts": ("cosine", True),
+    "constant": ("constant", False),
+    "constant_with_warmup": ("constant", True),
+}
+REPORTERS = (
+    *("all", "none", "tensorboard", "wandb", "azure_ml", "clearml", "codecarbon", "comet_ml", "dagshub", "dvclive"),
+    *("flyte", "mlflow", "neptune", "swanlab", "trackio"),
+)
+
+Values = Mapping[str, Any]
+
+
+def get(values: Values, name: str) -> Any:
+    """What the config says, or what the original does without it."""
+    found = values.get(name)
+    return KEYS[name].default if found is None else found
+
+
+def splits(values: Values) -> tuple[str, str]:
+    """The split that trains and the one that validates: the same where none is named; empty is the whole dataset."""
+    train, held = (values.get(name) or "" if name in values else str(KEYS[name].default) for name in SPLITS)
+    return train, held or train
+
+
+def settings(values: Values, *, device: str, updates: int | None = None) -> dict[str, Any]:
+    """Recipe settings by their dotted names. Without `updates` (of one epoch) what depends on the clips is left out."""
+    flat: dict[str, Any] = {"family": "vits", "model.weight_decay": WEIGHT_DECAY}
+    for key in KEYS.values():
+        if key.to and (value := get(values, key.name)) is not None:
+            flat |= dict.fromkeys(key.to, int(value) if key.kind == "whole" else value)
+    flat["data.max_tokens"] = max(1, math.ceil(get(values, "max_tokens_length")) - 1)
+    if values.get("speaker_id_column_name") and (wanted := values.get("filter_on_speaker_id")) is not None:
+        flat["data.speakers"] = [str(wanted)]
+    if spoken := values.get("full_generation_sample_text"):
+        flat["plan.sentences"] = [spoken]
+    flat["model.adam_betas"] = [get(values, "adam_beta1"), get(values, "adam_beta2")]
+    flat["plan.batch_seconds"] = float(flat["plan.batch_clips"] * flat["data.max_seconds"])
+    flat["plan.keep"] = int(get(values, "save_total_limit") or KEEP_ALL)
+    flat["plan.precision"] = _precision(values, device)
+    return flat | _lengths(values, updates) | _rates(values, updates)
+
+
+def _precision(values: Values, device: str) -> str:
+    asked = [name for name in ("fp16", "bf16") if get(values, name)]
+    if len(asked) == 2:
+        raise ConfigError("fp16 and bf16 are both true: choose one")
+    return asked[0] if asked and device.startswith("cuda") else "fp32"
+
+
+def _steps(values: Values, updates: int | None) -> int | None:
+    if (most := int(get(values, "max_steps"))) > 0:
+        return most
+    epochs = _above_0(values, "num_train_epochs")
+    return None if updates is None else max(1, int(epochs * updates))
+
+
+def _lengths(values: Values, updates: int | None) -> dict[str, Any]:
+    steps = _steps(values, updates)
+    save = _share(_above_0(values, "save_steps"), steps)
+    apart = get(values, "do_eval") and values.get("eval_steps") is not None
+    check = _share(_above_0(values, "eval_steps"), steps) if apart else save
+    found = {"plan.steps": steps, "plan.save_every": save, "plan.validate_every": check}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _above_0(values: Values, name: str) -> float:
+    """Where it counts, nothing is rounded up in silence."""
+    if (found := get(values, name)) <= 0:
+        raise ConfigError(f"{name} must be above 0, not {json.dumps(found)}")
+    return float(found)
+
+
+def _share(every: float, steps: int | None) -> int | None:
+    """A number of steps; below 1 it is a share of all of them."""
+    if every >= 1:
+        return int(every)
+    return None if steps is None else max(1, int(every * steps))
+
+
+def _rates(values: Values, updates: int | None) -> dict[str, Any]:
+    if get(values, "do_step_schedule_per_epoch"):
+        return {"plan.schedule": "exponential", "plan.decay": get(values, "lr_decay")}
+    kind = get(values, "lr_scheduler_type")
+    if kind not in SCHEDULES:
+        hint = did_you_mean(kind, SCHEDULES) or f"; choose one of {', '.join(SCHEDULES)}"
+        raise ConfigError(f"lr_scheduler_type: there is no {kind!r} here{hint}")
+    ours, warms_up = SCHEDULES[kind]
+    found: dict[str, Any] = {"plan.schedule": ours}
+    if ours != "constant":
+        found["plan.final_rate"] = 0.0
+    steps, warmup = _steps(values, updates), get(values, "warmup_steps")
+    if warmup < 1:
+        warmup = None if steps is None else math.ceil(steps * (warmup or get(values, "warmup_ratio")))
+    if warms_up and warmup is not None:
+        found["plan.warmup_steps"] = int(warmup)
+    return found
+
+
+def views(values: Values) -> tuple[list[str], list[str]]:
+    """`report_to` as changes of the view, and what has to be said of them."""
+    asked = values.get("report_to")
+    if asked is None:
+        return [], []
+    names = [asked] if isinstance(asked, str) else list(asked)
+    for name in names:
+        if name not in REPORTERS:
+            hint = did_you_mean(name, REPORTERS) or f"; known: {', '.join(REPORTERS)}"
+            raise ConfigError(f"report_to: unknown {name!r}{hint}")
+    if not names or "none" in names:
+        return ["view.tensorboard=false", 'view.wandb=""'], []
+    changes, said = [], []
+    for name in ("tensorboard", "wandb"):
+        there = find_spec(name) is not None
+        if name in names and not there:
+            said.append(f"report_to: {name} is not installed, so nothing goes to it; run.html shows the same figures")
+        elif there and (name in names or "all" in names):
+            project = json.dumps(get(values, "project_name"), ensure_ascii=False)
+            changes.append("view.tensorboard=true" if name == "tensorboard" else f"view.wandb={project}")
+    said += [f"report_to: {name} is not served; run.html and metrics.jsonl hold all figures" for name in names
+             if name not in ("tensorboard", "wandb", "all")]  # fmt: skip
+    return changes, said
+
+
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for dotted, value in flat.items():
+        *sections, name = dotted.split(".")
+        here = result
+        for section in sections:
+            here = here.setdefault(section, {})
+        here[name] = value
+    return result

@@ -1,0 +1,181 @@
+"""Amharic: its punctuation, and its syllables as phones with as few ɨ as can be."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+
+from olu.core.errors import LanguageError
+from olu.languages.amh.epenthesis import SONORITY, FidelUnit, Filler
+from olu.text.characters import UNSAYABLE
+from olu.text.language_data import Pack
+from olu.text.lexicon import place_of
+from olu.text.pronunciation import Pronunciation, ReadingTrace
+from olu.text.rules.engine import LetterRules
+
+LONG = "ː"
+BY_GRAMMAR = "ˑ"  # long without a mark: it counts even where nobody wants to hear long consonants
+BEGINS = "+"  # a word inside a word
+GLOTTAL = "ʔ"
+PAIRS = frozenset({("s", "t")})  # ክርስቲያን is kɨ.rɨs.ti.jan
+ENDINGS = frozenset("t")  # አንስት is a.nɨst
+ROUNDED = {"ʷ": "w", "ʲ": "j"}  # as a consonant of its own where the inventory has no such consonant
+OPEN_VOWEL = "ɨ"
+NAMED = 3  # capitals up to this many are letters, more are a word: BBC, but UNESCO
+
+FOLDED = str.maketrans(
+    {ord(row) + order: ord(to) + order for row, to in zip("ሐኀኸሠዐፀ", "ሀሀሀሰአጸ", strict=True) for order in range(7)}
+    | {ord(a): "ሀ" for a in "ሃሓኃኻ"}
+    | {ord(a): "አ" for a in "ኣዓ"}
+    | {ord("ሧ"): "ሷ", ord("ፇ"): "ጾ"}
+    | {0x12C0 + order: 0x1288 + order for order in (0, 2, 3, 4, 5)}
+)
+MARKS = str.maketrans(
+    {"፠": " ", "፡": " ", "።": ".", "፣": ",", "፥": ",", "፤": ";", "፧": "?", "፨": "."}
+    | dict.fromkeys("«»‹›“”„‟", '"')
+    | dict.fromkeys("‘’‚‛ʼ´`", "'")
+    | dict.fromkeys("‐‑", "-")
+)
+STOPS = re.compile(r"፡\s?፡|::+")  # a full stop typed as two word spaces, or with colons
+BETWEEN_DIGITS = re.compile(r"(?<=\d)(?:፡(?=\d)|፥(?=\d\d\s?ሰ[ዓአ]ት))")  # a clock time
+LISTED_DIGITS = re.compile(r"(?<=\d)[፣።፥](?=\d)")  # a row of numbers, a verse
+NATIVE_DIGIT = re.compile(r"[^\D0-9]")
+SPACES = re.compile(r"\s+")
+ETHIOPIC = r"\u1200-\u139f\u2d80-\u2ddf\uab00-\uab2f"
+OTHER = re.compile(rf"[^\W\d_{ETHIOPIC}]+")  # letters of other scripts
+UNUSED = dict.fromkeys(map(ord, "ˈ˥˧˩ꜜ"))  # stress and tones mean nothing here
+SPOKEN = frozenset("aeiouyAEIOUY")
+
+
+def canonical(text: str, notes: ReadingTrace) -> str:
+    """NFC, Ethiopic punctuation and quotes as in Latin script, one space between words. The letters stay."""
+    text = unicodedata.normalize("NFC", text)
+    if not text.isprintable():
+        text = "".join(_sayable(text, notes))
+    written = NATIVE_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+    written = STOPS.sub("።", written.replace("፦", ":"))
+    written = LISTED_DIGITS.sub(r"\g<0> ", BETWEEN_DIGITS.sub(":", written)).translate(MARKS)
+    notes.add("canonical", "punctuation", text, written)
+    return unicodedata.normalize("NFC", SPACES.sub(" ", written).strip())
+
+
+def _sayable(text: str, notes: ReadingTrace) -> Iterator[str]:
+    for character in text:
+        if character.isspace():
+            yield " "
+        elif unicodedata.category(character) in UNSAYABLE:
+            notes.dropped[character] += 1
+        else:
+            yield character
+
+
+def fold(text: str) -> str:
+    """The text with letters of one sound written alike, for looking words up and for comparing texts."""
+    return text.translate(FOLDED)
+
+
+def make(pack: Pack) -> Amharic:
+    return Amharic(pack)
+
+
+class Amharic:
+    """Reads one word. A person's lexicon goes before the pack's, and both before the rules."""
+
+    def __init__(self, pack: Pack) -> None:
+        rows = pack.rows("phones.tsv", cells=2)
+        self.inventory = frozenset(row[0] for row in rows)
+        self.vowels = frozenset(row[0] for row in rows if row[1] == "vowel")
+        self.gemination = pack.options.get("gemination", "marks")
+        self.keeps_glottal = pack.options.get("glottal", "keep") == "keep"
+        self.letters = LetterRules.of(pack)
+        self.sonority = {row[0]: SONORITY[row[3]] for row in rows if row[1] == "consonant"}
+        for letter, symbols in self.letters.letters.items():
+            for symbol in set(symbols) - self.inventory - {LONG}:
+                if symbol[:-1] not in self.sonority or symbol[-1] not in ROUNDED:
+                    raise LanguageError(f"{pack.code}/letters.tsv: {letter} has {symbol!r}, which phones.tsv has not")
+                self.sonority[symbol] = self.sonority[symbol[:-1]]
+        self.filler = Filler(OPEN_VOWEL, self.sonority, pairs=PAIRS, endings=ENDINGS)
+        self.lexicon: dict[str, tuple[str, ...]] = {}
+        if self.gemination == "lexicon":
+            self._learn({row[0]: row[1] for row in pack.rows("lexicon.tsv", cells=2)}, where=f"{pack.code}/lexicon.tsv")
+        self._learn(pack.lexicon)
+
+    def mode(self, words: Sequence[str]) -> str:
+        return ""
+
+    def say(self, word: str, *, mode: str = "") -> Pronunciation:
+        if phones := self.lexicon.get(fold(word)):
+            return Pronunciation(phones, rules=("lexicon",))
+        if "-" in word:
+            parts = [self.say(part) for part in word.split("-")]
+            return Pronunciation(
+                tuple(phone for part in parts for phone in part.phones),
+                rules=tuple(rule for part in parts for rule in part.rules),
+                dropped=tuple(character for part in parts for character in part.dropped),
+            )
+        said = self.letters.say(self._latin(word) if OTHER.search(word) else word)
+        units: list[FidelUnit] = []
+        for part in _split(said.phones):
+            units += self._filled(part, first=not units)
+        return Pronunciation(tuple(self._phones(units)), rules=said.rules, dropped=said.dropped)
+
+    def _learn(self, words: Mapping[str, str], *, where: str = "") -> None:
+        for word, phones in words.items():
+            symbols = tuple(phones.translate(UNUSED).split())
+            if alien := [symbol for symbol in symbols if symbol not in self.inventory]:
+                place = where or place_of(words, word)
+                raise LanguageError(f"{place}: {word} has {alien[0]!r}, which is no phone of Amharic: see phones.tsv")
+            self.lexicon[fold(unicodedata.normalize("NFC", word))] = symbols
+
+    def _latin(self, word: str) -> str:
+        """Letters of other scripts without the accents that letters.tsv does not know."""
+        known = self.letters.letters
+        plain = (c if c.lower() in known else unicodedata.normalize("NFD", c)[0] for c in word)
+        return OTHER.sub(_word_or_names, "".join(plain))
+
+    def _filled(self, symbols: Sequence[str], *, first: bool) -> list[FidelUnit]:
+        units: list[FidelUnit] = []
+        for symbol in symbols:
+            if symbol in (LONG, BY_GRAMMAR):
+                begins = first and len(units) < 2  # no word begins with a long consonant
+                if units and not begins and units[-1].consonant not in ("", GLOTTAL):
+                    units[-1].length = symbol
+            elif symbol not in self.vowels:
+                units.append(FidelUnit(symbol))
+            elif units and not units[-1].vowel:
+                units[-1].vowel = symbol
+            else:
+                units.append(FidelUnit("", symbol))
+        self.filler.fill(units)
+        return units
+
+    def _phones(self, units: Sequence[FidelUnit]) -> Iterator[str]:
+        for place, unit in enumerate(units):
+            consonant, glide = unit.consonant, ""
+            if consonant and consonant not in self.inventory:
+                consonant, glide = consonant[:-1], ROUNDED[consonant[-1]]
+            if consonant and (consonant != GLOTTAL or (place and self.keeps_glottal)):
+                yield consonant + LONG if self._is_heard(unit.length) else consonant
+            if glide:
+                yield glide
+            if unit.vowel:
+                yield unit.vowel
+
+    def _is_heard(self, length: str) -> bool:
+        return bool(length) and self.gemination != "none"
+
+
+def _split(symbols: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    while BEGINS in symbols:
+        at = symbols.index(BEGINS)
+        yield symbols[:at]
+        symbols = symbols[at + 1 :]
+    yield symbols
+
+
+def _word_or_names(found: re.Match[str]) -> str:
+    """Words of other scripts: small letters when it is a word, capitals when its letters are named one by one."""
+    letters = found[0]
+    is_named = len(letters) == 1 or not SPOKEN & set(letters) or (letters.isupper() and len(letters) <= NAMED)
+    return letters.upper() if is_named and letters.isascii() else letters.lower()

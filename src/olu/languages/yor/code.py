@@ -1,0 +1,153 @@
+"""Yoruba: letters repaired, tones H M L read from their marks, and unmarked vowels read with care."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+from olu.text.language_data import Pack
+from olu.text.pronunciation import Pronunciation, ReadingTrace
+from olu.text.rules.engine import LetterRules
+from olu.text.stress import kinds
+
+FULL, PARTIAL, AUTO = "full", "partial", "auto"
+UNKNOWN = "a text that marks few tones: an unmarked one is unknown, and missing dots are not restored"
+# In fully marked text about three vowels in four carry a mark, since only the mid tone is left unmarked.
+MARKED_ENOUGH = 0.5
+MARKED_EVERYWHERE = 0.3  # enough where every word of two vowels or more carries some mark
+TONES = {"\u0301": "H", "\u0300": "L", "\u0304": "M", "\u0302": "HL", "\u030c": "LH"}
+BEARERS = frozenset("aeiouẹọịụ")
+DOTTED_VOWELS = frozenset("ẹọịụ")
+NASALS = {"m": "ḿ", "n": "ń"}  # how letters.tsv spells a nasal with a tone of its own
+CONTOUR = 2  # tones that one vowel can carry
+DOT = "\u0323"
+SAME = str.maketrans(
+    {
+        # other ways to type the dot: vertical line, macron, low line, hook or comma below
+        "\u0329": DOT,
+        "\u0331": DOT,
+        "\u0332": DOT,
+        "\u0328": DOT,
+        "\u0327": DOT,
+        "\u0326": DOT,
+        "\u0340": "\u0300",
+        "\u0341": "\u0301",
+        "ɛ": "e" + DOT,
+        "ɔ": "o" + DOT,
+        "ʃ": "s" + DOT,
+        "ı": "i",
+        # letters of other alphabets that look the same: the corpus has some
+        "ι": "i",
+        "ο": "o",
+        "α": "a",
+        "а": "a",
+        "е": "e",
+        "о": "o",
+        "і": "i",
+        "р": "p",
+        "‘": "'",
+        "’": "'",
+        "ʼ": "'",
+        "´": "'",
+        "`": "'",
+        "‐": "-",
+        "‑": "-",
+    }
+)
+HIDDEN = re.compile("[\ufeff\u200b-\u200f\u2060\u00ad]")
+DOTTED = re.compile(f"(?<![eosiuEOSIU]){DOT}+|(?<={DOT}){DOT}+")
+MARK = re.compile("[\u0300-\u036f]")
+
+
+def canonical(text: str, notes: ReadingTrace) -> str:
+    """NFC in lower case, with one way to write each dot and tone."""
+    if text.isascii():
+        return text.replace("`", "'").lower()
+    plain = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).lower())
+    hidden = HIDDEN.findall(plain)
+    same = unicodedata.normalize("NFD", HIDDEN.sub("", plain).translate(SAME))
+    lost = DOTTED.findall(same)
+    repaired = unicodedata.normalize("NFC", DOTTED.sub("", same))
+    notes.dropped.update([*hidden, *"".join(lost)])
+    notes.add("canonical", "dots, tones and letters written one way", unicodedata.normalize("NFC", text), repaired)
+    return repaired
+
+
+@lru_cache(maxsize=50_000)
+def parts(word: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The letters without tones, the tone of each letter, and the marks that mean nothing here."""
+    letters: list[str] = []
+    tones: list[str] = []
+    strange: list[str] = []
+    for char in unicodedata.normalize("NFD", word):
+        dotted = unicodedata.normalize("NFC", letters[-1] + char) if char == DOT and letters else ""
+        if len(dotted) == 1:
+            letters[-1] = dotted
+        elif char in TONES and letters and _takes(letters[-1], tones[-1], TONES[char]):
+            tones[-1] += TONES[char] if tones[-1] != TONES[char] else ""
+        elif MARK.match(char):
+            strange.append(char)
+        else:
+            letters.append(char)
+            tones.append("")
+    return "".join(letters), tuple(tones), tuple(strange)
+
+
+def _takes(letter: str, before: str, tone: str) -> bool:
+    """A vowel or nasal takes a tone, a second one as a contour, and the same one again."""
+    return (letter in BEARERS or letter in NASALS) and (before == tone or len(before + tone) <= CONTOUR)
+
+
+class Yoruba:
+    """Tones stand on vowels and syllabic nasals; where the text marks too few of them an unmarked one is unknown."""
+
+    def __init__(self, pack: Pack) -> None:
+        self.letters = LetterRules.of(pack)
+        self.convention = pack.options.get("tone_convention", AUTO)
+        self.nuclei = kinds(pack, "vowel", "syllabic")
+        rows = [row for row in pack.rows("lexicon.tsv") if len(row) > 1]
+        self.lexicon = {
+            unicodedata.normalize("NFC", word.strip()): (tuple(phones.split()), (rest[0].split() if rest else []))
+            for word, phones, *rest in rows
+        }
+
+    def mode(self, words: Sequence[str]) -> str:
+        """Whether a text marks its tones, so that no mark means a mid tone: as a person said, or by its marks."""
+        if self.convention != AUTO:
+            return self.convention
+        bearers = marked = bare = dotted = dotted_marked = 0
+        for word in words:
+            letters, tones, _ = parts(word)
+            here = [(letter, tone) for letter, tone in zip(letters, tones, strict=True) if letter in BEARERS or tone]
+            with_mark = sum(1 for _, tone in here if tone)
+            bearers += len(here)
+            marked += with_mark
+            bare += len(here) > 1 and not with_mark
+            dotted += sum(1 for letter, _ in here if letter in DOTTED_VOWELS)
+            dotted_marked += sum(1 for letter, tone in here if letter in DOTTED_VOWELS and tone)
+        if not marked or (dotted > 1 and not dotted_marked):
+            return PARTIAL  # many keyboards cannot put a tone over a dotted letter, and leave it out there
+        return FULL if marked >= (MARKED_ENOUGH if bare else MARKED_EVERYWHERE) * bearers else PARTIAL
+
+    def say(self, word: str, *, mode: str = "") -> Pronunciation:
+        letters, tones, strange = parts(word)
+        unmarked = "M" if mode == FULL else "?"
+        known = self.lexicon.get(word)
+        if known:
+            bearers = tuple(at for at, phone in enumerate(known[0]) if phone in self.nuclei)
+            given = tuple(known[1]) if len(known[1]) == len(bearers) else (unmarked,) * len(bearers)
+            return Pronunciation(known[0], given, bearers, rules=(f"lexicon: {word}",))
+        base = "".join(
+            NASALS.get(letter, letter) if tone else letter for letter, tone in zip(letters, tones, strict=True)
+        )
+        found = self.letters.spell(base)
+        bearers = tuple(at for at, phone in enumerate(found.phones) if phone in self.nuclei)
+        heard = tuple(tones[found.places[at]] or unmarked for at in bearers)
+        told = (*found.rules, UNKNOWN) if "?" in heard else found.rules
+        return Pronunciation(found.phones, heard, bearers, rules=told, dropped=(*found.dropped, *strange))
+
+
+def make(pack: Pack) -> Yoruba:
+    return Yoruba(pack)

@@ -1,0 +1,108 @@
+"""What an ONNX file may hold: its own numbers and known operators, nothing of the machine it is opened on.
+
+onnxruntime follows a tensor that says "my numbers lie in that file", and runs an endless loop without end. So a
+network is read here first, with a reader of our own: the package onnx is not there where a voice only speaks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from olu.core.errors import NetworkError
+from olu.networks.operators import DOMAINS
+from olu.networks.protobuf import BYTES, VARINT, BadFields, fields, varint
+
+LARGEST = 2**31 - 1  # bytes: what the format can hold
+MOST_FIELDS = 2_000_000  # a large voice has 20,000
+DEEPEST = 64  # messages inside each other; protocol buffers themselves stop at 100
+FLAT_FORMAT = b"ORTM"  # bytes 4 to 8 of onnxruntime's other format, which would be read in another way than here
+
+MODEL, GRAPH, NODE, ATTRIBUTE, TENSOR, SPARSE = "model", "graph", "node", "attribute", "tensor", "sparse tensor"
+INSIDE = {  # the fields of each message that hold messages which are looked into
+    MODEL: {7: GRAPH},
+    GRAPH: {1: NODE, 5: TENSOR, 15: SPARSE},
+    NODE: {5: ATTRIBUTE},
+    ATTRIBUTE: {5: TENSOR, 6: GRAPH, 10: TENSOR, 11: GRAPH, 22: SPARSE, 23: SPARSE},
+    TENSOR: {},
+    SPARSE: {1: TENSOR, 2: TENSOR},
+}
+PLAIN = {  # the fields that hold names, types and numbers
+    MODEL: {1, 2, 3, 4, 5, 6, 8, 14, 26},
+    GRAPH: {2, 10, 11, 12, 13, 14, 16},
+    NODE: {1, 2, 3, 4, 6, 7, 8, 9, 10},
+    ATTRIBUTE: {1, 2, 3, 4, 7, 8, 9, 13, 14, 15, 20, 21},
+    TENSOR: {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16},
+    SPARSE: {3},
+}
+REFUSED = {
+    (MODEL, 20): "it holds a training",
+    (MODEL, 25): "it holds functions of its own",
+    (TENSOR, 13): "it takes numbers from another file",
+}
+OPERATOR, DOMAIN = 4, 7  # of a node
+WHERE_NUMBERS_LIE = (TENSOR, 14)  # anything but 0 is another file
+
+
+@dataclass(frozen=True)
+class ProvedNetwork:
+    """An ONNX file that was proved; only `prove` makes one, and sessions are opened with nothing else."""
+
+    data: bytes
+
+
+def prove(data: bytes, *, name: str) -> ProvedNetwork:
+    """`name` says which file it is, in the error."""
+    try:
+        _prove(data)
+    except BadFields as bad:
+        raise NetworkError(f"{name} is damaged or no network ({bad}): make or download it again") from None
+    except _Refused as bad:
+        raise NetworkError(f"{name} is no network that may be opened ({bad}): do not use it") from None
+    return ProvedNetwork(data)
+
+
+class _Refused(ValueError):
+    pass
+
+
+def _prove(data: bytes) -> None:
+    if not data or len(data) > LARGEST:
+        raise BadFields(f"{len(data)} bytes")
+    if data[4:8] == FLAT_FORMAT:
+        raise _Refused("it is in onnxruntime's own format")
+    todo, seen = [(MODEL, 0, len(data), 1)], 0
+    while todo:
+        message, start, end, depth = todo.pop()
+        inside, plain = INSIDE[message], PLAIN[message]
+        words: dict[int, str] = {}
+        for number, kind, begin, stop in fields(data, start, end):
+            seen += 1
+            if number in inside:
+                if kind != BYTES or depth == DEEPEST:
+                    raise BadFields("its parts are not as they should be")
+                todo.append((inside[number], begin, stop, depth + 1))
+            elif number not in plain:
+                raise _Refused(REFUSED.get((message, number), f"a {message} has the unknown field {number}"))
+            elif message == NODE and number in (OPERATOR, DOMAIN):
+                if kind != BYTES or number in words:
+                    raise BadFields("an operator has no name")
+                words[number] = _word(data[begin:stop])
+            elif (message, number) == WHERE_NUMBERS_LIE and (kind != VARINT or varint(data, begin, stop)[0]):
+                raise _Refused(REFUSED[TENSOR, 13])
+        if seen > MOST_FIELDS:
+            raise BadFields(f"more than {MOST_FIELDS} parts")
+        if message == NODE:
+            _operator(words.get(OPERATOR, ""), words.get(DOMAIN, ""))
+
+
+def _word(data: bytes) -> str:
+    try:
+        return data.decode("ascii")
+    except UnicodeDecodeError:
+        raise BadFields("an operator has no name") from None
+
+
+def _operator(name: str, domain: str) -> None:
+    if name not in DOMAINS.get(domain, frozenset[str]()):
+        full = f"{domain}.{name}" if domain else name
+        raise _Refused(f"the operator {full!r:.80} is none that a voice needs")

@@ -1,0 +1,48 @@
+"""The one place where onnxruntime opens a network, and the one where the package onnx does."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from olu.networks.proof import ProvedNetwork, prove
+
+# Should the proof ever miss something: files beside a network are looked for where none can be, and a file that could
+# be read as two formats is read as the one that was proved.
+NO_FOLDER = f"{os.devnull}/none"
+ENTRIES = {
+    "session.model_external_initializers_file_folder_path": NO_FOLDER,
+    "session.load_model_format": "ONNX",
+}
+
+
+def read_network(path: Path, *, name: str = "") -> ProvedNetwork:
+    """`name` is what an error calls it, where the path itself would tell nothing."""
+    return prove(path.read_bytes(), name=name or str(path))
+
+
+def open_session(network: ProvedNetwork, options: Any) -> Any:
+    """`options` are onnxruntime's SessionOptions; it raises kinds of its own for every way a network can be wrong."""
+    import onnxruntime
+
+    for name, value in ENTRIES.items():
+        options.add_session_config_entry(name, value)
+    return onnxruntime.InferenceSession(network.data, options, providers=["CPUExecutionProvider"])
+
+
+def load_model(path: Path, *, name: str = "") -> Any:
+    """An ONNX file as onnx's ModelProto, proved first."""
+    import onnx
+
+    return onnx.load_from_string(read_network(path, name=name).data)
+
+
+def quiet(threads: int) -> Any:
+    """Options of a session with so many threads and no remarks on the terminal."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = threads
+    options.log_severity_level = 4
+    return options

@@ -1,0 +1,85 @@
+"""Roman numerals: behind a king or a century, before what is counted (II Guerra Mundial), and alone."""
+
+from __future__ import annotations
+
+import re
+
+from olu.text.normalise.number_phrases import PhraseRule, Wording, any_of
+from olu.text.normalise.settings import Figures, Reigns
+from olu.text.normalise.written_numbers import LETTER
+
+VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
+NUMERAL = r"(?=[ivxl])(?:x{0,3}|xl|lx{0,3})(?:ix|iv|v?i{0,3})"
+# in capitals, and more than one: I, V and X alone are letters
+ALONE = rf"(?<!{LETTER})(?<![0-9.'’-])(?=[IVX]{{2}})X{{0,3}}(?:IX|IV|V?I{{0,3}})(?!{LETTER}|[0-9'’-]|\.{LETTER})"
+LOOK_BACK = 40
+
+
+def rules(wording: Wording) -> list[PhraseRule]:
+    reigns = wording.style.roman
+    found = _reigns(wording, reigns) if reigns else []
+    if wording.style.figures.roman:
+        found.append(_alone(wording.style.figures))
+    return found
+
+
+def _alone(figures: Figures) -> PhraseRule:
+    """As digits, which other rules read by what stands beside them."""
+    behind = re.compile(rf"(?<!\w)(?:{figures.roman_behind})\Z", re.IGNORECASE) if figures.roman_behind else None
+
+    def say(found: re.Match[str]) -> str | None:
+        if found["kept"]:
+            return None
+        doubtful = behind is not None and len(found[0]) == 2 and found[0] != "II"  # VI is a place, too
+        if behind is not None and doubtful and not behind.search(_before(found)):
+            return None
+        return str(_value(found[0]))
+
+    pattern = rf"(?P<kept>{figures.not_roman or '(?!)'})|{ALONE}"
+    return PhraseRule("roman", re.compile(pattern), say, digits=False)
+
+
+def _before(found: re.Match[str]) -> str:
+    return found.string[max(0, found.start() - LOOK_BACK) : found.start()]
+
+
+def _reigns(wording: Wording, reigns: Reigns) -> list[PhraseRule]:
+    said = NumeralPhrase(wording, reigns)
+    behind = (
+        rf"(?<!{LETTER})(?P<word>{any_of((*reigns.masculine, *reigns.feminine))})\s+(?P<a>{NUMERAL})(?!{LETTER})"
+        rf"(?:(?P<join>{any_of(reigns.joiners)})(?P<b>{NUMERAL})(?!{LETTER}))?"
+    )
+    words = any_of((*reigns.before_masculine, *reigns.before_feminine))
+    before = rf"(?<!{LETTER})(?<![.'’-])(?P<a>{NUMERAL})\s+(?P<word>(?:{words}))(?P<many>s?)(?!{LETTER})"
+    return [
+        wording.rule("roman", behind, said.behind, digits=False),
+        wording.rule("roman", before, said.before, digits=False),
+    ]
+
+
+class NumeralPhrase:
+    """Says a numeral beside a word that shows its gender."""
+
+    def __init__(self, wording: Wording, reigns: Reigns) -> None:
+        self.wording, self.reigns = wording, reigns
+        self.feminine = {word.casefold() for word in (*reigns.feminine, *reigns.before_feminine)}
+
+    def behind(self, found: re.Match[str]) -> str:
+        name = "reign_feminine" if found["word"].casefold() in self.feminine else "reign"
+        said = f"{found['word']} {self.wording.whole(_value(found['a']), name)}"
+        return f"{said}{found['join']}{self.wording.whole(_value(found['b']), name)}" if found["b"] else said
+
+    def before(self, found: re.Match[str]) -> str | None:
+        if not found["a"].isupper():
+            return None
+        feminine, many = found["word"].casefold() in self.feminine, found["many"]
+        name = "ordinal_feminine" if feminine else "ordinal" if many else "ordinal_apocope"
+        said = self.wording.whole(_value(found["a"]), name)
+        if many:  # las II Jornadas
+            said = " ".join(f"{word}{many.lower()}" for word in said.split())
+        return f"{said} {found['word']}{many}"
+
+
+def _value(numeral: str) -> int:
+    digits = [VALUES[letter] for letter in numeral.lower()]
+    return sum(-one if one < after else one for one, after in zip(digits, [*digits[1:], 0], strict=True))

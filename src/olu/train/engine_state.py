@@ -1,0 +1,96 @@
+"""What a checkpoint holds of an engine, and how an engine takes it up again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from olu.train.checkpoint import EXTRA, Checkpoint
+from olu.train.guards import Event, Observation, Verdict
+from olu.train.part import assign, under
+
+if TYPE_CHECKING:
+    from olu.train.engine import Engine
+
+
+@dataclass(frozen=True)
+class StepUpdates:
+    """The updates of one step, before what falls due after them. Saved where a validation was broken off."""
+
+    tried: int
+    rewinds: int  # before it
+    clips: tuple[str, ...]
+    seen: tuple[Observation, ...]
+    events: tuple[Event, ...]
+    waited: float
+
+    @staticmethod
+    def of(state: dict[str, Any]) -> StepUpdates:
+        seen = [Observation(**_with_tuples(one)) for one in state["seen"]]
+        events = [Event(**{**_with_tuples(one), "verdict": Verdict(one["verdict"])}) for one in state["events"]]
+        return StepUpdates(**{**state, "clips": tuple(state["clips"]), "seen": tuple(seen), "events": tuple(events)})
+
+
+def _with_tuples(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in state.items()}
+
+
+def taken(engine: Engine, *, extra: bool = False) -> Checkpoint:
+    weights = {f"learner/{n}": t for n, t in engine.module.state_dict().items()}
+    optimiser: dict[str, Tensor] = {}
+    for name, live in engine.live.items():
+        weights |= {f"average/{name}/{n}": t for n, t in (live.average or {}).items()}
+        optimiser |= {f"{name}/{n}": t for n, t in live.moments().items()}
+    state: dict[str, Any] = {
+        "step": engine.step,
+        "rewinds": engine.rewinds,
+        "rate": engine.rate,
+        "precision": engine.precision,
+        "pieces": engine.pieces,
+        "scale": engine.scale.state(),
+        "hours": round(engine.hours, 4),
+        "history": engine.history,
+        "learnt": engine.learnt,
+        "best": engine.best,
+        "since": engine.since,
+        "updates": {name: live.updates for name, live in engine.live.items()},
+        "ratios": {name: live.ratio for name, live in engine.live.items()},
+        "batches": engine.batches.state(),
+        "guards": {type(guard).__name__: guard.state() for guard in engine.guards},
+    }
+    if engine.due is not None:
+        state["due"] = asdict(engine.due)
+    if extra:
+        state[EXTRA] = True
+    return Checkpoint(weights=weights, optimiser=optimiser, state=state)
+
+
+def put_back(engine: Engine, checkpoint: Checkpoint, *, weights_only: bool) -> None:
+    """Take up a checkpoint. `weights_only` leaves the place in the data, the guards and the counters alone."""
+    if engine.fast is not None:
+        engine.fast.forget()
+    engine.module.load_state_dict(under(checkpoint.weights, "learner/"))
+    for name, live in engine.live.items():
+        live.load_moments(under(checkpoint.optimiser, f"{name}/"))
+        live.updates = checkpoint.state["updates"].get(name, 0)
+        live.ratio = checkpoint.state["ratios"].get(name)
+        if live.average is not None:
+            saved = under(checkpoint.weights, f"average/{name}/")  # none where the run before kept no average
+            assign(live.average, {n: saved.get(n, p) for n, p in live.named.items()})
+        live.clear()
+    if weights_only:
+        return
+    engine.step, engine.best = checkpoint.state["step"], checkpoint.state["best"]
+    engine.rewinds, engine.rate = checkpoint.state["rewinds"], checkpoint.state["rate"]
+    engine.precision, engine.pieces = checkpoint.state["precision"], checkpoint.state["pieces"]
+    engine.hours, engine.history = checkpoint.state["hours"], list(checkpoint.state["history"])
+    engine.since = checkpoint.state.get("since", 0)
+    engine.learnt = {name: list(held) for name, held in checkpoint.state["learnt"].items()}
+    engine.scale.load(checkpoint.state["scale"])
+    engine.batches.load(checkpoint.state["batches"])
+    engine.due = StepUpdates.of(checkpoint.state["due"]) if "due" in checkpoint.state else None
+    engine.extra = engine.step if checkpoint.state.get(EXTRA) else None
+    for guard in engine.guards:
+        guard.load(checkpoint.state["guards"][type(guard).__name__])

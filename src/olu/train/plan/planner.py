@@ -1,0 +1,202 @@
+"""What settings suit a corpus and a machine, each with its reason. Pure: the same facts give the same plan.
+
+What a family knows of its own training (sizes, rates, how many clips make a good step) is its `Advice`; what holds for
+all of them (batches by memory, intervals, precision) is here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from olu.core.config import check
+from olu.core.words import many
+from olu.train.plan.facts import Advice, Case, Plan, Setting
+from olu.train.plan.room import below, fits, kept, ladder, largest, peak, room
+from olu.train.recipe import PlanSettings, Recipe
+
+if TYPE_CHECKING:
+    from olu.train.family import Family
+
+LIMITS = (15.0, 20.0, 25.0, 30.0, 40.0, 60.0)  # seconds a longest clip may have
+ENOUGH = 0.99  # of the hours that a limit must keep
+LEAST_EPOCH = 8  # steps: fewer clips make smaller batches
+LEAST_BATCH = 4
+VALIDATIONS = 40
+VALIDATE_LEAST, VALIDATE_MOST = 200, 2000
+LOST_SECONDS = 900.0  # of work that a crash may cost
+PATIENCE = 8
+KEEP = 3
+SAVED_BYTES = 16  # of a parameter in a checkpoint: weight, average and two moments
+
+
+class Draft:
+    """Settings as they are decided. What a person has set stays, and what follows is derived from it."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.settings = case, list[Setting]()
+
+    def set(self, key: str, value: Any, reason: str) -> Any:
+        asked = self.case.asked(key)
+        if asked is not None:
+            value, reason = asked, "You set it."
+        self.settings.append(Setting(key, value, reason))
+        return value
+
+
+def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
+    """`pace`: measured seconds of a step, where there are any."""
+    advice = family.advice
+    assert advice is not None
+    draft = Draft(case)
+    draft.set("family", family.name, f"{family.summary}.")
+    if case.base:
+        asked, allows = "You gave it with --base.", case.base.licence.sentence() if family.speaks else ""
+        said = f"{case.base.why or asked} {allows}".rstrip()
+        draft.settings.append(Setting("base", case.base.folder, said))
+    draft.set("seed", 1, "Any number: the same one gives the same run on the same CPU.")
+    for one in advice.model(case):
+        draft.set(one.key, one.value, one.reason)
+    config = _config(case, family, draft)
+    left_out = _data(draft, config, family)
+    clips, seconds = _batch(draft, config, family, advice)
+    once, why_pace = advice.pace(case, config, clips, seconds)
+    parts = next(one.value for one in draft.settings if one.key == "plan.accumulate")
+    pace = once * parts if pace is None else pace
+    _times(draft, config, advice, pace, speaks=family.speaks)
+    values = {one.key: one.value for one in draft.settings}
+    needed = peak(config, family, ladder(kept(case, values)), values["plan.batch_clips"], values["plan.batch_seconds"])
+    notes = [*left_out, *_notes(case, needed, config, held_back=values.get("data.hold_back", 0.0))]
+    return Plan(tuple(draft.settings), needed, pace, why_pace, tuple(notes))
+
+
+def _config(case: Case, family: Family, draft: Draft) -> Any:
+    asked = {one.key.removeprefix("model."): one.value for one in draft.settings if one.key.startswith("model.")}
+    under = case.base.settings if case.base else {}
+    return check(family.config, {**under, **asked, **case.given.get("model", {})}, where="recipe [model]")
+
+
+def _data(draft: Draft, config: Any, family: Family) -> list[str]:
+    """Which clips are taken; returns a sentence on those that are not."""
+    material = draft.case.material
+    least = draft.set("data.min_seconds", 0.6, "Shorter clips hold hardly a word, and no whole training segment.")
+    lost_clips = f"{many(material.left_out, 'clip')} ({material.left_out_seconds / 60:.1f} min)"
+    said = f"The audit and your decisions leave out {lost_clips}."
+    draft.set("data.leave_out_errors", True, said)
+    total = sum(piece.seconds for piece in material.pieces)
+    limits = [limit for limit in LIMITS if limit > least] or [2 * least]
+    fitting = [limit for limit in limits if fits(draft.case, config, family, limit)] or limits[:1]
+    enough = [limit for limit in fitting if below(material, limit) >= ENOUGH * total]
+    limit = enough[0] if enough else fitting[-1]
+    over = [piece.seconds for piece in material.pieces if piece.seconds > limit]
+    stay = "is longer and stays out" if len(over) == 1 else "are longer and stay out"
+    why = f"{many(len(over), 'clip')} with {sum(over) / total:.1%} of the sound {stay}; nothing is cut."
+    if not enough and fitting[-1] < limits[-1]:
+        why += f" A longer limit does not fit the memory, even one clip at a time: at most {fitting[-1]:g} s do."
+    draft.set("data.max_seconds", limit, why)
+    values = {one.key: one.value for one in draft.settings}
+    lost = total - sum(piece.seconds for piece in kept(draft.case, values))
+    if lost > (1 - ENOUGH) * total:
+        what = f"{values['data.min_seconds']:g} to {values['data.max_seconds']:g} s"
+        return [f"{lost / total:.0%} of the sound is in clips that are not {what} long and stay out"]
+    return []
+
+
+def _batch(draft: Draft, config: Any, family: Family, advice: Advice) -> tuple[float, float]:
+    """How many clips a step has, and how they reach the memory; returns clips at a time and their mean length."""
+    case = draft.case
+    pieces = kept(case, {one.key: one.value for one in draft.settings})
+    lengths = sorted(piece.seconds for piece in pieces)
+    usual, mean = lengths[int(0.9 * (len(lengths) - 1))], sum(lengths) / len(lengths)
+    target, why = advice.batch(case)
+    for_epoch = max(LEAST_BATCH, len(pieces) // LEAST_EPOCH)
+    if for_epoch < target:
+        target = min(for_epoch, len(pieces))
+        few = f"{many(len(pieces), 'clip')} {'is' if len(pieces) == 1 else 'are'} few"
+        why = f"{few}: {target} at a time, so that an epoch has some {LEAST_EPOCH} steps."
+    own = case.asked("plan.batch_clips") or case.asked("plan.batch_seconds")
+    clips = largest(case, config, family, pieces, target, usual)
+    parts = 1 if own else math.ceil(target / clips)
+    clips = case.asked("plan.batch_clips") or math.ceil(target / parts)
+    said = f"{why} {clips} of them fit the memory at once." if clips < target else why
+    clips = draft.set("plan.batch_clips", clips, said)
+    seconds = _up(max(clips * usual, lengths[-1]))
+    said = f"{many(clips, 'clip')} of {usual:.1f} s, which nine in ten do not exceed; longer ones come fewer at a time."
+    seconds = draft.set("plan.batch_seconds", seconds, said)
+    said = (
+        "The whole batch fits the memory at once."
+        if parts == 1
+        else f"{parts} x {many(clips, 'clip')} make one update."
+    )
+    parts = draft.set("plan.accumulate", parts, said)
+    return float(min(clips, len(pieces))), mean
+
+
+def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bool) -> None:
+    case = draft.case
+    values = {one.key: one.value for one in draft.settings}
+    together = int(values["plan.batch_clips"] * values["plan.accumulate"])
+    number = len(kept(case, values))
+    steps = draft.set("plan.steps", *advice.steps(case, config, together))
+    usual = ("exponential", "A factor per epoch, as the family was published with.")
+    schedule = draft.set("plan.schedule", *(advice.schedule(case) if advice.schedule else usual))
+    if schedule == "exponential":
+        epochs = max(1.0, steps * together / number)
+        decay = round(max(0.9, 0.5 ** (1 / epochs)), 6)
+        said = f"{epochs:,.0f} epochs end at half the rate, whatever the corpus' size; a fixed factor would not."
+        draft.set("plan.decay", decay, said)
+    draft.set("plan.warmup_steps", *advice.warmup(case, steps))
+    machine, validate = case.machine, min(VALIDATE_MOST, max(VALIDATE_LEAST, _nice(steps / VALIDATIONS)))
+    half = machine.device == "cuda" and machine.bf16
+    said = f"{machine.name} computes it: half the memory traffic, and no loss scale to go wrong as with fp16."
+    draft.set("plan.precision", *(("bf16", said) if half else ("fp32", "The safe one; bf16 is for GPUs that have it.")))
+    said = (
+        f"About {max(1, steps // validate)} times over the run, with samples to hear; at least {VALIDATE_LEAST} steps."
+    )
+    validate = draft.set("plan.validate_every", validate, said)
+    save = min(validate, max(20, _nice(LOST_SECONDS / max(pace, 1e-6))))
+    said = f"At the predicted pace a crash costs {save * pace / 60:.0f} minutes at most."
+    draft.set("plan.save_every", save, said)
+    size = SAVED_BYTES * advice.parameters(config) / 1e9
+    draft.set("plan.keep", KEEP, f"The newest {KEEP} beside the best; each takes about {size:.2f} GB of disk.")
+    if not speaks:
+        return
+    demos = PlanSettings.model_fields["demo_clips"].default
+    demos = min(demos, case.material.valid) or demos
+    draft.set("plan.demo_clips", demos, "Sentences spoken at every validation: ears judge what a loss cannot.")
+    draft.set(
+        "guards.overfit_patience",
+        PATIENCE,
+        "Validations without a better one before a note. It never stops the run: the figure at hand is a spectral"
+        " loss, which is flat long before the voice is ripe. Listen to the samples, and export the step you like.",
+    )
+
+
+def _notes(case: Case, needed: float, config: Any, *, held_back: float) -> list[str]:
+    notes = [f"the audit says: {case.material.verdict.rstrip('.')}"] if case.material.verdict else []
+    if needed > room(case.machine):
+        notes.append(f"even one clip takes {needed / 1e9:.1f} GB: {case.machine.name} may be too small")
+    if case.machine.devices > 1:
+        notes.append(f"{case.machine.devices} GPUs: torchrun --nproc_per_node {case.machine.devices} -m olu train WS")
+    if case.material.valid == 0 and not held_back:
+        notes.append("no clip is on the validation side: 'olu split WS' makes one")
+    wanted = getattr(config, "sampling_rate", None)
+    low = sum(count for rate, count in case.material.rates.items() if wanted and rate < wanted)
+    if low:
+        are, they = ("is", "it") if low == 1 else ("are", "they")
+        notes.append(f"{many(low, 'clip')} {are} recorded below {wanted} Hz: {they} will sound duller than the rest")
+    return notes
+
+
+def _nice(value: float) -> int:
+    """Down to a number people would write."""
+    size = 10 ** math.floor(math.log10(max(value, 1.0)))
+    return int(next(size * step for step in (5, 2, 1) if size * step <= max(value, 1.0)))
+
+
+def _up(seconds: float) -> float:
+    return float(math.ceil(seconds))
+
+
+def recipe_of(plan: Plan) -> Recipe:
+    return check(Recipe, plan.values(), where="plan")

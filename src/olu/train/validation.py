@@ -1,0 +1,105 @@
+"""What a validation finds: losses on held-out clips, samples to hear, and cheap figures of what is heard in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from olu.train.family import Batch, DemoSentence, Learner, SpokenSample
+from olu.train.guards.sounds import faults
+from olu.train.sample_checks import measure
+
+if TYPE_CHECKING:
+    import torch
+
+    from olu.train.part import LivePart
+    from olu.train.recipe import PlanSettings
+
+Ear = Callable[[Sequence[SpokenSample]], Mapping[str, float]]  # figures of samples, 0 where nothing is wrong
+Found = tuple[dict[str, float], tuple[SpokenSample, ...]]
+
+HEARD = "heard"
+DURATION_FREE = 0.1  # a tenth longer or shorter than the recording is how people differ from themselves
+
+
+@contextmanager
+def averaged(parts: Mapping[str, LivePart]) -> Iterator[None]:
+    """The averaged weights in the place of those that learn, where a part has them."""
+    from olu.train.part import assign  # torch comes with it
+
+    held = {
+        name: {n: p.detach().clone() for n, p in live.named.items()} for name, live in parts.items() if live.average
+    }
+    for name in held:
+        assign(parts[name].named, parts[name].average or {})
+    try:
+        yield
+    finally:
+        for name, weights in held.items():
+            assign(parts[name].named, weights)
+
+
+class Cut(Exception):
+    """An end was asked for while a validation went on."""
+
+
+def validated(
+    learner: Learner,
+    batches: Sequence[Batch],
+    *,
+    plan: PlanSettings,
+    sentences: Sequence[DemoSentence],
+    device: torch.device,
+    ear: Ear | None,
+    asked: Callable[[], int] = lambda: 0,
+) -> Found:
+    """Every figure of a validation by its name, and the samples; those of hearing begin with "heard".
+
+    `asked` is looked at between its pieces: a validation can be made again from the same weights.
+    """
+    sums: dict[str, float] = {}
+    counts: dict[str, float] = {}
+    exhibits: list[SpokenSample] = []
+
+    def go_on() -> None:
+        if asked():
+            raise Cut
+
+    for batch in batches:
+        go_on()
+        placed = batch.to(device)
+        for name, loss in learner.validate(placed).items():
+            sums[name] = sums.get(name, 0.0) + float(loss.sum)
+            counts[name] = counts.get(name, 0.0) + placed.counts[loss.over]
+        for exhibit in islice(learner.demo(placed), plan.demo_clips - len(exhibits)):
+            exhibits.append(exhibit)
+            go_on()
+    for one in sentences:
+        go_on()
+        exhibits.append(SpokenSample(one.name, learner.say(one.ids, one.speaker), one.natural))
+    go_on()
+    losses = {name: total / counts[name] for name, total in sums.items()}
+    return {**losses, **heard(exhibits, ear)}, tuple(exhibits)
+
+
+def heard(exhibits: Sequence[SpokenSample], ear: Ear | None = None) -> dict[str, float]:
+    """Share of faulty samples, how far their lengths are off, what `ear` adds, and "heard", the sum of them."""
+    if not exhibits:
+        return {}
+    sounds = [measure(one.name, one.audio, natural=one.natural) for one in exhibits]
+    found = {f"{HEARD}_faults": mean(float(bool(faults(sound))) for sound in sounds)}
+    off = [_off(sound.seconds, sound.natural) for sound in sounds if sound.natural]
+    if off:
+        found[f"{HEARD}_duration"] = mean(off)
+    found |= {f"{HEARD}_{name}": value for name, value in (ear(exhibits) if ear else {}).items()}
+    return {**found, HEARD: sum(found.values())}
+
+
+def _off(seconds: float, natural: float) -> float:
+    """0 within a tenth of the recording's length, at most 1."""
+    ratio = abs(math.log(max(seconds, 1e-3) / natural))
+    return min(1.0, max(0.0, ratio - math.log1p(DURATION_FREE)))

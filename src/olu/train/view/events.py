@@ -1,0 +1,105 @@
+"""TensorBoard event files: written record by record, and cut back exactly where a run resumes.
+
+A record is a length, a checksum, the event and its checksum. A rewind is written as the start of a session, which makes
+TensorBoard forget the steps that were undone; counting these starts says which try an event belongs to.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from olu.core.files import whole
+from olu.train.view.sounds import mel_picture, picture, wav
+
+if TYPE_CHECKING:
+    from olu.train.report import Report
+
+PATTERN = "events.out.tfevents.*.olu"  # files of others that lie here are left alone
+
+
+class EventFile:
+    """The one event file of a run, opened where the run goes on."""
+
+    def __init__(self, folder: Path, *, step: int, rewinds: int) -> None:
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self.path = next(iter(sorted(folder.glob(PATTERN))), folder / f"events.out.tfevents.{time.time():010.0f}.olu")
+        if self.path.exists():
+            self._cut(step, rewinds)
+        fresh = not self.path.exists()
+        self._file = self.path.open("ab")
+        self._records = RecordWriter(self._file)
+        if fresh:
+            self._write(self._event(wall_time=time.time(), file_version="brain.Event:2"))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def add(self, report: Report, found: Mapping[str, float]) -> None:
+        values = [self._summary.Value(tag=name, simple_value=value) for name, value in found.items()]
+        for exhibit in report.exhibits:
+            data, rate = wav(exhibit.audio), exhibit.audio.rate
+            sound = self._summary.Audio(
+                sample_rate=rate,
+                num_channels=1,
+                length_frames=(len(data) - 44) // 2,
+                encoded_audio_string=data,
+                content_type="audio/wav",
+            )
+            values.append(self._summary.Value(tag=f"samples/{exhibit.name}", audio=sound))
+            pictures = {"mel": mel_picture(exhibit.audio)}
+            pictures |= {name: picture(held) for name, held in exhibit.pictures.items()}
+            for name, png in pictures.items():
+                values.append(self._summary.Value(tag=f"{name}/{exhibit.name}", image=self._image(png)))
+        self._write(
+            self._event(wall_time=time.time(), step=report.tried, summary=self._summary(value=values)),
+        )
+        if report.rewound:
+            from tensorboard.compat.proto.event_pb2 import SessionLog
+
+            start = SessionLog(status=SessionLog.START)
+            self._write(self._event(wall_time=time.time(), step=report.step + 1, session_log=start))
+
+    def _image(self, png: bytes) -> Any:
+        width, height = struct.unpack(">II", png[16:24])
+        return self._summary.Image(width=width, height=height, colorspace=3, encoded_image_string=png)
+
+    def _write(self, event: Any) -> None:
+        self._records.write(event.SerializeToString())
+        self._file.flush()  # so that nothing is lost when the checkpoint of this step appears
+
+    def _cut(self, step: int, rewinds: int) -> None:
+        """Keep what belongs to the checkpoint the run goes on from; it writes the rest again."""
+        tries, kept = 0, []
+        for record, data in records(self.path):
+            event = self._event.FromString(data)
+            if event.HasField("session_log"):
+                tries += 1
+                if tries <= rewinds:
+                    kept.append(record)
+            elif (tries, event.step) <= (rewinds, step):
+                kept.append(record)
+        if sum(map(len, kept)) != self.path.stat().st_size:
+            with whole(self.path) as partial:
+                partial.write_bytes(b"".join(kept))
+
+
+def records(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """Every whole record and the event in it; a kill may have cut the last one."""
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+
+    data, at = path.read_bytes(), 0
+    while at + 12 <= len(data):
+        (size,) = struct.unpack_from("<Q", data, at)
+        end = at + 12 + size + 4
+        held = data[at + 12 : end - 4]
+        if end > len(data) or struct.unpack_from("<I", data, end - 4)[0] != masked_crc32c(held):
+            return
+        yield data[at:end], held
+        at = end

@@ -1,0 +1,105 @@
+"""The curves of a run, short enough to draw however long it is, and the names its figures go by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from olu.core.parse import BadData, from_json
+
+if TYPE_CHECKING:
+    from olu.train.report import Report
+
+MOST_POINTS = 1200
+
+
+def figures(report: Report) -> dict[str, float]:
+    """Every figure of a report under the name that all views use: gen/mel, gen/lr, valid/mel."""
+    found: dict[str, float] = {}
+    for seen in report.seen:
+        found |= {f"{seen.part}/{name}": value for name, value in seen.losses.items()}
+        found |= {f"{seen.part}/grad_norm": seen.grad_norm, f"{seen.part}/lr": seen.lr}
+        if seen.ratio is not None:
+            found[f"{seen.part}/ratio"] = seen.ratio
+    return found | {f"valid/{name}": value for name, value in report.scores.items()}
+
+
+def row_figures(row: Mapping[str, Any]) -> dict[str, float]:
+    """The same of a row of metrics.jsonl."""
+    found: dict[str, float] = {}
+    for part, held in row.items():
+        if part == "valid":
+            found |= {f"valid/{name}": float(value) for name, value in held.items()}
+        elif isinstance(held, dict) and "losses" in held:
+            found |= {f"{part}/{name}": float(value) for name, value in held["losses"].items()}
+            found |= {f"{part}/{name}": float(held[name]) for name in ("grad_norm", "lr", "ratio") if name in held}
+    return found
+
+
+class Series:
+    """Means over ever wider stretches of steps."""
+
+    def __init__(self) -> None:
+        self.width = 1
+        self._held: list[list[float]] = []  # first step, sum of steps, sum of values, number
+
+    def add(self, step: int, value: float) -> None:
+        if not math.isfinite(value):
+            return
+        if not self._held or self._held[-1][3] >= self.width:
+            self._held.append([step, 0.0, 0.0, 0])
+        last = self._held[-1]
+        self._held[-1] = [last[0], last[1] + step, last[2] + value, last[3] + 1]
+        if len(self._held) > MOST_POINTS:
+            pairs = [self._held[at : at + 2] for at in range(0, len(self._held), 2)]
+            self._held = [[pair[0][0], *(sum(one[n] for one in pair) for n in (1, 2, 3))] for pair in pairs]
+            self.width *= 2
+
+    def cut(self, step: int) -> None:
+        while self._held and self._held[-1][0] > step:
+            self._held.pop()
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        return [(steps / number, values / number) for _, steps, values, number in self._held]
+
+
+class History:
+    """Of the path that survived: what a rewind undid is cut off."""
+
+    def __init__(self) -> None:
+        self.series: dict[str, Series] = {}
+        self.rows, self.seconds, self.rewinds = 0, 0.0, 0
+
+    @staticmethod
+    def load(path: Path) -> History:
+        history = History()
+        for row in whole_rows(path):
+            history.add(row["step"], row_figures(row), rewinds=row["rewinds"], seconds=row["seconds"])
+        return history
+
+    def add(self, step: int, found: Mapping[str, float], *, rewinds: int, seconds: float) -> None:
+        if rewinds > self.rewinds:
+            self.rewinds = rewinds
+            for held in self.series.values():
+                held.cut(step - 1)
+        self.rows, self.seconds = self.rows + 1, self.seconds + seconds
+        for name, value in found.items():
+            self.series.setdefault(name, Series()).add(step, value)
+
+    def points(self, name: str) -> list[tuple[float, float]]:
+        return self.series[name].points if name in self.series else []
+
+
+def whole_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a log whose last line a kill may have cut."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            try:
+                yield from_json(line)
+            except BadData:
+                continue

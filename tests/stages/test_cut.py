@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olu.align.cut import CutLengths, choose, places
+from olu.core.types import Span
+
+
+def spans(words: list[str], pauses: list[float], *, length: float = 0.5, lead: float = 0.5) -> list[Span]:
+    """Each word takes `length`; a pause of its own comes after it."""
+    at, found = lead, []
+    for word, pause in zip(words, pauses, strict=True):
+        found.append(Span(word, at, at + length, -0.1))
+        at += length + pause
+    return found
+
+
+def test_sentence_ends_come_before_longer_pauses_and_those_before_short_ones():
+    text = "one two. three four five six"
+    words = ["one", "two", "three", "four", "five", "six"]
+    said = spans(words, [0.3, 0.3, 0.9, 0.15, 0.15, 0.0], length=2.0)
+    found = places(text, words)
+    assert {at: place.sentence for at, place in found.items()} == {1: False, 2: True, 3: False, 4: False, 5: False}
+    pieces = choose(said, found, text=text, seconds=16, cutting=CutLengths(longest=10))
+    assert [piece.text for piece in pieces] == ["one two.", "three four five six"]
+    without = places(text.replace(".", ""), words)
+    pieces = choose(said, without, text=text.replace(".", ""), seconds=16, cutting=CutLengths(longest=10))
+    assert [piece.text for piece in pieces] == ["one two three", "four five six"]
+
+
+def test_the_margins_are_half_the_pause_and_at_most_a_tenth_of_a_second():
+    text = "a b c"
+    said = spans(["a", "b", "c"], [0.12, 1.0, 0.0], length=5.0)
+    pieces = choose(said, places(text, ["a", "b", "c"]), text=text, seconds=18, cutting=CutLengths(longest=6))
+    edges = [(round(piece.start, 3), round(piece.end, 3)) for piece in pieces]
+    assert edges == [(0.25, 5.56), (5.56, 10.72), (11.52, 16.87)]
+
+
+def test_no_cut_where_there_is_no_pause_or_a_word_is_not_sure():
+    text, words = "a b c d", ["a", "b", "c", "d"]
+    said = spans(words, [0.05, 0.5, 0.5, 0.0], length=4.0)
+    pieces = choose(
+        said, places(text, words), text=text, seconds=18, cutting=CutLengths(longest=10), bad=frozenset({3})
+    )
+    assert [piece.text for piece in pieces] == ["a b", "c d"]
+    pieces = choose(
+        said, places(text, words), text=text, seconds=18, cutting=CutLengths(longest=10), bad=frozenset({1})
+    )
+    assert [piece.text for piece in pieces] == ["a b c", "d"]  # one is too long: better than a cut in the dark
+
+
+def test_numbers_and_signs_of_the_text_stay_with_their_words():
+    text = "Mwaka 1984, watu - wengi ። ሰላም Ndị na-eti"
+    words = ["mwaka", "elfu", "moja", "mia", "tisa", "watu", "wengi", "ሰላም", "ndi", "na", "eti"]
+    found = places(text, words)
+    cut = {at: (text[: place.offset], text[place.offset :]) for at, place in found.items()}
+    assert cut[1][1].startswith("1984")
+    assert cut[5][1].startswith("watu")
+    assert cut[6] == ("Mwaka 1984, watu - ", "wengi ። ሰላም Ndị na-eti")
+    assert found[7].sentence
+    assert cut[9][1] == "na-eti"
+    assert 2 not in cut and 3 not in cut and 10 not in cut
+
+
+@given(st.integers(0, 2**32), st.integers(2, 60), st.floats(3, 25))
+def test_every_word_is_in_one_piece_and_no_piece_begins_or_ends_inside_a_word(seed: int, count: int, longest: float):
+    rng = random.Random(seed)
+    words = [rng.choice(["na", "wa", "watu", "sana", "leo", "mia"]) for _ in range(count)]
+    text = " ".join(word + rng.choice(["", "", ",", "."]) for word in words)
+    said = spans(words, [rng.choice([0.0, 0.05, 0.1, 0.3, 1.2]) for _ in words], length=rng.uniform(0.2, 1.5))
+    seconds = said[-1].end + rng.uniform(0, 2)
+    cutting = CutLengths(longest=longest)
+    pieces = choose(said, places(text, words), text=text, seconds=seconds, cutting=cutting)
+    assert " ".join(piece.text for piece in pieces).split() == text.split()
+    assert [piece.first for piece in pieces] == [0, *(piece.last for piece in pieces[:-1])]
+    assert pieces[-1].last == len(words)
+    for piece in pieces:
+        assert 0 <= piece.start <= said[piece.first].start
+        assert said[piece.last - 1].end <= piece.end <= seconds
+        assert not piece.first or said[piece.first].start - piece.start >= cutting.least_margin - 1e-9
+        assert piece.first == 0 or said[piece.first - 1].end <= piece.start + 1e-9
+        if piece.seconds > longest:  # only where there was no pause to cut at
+            inside = range(piece.first + 1, piece.last)
+            assert all(said[at].start - said[at - 1].end < 2 * cutting.least_margin for at in inside)
