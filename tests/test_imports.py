@@ -207,6 +207,21 @@ def _inside_a_family(file: str) -> bool:
     return home == "families" and len(inside) > 1 and inside[-1] not in ("__init__.py", "core/config.py")
 
 
+def test_a_language_is_named_in_its_own_folder_alone():
+    """Adding one touches that folder: what others ask of it stands in its language.toml and traits.toml."""
+    codes = {path.parent.name for path in (ROOT / "languages").glob("[a-z]*/language.toml")}
+    assert len(codes) >= 5
+    named = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted(ROOT.rglob("*.py"))
+        if path.relative_to(ROOT).parts[0] != "languages"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in codes
+    ]
+    imported = [str(one) for one in IMPORTS if one.target == "languages" and one.package != "languages"]
+    assert not named + imported
+
+
 def test_no_exception_outlives_its_cause():
     there = {(one.file, one.module) for one in IMPORTS}
     gone = [key for key in (*DOWNWARD, *LEAVES) if key not in there]

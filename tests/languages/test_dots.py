@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.languages.ibo.code import canonical
-from olu.languages.ibo.dots import FILE, TOKEN, Restorer, bare, dot_ratio, dotted, has_dot, load, make, pattern
+from olu.languages.ibo.dots import FILE, TOKEN, Restorer, bare, dot_ratio, dotted, has_dot, load, make_restorer, pattern
 from olu.stages.g2p import open_frontend
 from olu.text.frontend import for_language
 from olu.text.language_data import Pack
@@ -32,7 +32,7 @@ CLAUSES = ("Ọ bụ ihe ọma", "o si n'ụlọ", "anyị ga-eri nri", "ụmụ
 
 @cache
 def restorer() -> Restorer:
-    made = make(Pack.of(language("ibo").files()))
+    made = make_restorer(Pack.of(language("ibo").files()))
     assert isinstance(made, Restorer)
     return made
 
@@ -96,7 +96,7 @@ def test_a_dotted_word_stays_in_a_text_without_dots() -> None:
 
 
 def test_keep_leaves_every_text() -> None:
-    keep = make(Pack.of(language("ibo").files(), options={"dots": "keep"}))
+    keep = make_restorer(Pack.of(language("ibo").files(), options={"dots": "keep"}))
     assert keep("o bu ihe oma", ReadingTrace()) == "o bu ihe oma"
 
 

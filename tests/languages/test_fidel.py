@@ -8,8 +8,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.languages.amh.code import fold
-from olu.languages.amh.fidel import compose, decompose, sounds, spelled
+from olu.text.fidel import compose, decompose, fold, sounds, spelled
 
 LETTERS = [chr(point) for point in range(0x1200, 0x1380) if unicodedata.category(chr(point)) == "Lo"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from olu.languages.ibo.dots import TOKEN, make
+from olu.languages.ibo.dots import TOKEN, make_restorer
 from olu.text.language_data import Pack
 from olu.text.languages import load
 from olu.text.pronunciation import ReadingTrace
@@ -40,7 +40,7 @@ def test_the_public_lists_agree(code: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_igbo_dots_come_back() -> None:
     """Lines the restorer has not learnt from, with their dots taken off."""
-    restore = make(Pack.of(load("ibo").files()))
+    restore = make_restorer(Pack.of(load("ibo").files()))
     total = right = 0
     for line in (GOLD / "igbo_text_newtestament.txt").read_text(encoding="utf-8").splitlines():
         flat = "".join(char for char in unicodedata.normalize("NFD", line) if char not in "\u0323\u0307")

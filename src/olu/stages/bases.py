@@ -10,11 +10,8 @@ from olu.core.errors import OluError
 from olu.core.extras import need_training
 from olu.core.places import located
 from olu.families import FAMILIES, family
-from olu.text.languages import load, resolve
+from olu.text.languages import load, resolve, traits
 from olu.train.base_licence import licence_of
-
-# Languages without a base of their own -> those that are near.
-NEAR = {"ibo": ("ikk", "iqw", "izz", "eza")}
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ def bases(language: str | None = None) -> BasesSummary:
     code = resolve(language)
     same = {code, *load(code).aliases}  # swa is what Olu calls swh too
     own = sorted((row for row in rows if row.language in same), key=lambda row: row.discriminator != "yes")
-    near = [] if own else [row for other in NEAR.get(code, ()) for row in rows if row.language == other]
+    near = [] if own else [row for other in traits(code).near for row in rows if row.language == other]
     return BasesSummary(code, own, near, languages)
 
 

@@ -18,6 +18,7 @@ from olu.core.errors import LanguageError
 
 FOLDERS = Path(__file__).parents[1] / "languages"
 ALIEN = (".py", ".pyc")
+TRAITS = "traits.toml"
 SENTENCE_ENDS = (".", "?", "!", "…", "؟", "۔", "।", "॥", "။", "។", "።", "፧", "。", "？", "！", "։")
 TAG = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{1,8})*", re.ASCII)
 
@@ -69,6 +70,18 @@ class LanguageFile(Strict):
     options: dict[str, Option] = Field(default_factory=dict)
     reading: Reads = Field(default_factory=Reads)
     accuracy: tuple[Accuracy, ...] = ()
+
+
+class Traits(Strict):
+    """A traits.toml: what audit, training and evaluation ask of a language. A reading does not hang on it."""
+
+    tonal: bool = False  # tones are heard, even where the reading is by letters and knows of none
+    letters_by_sound: bool = False  # letters of one sound are written alike
+    symbols_per_letter: float = Field(1.0, gt=0)  # that a recogniser tells apart
+    dotted_vowels: str = ""  # vowels that are other sounds with a dot below
+    near: tuple[str, ...] = ()  # codes: whose published checkpoints come next
+    tone_carrier: str = ""  # a sentence with {} in the place of a word
+    tone_sets: tuple[tuple[str, ...], ...] = ()  # words that differ in tone alone, every syllable marked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +145,13 @@ def load(code_or_path: str | Path) -> Language:
     return Language(code=code, name=name, native=name)
 
 
+@cache
+def traits(code: str) -> Traits:
+    path = FOLDERS / code / TRAITS
+    known = code.isalpha() and path.is_file()
+    return check(Traits, read_toml(path), where=str(path)) if known else Traits()
+
+
 def folder_hash(language: Language) -> str:
     """What a reading hangs on: the files of the language's folder."""
     digest = hashlib.sha256(language.code.encode())
@@ -152,7 +172,7 @@ def _open(folder: Path) -> Language:
 
 
 def _is_data(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith((".", "__")) and path.suffix not in ALIEN
+    return path.is_file() and not path.name.startswith((".", "__")) and path.suffix not in ALIEN and path.name != TRAITS
 
 
 @cache

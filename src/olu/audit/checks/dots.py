@@ -5,16 +5,18 @@ import unicodedata
 from olu.audit.check import Check, MeasuredClip, each
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark
+from olu.text.languages import traits
 
 NAME = "dots"
 DOT_BELOW = "\u0323"
 
 
 def judge(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
-    if heard.clip.language != "ibo":
+    dotted = traits(heard.clip.language).dotted_vowels
+    if not dotted:
         return None
     letters = unicodedata.normalize("NFD", heard.clip.text.casefold())
-    vowels = sum(letter in "iou" for letter in letters)
+    vowels = sum(letter in dotted for letter in letters)
     if vowels < limits.dots_least_vowels or DOT_BELOW in letters:
         return None
     message = f"{vowels} times i, o or u and never a dot below: the text seems to be written without dots"

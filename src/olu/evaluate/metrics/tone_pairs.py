@@ -8,33 +8,10 @@ from typing import Any
 
 from olu.evaluate.estimates import Estimate, figure
 from olu.evaluate.metrics.tones import HEIGHT, Move, Syllable, moves
+from olu.text.languages import traits
 
 REASON = "a few words in one sentence, and the sign of the step alone"
 
-# Textbook sets, every syllable marked (mid tones by a macron). The marks are what is asked of the voice.
-CARRIERS = {"ibo": "Biko sị {} ọzọ.", "yor": "Ẹ jọ̀wọ́ sọ {} fún mi."}
-SETS = {
-    "ibo": (
-        ("ákwá", "ákwà", "àkwá", "àkwà"),
-        ("ísí", "ísì", "ìsì"),
-        ("íké", "íkè", "ìkè"),
-        ("óké", "ókè", "òké", "òkè"),
-        ("égbé", "égbè", "ègbè"),
-        ("ényí", "ényì"),
-        ("ụ́kwụ́", "ụ́kwụ̀"),
-        ("ọ́kụ́", "ọ́kụ̀", "ọ̀kụ́"),
-    ),
-    "yor": (
-        ("ọ̄kọ̄", "ọ̄kọ́", "ọ̄kọ̀", "ọ̀kọ̀"),
-        ("īgbā", "īgbá", "īgbà", "ìgbá", "ìgbà"),
-        ("ōgūn", "ōgún", "ògún", "ògùn"),
-        ("ōwó", "òwò"),
-        ("ọ̄wọ́", "ọ̄wọ̀", "ọ̀wọ̀"),
-        ("āpá", "àpá"),
-        ("ārā", "ārá", "àrá"),
-        ("ẹ̄yīn", "ẹ̄yín"),
-    ),
-}
 LEAST_STEP = 0.5  # semitones: a smaller step has no sign
 LEVEL = 1.5
 
@@ -50,9 +27,10 @@ class Probe:
 
 def probes(language: str) -> tuple[Probe, ...]:
     """The sentences of a language by its ISO 639-3 code; none where no pairs are known."""
-    carrier = CARRIERS.get(language, "")
+    known = traits(language)
+    carrier = known.tone_carrier
     place = len(carrier.partition("{}")[0].split())
-    return tuple(Probe(carrier.format(word), word, place) for words in SETS.get(language, ()) for word in words)
+    return tuple(Probe(carrier.format(word), word, place) for words in known.tone_sets for word in words)
 
 
 def obeyed(probe: Probe, found: Sequence[Syllable]) -> bool | None:

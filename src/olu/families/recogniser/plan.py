@@ -6,10 +6,10 @@ from typing import Any
 
 from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.memory import parameters
+from olu.text.languages import traits
 from olu.train.plan.facts import Advice, Case, Setting
 
 DENSE = 11.0  # symbols a second from which on four mel frames a frame are too coarse: pauses count too
-ETHIOPIC = {"amh": 1.6, "tir": 1.6, "tig": 1.6, "gez": 1.6}  # symbols a letter: a consonant and often a vowel
 BATCH_SECONDS = {"cpu": 60, "gpu": 200}
 GPU_STEPS = 5000  # 3,600 to 3,900 brought swa to 6.8 % and yor to 9.3 %
 CPU_STEPS = 3000  # for an hour; with the root of the hours
@@ -29,7 +29,7 @@ def _model(case: Case) -> list[Setting]:
     letters = sum((piece.tokens - 1) / 2 for piece in pieces) / max(1e-9, sum(piece.seconds for piece in pieces))
     size = case.asked("model.size") or size
     units = case.asked("model.units") or "letters"
-    symbols = letters * ETHIOPIC.get(case.material.language, 1.0)
+    symbols = letters * traits(case.material.language).symbols_per_letter
     fine = symbols > DENSE or (units == "symbols" and machine.device != "cpu")
     subsample = 2 if fine or (case.base and case.base.settings["subsample"] == 2) else 4  # a base keeps its fine frames
     if size != "tiny":

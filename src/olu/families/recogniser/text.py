@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from olu.languages.amh import fidel
-from olu.text import words
+from olu.text import fidel, words
+from olu.text.languages import traits
 from olu.text.vocabulary import BLANK
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from olu.families.recogniser.config import RecogniserConfig
 
 TONES = frozenset("\u0300\u0301\u0302\u0304\u030c\u030d\u0340\u0341")  # grave acute circumflex macron caron line
-TONAL = frozenset({"ibo", "yor"})  # even where the reading is by letters and knows of no tones
-FOLDED = frozenset({"amh"})  # letters of one sound are written alike
 APOSTROPHES = "’ʼ"
 
 
@@ -37,7 +35,7 @@ class Writing:
 
     def _letters(self, reading: Reading) -> str:
         text = letters(reading.normal)
-        if self.tone_marks == "remove" and (self.language in TONAL or any(word.tones for word in reading.words)):
+        if self.tone_marks == "remove" and (traits(self.language).tonal or any(word.tones for word in reading.words)):
             text = without_tones(text)
         return text
 
@@ -46,13 +44,13 @@ class Writing:
         if self.units == "symbols":
             return list(letters)
         text = "".join(letters)
-        return fidel.sounds(text) if self.language in FOLDED else fidel.decompose(text)
+        return fidel.sounds(text) if traits(self.language).letters_by_sound else fidel.decompose(text)
 
     def spell(self, symbols: Sequence[str]) -> list[str]:
         """The letters of what was written, a space between words; phones stay as they are."""
         if self.units == "symbols":
             return list(symbols)
-        put = fidel.spelled if self.language in FOLDED else fidel.compose
+        put = fidel.spelled if traits(self.language).letters_by_sound else fidel.compose
         return list(" ".join(put(symbols).split()))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from olu.core.errors import LanguageError
 from olu.languages.amh.epenthesis import SONORITY, FidelUnit, Filler
 from olu.text.characters import UNSAYABLE
+from olu.text.fidel import fold
 from olu.text.language_data import Pack
 from olu.text.lexicon import place_of
 from olu.text.pronunciation import Pronunciation, ReadingTrace
@@ -17,6 +18,7 @@ from olu.text.rules.engine import LetterRules
 LONG = "ː"
 BY_GRAMMAR = "ˑ"  # long without a mark: it counts even where nobody wants to hear long consonants
 BEGINS = "+"  # a word inside a word
+ALGORITHM = "ethiopic"
 GLOTTAL = "ʔ"
 PAIRS = frozenset({("s", "t")})  # ክርስቲያን is kɨ.rɨs.ti.jan
 ENDINGS = frozenset("t")  # አንስት is a.nɨst
@@ -24,13 +26,6 @@ ROUNDED = {"ʷ": "w", "ʲ": "j"}  # as a consonant of its own where the inventor
 OPEN_VOWEL = "ɨ"
 NAMED = 3  # capitals up to this many are letters, more are a word: BBC, but UNESCO
 
-FOLDED = str.maketrans(
-    {ord(row) + order: ord(to) + order for row, to in zip("ሐኀኸሠዐፀ", "ሀሀሀሰአጸ", strict=True) for order in range(7)}
-    | {ord(a): "ሀ" for a in "ሃሓኃኻ"}
-    | {ord(a): "አ" for a in "ኣዓ"}
-    | {ord("ሧ"): "ሷ", ord("ፇ"): "ጾ"}
-    | {0x12C0 + order: 0x1288 + order for order in (0, 2, 3, 4, 5)}
-)
 MARKS = str.maketrans(
     {"፠": " ", "፡": " ", "።": ".", "፣": ",", "፥": ",", "፤": ";", "፧": "?", "፨": "."}
     | dict.fromkeys("«»‹›“”„‟", '"')
@@ -68,11 +63,6 @@ def _sayable(text: str, notes: ReadingTrace) -> Iterator[str]:
             notes.dropped[character] += 1
         else:
             yield character
-
-
-def fold(text: str) -> str:
-    """The text with letters of one sound written alike, for looking words up and for comparing texts."""
-    return text.translate(FOLDED)
 
 
 def make(pack: Pack) -> Amharic:

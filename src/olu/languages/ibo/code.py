@@ -14,6 +14,7 @@ from olu.text.language_data import Pack
 from olu.text.pronunciation import Pronunciation, ReadingTrace
 from olu.text.rules.engine import LetterRules
 
+ALGORITHM = "igbo"
 DOT, OVER, SYLLABIC = "\u0323", "\u0307", "\u0329"
 BELOW = "\u0323\u0331\u0329\u0332\u0328"  # ways of typing the dot below
 COMBINING = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"

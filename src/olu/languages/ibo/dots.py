@@ -21,6 +21,7 @@ from olu.text.language_data import Pack
 from olu.text.normalise.settings import style
 from olu.text.pronunciation import ReadingTrace
 
+ALGORITHM = "dots"
 FILE = "dots.npz"
 DOTTED_TEXT = 0.35  # of all i, o and u: such a text was typed with its dots
 TONED_TEXT = 0.5  # of all vowels: a text with that many tones was typed with care, so what has no dot has none
@@ -190,7 +191,7 @@ def _line(line: str) -> tuple[str, tuple[str, ...]]:
     return bare(forms[0])[0], tuple(pattern(form) for form in forms)
 
 
-def make(pack: Pack) -> Restorer | Kept:
+def make_restorer(pack: Pack) -> Restorer | Kept:
     """What the pack's option `dots` asks for."""
     if pack.options.get("dots", "restore") == "keep" or FILE not in pack.files:
         return Kept()

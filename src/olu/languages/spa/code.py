@@ -11,6 +11,7 @@ from olu.text.rules.engine import LetterRules, Spelled
 from olu.text.rules.pronouncer import exceptions, nearest
 from olu.text.stress import from_end, kinds
 
+ALGORITHM = "spanish"
 ACCENTED = frozenset("áéíóú")
 OPEN_VOWELS = frozenset("aeiouáéíóúü")
 OPEN_ENDINGS = OPEN_VOWELS | {"n", "s"}  # after these the stress falls on the last syllable but one

@@ -10,6 +10,7 @@ from olu.text.pronunciation import Pronunciation
 from olu.text.rules.pronouncer import RulePronouncer
 from olu.text.stress import from_end, kinds
 
+ALGORITHM = "swahili"
 LAST_BUT_ONE = 2
 
 

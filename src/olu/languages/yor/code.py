@@ -12,6 +12,7 @@ from olu.text.pronunciation import Pronunciation, ReadingTrace
 from olu.text.rules.engine import LetterRules
 from olu.text.stress import kinds
 
+ALGORITHM = "yoruba"
 FULL, PARTIAL, AUTO = "full", "partial", "auto"
 UNKNOWN = "a text that marks few tones: an unmarked one is unknown, and missing dots are not restored"
 # In fully marked text about three vowels in four carry a mark, since only the mid tone is left unmarked.

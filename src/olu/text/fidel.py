@@ -10,8 +10,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from olu.languages.amh.code import fold
-
 FIRST, LAST = 0x1200, 0x1357  # the series; what follows are letters that belong to none
 ORDERS = 8
 BARE = 5  # the sixth order
@@ -19,6 +17,19 @@ CARRIER = 0x12A0  # አ
 VOWELS = tuple(chr(CARRIER + order) for order in range(ORDERS))
 # The first letter of these two series sounds as the fourth; written like it, one vowel symbol has one sound.
 SOUNDED = str.maketrans("ሀአ", "ሃኣ")
+
+FOLDED = str.maketrans(
+    {ord(row) + order: ord(to) + order for row, to in zip("ሐኀኸሠዐፀ", "ሀሀሀሰአጸ", strict=True) for order in range(7)}
+    | {ord(a): "ሀ" for a in "ሃሓኃኻ"}
+    | {ord(a): "አ" for a in "ኣዓ"}
+    | {ord("ሧ"): "ሷ", ord("ፇ"): "ጾ"}
+    | {0x12C0 + order: 0x1288 + order for order in (0, 2, 3, 4, 5)}
+)
+
+
+def fold(text: str) -> str:
+    """The text with letters of one sound written alike, for looking words up and for comparing texts."""
+    return text.translate(FOLDED)
 
 
 @cache
