@@ -13,12 +13,14 @@ from typing import Any, NoReturn
 import typer
 
 from olu import __version__
+from olu.cli.build import register
 from olu.cli.streams import open_streams
 from olu.core.errors import OluError
 from olu.core.escape import one_line
 from olu.core.halt import Halt, announce_to
+from olu.stages.verbs import VERBS
 
-VERBS = (
+ORDER = (
     "make",
     "new",
     "sample",
@@ -87,8 +89,11 @@ def root(
     """From recordings in any language to a voice that speaks."""
 
 
-for verb in VERBS:
-    import_module(f"olu.cli.{verb}").register(app)
+for name in ORDER:
+    if name in VERBS:
+        register(app, VERBS[name])
+    else:
+        import_module(f"olu.cli.{name}").register(app)
 
 
 def main() -> None:

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import json
-import shlex
+import shutil
 import sys
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from olu.core.escape import json_safe, one_line
+from olu.core.told import Caution, TextTable, Told, Verbatim, quoted, write_texts
 from olu.core.units import large, length, size
 
 if TYPE_CHECKING:
     from olu.core.types import Work
 
-__all__ = ("follow", "followed", "large", "length", "many", "print_json", "quoted", "say", "size", "table", "warn")
+__all__ = (
+    "follow",
+    "followed",
+    "large",
+    "length",
+    "many",
+    "print_json",
+    "print_told",
+    "quoted",
+    "say",
+    "size",
+    "table",
+    "warn",
+    "write_texts",
+)
 
 Result = TypeVar("Result")
 
@@ -58,18 +74,6 @@ def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
             )
 
 
-def quoted(path: object) -> str:
-    """A path as it can be pasted into a shell, and is taken for no option."""
-    text = str(path)
-    return shlex.quote(f"./{text}" if text.startswith("-") else text)
-
-
-def write_texts(ws: object) -> str:
-    """How clips without a text get one."""
-    listed = f"""olu clips {quoted(ws)} --where 'text == ""' --csv todo.csv"""
-    return f"{listed}, write the texts in it, olu correct {quoted(ws)} todo.csv"
-
-
 def many(number: int, what: str) -> str:
     """A number and its noun, whose plural ends in s."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
@@ -88,7 +92,30 @@ def warn(text: str) -> None:
     sys.stderr.write(one_line(text) + "\n")
 
 
-def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+def print_told(told: Iterable[Told]) -> None:
+    """What a summary tells: results to stdout, cautions to stderr."""
+    for one in told:
+        if isinstance(one, Caution):
+            warn(one.text)
+        elif isinstance(one, Verbatim):
+            sys.stdout.write(one.text)
+        elif isinstance(one, TextTable):
+            _columns(one) if one.plain else table(one.title, one.columns, one.rows)
+        else:
+            say(one)
+
+
+def _columns(shown: TextTable) -> None:
+    """Cells whole, so that they can be copied; on a screen the end of each line is cut where the screen ends."""
+    lines = [shown.columns, *([one_line(cell) for cell in row] for row in shown.rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(shown.columns))]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in lines:
+        sides = ((cell.rjust if at in shown.right else cell.ljust)(widths[at]) for at, cell in enumerate(line))
+        say("  ".join(sides).rstrip()[:width])
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

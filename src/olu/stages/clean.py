@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from olu.core.exchange import OWNER, is_alive, take_back
 from olu.core.files import Workspace, disk_bytes
+from olu.core.units import size
 from olu.features.store import is_read
+from olu.stages.verbs.machine import CleanOptions
 from olu.train.run import Run
 
 
@@ -20,6 +23,20 @@ class CleanSummary:
     aside: list[str]  # damaged checkpoints, which stay unless they are asked for
     back: list[str]  # folders that a killed command had moved aside
     used: list[str]  # features that a training or another command reads now
+
+    def sentences(self, options: CleanOptions) -> Iterator[str]:
+        for path in self.back:
+            yield f"{path} was put back: a command was killed while it replaced it"
+        yield f"{', '.join(self.removed) or 'nothing to remove'}: {size(self.bytes)} given back"
+        if self.used:
+            yield f"Kept: {', '.join(self.used)} (in use by a training or another command)"
+        if self.aside:
+            yield f"Kept: {', '.join(self.aside)} (damaged; --damaged removes them)"
+
+
+def run(options: CleanOptions) -> CleanSummary:
+    """`olu clean`"""
+    return clean(Workspace.open(options.ws), damaged=options.damaged)
 
 
 def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:

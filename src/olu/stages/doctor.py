@@ -7,14 +7,18 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
+from typing import Any
 
 import olu
 from olu.core.errors import ConfigError, how_to_install
+from olu.core.types import Note, Work
 from olu.core.units import size
 from olu.stages.threads import choose
+from olu.stages.verbs.machine import DoctorOptions
 
 PACKAGES = {
     "speak": ("numpy", "onnxruntime", "soundfile", "soxr"),
@@ -45,6 +49,29 @@ class MachineFinding:
     good: bool
     said: str
     needed: bool = True  # what is not good here is a fault; else something is only not installed
+
+
+@dataclass(frozen=True)
+class DoctorSummary:
+    findings: list[MachineFinding]
+
+    def row(self, options: DoctorOptions) -> dict[str, Any]:
+        return {one.what: {"good": one.good, "needed": one.needed, "said": one.said} for one in self.findings}
+
+    def sentences(self, options: DoctorOptions) -> Iterator[str]:
+        for one in self.findings:
+            mark = "ok " if one.good else "BAD" if one.needed else "-  "
+            yield f"{mark} {one.what}: {one.said}"
+
+    def failure(self, options: DoctorOptions) -> str | None:
+        return None if all(one.good for one in self.findings if one.needed) else ""
+
+
+def run(options: DoctorOptions) -> Work[DoctorSummary]:
+    """`olu doctor`"""
+    if options.install_eval:
+        yield Note(install_eval())
+    return DoctorSummary(doctor(base=options.base))
 
 
 def doctor(*, base: str | None = None) -> list[MachineFinding]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from olu.core.errors import ConfigError, WorkspaceError
 from olu.core.files import Workspace, read_json, read_jsonl, write_json
+from olu.core.told import Remedy, TextTable, Told
 from olu.core.types import Clip, Split
+from olu.core.words import many
 from olu.core.workspace_lock import writing
 from olu.corpus.manifest import Corpus, read_sides
 from olu.corpus.shapes import FILE, MARK
 from olu.corpus.split import ADJOINING_SECONDS, Shares, split
+from olu.stages.verbs.corpus import SplitOptions
 
 COPY = re.compile(r"same sound as (\S+?)(?::|$)")  # how the audit's two checks of copies name the first one
 COPY_CHECKS = ("duplicate_audio", "near_duplicate")
@@ -32,6 +36,29 @@ class SplitSummary:
     lengths: dict[str, float]  # side -> median seconds of its clips
     moved: int
     untranscribed: int
+
+    def row(self, options: SplitOptions) -> dict[str, Any]:
+        return {"workspace": str(options.ws), **asdict(self)}
+
+    def sentences(self, options: SplitOptions) -> Iterator[Told]:
+        rows = [[name, *(str(count[side] or "-") for side in SIDES)] for name, count in self.speakers.items()]
+        rows.append(["all", *(str(self.clips[side]) for side in SIDES)])
+        rows.append(["minutes", *(f"{self.seconds[side] / 60:.1f}" for side in SIDES)])
+        rows.append(["middle length, s", *(f"{self.lengths[side]:.1f}" for side in SIDES)])
+        yield TextTable(["speaker", *SIDES], rows)
+        if seams := self.clips["none"] - self.untranscribed:
+            adjoin = "adjoins clips of two sides and belongs" if seams == 1 else "adjoin clips of two sides and belong"
+            yield f"{many(seams, 'clip')} {adjoin} to none."
+        if self.untranscribed:
+            have = "has no text and belongs" if self.untranscribed == 1 else "have no text and belong"
+            yield f"{many(self.untranscribed, 'clip')} {have} to no side."
+        yield f"{many(self.moved, 'clip')} changed sides." if self.moved else "No clip changed sides."
+        yield f"Next: {Remedy('status', (options.ws,))}"
+
+
+def run(options: SplitOptions) -> SplitSummary:
+    """`olu split`"""
+    return split_corpus(Workspace.open(options.ws), valid=options.valid, test=options.test, seed=options.seed)
 
 
 def split_corpus(
