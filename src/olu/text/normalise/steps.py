@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from olu.core.errors import TextError
 from olu.text.language_data import Pack
-from olu.text.normalise import abbreviations, clock, dates, money, roman
+from olu.text.normalise import abbreviations, clock, dates, roman
+from olu.text.normalise import measures as money
 from olu.text.normalise.measures import Measures
 from olu.text.normalise.number_phrases import PhraseRule, Wording
 from olu.text.normalise.numbers import FILE, NumberGrammar
