@@ -12,7 +12,7 @@ from olu.core.errors import TextError
 from olu.core.types import Reading, Word
 from olu.text import markup
 from olu.text.language_data import Pack
-from olu.text.normaliser import APART, Normal
+from olu.text.normalise.steps import APART, Normal
 from olu.text.pronunciation import ReadingTrace
 from olu.text.uroman import check_wanted, romanise
 from olu.text.vocabulary import BLANK

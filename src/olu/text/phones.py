@@ -13,7 +13,7 @@ from olu.text import algorithms, markup, words
 from olu.text.fallback import Fit
 from olu.text.language_data import Pack
 from olu.text.lexicon import place_of
-from olu.text.normaliser import Normal
+from olu.text.normalise.steps import Normal
 from olu.text.pronunciation import Pronunciation, ReadingTrace
 
 CACHED_WORDS = 200_000
