@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olu.text.algorithms import canonical, pronouncer
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
-from olu.text.pronunciation import ReadingTrace
 
 GOLD = Path(__file__).parents[2] / "shared" / "gold"
 TONES = "\u0301\u0300\u0304\u0302\u030c"

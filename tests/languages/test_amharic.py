@@ -19,9 +19,8 @@ from olu.languages.amh.code import Amharic, canonical, make
 from olu.languages.amh.epenthesis import FidelUnit, Filler
 from olu.text.fidel import fold
 from olu.text.frontend import for_language
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
-from olu.text.pronunciation import ReadingTrace
 
 SHARED = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared"))
 LETTERS = [chr(p) for p in range(0x1200, 0x135B) if unicodedata.name(chr(p), "")]

@@ -18,10 +18,9 @@ from olu.languages.ibo.code import canonical
 from olu.languages.ibo.dots import FILE, TOKEN, Restorer, bare, dot_ratio, dotted, has_dot, load, make_restorer, pattern
 from olu.stages.g2p import open_frontend
 from olu.text.frontend import for_language
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load as language
 from olu.text.normalise.settings import style
-from olu.text.pronunciation import ReadingTrace
 
 GOLD = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared")) / "gold"
 SCRIPT = Path(__file__).parents[2] / "dev" / "train_dots.py"

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from olu.languages.ibo.code import Igbo, canonical, detect, make, shaped, syllables
 from olu.text import tones
 from olu.text.frontend import for_language
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, Pronunciation, ReadingTrace
 from olu.text.languages import load
-from olu.text.pronunciation import Pronunciation, ReadingTrace
 from olu.text.rules.engine import Rules
 
 GOLD = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared")) / "gold"

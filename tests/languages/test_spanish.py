@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from olu.languages.spa.code import make
 from olu.text.frontend import for_language
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, Pronouncer
 from olu.text.languages import load
-from olu.text.pronunciation import Pronouncer
 
 REPOSITORY = Path(__file__).parents[2]
 GOLD = Path(os.environ.get("OLU_SHARED", REPOSITORY.parent / "shared")) / "gold"

@@ -15,9 +15,8 @@ from olu.languages.swa.code import Swahili, make
 from olu.text import words
 from olu.text.algorithms import canonical
 from olu.text.frontend import for_language
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
-from olu.text.pronunciation import ReadingTrace
 
 REPOSITORY = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("OLU_SHARED", REPOSITORY.parent / "shared"))

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from olu.languages.yor.code import FULL, PARTIAL, Yoruba, canonical, make
 from olu.text import words
 from olu.text.frontend import ReadingSettings, for_language
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
-from olu.text.pronunciation import ReadingTrace
 
 REPOSITORY = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("OLU_SHARED", REPOSITORY.parent / "shared"))

@@ -17,9 +17,9 @@ from olu.core.errors import TextError
 from olu.core.types import Reading
 from olu.text import algorithms, words
 from olu.text.frontend import AnyFrontend, ReadingSettings, for_language, from_state
+from olu.text.language_data import ReadingTrace
 from olu.text.languages import FOLDERS, Language, available, load
 from olu.text.phones import PhoneFrontend
-from olu.text.pronunciation import ReadingTrace
 from olu.text.rules.engine import Rules
 from olu.text.vocabulary import SymbolVocabulary
 

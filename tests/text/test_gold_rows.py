@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from olu.languages.ibo.dots import TOKEN, make_restorer
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
-from olu.text.pronunciation import ReadingTrace
 
 GOLD = Path(__file__).parent / "gold"
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -9,8 +9,8 @@ import pytest
 
 from olu.core.errors import LanguageError
 from olu.text.frontend import for_language
+from olu.text.language_data import load_lexicon
 from olu.text.languages import load
-from olu.text.lexicon import load_lexicon
 
 
 def written(tmp_path: Path, text: str) -> Path:

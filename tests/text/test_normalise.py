@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.core.errors import OluError
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
 from olu.text.normalise.steps import Normaliser
 from olu.text.normalise.written_numbers import has_number
-from olu.text.pronunciation import ReadingTrace
 
 CORPORA = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared")) / "corpora"
 TABLES = Path(__file__).parent / "normal"

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from olu.core.errors import OluError
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
 from olu.text.normalise.numbers import NumberGrammar
 from olu.text.normalise.steps import Normaliser
 from olu.text.normalise.written_numbers import ethiopic, fold, has_number
-from olu.text.pronunciation import ReadingTrace
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 GOLD = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared")) / "gold"

@@ -14,7 +14,7 @@ from olu.core.errors import ConfigError
 if TYPE_CHECKING:
     from olu.core.types import Reading
     from olu.text.frontend import ReadingSettings
-    from olu.text.pronunciation import ReadingTrace
+    from olu.text.language_data import ReadingTrace
 
 LANGUAGE = typer.Option(None, "--language", "-l", help="Read a text in this language instead of a workspace.")
 JSON = typer.Option(False, "--json", help="Print JSON: one object, or one per line with --lines.")

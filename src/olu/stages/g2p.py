@@ -11,10 +11,9 @@ from olu.core.errors import TextError
 from olu.core.types import Reading
 from olu.text.algorithms import detected
 from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, for_language
+from olu.text.language_data import ReadingTrace, load_lexicon
 from olu.text.languages import load
-from olu.text.lexicon import load_lexicon
 from olu.text.phones import PhoneFrontend
-from olu.text.pronunciation import ReadingTrace
 
 CLEAR = ("unmarked_high", "welmers")  # conventions that only many lines together can show
 

@@ -10,9 +10,8 @@ from importlib import import_module
 from typing import Any, cast
 
 from olu.core.errors import LanguageError
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, Pronouncer, ReadingTrace
 from olu.text.languages import FOLDERS
-from olu.text.pronunciation import Pronouncer, ReadingTrace
 from olu.text.rules.pronouncer import RulePronouncer
 
 APOSTROPHE = re.compile(r"(?<=[^\W_])[‘`´′＇](?=[^\W_])")

@@ -11,9 +11,8 @@ from typing import Any
 from olu.core.errors import TextError
 from olu.core.types import Reading, Word
 from olu.text import markup
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.normalise.steps import APART, Normal
-from olu.text.pronunciation import ReadingTrace
 from olu.text.uroman import check_wanted, romanise
 from olu.text.vocabulary import BLANK
 from olu.text.words import JOINERS

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from olu.text.language_data import Pack
-from olu.text.pronunciation import Pronunciation
+from olu.text.language_data import Pack, Pronunciation
 from olu.text.rules.engine import LetterRules
 
 SYLLABIC = {"m": "m̩", "n": "n̩", "ɲ": "n̩", "ŋ": "ŋ̍", "ŋʷ": "ŋ̍"}

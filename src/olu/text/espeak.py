@@ -19,8 +19,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from olu.core.errors import LanguageError, MissingExtra
+from olu.text.language_data import Pronunciation
 from olu.text.languages import resolve
-from olu.text.pronunciation import Pronunciation
 
 # ---- where espeak-ng and its data lie, under a path short enough for it
 

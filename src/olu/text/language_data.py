@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Mapping
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from olu.core.config import check, did_you_mean, parse_toml
 from olu.core.errors import LanguageError
@@ -104,3 +107,88 @@ def _bytes(data: Any) -> bytes:
     if isinstance(data, bytes):
         return data
     return base64.b64decode(data["base64"]) if isinstance(data, dict) else str(data).encode("utf-8")
+
+
+# ---- A person's own words: a .tsv of spelling and phones, which go before every rule
+
+
+class Lexicon(dict[str, str]):
+    """Spelling -> phones with spaces, and where each word stands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[str, str] = {}
+
+
+def place_of(words: Mapping[str, str], word: str) -> str:
+    """File and line of a word, where they are known: a voice carries the words alone."""
+    return words.places[word] if isinstance(words, Lexicon) else "your lexicon"
+
+
+def load_lexicon(path: Path) -> Lexicon:
+    """Spelling -> phones with spaces; tones stand behind their vowel (a˥), ˈ before a stressed one."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise LanguageError(f"the lexicon {path} is not there: check the path") from None
+    except (OSError, UnicodeDecodeError) as bad:
+        raise LanguageError(f"the lexicon {path} cannot be read ({bad}): save it as UTF-8") from None
+    found = Lexicon()
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = unicodedata.normalize("NFC", raw.rstrip("\r"))
+        if not line.strip() or line.startswith("#"):
+            continue
+        word, tab, phones = line.partition("\t")
+        where = f"{path} line {number}"
+        if not tab or "\t" in phones or not word.strip() or not phones.strip():
+            raise LanguageError(f"{where}: write a word, a tab and its phones with spaces between: {line!r}")
+        if found.get(word.strip(), phones.strip()) != phones.strip():
+            raise LanguageError(f"{where}: {word.strip()!r} has other phones above: remove one of the two")
+        found[word.strip()] = phones.strip()
+        found.places[word.strip()] = where
+    return found
+
+
+# ---- what one word sounds like, and what was done to a text on the way there
+
+
+@dataclass(frozen=True, slots=True)
+class Pronunciation:
+    """One word as phones. `tones` are of the phones that `bearers` points at: H M L D, two letters for a contour."""
+
+    phones: tuple[str, ...]
+    tones: tuple[str, ...] = ()
+    bearers: tuple[int, ...] = ()
+    stress: int | None = None  # which phone carries the main stress
+    rules: tuple[str, ...] = ()  # what fired, in order, for people who ask
+    dropped: tuple[str, ...] = ()  # characters of the word that were not read
+
+
+class Pronouncer(Protocol):
+    """Turns one canonical word into phones. What depends on the whole text is decided once, in `mode`."""
+
+    def mode(self, words: Sequence[str]) -> str: ...
+
+    def say(self, word: str, *, mode: str = "") -> Pronunciation: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rule that changed a stretch of the text."""
+
+    stage: str  # canonical, restore, normalise, pronounce
+    rule: str
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
+class ReadingTrace:
+    """What happens to one text: every change, and every character that was left out."""
+
+    steps: list[Step] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def add(self, stage: str, rule: str, before: str, after: str) -> None:
+        if before != after:
+            self.steps.append(Step(stage, rule, before, after))

@@ -11,10 +11,8 @@ from olu.core.errors import LanguageError, TextError
 from olu.core.types import STRESS, TONE_LETTERS, Marks, Reading, Word
 from olu.text import algorithms, markup, words
 from olu.text.fallback import Fit
-from olu.text.language_data import Pack
-from olu.text.lexicon import place_of
+from olu.text.language_data import Pack, Pronunciation, ReadingTrace, place_of
 from olu.text.normalise.steps import Normal
-from olu.text.pronunciation import Pronunciation, ReadingTrace
 
 CACHED_WORDS = 200_000
 TONE_OF = {letter: tone for tone, letter in TONE_LETTERS.items()}

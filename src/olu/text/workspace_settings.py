@@ -11,8 +11,8 @@ from olu.core.config import check, read_toml
 from olu.core.errors import LanguageError
 from olu.core.files import Workspace, write_text
 from olu.text.frontend import ReadingSettings, for_language
+from olu.text.language_data import load_lexicon
 from olu.text.languages import load
-from olu.text.lexicon import load_lexicon
 
 FILE = "reading.toml"
 

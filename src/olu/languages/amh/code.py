@@ -10,9 +10,7 @@ from olu.core.errors import LanguageError
 from olu.languages.amh.epenthesis import SONORITY, FidelUnit, Filler
 from olu.text.characters import UNSAYABLE
 from olu.text.fidel import fold
-from olu.text.language_data import Pack
-from olu.text.lexicon import place_of
-from olu.text.pronunciation import Pronunciation, ReadingTrace
+from olu.text.language_data import Pack, Pronunciation, ReadingTrace, place_of
 from olu.text.rules.engine import LetterRules
 
 LONG = "ː"

@@ -10,8 +10,7 @@ from itertools import pairwise
 
 from olu.text import tones
 from olu.text.english import English, certain, repair
-from olu.text.language_data import Pack
-from olu.text.pronunciation import Pronunciation, ReadingTrace
+from olu.text.language_data import Pack, Pronunciation, ReadingTrace
 from olu.text.rules.engine import LetterRules
 
 ALGORITHM = "igbo"

@@ -17,9 +17,8 @@ import numpy as np
 from olu.languages.ibo.code import shaped
 from olu.languages.ibo.dots_model import EDGE, Model, contexts, guess, hashes, slots, traits
 from olu.text.english import certain
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.normalise.settings import style
-from olu.text.pronunciation import ReadingTrace
 
 ALGORITHM = "dots"
 FILE = "dots.npz"

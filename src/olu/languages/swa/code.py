@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from olu.text.language_data import Pack
-from olu.text.pronunciation import Pronunciation
+from olu.text.language_data import Pack, Pronunciation
 from olu.text.rules.pronouncer import RulePronouncer
 from olu.text.stress import from_end, kinds
 

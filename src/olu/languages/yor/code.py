@@ -7,8 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from olu.text.language_data import Pack
-from olu.text.pronunciation import Pronunciation, ReadingTrace
+from olu.text.language_data import Pack, Pronunciation, ReadingTrace
 from olu.text.rules.engine import LetterRules
 from olu.text.stress import kinds
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from olu.core.errors import TextError
 from olu.text import algorithms
-from olu.text.language_data import Pack
+from olu.text.language_data import Pack, ReadingTrace
 from olu.text.normalise import abbreviations, clock, dates, roman
 from olu.text.normalise import measures as money
 from olu.text.normalise.measures import Measures
@@ -17,7 +17,6 @@ from olu.text.normalise.numbers import FILE, NumberGrammar
 from olu.text.normalise.settings import style
 from olu.text.normalise.spelling import Speller
 from olu.text.normalise.written_numbers import MINUS, RAISED, fold, has_number, signed
-from olu.text.pronunciation import ReadingTrace
 
 STAGE = "normalise"
 DIGITS = re.compile(f"[0-9{RAISED}]")

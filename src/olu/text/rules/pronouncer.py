@@ -5,8 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from olu.text.language_data import Pack
-from olu.text.pronunciation import Pronunciation
+from olu.text.language_data import Pack, Pronunciation
 from olu.text.rules.engine import LetterRules
 
 UNLIKE = dict(zip("łøđðþıßæœ", "loddtisee", strict=True))  # letters that no mark sets apart from their base
