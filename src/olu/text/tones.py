@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from olu.text.language_data import Pack
 
 ACUTE, GRAVE, MACRON, CIRCUMFLEX, CARON = "\u0301", "\u0300", "\u0304", "\u0302", "\u030c"
 MARKS = {ACUTE: "H", GRAVE: "L", MACRON: "D", CIRCUMFLEX: "HL", CARON: "LH"}
@@ -86,3 +89,18 @@ def _legal(tones: Sequence[str], before: str) -> tuple[str, ...]:
         legal.append("H" if tone == "D" and state in ("", "L") else tone)
         state = legal[-1][-1]
     return tuple(legal)
+
+
+# ---- which phone of a word carries the main stress
+
+
+def kinds(pack: Pack, *wanted: str) -> frozenset[str]:
+    """The phones of phones.tsv that are of these kinds."""
+    listed = (row for row in pack.rows("phones.tsv") if len(row) > 1 and row[1].strip() in wanted)
+    return frozenset(unicodedata.normalize("NFC", row[0].strip()) for row in listed)
+
+
+def from_end(phones: Sequence[str], nuclei: frozenset[str], count: int) -> int | None:
+    """The place of the nucleus that is the `count`th from the end, or the first where there are fewer."""
+    found = [place for place, phone in enumerate(phones) if phone in nuclei]
+    return found[max(len(found) - count, 0)] if found else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from olu.text.language_data import Pack, Pronunciation
 from olu.text.rules.engine import LetterRules, Spelled
 from olu.text.rules.pronouncer import exceptions, nearest
-from olu.text.stress import from_end, kinds
+from olu.text.tones import from_end, kinds
 
 ALGORITHM = "spanish"
 ACCENTED = frozenset("áéíóú")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from olu.text.language_data import Pack, Pronunciation
 from olu.text.rules.pronouncer import RulePronouncer
-from olu.text.stress import from_end, kinds
+from olu.text.tones import from_end, kinds
 
 ALGORITHM = "swahili"
 LAST_BUT_ONE = 2

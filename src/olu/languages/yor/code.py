@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from olu.text.language_data import Pack, Pronunciation, ReadingTrace
 from olu.text.rules.engine import LetterRules
-from olu.text.stress import kinds
+from olu.text.tones import kinds
 
 ALGORITHM = "yoruba"
 FULL, PARTIAL, AUTO = "full", "partial", "auto"
