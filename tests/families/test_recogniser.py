@@ -20,9 +20,9 @@ from olu.families.recogniser.learn import RecogniserLearner
 from olu.families.recogniser.memory import PASSING, PER_PARAMETER, memory, parameters
 from olu.families.recogniser.recognise import LONGEST, Trained
 from olu.families.recogniser.text import Writing, collapsed, letters
-from olu.text.edit_distance import edits
 from olu.text.frontend import for_language
 from olu.text.languages import load
+from olu.text.words import edits
 from olu.train.family import Clock, Example
 from olu.train.plan.facts import Case, Machine, Material, PlanClip
 from olu.train.plan.planner import make_plan

@@ -146,7 +146,7 @@ def endless(package: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench.say(0)
     bench.take_all()
     monkeypatch.setattr("olu.speak.stretch.MOST_TOKENS", 10**9)
-    monkeypatch.setattr("olu.text.sentences.LONGEST", 10**9)
+    monkeypatch.setattr("olu.text.words.LONGEST", 10**9)
     return bench
 
 

@@ -15,7 +15,7 @@ from olu.speak.sentences import lines
 from olu.speak.voice import Voice
 from olu.text.frontend import for_language
 from olu.text.languages import load
-from olu.text.sentences import LONGEST, split_sentences
+from olu.text.words import LONGEST, split_sentences
 
 ENDS = (".", "?", "!")
 LONG = {

@@ -29,8 +29,8 @@ from olu.speak.stream import Manner, SpokenChunk
 from olu.speak.times import as_srt, word_spans
 from olu.speak.voice import Voice
 from olu.text.characters import CharacterFrontend
-from olu.text.sentences import split_sentences
 from olu.text.vocabulary import SymbolVocabulary
+from olu.text.words import split_sentences
 
 from ..helpers.packages import TEXT
 

@@ -25,7 +25,7 @@ from olu.stages.recogniser import _ahead, recogniser_for
 from olu.stages.runs import runs
 from olu.stages.status import status
 from olu.stages.train import train
-from olu.text.edit_distance import edits
+from olu.text.words import edits
 from olu.train.run import Run
 
 RATE = 16000

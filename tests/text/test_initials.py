@@ -10,7 +10,7 @@ from olu.speak.sentences import lines
 from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.text.normalise.initials import initials
-from olu.text.sentences import split_sentences
+from olu.text.words import split_sentences
 
 ENDS = (".", "?", "!", "…")
 WHOLE = [

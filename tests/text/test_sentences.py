@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.text.sentences import LONGEST, split_sentences
+from olu.text.words import LONGEST, split_sentences
 
 LATIN = (".", "?", "!", "…")
 

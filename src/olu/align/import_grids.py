@@ -15,7 +15,7 @@ from olu.core.files import Workspace
 from olu.core.types import Alignment, Clip, Tick
 from olu.core.words import many
 from olu.corpus.manifest import Corpus
-from olu.text.edit_distance import edits
+from olu.text.words import edits
 
 FEW = 3
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from olu.core.errors import TextError
 from olu.text import markup
-from olu.text.sentences import split_sentences
+from olu.text.words import split_sentences
 
 WINDOW = 5000  # characters looked at in one go
 LONGEST_PAUSE = 60.0

@@ -49,7 +49,7 @@ class Texts:
     def match(self, id: str, heard: NDArray[np.float32]) -> Match:
         """`heard` are the log probabilities of its frames."""
         from olu.families.recogniser.text import collapsed
-        from olu.text.edit_distance import edits
+        from olu.text.words import edits
 
         own = self.ids[id]
         if not len(heard) or not own:

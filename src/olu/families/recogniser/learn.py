@@ -20,7 +20,7 @@ from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.model import RecogniserNetwork, mask_of
 from olu.families.recogniser.text import Spell, collapsed
 from olu.features import mel as spectra
-from olu.text.edit_distance import edits
+from olu.text.words import edits
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
 STEADY = 0.1  # added to the deviation: a steady sound is not blown up to noise
