@@ -144,7 +144,7 @@ def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:
     from olu.core.files import Workspace
     from olu.stages.next_training import training_advice, training_command
     from olu.stages.read import kept_lexicons, read_corpus
-    from olu.text.workspace_settings import change_settings
+    from olu.text.frontend import change_settings
 
     opened = Workspace.open(ws)
     if chosen:

@@ -19,7 +19,7 @@ from olu.core.files import Workspace, write_json
 from olu.core.types import Clip, Tick, Work
 from olu.corpus.decisions import Decision, load, save
 from olu.corpus.manifest import Corpus
-from olu.text.workspace_settings import lexicon_path, read_settings
+from olu.text.frontend import lexicon_path, read_settings
 
 if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained

@@ -32,7 +32,7 @@ from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
 from olu.families import family
 from olu.stages.base_choice import advise
 from olu.stages.read import corpus_frontend, read_clip
-from olu.text.workspace_settings import read_settings
+from olu.text.frontend import read_settings
 from olu.train.recipe import Recipe
 
 if TYPE_CHECKING:

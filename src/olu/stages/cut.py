@@ -24,7 +24,7 @@ from olu.corpus.shapes import CUT, FILE, ROW
 from olu.stages import import_
 from olu.stages.audit import read_thresholds
 from olu.stages.read import corpus_frontend, read_clip
-from olu.text.workspace_settings import read_settings
+from olu.text.frontend import read_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

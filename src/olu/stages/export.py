@@ -23,7 +23,7 @@ from olu.networks.session import load_model
 from olu.speak.stream import Manner
 from olu.stages.export_subject import NOISE, from_foreign, from_run, is_foreign, voice_json
 from olu.stages.next_training import training_command
-from olu.text.workspace_settings import has_other_lexicon
+from olu.text.frontend import has_other_lexicon
 from olu.train.run import Run
 
 CHECK_SENTENCES = 3

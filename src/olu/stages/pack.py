@@ -19,9 +19,9 @@ from olu.core.types import Clip, Tick, Work
 from olu.corpus.manifest import Corpus
 from olu.families.runs import passed_over, voices
 from olu.stages.import_ import STAGE as IMPORT
+from olu.text.frontend import FILE as READING
+from olu.text.frontend import lexicon_path, read_settings
 from olu.text.language_data import load_lexicon
-from olu.text.workspace_settings import FILE as READING
-from olu.text.workspace_settings import lexicon_path, read_settings
 from olu.train.checkpoint import DAMAGED
 from olu.train.run import Run
 

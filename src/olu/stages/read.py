@@ -18,12 +18,11 @@ from olu.text.algorithms import detected
 from olu.text.characters import CharacterFrontend
 from olu.text.derive import derive
 from olu.text.fallback import bare
-from olu.text.frontend import AnyFrontend, ReadingSettings, for_language
+from olu.text.frontend import AnyFrontend, ReadingSettings, for_language, has_other_lexicon, lexicon_path, read_settings
 from olu.text.language_data import load_lexicon
 from olu.text.languages import folder_hash, load
 from olu.text.phones import PhoneFrontend
 from olu.text.vocabulary import SymbolVocabulary
-from olu.text.workspace_settings import has_other_lexicon, lexicon_path, read_settings
 
 READ_VERSION = 2
 FEW = 5  # clips named for each thing that could not be read
