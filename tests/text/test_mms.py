@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.core.errors import LanguageError, MissingExtra
-from olu.text import uroman
+from olu.text import characters as uroman
 from olu.text.characters import CharacterFrontend
 from olu.text.vocabulary import SymbolVocabulary
 

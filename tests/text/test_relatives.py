@@ -63,7 +63,7 @@ def test_another_script_goes_by_its_first_latin_letter() -> None:
 
 
 def test_without_uroman_nothing_is_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    from olu.text import uroman
+    from olu.text import characters as uroman
 
     def gone() -> None:
         raise MissingExtra("romanising a text", extra="text", package="uroman")

@@ -71,7 +71,7 @@ def _in_latin(symbol: str, language: str) -> Iterator[str]:
     if symbol.isascii() or not any(unicodedata.category(part)[0] == "L" for part in symbol):
         return
     try:
-        from olu.text.uroman import romanise
+        from olu.text.characters import romanise
 
         letters = romanise(symbol, language=language).strip().lower()
     except OluError:
