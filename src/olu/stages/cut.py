@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from olu.align.cut import CutLengths, CutPiece, choose, places
-from olu.align.heard_words import low_score, named, unheard
 from olu.align.state import alignment_path, fits, to_align, words_of
+from olu.align.text_match import low_score, named, unheard
 from olu.audit.fix import lost
 from olu.core.errors import ConfigError, WorkspaceError
 from olu.core.files import Workspace, hash_file, read_jsonl, write_jsonl

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from olu.align.heard_words import low_score, named, unheard
+from olu.align.text_match import low_score, named, unheard
 from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark, Severity
