@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.align.phonemap import PhoneMap, Word, apply, learn
-from olu.align.phonetics import distance
+from olu.align.phonemap import PhoneMap, Word, apply, distance, learn
 from olu.align.textgrid import filled
 from olu.core.errors import CorpusError
 from olu.core.types import Alignment, Span
