@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 import olu
-from olu.align.pauses import DOCUMENT as PAUSES
-from olu.align.pauses import Marks, find_pauses, knows_pauses, mark_pauses, said_of
+from olu.align.state import DOCUMENT as PAUSES
+from olu.align.state import Marks, find_pauses, knows_pauses, mark_pauses, said_of
 from olu.core.errors import TrainError
 from olu.core.files import Workspace, hash_value
 from olu.core.types import Clip, Work, phase
