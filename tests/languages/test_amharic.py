@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.core.errors import LanguageError
-from olu.languages.amh.code import Amharic, canonical, make
-from olu.languages.amh.epenthesis import FidelUnit, Filler
+from olu.languages.amh.code import Amharic, FidelUnit, Filler, canonical, make
 from olu.text.fidel import fold
 from olu.text.frontend import for_language
 from olu.text.language_data import Pack, ReadingTrace
