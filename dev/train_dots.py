@@ -19,14 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.languages.ibo.dots import TOKEN, Restorer, bare, dotted, load, pattern
-from olu.languages.ibo.dots_model import (
+from olu.languages.ibo.dots import (
     EDGE,
+    TOKEN,
     Model,
+    Restorer,
+    bare,
     chain_features,
     contexts,
+    dotted,
     hashes,
     letter_features,
+    load,
+    pattern,
     slot,
     slots,
     to_bytes,
