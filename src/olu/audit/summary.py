@@ -9,8 +9,8 @@ from typing import Any
 
 from olu.audit import coverage
 from olu.audit.check import SEVERITIES, Finding, MeasuredClip, order
+from olu.audit.coverage import main_scripts
 from olu.audit.fix import Effect
-from olu.audit.letters import main_scripts
 from olu.audit.thresholds import Thresholds
 from olu.audit.verdict import DefaultTraining, longest, lying_aside, to_cut, verdict, wanted
 from olu.core.types import Clip

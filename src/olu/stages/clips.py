@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from olu.audit.check import SEVERITIES
-from olu.audit.letters import count_letters
+from olu.audit.coverage import count_letters
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace, read_json, read_rows, whole
 from olu.core.types import Clip, Reading

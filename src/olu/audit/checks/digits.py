@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from olu.audit.check import Check, MeasuredClip, each
-from olu.audit.letters import count_digits
+from olu.audit.coverage import count_digits
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark
 from olu.core.words import many

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from olu.audit.check import Check, Finding, MeasuredClip
-from olu.audit.letters import count_letters
+from olu.audit.coverage import count_letters
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark, Severity
 

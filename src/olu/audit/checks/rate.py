@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from olu.audit.check import Check, Finding, MeasuredClip
-from olu.audit.letters import count_letters, has_digits
+from olu.audit.coverage import count_letters, has_digits
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark, Severity
 

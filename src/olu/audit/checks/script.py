@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from olu.audit.check import Check, Finding, MeasuredClip
-from olu.audit.letters import main_scripts, scripts
+from olu.audit.coverage import main_scripts, scripts
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark, Severity
 

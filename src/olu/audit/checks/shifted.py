@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.checks.rate import letters_per_second
-from olu.audit.letters import count_letters, has_digits
+from olu.audit.coverage import count_letters, has_digits
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from olu.audit.check import Check, MeasuredClip, each
-from olu.audit.letters import count_letters
+from olu.audit.coverage import count_letters
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark
 from olu.core.words import many

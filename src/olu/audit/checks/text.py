@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 from olu.audit.check import Check, MeasuredClip, each
-from olu.audit.letters import count_letters
+from olu.audit.coverage import count_letters
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark
 from olu.core.words import many
