@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from olu.core.errors import MissingExtra
-from olu.text import relatives
-from olu.text.relatives import relative
+from olu.text import fallback as relatives
+from olu.text.fallback import relative
 
 LATIN = {*"abcdefghijklmnopqrstuvwxyz ", "ọ"}
 

@@ -12,9 +12,9 @@ from olu.core.types import Clip, Reading
 from olu.core.words import many
 from olu.corpus.manifest import Corpus
 from olu.stages.read import base_frontend, named, read_clip
+from olu.text.fallback import relative
 from olu.text.frontend import AnyFrontend, from_state, read_state
 from olu.text.phones import PhoneFrontend
-from olu.text.relatives import relative
 from olu.text.vocabulary import VOCABULARY, SymbolVocabulary
 from olu.train.base_reading import is_by_phones
 from olu.train.family import Base, DemoSentence
