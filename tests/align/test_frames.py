@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from olu.align import gauss
+from olu.align import estimate as gauss
 from olu.align.chain import SHORTEST_SILENCE, SILENCE, SILENCE_COST, Chain, StatePath, best_way, chain, classes
 from olu.align.estimate import flat
 from olu.align.frames import edges, firsts, thirds

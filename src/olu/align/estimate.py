@@ -13,11 +13,88 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from olu.align import gauss
 from olu.align.chain import STATES, best_way, chain, classes
 from olu.align.frames import FrameModel, build
 from olu.align.sound import cepstra
 from olu.core.types import Tick, Work
+
+# ---- mixtures of Gaussians over cepstra, one for each class: they find the sounds of a language from a flat start
+
+
+NARROWEST = 0.05  # of the variance of all frames: a class of a few frames must not become a needle
+FEWEST = 20  # frames below which a class leans on all frames
+SPLIT_APART = 0.5  # standard deviations between the halves of a split Gaussian
+
+
+@dataclass(frozen=True, slots=True)
+class Mixtures:
+    """Diagonal Gaussians: `means` and `variances` [C, K, D], log `weights` [C, K]."""
+
+    means: Floats
+    variances: Floats
+    weights: Floats
+
+    def scores(self, frames_FD: Floats) -> Floats:
+        """[F, C] log densities."""
+        classes, many, size = self.means.shape
+        precise = 1.0 / self.variances
+        constant = self.weights - 0.5 * (
+            size * np.log(2 * np.pi) + np.log(self.variances).sum(2) + (self.means**2 * precise).sum(2)
+        )
+        flat = (self.means * precise).reshape(-1, size)
+        each = frames_FD @ flat.T - 0.5 * (frames_FD**2) @ precise.reshape(-1, size).T
+        each = each.reshape(-1, classes, many) + constant
+        if many == 1:
+            return np.ascontiguousarray(each[:, :, 0], dtype=np.float32)
+        top = each.max(axis=2)
+        return np.asarray(top + np.log(np.exp(each - top[:, :, None]).sum(axis=2)), dtype=np.float32)
+
+
+def fit(frames_ND: Floats, classes_N: Ints, *, classes: int, before: Mixtures | None = None, many: int = 1) -> Mixtures:
+    """One round of estimation from hard classes; `before` shares a class's frames among its Gaussians."""
+    overall = frames_ND.var(axis=0) + 1e-6
+    centre = frames_ND.mean(axis=0)
+    order = np.argsort(classes_N, kind="stable")
+    edges = np.searchsorted(classes_N[order], np.arange(classes + 1))
+    means = np.tile(centre, (classes, many, 1)).astype(np.float32)
+    variances = np.tile(overall, (classes, many, 1)).astype(np.float32)
+    weights = np.full((classes, many), -np.log(many), dtype=np.float32)
+    for which in range(classes):
+        mine = frames_ND[order[edges[which] : edges[which + 1]]]
+        shares = _shares(mine, which, before, many)
+        counts = shares.sum(axis=0)
+        lean = FEWEST / (counts + FEWEST)  # towards all frames, when there are few
+        sums = shares.T @ mine
+        squares = shares.T @ mine**2
+        safe = np.maximum(counts, 1e-3)[:, None]
+        mean = sums / safe
+        spread = np.maximum(squares / safe - mean**2, NARROWEST * overall)
+        means[which] = mean * (1 - lean[:, None]) + centre * lean[:, None]
+        variances[which] = spread * (1 - lean[:, None]) + overall * lean[:, None]
+        weights[which] = np.log((counts + 1.0) / (counts.sum() + many))
+    return Mixtures(means, variances, weights)
+
+
+def split(mixtures: Mixtures) -> Mixtures:
+    """Twice as many Gaussians, each pair a little apart."""
+    apart = SPLIT_APART * np.sqrt(mixtures.variances)
+    return Mixtures(
+        np.concatenate([mixtures.means - apart, mixtures.means + apart], axis=1),
+        np.concatenate([mixtures.variances, mixtures.variances], axis=1),
+        np.concatenate([mixtures.weights, mixtures.weights], axis=1) - np.float32(np.log(2.0)),
+    )
+
+
+def _shares(mine: Floats, which: int, before: Mixtures | None, many: int) -> Floats:
+    if many == 1 or before is None or len(mine) == 0:
+        return np.full((len(mine), many), 1.0 / many, dtype=np.float32)
+    precise = 1.0 / before.variances[which]
+    means = before.means[which]
+    each = mine @ (means * precise).T - 0.5 * (mine**2) @ precise.T
+    each += before.weights[which] + 0.5 * (np.log(precise).sum(1) - (means**2 * precise).sum(1))
+    each = np.exp(each - each.max(axis=1, keepdims=True))
+    return np.asarray(each / each.sum(axis=1, keepdims=True), dtype=np.float32)
+
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -71,7 +148,7 @@ def estimate(
     hear = [cepstra(clip.mels) for clip in clips] if gauss_rounds else []
     for start in range(starts if gauss_rounds else 0):
         own = [clip.guesses[start] for clip in clips]
-        mixtures: gauss.Mixtures | None = None
+        mixtures: Mixtures | None = None
         score = -np.inf
         for number in range(gauss_rounds):
             yield Tick(start * gauss_rounds + number, total, "finding the sounds")
@@ -95,16 +172,14 @@ def estimate(
     return model
 
 
-def _round(
-    hear: Sequence[Floats], guess: Sequence[Ints], before: gauss.Mixtures | None, number: int, many: int
-) -> gauss.Mixtures:
+def _round(hear: Sequence[Floats], guess: Sequence[Ints], before: Mixtures | None, number: int, many: int) -> Mixtures:
     if before is not None and number in SPLITS:
-        before = gauss.split(before)
+        before = split(before)
     each = 1 if before is None else before.means.shape[1]
-    return gauss.fit(np.concatenate(hear), np.concatenate(guess), classes=many, before=before, many=each)
+    return fit(np.concatenate(hear), np.concatenate(guess), classes=many, before=before, many=each)
 
 
-def _dense(mixtures: gauss.Mixtures, hear: Sequence[Floats]) -> Callable[[int], Floats]:
+def _dense(mixtures: Mixtures, hear: Sequence[Floats]) -> Callable[[int], Floats]:
     return lambda clip: mixtures.scores(hear[clip])
 
 
