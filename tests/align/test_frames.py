@@ -10,8 +10,7 @@ import pytest
 from olu.align import estimate as gauss
 from olu.align.chain import SHORTEST_SILENCE, SILENCE, SILENCE_COST, Chain, StatePath, best_way, chain, classes
 from olu.align.estimate import flat
-from olu.align.frames import edges, firsts, thirds
-from olu.align.sound import BINS, CEPSTRA, HOP, RATE, cepstra, log_mels
+from olu.align.frames import BINS, CEPSTRA, HOP, RATE, cepstra, edges, firsts, log_mels, thirds
 from olu.core.types import Audio
 
 

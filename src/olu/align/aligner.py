@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from olu.align.ctc import Path, force
 from olu.align.estimate import GAUSS_ROUNDS, ROUNDS, TrainingClip, estimate, flat
-from olu.align.frames import FrameModel, thirds
-from olu.align.sound import FRAME_SECONDS, log_mels
+from olu.align.frames import FRAME_SECONDS, FrameModel, log_mels, thirds
 from olu.align.spans import Edges, Loudness, from_peaks, lay, phone_spans, word_spans
 from olu.audio.activity import frame_dbfs, sounds
 from olu.core.errors import AlignError

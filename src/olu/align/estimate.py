@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from olu.align.chain import STATES, best_way, chain, classes
-from olu.align.frames import FrameModel, build
-from olu.align.sound import cepstra
+from olu.align.frames import FrameModel, build, cepstra
 from olu.core.types import Tick, Work
 
 # ---- mixtures of Gaussians over cepstra, one for each class: they find the sounds of a language from a flat start
