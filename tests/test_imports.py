@@ -40,7 +40,7 @@ DOWNWARD = {
     ("core/types.py", "olu.audio.sink"): "a sound can be saved by whoever holds it; imported on use",
 }
 LEAVES = {
-    ("cli/align.py", "olu.align.export_files"): "the kinds of files it writes",
+    ("cli/align.py", "olu.align.textgrid_files"): "the kinds of files it writes",
     ("cli/compare.py", "olu.evaluate.table"): "the table a person reads",
     ("cli/evaluate.py", "olu.evaluate.table"): "the table a person reads",
     ("cli/make.py", "olu.train.machine"): "whether this machine has the device that was asked for",

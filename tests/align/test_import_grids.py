@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from olu.align.export_files import read_all, write_all, write_durations, write_grids
 from olu.align.state import alignment_path
 from olu.align.textgrid import TextGrid, Tier, from_alignment, parse, render
+from olu.align.textgrid_files import read_all, write_all, write_durations, write_grids
 from olu.cli.main import app
 from olu.core.errors import ConfigError, CorpusError, WorkspaceError
 from olu.core.files import Workspace, read_jsonl, write_jsonl

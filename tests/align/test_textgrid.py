@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.align.export_files import match, read_all, write_all
 from olu.align.textgrid import TextGrid, Tier, decode, filled, from_alignment, parse, render, to_alignment
+from olu.align.textgrid_files import match, read_all, write_all
 from olu.core.errors import CorpusError
 from olu.core.types import Alignment, Clip, Span
 

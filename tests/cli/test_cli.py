@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from olu.align.export_files import write_all
+from olu.align.textgrid_files import write_all
 from olu.cli.main import app
 from olu.core.files import read_jsonl
 from olu.core.types import Alignment, Span

@@ -18,6 +18,8 @@ from olu.align.frames import FrameModel, build, cepstra
 from olu.core.types import Tick, Work
 
 # ---- mixtures of Gaussians over cepstra, one for each class: they find the sounds of a language from a flat start
+# A network trained on evenly cut phones learns the even cuts; Gaussians have too few parameters to, so a few quick
+# rounds of them come before it. Shapes: N frames of all clips, D dimensions, C classes, K Gaussians of a mixture.
 
 
 NARROWEST = 0.05  # of the variance of all frames: a class of a few frames must not become a needle

@@ -26,6 +26,8 @@ from olu.core.files import read_json, whole, write_json
 from olu.core.types import Audio
 
 # ---- what the frame models hear: log mels every 10 ms, and cepstra with their slopes
+# Frame i is centred on its own 10 ms, so the boundary between frames i - 1 and i lies at i * 10 ms. Numpy only, and
+# one fixed rate: a model trained on one corpus hears any other the same way.
 
 
 RATE = 16000

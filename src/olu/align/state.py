@@ -146,6 +146,7 @@ def _outliers(found: Iterable[Alignment]) -> list[dict[str, Any]]:
 
 
 # ---- pauses that are heard and not written: the alignment finds them, and a comma marks them for training
+# A voice can only learn to pause at a mark. Where speakers pause without one, it learns to pause nowhere.
 
 
 PAUSE = ","

@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
         """Find every word and sound in its clip; read and write TextGrids."""
         from dataclasses import asdict
 
-        from olu.align.export_files import write_durations, write_grids
+        from olu.align.textgrid_files import write_durations, write_grids
         from olu.core.errors import ConfigError
         from olu.core.files import Workspace
         from olu.stages.align import align as run

@@ -13,6 +13,8 @@ from olu.core.errors import NetworkError
 from olu.networks.operators import DOMAINS
 
 # ---- protocol buffers read field by field, bounded and without recursion: what stands where, never what it means
+# Every occurrence of a field is given, also those that a parser would later overwrite or merge, so that nothing which
+# any parser might use is passed over.
 
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5

@@ -84,7 +84,7 @@ def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSumm
 
 
 def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Work[AlignSummary]:
-    from olu.align.export_files import no_grid, read_grids, take_grids
+    from olu.align.textgrid_files import no_grid, read_grids, take_grids
 
     yield from read_corpus(ws)
     grids = read_grids(source)

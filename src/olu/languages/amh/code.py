@@ -14,6 +14,9 @@ from olu.text.language_data import Pack, Pronunciation, ReadingTrace, place_of
 from olu.text.rules.engine import LetterRules
 
 # ---- where a word says a vowel that its writing leaves open: as seldom as its syllables allow
+# A syllable ends in one consonant inside a word and in at most two at its end; a long consonant counts as two. Of all
+# ways to reach that with the fewest vowels, the one with the smoothest contacts between syllables is taken, then one
+# that leaves together what belongs together, then the latest.
 
 
 SONORITY = {"glide": 5, "liquid": 4, "nasal": 3, "fricative": 2, "affricate": 1, "stop": 1, "ejective": 1}
