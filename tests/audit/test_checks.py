@@ -10,7 +10,7 @@ import pytest
 from olu.align.text_match import Match
 from olu.audit import coverage
 from olu.audit.check import Finding, MeasuredClip
-from olu.audit.checks import CHECKS, near_duplicate
+from olu.audit.checks import CHECKS, repeats
 from olu.audit.deep import Deep
 from olu.audit.fix import plan
 from olu.audit.sound import SoundFacts
@@ -270,11 +270,11 @@ def prints(seed: int, *, wrong: int = 0) -> tuple[bytes, ...]:
     return (np.packbits(bits).tobytes(),) * 2
 
 
-@pytest.mark.parametrize(("most", "wrong"), [(near_duplicate.MOST_PAIRS, 280), (0, 100)])
+@pytest.mark.parametrize(("most", "wrong"), [(repeats.MOST_PAIRS, 280), (0, 100)])
 def test_near_copies_are_found_by_comparing_all_and_in_large_corpora_by_keys(
     most: int, wrong: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(near_duplicate, "MOST_PAIRS", most)
+    monkeypatch.setattr(repeats, "MOST_PAIRS", most)
     copies = [heard(f"copy{n}", prints=prints(n, wrong=wrong), seconds=5.05) for n in range(0, 200, 10)]
     found = look("near_duplicate", [*(heard(f"c{n}", prints=prints(n)) for n in range(200)), *copies])
     marked = {id for id, one in found.items() if one.mark.severity == "error"}

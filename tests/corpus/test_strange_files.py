@@ -11,7 +11,7 @@ import pytest
 import soundfile
 
 from olu.audit import measure as hear
-from olu.audit.checks import unreadable
+from olu.audit.checks import recording
 from olu.audit.sound import SoundFacts, measure
 from olu.audit.thresholds import Thresholds
 from olu.core.errors import AudioError
@@ -109,7 +109,7 @@ def test_a_strange_fault_of_a_decoder_is_the_files_and_want_of_memory_is_not(
 
     fails_with(ValueError("odd"))
     heard = hear.hear(corpus, corpus.clips[0])
-    mark = unreadable.judge(heard, Thresholds())
+    mark = recording._judge_unreadable(heard, Thresholds())
     assert mark and mark.severity == "error" and "cannot be decoded (ValueError: odd)" in mark.message
     fails_with(MemoryError())
     with pytest.raises(MemoryError):

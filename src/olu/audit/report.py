@@ -7,7 +7,7 @@ from html import escape
 
 from olu.audit.check import SEVERITIES, Check, Finding, MeasuredClip
 from olu.audit.checks import CHECKS
-from olu.audit.checks.rate import letters_per_second
+from olu.audit.checks.timing import letters_per_second
 from olu.audit.commands import for_check
 from olu.audit.picture import HEIGHT, WIDTH
 from olu.audit.player import LONGEST_SECONDS, PlayerClip

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
-from olu.audit.checks.mismatch import UNTOLD
+from olu.audit.checks.heard import UNTOLD
 from olu.audit.cut_clips import without_aside
 from olu.audit.verdict import to_cut
 from olu.core.files import Workspace, disk_bytes

@@ -1,0 +1,194 @@
+"""Files that cannot be read, and what networks hear in them: speech, quality, who speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olu.audit.check import Check, Finding, MeasuredClip, each
+from olu.audit.thresholds import Thresholds
+from olu.core.types import Mark, Severity
+
+
+def _judge_unreadable(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
+    expected = heard.clip.seconds
+    if heard.facts is None:
+        severity: Severity = "error" if heard.measured else "warn"  # the file need not be to blame
+        return Mark(check="unreadable", severity=severity, value=expected, message=heard.trouble)
+    if heard.trouble:
+        return Mark(check="unreadable", severity="error", value=heard.facts.seconds, message=heard.trouble)
+    lost = abs(heard.facts.seconds - expected)
+    if lost <= limits.length_differs * expected:
+        if not heard.damage:
+            return None
+        message = f"{heard.damage}: copy or convert it again from the original"
+        return Mark(check="unreadable", severity="warn", value=heard.facts.seconds, message=message)
+    message = f"{heard.facts.seconds:.2f} s of sound where {expected:.2f} s were announced: copy or convert it again"
+    return Mark(check="unreadable", severity="error", value=lost, message=message)
+
+
+UNREADABLE = Check(
+    name="unreadable",
+    title="Unreadable",
+    rule=lambda t: (
+        f"Error when a file cannot be decoded, ends before its format says, or its length differs "
+        f"by more than {t.length_differs:.1%} from what it said when it was imported. "
+        f"A warning when it can be decoded but not measured, or when the decoder left out damaged parts of an MP3."
+    ),
+    reason="A damaged file cannot be learned from, and a part of one no longer fits its text.",
+    fix="Copy or convert the file again from the original and import it again.",
+    look=each(_judge_unreadable),
+)
+
+
+def _judge_voice(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
+    if heard.deep is None or heard.facts is None or heard.facts.speech == 0.0:  # a silent clip is the silence check's
+        return None
+    share, snr = heard.deep.voiced, heard.deep.snr
+    if share < limits.voice_error:
+        message = f"a human voice in {share:.0%} of the clip: music, noise, or nothing"
+        return Mark(check="voice", severity="error", value=share, message=message)
+    if share < limits.voice_warn:
+        return Mark(
+            check="voice", severity="warn", value=share, message=f"a human voice in only {share:.0%} of the clip"
+        )
+    if snr is not None and snr < limits.voice_snr_warn:
+        message = f"the voice is only {snr:.1f} dB louder than what is heard beside it"
+        return Mark(check="voice", severity="warn", value=snr, message=message)
+    return None
+
+
+VOICE = Check(
+    name="voice",
+    title="Human voice",
+    rule=lambda t: (
+        f"By the Silero network: error when under {t.voice_error:.0%} of a clip is a voice, warning under "
+        f"{t.voice_warn:.0%}, or when the voice is less than {t.voice_snr_warn:g} dB louder than the rest."
+    ),
+    reason="Energy alone takes music and steady noise for speech. A clip without a voice teaches its text to noise.",
+    fix="Listen, and leave out what is not speech. Cut music before and after the speech away.",
+    look=each(_judge_voice, badness=lambda mark: -mark.value if mark.value <= 1 else -1 - mark.value),
+    deep=True,
+)
+
+
+def _judge_quality(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
+    if heard.deep is None or heard.facts is None or heard.facts.speech == 0.0:
+        return None
+    score = heard.deep.quality
+    if score >= limits.quality_info:
+        return None
+    wide = heard.facts.rate >= limits.bandwidth_rate  # the network was made for 16 kHz
+    severity: Severity = "warn" if wide and score < limits.quality_warn else "info"
+    message = f"would be rated {score:.1f} of 5 (DNSMOS): noise, echo or a poor microphone"
+    return Mark(check="quality", severity=severity, value=score, message=message)
+
+
+def _tell_quality(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
+    scores = [one.deep.quality for one in heard if one.deep]
+    if not scores:
+        return ""
+    return (
+        f"The middle clip would be rated {median(scores):.1f} of 5 for its sound (DNSMOS); studio recordings reach 3.2."
+    )
+
+
+QUALITY = Check(
+    name="quality",
+    title="Quality of the sound",
+    rule=lambda t: (
+        f"By the DNSMOS network, overall: noted under {t.quality_info:g} of 5, warning under {t.quality_warn:g} "
+        f"(from {t.bandwidth_rate:g} Hz on; lower rates are only noted)."
+    ),
+    reason="A voice sounds no better than what it was trained on. Low scores mean noise, echo or a poor microphone.",
+    fix="Listen to the worst. Where better clips are plenty, leave these out; else record in a quiet, soft room.",
+    look=each(_judge_quality, badness=lambda mark: -mark.value),
+    tell=_tell_quality,
+    deep=True,
+)
+
+
+LEAST_CLIPS = 10  # of a speaker: fewer have no middle
+ROUNDS = 20
+LEAST_SHARE = 0.03  # of the clips: fewer are outliers, not a second person
+APART = 4.0  # times their own spread, between the middles of two groups
+
+Voices = NDArray[np.float64]
+
+
+def _look_speakers(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
+    for clips, voices in _by_speaker(heard):
+        likeness = voices @ _unit(np.median(voices, axis=0))
+        for one, value in zip(clips, likeness.tolist(), strict=True):
+            if value < limits.speaker_warn:
+                message = f"sounds unlike the other clips of {one.clip.speaker}: a likeness of {value:.2f}"
+                mark = Mark(check="speakers", severity="warn", value=value, message=message)
+                yield Finding(id=one.clip.id, mark=mark, badness=-value)
+
+
+def _tell_speakers(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
+    said = []
+    for clips, voices in _by_speaker(heard):
+        second = _second(voices, limits)
+        if second is not None:
+            few = [one.clip.id for one, other in zip(clips, second.tolist(), strict=True) if other]
+            said.append(
+                f"{clips[0].clip.speaker} may be two people, or one recorded in two ways: {len(few)} of {len(clips)} "
+                f"clips sound alike and unlike the rest, such as {', '.join(few[:3])}. Listen, and import them as "
+                "another speaker if so."
+            )
+    return " ".join(said)
+
+
+def _by_speaker(heard: Sequence[MeasuredClip]) -> Iterator[tuple[list[MeasuredClip], Voices]]:
+    groups: dict[str, list[MeasuredClip]] = {}
+    for one in heard:
+        if one.deep is not None and one.deep.voice:
+            groups.setdefault(one.clip.speaker, []).append(one)
+    for clips in groups.values():
+        if len(clips) >= LEAST_CLIPS:
+            yield clips, np.array([one.deep.voice for one in clips if one.deep])
+
+
+def _second(voices: Voices, limits: Thresholds) -> NDArray[np.bool_] | None:
+    """Which clips make the smaller of two groups, or nothing when they are one."""
+    away = voices - voices.mean(axis=0)
+    side: NDArray[np.bool_] = away @ np.linalg.svd(away, full_matrices=False)[2][0] > 0
+    for _ in range(ROUNDS):
+        if side.all() or not side.any():
+            return None
+        one, other = _unit(voices[side].mean(axis=0)), _unit(voices[~side].mean(axis=0))
+        side = voices @ one > voices @ other
+    if side.sum() * 2 > len(side):
+        side = ~side
+    if side.sum() < max(3, LEAST_SHARE * len(side)):
+        return None
+    lean = voices @ one - voices @ other
+    spread = float(np.sqrt((lean[side].var() + lean[~side].var()) / 2))
+    apart = abs(float(lean[side].mean() - lean[~side].mean())) / max(spread, 1e-6)
+    return side if float(one @ other) < limits.speaker_parts and apart > APART else None
+
+
+def _unit(voice: Voices) -> Voices:
+    unit: Voices = voice / max(float(np.linalg.norm(voice)), 1e-6)
+    return unit
+
+
+SPEAKERS = Check(
+    name="speakers",
+    title="Another speaker",
+    rule=lambda t: (
+        f"By the Resemblyzer network: warning for a clip whose likeness to the middle of its speaker's clips "
+        f"({LEAST_CLIPS} or more) is under {t.speaker_warn:g} of 1. Two clear groups with a likeness under "
+        f"{t.speaker_parts:g} are "
+        "named as perhaps two people."
+    ),
+    reason="A second person's clips under one name blur the voice: it wavers between the two.",
+    fix="Listen. Import the other person's clips with --speaker and a name of their own, or leave them out.",
+    look=_look_speakers,
+    tell=_tell_speakers,
+    deep=True,
+)
