@@ -21,7 +21,6 @@ KNOWN: dict[str, int] = {  # still above it: none of them may grow, and whoever 
     "families/vits/config.py:VitsConfig._fits_together": 37,
     "stages/audit.py:audit": 27,
     "stages/clean.py:clean": 26,
-    "stages/import_.py:_import_files": 76,
     "stages/status.py:status": 29,
     "stages/train.py:_lead": 37,
     "stages/train_setup.py:set_up": 71,

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from olu.core.files import Workspace
 from olu.core.types import finish
 from olu.corpus.manifest import Corpus
+from olu.corpus.split import choose_sides
 from olu.stages.audit import audit
-from olu.stages.split import choose_sides, split_corpus
+from olu.stages.split import split_corpus
 
 from .conftest import speech
 

@@ -406,7 +406,7 @@ def test_sides_of_first_texts_can_be_chosen_anew_where_none_validates(tmp_path: 
 AS_IMPORTED = {  # who may read the manifest without what people corrected, and why
     "corpus/sources.py": "reads it",
     "corpus/manifest.py": "lays the corrections over",
-    "corpus/intake/existing.py": "an import compares with what the source had",
+    "corpus/intake/held.py": "an import compares with what the source had",
     "stages/decide.py": "only which ids there are",
     "stages/correct.py": "writes the corrections",
     "stages/unpack.py": "only which ids there are",

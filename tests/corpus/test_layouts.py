@@ -22,9 +22,8 @@ from olu.cli import import_ as verb
 from olu.core.errors import CorpusError, OluError
 from olu.core.files import Workspace
 from olu.core.types import finish
-from olu.corpus.intake.check_rows import sift
 from olu.corpus.intake.merge import Merge
-from olu.corpus.intake.probe import RecordingFacts, probe
+from olu.corpus.intake.probe import RecordingFacts, probe, sift
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers import LAYOUTS, Options, choose, detect
 from olu.corpus.readers.rows import Problem, Row

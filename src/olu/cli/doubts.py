@@ -23,6 +23,6 @@ def show_doubts(sentences: Sequence[str], *, say: Callable[[str], None] = show.s
 def show_standing(ws: Path, *, say: Callable[[str], None] = show.say) -> None:
     """Those that a workspace has kept."""
     from olu.core.files import Workspace
-    from olu.stages.film import doubts_of
+    from olu.stages.import_ import doubts_of
 
     show_doubts(doubts_of(Workspace.open(ws)), say=say)

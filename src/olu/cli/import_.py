@@ -65,6 +65,7 @@ def register(app: typer.Typer) -> None:
         consent: str = CONSENT,
         agreed: str = AGREED,
         credits: str = CREDITS,
+        dry_run: bool = typer.Option(False, "--dry-run", help="Say what would come in, and write nothing."),
         as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
     ) -> None:
         """Take in recordings and their texts; running it again adds only what is new."""
@@ -88,40 +89,59 @@ def register(app: typer.Typer) -> None:
             encoding=encoding,
             stretch=stretch,
             in_sync=in_sync,
-            rights=asked_rights(given, quiet=as_json, ws=workspace),
+            rights=asked_rights(given, quiet=as_json or dry_run, ws=workspace),
+            dry_run=dry_run,
         )
         summary = follow(work, label="import")
         if as_json:
-            print_json({"workspace": str(ws), **asdict(summary), "next": summary.mending or f"olu audit {ws}"})
+            shown = {key: value for key, value in asdict(summary).items() if key != "plan" or value is not None}
+            print_json({"workspace": str(ws), **shown, "next": _next(summary, ws)})
         else:
             _tell(summary, ws)
 
 
+def _next(summary: ImportSummary, ws: Path) -> str:
+    if summary.plan is not None:
+        return "the same without --dry-run"
+    return summary.mending or f"olu audit {ws}"
+
+
 def _tell(summary: ImportSummary, ws: Path) -> None:
     say(f"Layout {summary.layout}: {summary.why}.")
+    dry = summary.plan is not None
     already = f", {summary.already} {_be(summary.already)} there already" if summary.already else ""
     skipped = f", {len(summary.skipped)} skipped" if summary.skipped else ""
-    say(f"Added {many(summary.added, 'clip')}{already}{skipped}.")
+    say(f"{'Would add' if dry else 'Added'} {many(summary.added, 'clip')}{already}{skipped}.")
+    if summary.plan is not None:
+        for kind, ids in asdict(summary.plan).items():
+            say(f"  {kind}: {len(ids)}{f' ({_listed(ids)})' if ids else ''}")
     names = ", ".join(summary.speakers)
     clips = f"{many(summary.clips, 'clip')}, {length(summary.seconds)}, in {summary.language}"
-    say(f"The corpus has {clips}; speakers: {names}.")
+    say(f"The corpus {'would have' if dry else 'has'} {clips}; speakers: {names}.")
     if summary.untranscribed:
         have = "has no text and is" if summary.untranscribed == 1 else "have no text and are"
         say(f"{summary.untranscribed} of them {have} never trained on. To change that: {write_texts(ws)}")
     if summary.skipped:
         say(f"Skipped: {summary.summed}.")
-        _some(summary.examples, of=len(summary.skipped), more=f"see {ws / 'corpus' / 'problems.jsonl'}")
+        more = "--json lists them all" if dry else f"see {ws / 'corpus' / 'problems.jsonl'}"
+        _some(summary.examples, of=len(summary.skipped), more=more)
     if summary.notes:
         say("Notes:")
         _some(summary.notes[:SHOWN], of=len(summary.notes), more="--json lists them all")
     show_doubts(summary.doubts)
     if summary.lost:
         say(f"Much is lost: {summary.lost}.")
-    if summary.mending:
+    if dry:
+        say("Nothing was written. Next: the same without --dry-run")
+    elif summary.mending:
         say(f"Next: listen to a few clips; if it is so, {summary.mending}")
         say(f"Else: {summary.fitting}, then olu audit {quoted(ws)}")
     else:
         say(f"Next: olu audit {quoted(ws)}")
+
+
+def _listed(ids: tuple[str, ...]) -> str:
+    return ", ".join(ids[:SHOWN]) + (" ..." if len(ids) > SHOWN else "")
 
 
 def _be(number: int) -> str:

@@ -23,9 +23,10 @@ _known: dict[tuple[str, int, int], str] = {}  # path, size and date -> hash, for
 class ChangeWatch:
     """What the import wrote down of each recording, beside what lies there now."""
 
-    def __init__(self, ws: Workspace) -> None:
-        self.path = ws.corpus / FILE
-        self.imported = _imported(ws.corpus / "files.jsonl")
+    def __init__(self, ws: Workspace, *, imported: Mapping[str, dict[str, Any]] | None = None) -> None:
+        """`imported`: what an import would write down, where nothing shall be written."""
+        self.path, self.dry = ws.corpus / FILE, imported is not None
+        self.imported = imported if imported is not None else _imported(ws.corpus / "files.jsonl")
         self.hashed: dict[str, dict[str, Any]] = {}
         with suppress(OSError):  # what cannot be read of it is made again
             self.hashed = {row["audio"]: row for row in read_jsonl(self.path, shape=KNOWN, lost=[])}
@@ -59,7 +60,7 @@ class ChangeWatch:
 
     def remember(self) -> None:
         """Write the hashes down, so that copied recordings with other dates are not read at every command."""
-        if self.news:
+        if self.news and not self.dry:
             with suppress(OSError):  # a workspace one may only read is read again
                 write_jsonl(self.path, [row for audio, row in self.hashed.items() if audio in self.imported])
             self.news = False

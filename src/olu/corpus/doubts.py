@@ -1,17 +1,24 @@
-"""Texts that may not be said where their clips are: kept until an import mends it, or a person says that they fit."""
+"""What is known of the times of subtitles: texts that may not be said where their clips are, and what people said.
+
+A doubt is kept until an import mends it, or a person says that the texts fit; what a person said of the times of a
+recording is used again at the next import of it.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from olu.core.damage import Shape
 from olu.core.files import Workspace, read_jsonl, write_jsonl
 from olu.corpus.manifest import Corpus
+from olu.corpus.readers.rows import Timing
 
 SHAPE: Shape = {"audio": str, "text": str}
+NUMBER = (int, float)
+TIMING: Shape = {"sha256": str, "audio": str, "shift": NUMBER, "stretch": NUMBER, "in_sync": bool, "starts": list}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,20 +62,40 @@ def _standing(row: dict[str, Any]) -> Standing:
     )
 
 
-def renew(ws: Workspace, *, seen: Iterable[str], found: Iterable[Standing]) -> None:
+def renewed(before: Iterable[Standing], *, seen: Collection[str], found: Iterable[Standing]) -> list[Standing]:
     """What an import knows of the recordings it has seen takes the place of what was known of them."""
-    seen = set(seen)
-    before = load(ws)
-    after = [one for one in before if one.audio not in seen] + list(found)
-    if after != before:
-        write_jsonl(ws.corpus / "doubts.jsonl", (asdict(one) for one in after))
+    return [one for one in before if one.audio not in seen] + list(found)
 
 
-def standing(ws: Workspace, corpus: Corpus | None = None) -> list[Standing]:
+def save(ws: Workspace, doubts: list[Standing]) -> None:
+    if doubts != load(ws):
+        write_jsonl(ws.corpus / "doubts.jsonl", (asdict(one) for one in doubts))
+
+
+def standing(ws: Workspace, corpus: Corpus | None = None, *, doubts: list[Standing] | None = None) -> list[Standing]:
     """Those of recordings that still have clips with a text, which nobody has dropped."""
-    found = load(ws)
+    found = load(ws) if doubts is None else doubts
     if not found:
         return []
     corpus = corpus if corpus is not None else Corpus.open(ws)
     heard = {clip.audio for clip in corpus if clip.transcribed and not corpus.is_dropped(clip)}
     return [one for one in found if one.audio in heard]
+
+
+def load_timings(ws: Workspace) -> dict[str, Timing]:
+    """Hash of a recording -> what a person said of the times of its subtitles."""
+    return {row.pop("sha256"): _timing(row) for row in read_jsonl(ws.corpus / "timings.jsonl", shape=TIMING)}
+
+
+def _timing(row: dict[str, Any]) -> Timing:
+    kept = {name: row[name] for name in ("audio", "shift", "stretch", "in_sync")}
+    return Timing(**kept, starts=tuple(row["starts"]))
+
+
+def save_timings(ws: Workspace, used: Mapping[str, Timing]) -> None:
+    """What an import has used takes the place of what was kept; times as they are written need no keeping."""
+    before = load_timings(ws)
+    after = {hash: one for hash, one in {**before, **used}.items() if not one.is_plain}
+    if after != before:
+        rows = ({"sha256": hash, **asdict(one), "starts": list(one.starts)} for hash, one in after.items())
+        write_jsonl(ws.corpus / "timings.jsonl", ({k: v for k, v in row.items() if k != "again"} for row in rows))

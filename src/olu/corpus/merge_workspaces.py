@@ -15,7 +15,7 @@ from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import exists
 from olu.corpus.shapes import FILE
-from olu.corpus.sources import Source
+from olu.corpus.sources import Source, free_name
 
 Content = tuple[str, float, float]  # hash of a recording, start and seconds of a clip in it
 
@@ -138,9 +138,7 @@ class Join:
         """A source of a workspace under the name it gets here: the one it has when it is the same place."""
         root = guest.root(name)
         if root not in self.names:
-            taken = {*self.sources, *(clip.audio.partition("/")[0] for clip in self.clips.values())}
-            free = next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
-            self.names[root] = free
+            free = self.names[root] = free_name(self.sources, self.clips.values())
             self.sources[free] = Source(name=free, root=str(root), layout=guest.sources[name].layout)
         return self.names[root]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -35,6 +35,12 @@ def read_sources(ws: Workspace) -> dict[str, Source]:
         if ".." in PurePosixPath(row["root"]).parts or "\0" in row["root"]:
             raise damaged(path, f"the root {row['root']!r} of {row['name']} leads out of the workspace")
     return {row["name"]: Source(**row) for row in rows}
+
+
+def free_name(sources: Iterable[str], clips: Iterable[Clip]) -> str:
+    """A name for one more source: no other has it, nor a clip of one that is not listed."""
+    taken = {*sources, *(clip.audio.partition("/")[0] for clip in clips)}
+    return next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
 
 
 def clip_of(row: dict[str, Any]) -> Clip:

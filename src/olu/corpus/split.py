@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from olu.core.errors import ConfigError
+from olu.core.errors import ConfigError, WorkspaceError
+from olu.core.files import Workspace, read_json, read_jsonl
 from olu.core.types import Clip, Split
+from olu.corpus.manifest import read_sides
+from olu.corpus.shapes import FILE, MARK
 
 ADJOINING_SECONDS = 1.0  # a smaller gap may hold the end of the neighbour's word or breath
 SEAM_EVERY = 10  # one clip in so many, by its hash
 LENGTHS = (2.0, 4.0, 8.0, 16.0)  # seconds; fixed, so that more clips move no limit
+COPY = re.compile(r"same sound as (\S+?)(?::|$)")  # how the audit's two checks of copies name the first one
+COPY_CHECKS = ("duplicate_audio", "near_duplicate")
+REMEMBERED = "split.json"  # the shares that were asked for
 HELD_BACK: tuple[Split, Split] = ("valid", "test")
 
 _Stratum = tuple[str, int | None]  # a speaker, and one of the lengths or all
@@ -263,3 +270,65 @@ def _place_seams(
         if side is not None:
             for number in member[id]:
                 near[number].add(side)
+
+
+def choose_sides(
+    ws: Workspace, clips: Sequence[Clip], *, shares: Shares | None = None, written: Collection[str] | None = None
+) -> dict[str, Split | None]:
+    """A side for every clip of a workspace, as imported, from what its files and its audit know of copies.
+
+    A clip without a text has one too, by its id, and stays there: a text that somebody writes for it moves nothing.
+    With `written`, the clips that have a text by now, these too are chosen anew.
+    """
+    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
+    shares, copies = shares or remembered(ws), _copies(ws)
+    before = read_sides(ws) if written is None else {}
+    clips = [replace(one, text=one.id) if not one.text.strip() and one.id in (written or ()) else one for one in clips]
+    sides = split(clips, shares=shares, contents=contents, copies=copies)
+    mute = [replace(clip, text=clip.id) for clip in clips if not clip.text.strip()]
+    if mute:
+        chosen = split(mute, shares=shares, contents=contents, copies=copies)
+        beside = _beside(clips, sides, contents)
+        for clip in mute:
+            side = before.get(clip.id) or chosen[clip.id]
+            sides[clip.id] = side if beside.get(clip.id, {side}) == {side} else None
+    return sides
+
+
+def _beside(
+    clips: Sequence[Clip], sides: Mapping[str, Split | None], contents: Mapping[str, str]
+) -> dict[str, set[Split | None]]:
+    """Clip without a text -> the sides of those with one that adjoin it in its recording."""
+    recordings: dict[str, list[Clip]] = defaultdict(list)
+    for clip in clips:
+        recordings[contents.get(clip.audio, clip.audio)].append(clip)
+    found: dict[str, set[Split | None]] = defaultdict(set)
+    for together in recordings.values():
+        spoken = [clip for clip in together if clip.text.strip()]
+        for clip in together if spoken and len(spoken) < len(together) else ():
+            end = clip.start + clip.seconds + ADJOINING_SECONDS
+            near = [
+                one for one in spoken if one.start < end and clip.start < one.start + one.seconds + ADJOINING_SECONDS
+            ]
+            if not clip.text.strip() and near:
+                found[clip.id] = {sides[one.id] for one in near}
+    return found
+
+
+def remembered(ws: Workspace) -> Shares:
+    path = ws.corpus / REMEMBERED
+    if not path.exists():
+        return Shares()
+    try:
+        return Shares(**read_json(path, shape={}))
+    except (TypeError, ConfigError) as bad:
+        raise WorkspaceError(f"{path} cannot be used ({bad}): delete it and run 'olu split' again") from None
+
+
+def _copies(ws: Workspace) -> list[tuple[str, str]]:
+    pairs = []
+    for row in read_jsonl(ws.audit / "audit.jsonl", shape=MARK):
+        first = COPY.search(row["message"]) if row["check"] in COPY_CHECKS else None
+        if first:
+            pairs.append((row["id"], first[1]))
+    return pairs

@@ -14,13 +14,13 @@ from olu.core.workspace_lock import appending, writing
 from olu.corpus import corrections
 from olu.corpus.correction_file import GivenText, read_texts
 from olu.corpus.corrections import Correction, folded, is_same
-from olu.corpus.intake.check_rows import printable
+from olu.corpus.intake.probe import printable
 from olu.corpus.journal import FEW, lines_with
 from olu.corpus.manifest import Corpus, read_sides
 from olu.corpus.shapes import SPLIT
 from olu.corpus.sources import clips_named, read_clips
+from olu.corpus.split import choose_sides
 from olu.stages.decide import check_known, hint
-from olu.stages.split import choose_sides
 
 NO_VALID = "no clip with a text is on the valid side, so that a training could only be judged by what it learns from"
 

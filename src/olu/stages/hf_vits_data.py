@@ -14,6 +14,7 @@ from olu.core.files import Workspace
 from olu.core.types import Note, Split, Tick, Work
 from olu.core.words import many
 from olu.core.workspace_lock import writing
+from olu.corpus.intake.place import Workbench
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers import LAYOUTS, Options, archive, choose, columns, detect, jsonl, table
 from olu.corpus.readers.columns import parse
@@ -22,7 +23,6 @@ from olu.corpus.readers.rows import look
 from olu.corpus.split import fold
 from olu.families.vits.hf_config.settings import get, splits
 from olu.stages.import_ import import_source
-from olu.stages.import_place import room_to_unpack
 
 DATASET = "huggingface"
 TABLES = ("jsonl", "table")
@@ -103,7 +103,9 @@ def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Work[DatasetI
     """An archive is unpacked to look: what its files hold decides how it is imported."""
     if not archive.is_archive(source):
         return way_in(source, given)
-    with writing(ws), room_to_unpack(ws) as unpacked:
+    with Workbench(ws) as bench:
+        bench.claim()
+        unpacked = bench.folder("unpacked")
         yield from archive.unpack(source, into=unpacked)
         files = archive.inner(unpacked)
         try:

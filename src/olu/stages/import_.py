@@ -1,43 +1,40 @@
-"""Take recordings and their texts into a workspace: look at everything, then write, the manifest last."""
+"""Take recordings and their texts into a workspace: locate, read, probe, plan, then write, the manifest last."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+import math
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from olu.audio.media import is_media
+from olu.audio.media import is_media, is_recording
 from olu.audit.verdict import to_cut
 from olu.core.errors import CorpusError, LanguageError
 from olu.core.files import Workspace
 from olu.core.stage import Stage, State
 from olu.core.types import Tick, Work
-from olu.core.workspace_lock import AFTER_WORK, writing
-from olu.corpus import readers
-from olu.corpus.corrections import in_force
-from olu.corpus.doubts import standing
-from olu.corpus.intake.check_rows import printable, sift, tidy
-from olu.corpus.intake.existing import Before
-from olu.corpus.intake.merge import Merge
+from olu.core.workspace_lock import AFTER_WORK
+from olu.corpus import doubts, readers
+from olu.corpus.intake import apply
+from olu.corpus.intake.held import HeldCorpus
+from olu.corpus.intake.place import ImportPlace, Workbench, stream_of, total_of
+from olu.corpus.intake.plan import FoundSource, ImportPlan, is_there, look_around, name_source, places_of, plan_import
+from olu.corpus.intake.probe import printable, probed_in, sift, tidy
 from olu.corpus.intake.stream import Intake
 from olu.corpus.manifest import Corpus, are_all_same, imported
-from olu.corpus.readers import archive, huggingface
+from olu.corpus.readers import archive, films, huggingface
 from olu.corpus.readers import columns as by_name
+from olu.corpus.readers.refusal import unusable
 from olu.corpus.readers.rows import Doubt, Problem, Row, Timing
 from olu.corpus.readers.texts import check_encoding
-from olu.corpus.rights import Rights, moved_rights, save_source
-from olu.corpus.sources import Source
-from olu.stages import film
-from olu.stages.import_files import copy_in, probed_in, unusable, write_corpus, write_origins, write_problems
-from olu.stages.import_place import ImportPlace, room_to_unpack, stream_of, total_of
-from olu.stages.import_tally import tally
+from olu.corpus.rights import Rights
 from olu.text.languages import resolve
 from olu.train.recipe import Recipe
 
 MET = "changed"  # in the stamp: recordings that stayed other ones than were imported, with size and date
+ALONE = ("auto", "subtitles", "recordings")  # layouts that one recording can have
+STRETCHES = (0.5, 2.0)
 
 
 class _Import(Stage):
@@ -61,8 +58,18 @@ STAGE = _Import(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedClips:
+    """What a dry run shows: the ids of clips."""
+
+    added: tuple[str, ...]
+    changed: tuple[str, ...]  # another text, or the recording lies elsewhere
+    replaced: tuple[str, ...]  # that give way to new ones
+    left: tuple[str, ...]  # that came again and stay as they are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSummary:
-    """What one import did, and what the corpus holds after it."""
+    """What one import did, or would do, and what the corpus holds after it."""
 
     layout: str
     why: str
@@ -82,6 +89,7 @@ class ImportSummary:
     examples: tuple[str, ...] = ()  # of the skipped ones, of each reason
     lost: str = ""  # a sentence where more than a tenth was skipped
     untranscribed: int = 0  # of the corpus' clips: nobody has written down what is said in them
+    plan: PlannedClips | None = None  # of a dry run
 
 
 def import_source(
@@ -101,199 +109,290 @@ def import_source(
     stretch: float | None = None,
     in_sync: bool = False,
     rights: Rights | None = None,
+    dry_run: bool = False,
 ) -> Work[ImportSummary]:
-    """Add what is new in `source`. Its audio stays where it lies, unless `copy` or it comes out of an archive."""
+    """Add what is new in `source`. Its audio stays where it lies, unless `copy` or it comes out of an archive.
+
+    `dry_run`: the same summary, and nothing is written.
+    """
     if speaker is not None and not speaker.strip():
         raise CorpusError("the speaker's name is empty: write --speaker NAME, or leave it out")
     readers.check(layout)
     if root is not None and not root.is_dir():
         raise CorpusError(f"--root {root} is not a folder: name the one that absolute paths may lead into")
-    options = readers.Options(columns=by_name.parse(columns), root=root.resolve() if root else None)
+    options = readers.Options(
+        columns=by_name.parse(columns),
+        root=root.resolve() if root else None,
+        config=config,
+        split=split,
+        encoding=encoding,
+        shift=shift,
+        stretch=stretch,
+        in_sync=in_sync,
+        subtitles=subtitles.resolve() if subtitles else None,
+        film=source.name if is_recording(source.name) and source.is_file() else None,
+    )
     check_encoding(encoding)
-    options = replace(options, config=config, split=split, encoding=encoding)
+    _check_times(options)
+    if subtitles is not None and not subtitles.is_file():
+        raise CorpusError(f"--subtitles {subtitles} is not there: check the path")
+    if options.film and layout not in ALONE:
+        raise CorpusError(f"{source} is a file: the layout {layout!r} needs the folder that holds the recordings")
     asked: dict[str, Any] = {"source": str(source.resolve()), "layout": layout, "speaker": speaker, "copy": copy}
     asked |= {"columns": columns, "root": str(root.resolve()) if root else None}
     asked |= {"config": config, "split": split, "encoding": encoding}
     asked |= {"subtitles": str(subtitles.resolve()) if subtitles else None, "shift": shift}
     asked |= {"stretch": stretch, "in_sync": in_sync}
     asked |= {"rights": asdict(rights)} if rights else {}
-    options = replace(options, shift=shift, stretch=stretch, in_sync=in_sync)
-    options = film.options(source, layout=layout, options=options, subtitles=subtitles)
-    if hub_id := huggingface.hub_id(source, layout=layout):
-        readers.check_use("huggingface", options)
-        named = Path(f"{huggingface.HUB}{hub_id}")
-        place = ImportPlace(named=named, files=named, hub_id=hub_id)
-        return (yield from _import(ws, place, options=options, asked={**asked, "source": str(named)}))
-    if not archive.is_archive(source):
+    with Workbench(ws, dry=dry_run) as bench:
+        if hub_id := huggingface.hub_id(source, layout=layout):
+            readers.check_use("huggingface", options)
+            named = Path(f"{huggingface.HUB}{hub_id}")
+            place = ImportPlace(named=named, files=named, hub_id=hub_id)
+            return (yield from _import(bench, place, options=options, asked={**asked, "source": str(named)}))
+        if archive.is_archive(source):
+            return (yield from _import_archive(bench, source, options=options, asked=asked))
         place = ImportPlace(named=source, files=source.parent.resolve() if options.film else source.resolve())
-        return (yield from _import(ws, place, options=options, asked=asked))
-    if root is not None:
-        raise CorpusError(
-            f"{source} is an archive, where nothing lies outside: leave --root out, or unpack it yourself"
-        )
-    with writing(ws):
-        return (yield from _import_archive(ws, source, options=options, asked=asked))
+        return (yield from _import(bench, place, options=options, asked=asked))
+
+
+def _check_times(options: readers.Options) -> None:
+    """What was said of the times of subtitles."""
+    shift, stretch, (low, high) = options.shift, options.stretch, STRETCHES
+    if shift is not None and not math.isfinite(shift):
+        raise CorpusError(f"--shift {shift} is no number of seconds: write one such as 1.5 or -0.8")
+    if stretch is not None and not low <= stretch <= high:
+        raise CorpusError(f"--stretch {stretch} is no factor for times: write one from {low} to {high}, such as 1.0427")
 
 
 def _import_archive(
-    ws: Workspace, source: Path, *, options: readers.Options, asked: dict[str, Any]
+    bench: Workbench, source: Path, *, options: readers.Options, asked: dict[str, Any]
 ) -> Work[ImportSummary]:
-    with room_to_unpack(ws) as unpacked:
-        place = ImportPlace(named=source, files=unpacked, unpacked=True)
-        try:
-            lost = yield from archive.unpack(source, into=place.files)
-            place = replace(place, files=archive.inner(place.files), lost=tuple(lost))
-            return (yield from _import(ws, place, options=options, asked=asked))
-        except CorpusError as bad:
-            raise CorpusError(place.said(str(bad))) from None
+    if options.root is not None:
+        raise CorpusError(
+            f"{source} is an archive, where nothing lies outside: leave --root out, or unpack it yourself"
+        )
+    bench.claim()
+    place = ImportPlace(named=source, files=bench.folder("unpacked"), unpacked=True)
+    try:
+        lost = yield from archive.unpack(source, into=place.files)
+        place = replace(place, files=archive.inner(place.files), lost=tuple(lost))
+        return (yield from _import(bench, place, options=options, asked=asked))
+    except CorpusError as bad:
+        raise CorpusError(place.said(str(bad))) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """A source whose layout is known, with what its readers said."""
+
+    place: ImportPlace
+    layout: readers.Layout
+    why: str
+    options: readers.Options
+    asked: dict[str, Any]
+
+    @property
+    def shown(self) -> Path:
+        """What messages call it."""
+        return self.place.files if self.place.unpacked or self.options.film else self.place.named
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The rows of a source, and all that was said beside them."""
+
+    root: Path  # where their recordings lie
+    decoded: bool = False  # into a folder of our own
+    rows: list[Row] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    doubts: list[Doubt | Timing] = field(default_factory=list)
 
 
 def _import(
-    ws: Workspace, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any]
+    bench: Workbench, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any]
 ) -> Work[ImportSummary]:
-    with ExitStack() as claims:
-        return (yield from _import_files(ws, place, options=options, asked=asked, claims=claims))
+    source = _locate(place, options, asked)
+    stream = stream_of(place, source.layout, source.options)
+    if stream is None:
+        bench.check_claim()
+        reading = yield from _read(bench, source)
+        found = yield from _probe(source, reading)
+        bench.claim(patience=AFTER_WORK)
+        held, languages = HeldCorpus.of(bench.ws), [source.layout.language(place.files)]
+        written: list[str] = []
+    else:
+        bench.claim()
+        held, reading = HeldCorpus.of(bench.ws), _Reading(place.files)
+        found, intake = yield from _probe_stream(bench, source, held, stream)
+        languages, written = list(intake.languages), intake.written
+    named = name_source(held, found)
+    plan = plan_import(held, found, named, look_around(held, found, named), speaker=asked["speaker"])
+    apply.remove_unused(bench.ws, plan, written)
+    if plan.is_empty and plan.problems:
+        raise unusable(source.shown, plan.problems)
+    if plan.is_empty:
+        raise CorpusError(f"{source.shown} has no rows: name another dataset")
+    notes = (*(note for said in languages for note in _other_language(said, bench.ws)), *_long(plan, bench.ws))
+    notes += (*(one.again for one in found.doubts if isinstance(one, Timing) and one.again), *reading.notes)
+    kept = _doubts(bench.ws, plan, asked)
+    if bench.dry:
+        new, changed = tuple(plan.merge.new), plan.changed
+        planned = PlannedClips(added=new, changed=changed, replaced=plan.gone, left=plan.left)
+        return replace(_summary(plan, source, notes=notes, kept=kept, corpus=plan.corpus()), plan=planned)
+    yield from _apply(bench, plan, source, kept)
+    corpus = Corpus.open(bench.ws)
+    summary = _summary(plan, source, notes=notes, kept=kept, corpus=corpus)
+    if plan.is_new or STAGE.state(bench.ws) != "fresh":
+        STAGE.stamp(bench.ws, asked, {**asdict(summary), MET: corpus.changed_files()})
+    return summary
 
 
-def _import_files(
-    ws: Workspace, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any], claims: ExitStack
-) -> Work[ImportSummary]:
-    source, speaker = place.files if place.unpacked or options.film else place.named, asked["speaker"]
+def _locate(place: ImportPlace, options: readers.Options, asked: dict[str, Any]) -> _Source:
+    """Which layout it has."""
+    source = _Source(place=place, layout=readers.LAYOUTS["huggingface"], why="", options=options, asked=asked)
     if place.hub_id:
-        chosen, why = readers.LAYOUTS["huggingface"], f"{place.hub_id} is a dataset on the hub"
-    else:
-        chosen, why = readers.choose(source, layout=asked["layout"], options=options)
-    stream = stream_of(place, chosen, options)
-    if stream is not None or chosen.to_decode(place.files, options):  # sound is written into the workspace from here on
-        claims.enter_context(writing(ws))
-        claims.callback(film.clear, ws)
-    else:
-        with writing(ws):  # where another command holds it for long, that is said before the work
-            pass
-    options, lost = yield from film.take_out(ws, chosen, place.files, options)
-    root = options.root or options.sounds or place.files
-    for path in (root, place.files):
+        return replace(source, why=f"{place.hub_id} is a dataset on the hub")
+    layout, why = readers.choose(source.shown, layout=asked["layout"], options=options)
+    return replace(source, layout=layout, why=f"{place.named.name} unpacked: {why}" if place.unpacked else why)
+
+
+def _read(bench: Workbench, source: _Source) -> Generator[Tick, None, _Reading]:
+    """Its rows; what no stage can read is decoded first."""
+    place, options = source.place, source.options
+    reading = _Reading(options.root or place.files)
+    lost = list(place.lost)
+    if media := source.layout.to_decode(place.files, options):
+        into, more = yield from bench.decode(place.files, {file: films.sound_of(file) for file in media})
+        options, lost, reading.root, reading.decoded = replace(options, sounds=into), lost + more, into, True
+    for path in (reading.root, place.files):
         if printable(str(path)) != str(path):
             raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
-    notes: list[str] = []
-    doubtful: list[Doubt | Timing] = []
-    if chosen.name == "subtitles":
-        options = film.remembered(ws, options)
-    coming = chosen.read(place.files, options, notes=notes, doubts=doubtful)
-    rows, found = sift(coming, root=root) if stream is None else ([], [])
-    if media := [row for row in rows if is_media(row.audio)]:  # with a text beside them or in a table
-        claims.enter_context(writing(ws))
-        claims.callback(film.clear, ws)
-        notes.append(_decoded(len(media), len(rows)))
-        rows, options, more = yield from film.take_out_rows(ws, rows, root=root, options=options)
-        lost, root = [*lost, *more], options.sounds or root
-    copy = asked["copy"] or place.unpacked or stream is not None or options.sounds is not None
-    problems = [tidy(problem) for problem in (*place.lost, *lost)] + found
-    if not rows and stream is None:
-        raise unusable(source, problems)
+    if source.layout.name == "subtitles" and options.shift is None and options.stretch is None:
+        options = replace(options, remembered=doubts.load_timings(bench.ws))  # what was said of them before
+    coming = source.layout.read(place.files, options, notes=reading.notes, doubts=reading.doubts)
+    reading.rows, found = sift(coming, root=reading.root)
+    if media := [row.audio for row in reading.rows if is_media(row.audio)]:  # with a text beside them or in a table
+        reading.notes.append(_decoded(len(media), len(reading.rows)))
+        reading.rows, reading.root, more = yield from bench.decode_rows(reading.rows, root=reading.root)
+        lost, reading.decoded = lost + more, True
+    reading.problems = [*map(tidy, lost), *found]
+    if not reading.rows:
+        raise unusable(source.shown, reading.problems)
+    return reading
 
+
+def _probe(source: _Source, reading: _Reading) -> Generator[Tick, None, FoundSource]:
+    """What each recording is."""
     probed = []
-    for done, one in enumerate(probed_in(root, rows), 1):
+    for done, one in enumerate(probed_in(reading.root, reading.rows), 1):
         probed.append(one)
-        yield Tick(done, len(rows), one[0].audio)
-    claims.enter_context(writing(ws, patience=AFTER_WORK))
-    before = Before.of(ws)
-    own = options.root or place.files
-    origin = place.named.resolve() if place.unpacked else own if options.sounds else root
-    said = [chosen.language(place.files)]
-    here = {row.audio: facts.sha256 for row, facts in probed if not isinstance(facts, Problem)}
-    known_as = before.known_as(origin, (row.audio for row in rows)) if "film" in chosen.takes else {}
-    owner = _owner(known_as, rows)
-    name = owner or before.name(origin, copy=copy, here=here)
-    home = before.sources[owner].root if owner else f"corpus/audio/{name}" if copy else str(root)
-    places = {**{s.name: ws.root / s.root for s in before.sources.values()}, name: ws.root / home}
-    merge = Merge(before.clips, places=places, corrected=in_force(ws), known_as=known_as)
-    joined = 0
-    for row, facts in probed:
-        if isinstance(facts, Problem):
-            merge.problems.append(facts)
-        else:
-            merge.take(row, facts, source=name, language=ws.language, speaker=speaker)
-            joined += row.read - 1
-    merge.settle(complete=chosen.complete)
-    copied = {one.name for one in before.sources.values() if not Path(one.root).is_absolute()} - {name}
-    copied |= set() if Path(home).is_absolute() else {name}
-    here_now = {audio: facts for audio, (facts, _) in merge.seen.items() if _source_of(audio) in copied}
-    other = {audio: facts for audio, facts in here_now.items() if facts.is_other(_at(places, audio))}
-    merge.fresh = {**other, **merge.fresh}  # a copy that was changed is made anew
-    if stream is not None:
-        into = (ws.root / home).resolve()
-        intake = Intake(merge, home=into, source=name, language=ws.language, speaker=speaker)
-        begin = partial(write_origins, ws, {**before.origins, name: str(origin)})
-        yield from intake.run(stream, total=total_of(place, options), begin=begin)
-        problems += intake.problems
-        said = list(intake.languages)
-    problems += (tidy(problem) for problem in merge.problems)
-    problems = [replace(problem, message=place.said(problem.message)) for problem in problems]
-    if not merge.added + merge.already:
-        raise (unusable(source, problems) if problems else CorpusError(f"{source} has no rows: name another dataset"))
+        yield Tick(done, len(reading.rows), one[0].audio)
+    place, own = source.place, source.options.root or source.place.files
+    return FoundSource(
+        place=place,
+        layout=source.layout,
+        root=reading.root,
+        origin=place.named.resolve() if place.unpacked else own,
+        copy=source.asked["copy"] or place.unpacked or reading.decoded,
+        ours=place.unpacked or reading.decoded,
+        probed=probed,
+        problems=reading.problems,
+        doubts=reading.doubts,
+    )
 
-    if stream is None:
-        origins = before.origins if owner or not copy else {**before.origins, name: str(origin)}
-        move = place.unpacked or options.sounds is not None
-        fresh = [audio for audio in merge.fresh if _source_of(audio) in copied]
-        yield from copy_in(ws, root, fresh=fresh, merge=merge, origins=origins, move=move)
-    sources = _sources(before, merge, Source(name=name, root=home, layout=chosen.name))
-    is_new = merge.fresh or sources != before.sources
-    write_problems(ws, problems, source=asked["source"], anew=bool(merge.fresh))
-    if is_new or before.lost or STAGE.state(ws) != "fresh":  # else no later stage shall look stale
-        write_corpus(ws, before, merge=merge, sources=list(sources.values()))
-    film.remember(ws, options)
-    film.keep_doubts(ws, doubtful, name=name, layout=chosen, merge=merge, place=place, asked=asked)
-    for taken in sorted({name, *map(_source_of, merge.seen)}):
-        save_source(ws, taken, Rights(**asked.get("rights", {})).over(moved_rights(ws, merge.moved_from)))
 
-    clips = list(merge.clips.values())
-    corpus = Corpus.open(ws)
-    doubts = sorted(standing(ws, corpus), key=lambda one: one.audio not in merge.seen)  # those of this import first
-    mended = next((one for one in doubts if one.mending(ws)), None)
-    skipped = tally(problems, merge, joined=joined)
-    summary = ImportSummary(
-        layout=chosen.name,
-        why=f"{place.named.name} unpacked: {why}" if place.unpacked else why,
+def _probe_stream(
+    bench: Workbench, source: _Source, held: HeldCorpus, stream: Iterator[Any]
+) -> Generator[Tick, None, tuple[FoundSource, Intake]]:
+    """The same for sound that comes as bytes, which is written into the workspace as it comes."""
+    ws, place = bench.ws, source.place
+    own = source.options.root or place.files
+    origin = place.named.resolve() if place.unpacked else own
+    found = FoundSource(place=place, layout=source.layout, root=own, origin=origin, copy=True, probed=(), streamed=True)
+    named = name_source(held, found)
+    mine, places = f"{named.name}/", places_of(held, named)
+    clips = {clip.id: clip for clip in held.clips if clip.transcribed and not clip.audio.startswith(mine)}
+
+    def begin() -> None:
+        apply.write_origins(ws, {**held.origins, named.name: str(origin)})
+
+    intake = Intake(
+        home=places[named.name].resolve(),
+        known={audio.removeprefix(mine): row["sha256"] for audio, row in held.files.items() if audio.startswith(mine)},
+        lies_elsewhere=lambda id: id in clips and is_there(places, clips[id].audio),
+        begin=None if bench.dry else begin,
+    )
+    yield from intake.run(stream, total=total_of(place, source.options))
+    problems = [*map(tidy, place.lost), *intake.problems]
+    return replace(found, probed=intake.probed, problems=problems), intake
+
+
+def _doubts(ws: Workspace, plan: ImportPlan, asked: dict[str, Any]) -> list[doubts.Standing]:
+    """All that is doubtful of the corpus' texts after it."""
+    before = doubts.load(ws)
+    if plan.found.layout.name != "subtitles":
+        return before
+    given = [word for key in ("subtitles", "speaker") if asked[key] for word in (f"--{key}", asked[key])]
+    found = plan.standing(source=Path(asked["source"]), options=[*given, *(["--copy"] if asked["copy"] else [])])
+    return doubts.renewed(before, seen=plan.merge.seen, found=found)
+
+
+def _apply(bench: Workbench, plan: ImportPlan, source: _Source, kept: list[doubts.Standing]) -> Iterator[Tick]:
+    """Write what was planned; when nothing is new nothing is written."""
+    ws, asked = bench.ws, source.asked
+    yield from apply.copy_in(ws, plan)
+    apply.write_problems(ws, plan.problems, source=asked["source"], anew=bool(plan.merge.fresh))
+    if plan.is_new or plan.held.lost or STAGE.state(ws) != "fresh":  # else no later stage shall look stale
+        apply.write_corpus(ws, plan)
+    bench.remember()
+    if source.layout.name == "subtitles":
+        doubts.save_timings(ws, plan.timings())
+        doubts.save(ws, kept)
+    apply.write_rights(ws, plan, Rights(**asked.get("rights", {})))
+
+
+def _summary(
+    plan: ImportPlan, source: _Source, *, notes: Sequence[str], kept: list[doubts.Standing], corpus: Corpus
+) -> ImportSummary:
+    """`corpus`: as it is after the import, or would be."""
+    ws, merge, skipped = corpus.ws, plan.merge, plan.tally()
+    standing = doubts.standing(ws, corpus, doubts=kept)
+    standing.sort(key=lambda one: one.audio not in merge.seen)  # those of this import first
+    mended = next((one for one in standing if one.mending(ws)), None)
+    name, home = plan.named.name, plan.named.home
+    return ImportSummary(
+        layout=source.layout.name,
+        why=source.why,
         added=merge.added,
         already=merge.already,
-        skipped=tuple(str(problem) for problem in problems),
+        skipped=tuple(map(str, plan.problems)),
         reasons=skipped.reasons,
         summed=skipped.told,
         examples=skipped.examples,
         lost=skipped.lost,
         notes=(
-            *(note for one in said for note in _other_language(one, ws)),
-            *_long(merge, ws),
-            *(one.again for one in doubtful if isinstance(one, Timing) and one.again),
             *notes,
-            *before.found_again(name, home),
+            *plan.held.found_again(name, home),
             *merge.all_notes(),
-            *before.notes(name=name),
+            *plan.held.notes(name=name),
             *corpus.changed(imported=True),
         ),
-        doubts=tuple(one.sentence(ws) for one in doubts),
+        doubts=tuple(one.sentence(ws) for one in standing),
         mending=mended.mending(ws) if mended else "",
         fitting=mended.fitting(ws) if mended else "",
-        clips=len(clips),
-        seconds=round(sum(clip.seconds for clip in clips), 3),
-        speakers=tuple(sorted({clip.speaker for clip in clips})),
+        clips=len(merge.clips),
+        seconds=round(sum(clip.seconds for clip in merge.clips.values()), 3),
+        speakers=tuple(sorted({clip.speaker for clip in merge.clips.values()})),
         language=ws.language,
         untranscribed=sum(not clip.transcribed for clip in corpus),
     )
-    if is_new or STAGE.state(ws) != "fresh":
-        STAGE.stamp(ws, asked, {**asdict(summary), MET: corpus.changed_files()})
-    return summary
 
 
-def _sources(before: Before, merge: Merge, source: Source) -> dict[str, Source]:
-    """Those that clips lie in: one that gave none is asked for by nobody."""
-    used = {clip.audio.partition("/")[0] for clip in merge.clips.values()}
-    known = dict(before.sources)
-    if merge.fresh or source.name not in known or known[source.name].root != source.root:
-        known[source.name] = source
-    return {name: one for name, one in known.items() if name in used}
+def doubts_of(ws: Workspace) -> list[str]:
+    """Sentences on the texts that are in doubt now."""
+    return [one.sentence(ws) for one in doubts.standing(ws)]
 
 
 def _decoded(media: int, rows: int) -> str:
@@ -302,27 +401,12 @@ def _decoded(media: int, rows: int) -> str:
     return f"{media} of {rows} rows have sound that must be decoded (m4a and the like): {which} into the workspace"
 
 
-def _long(merge: Merge, ws: Workspace) -> tuple[str, ...]:
+def _long(plan: ImportPlan, ws: Workspace) -> tuple[str, ...]:
     """On new clips that training would leave out for their length."""
-    most = Recipe().data.max_seconds
-    new = [clip for id in merge.new if (clip := merge.clips.get(id)) and clip.transcribed and clip.seconds > most]
+    most, clips = Recipe().data.max_seconds, plan.merge.clips
+    new = [clips[id] for id in plan.merge.new if id in clips and clips[id].transcribed and clips[id].seconds > most]
     said = to_cut(new, most=most, place=str(ws.root))
     return (said,) if said else ()
-
-
-def _source_of(audio: str) -> str:
-    return audio.partition("/")[0]
-
-
-def _owner(known_as: Mapping[str, str], rows: list[Row]) -> str:
-    """The one source that has all of these recordings already, or nothing."""
-    owners = {_source_of(known_as.get(row.audio, "")) for row in rows}
-    return owners.pop() if len(owners) == 1 else ""
-
-
-def _at(places: dict[str, Path], audio: str) -> Path:
-    name, _, inside = audio.partition("/")
-    return places[name] / inside
 
 
 def _other_language(said: str | None, ws: Workspace) -> tuple[str, ...]:

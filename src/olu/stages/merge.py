@@ -14,8 +14,8 @@ from olu.corpus.manifest import Corpus
 from olu.corpus.merge_workspaces import Join, WorkspaceIndex
 from olu.corpus.rights import of_sources, save_source
 from olu.corpus.shapes import DUPLICATE
+from olu.corpus.split import choose_sides
 from olu.stages.import_ import STAGE
-from olu.stages.split import choose_sides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

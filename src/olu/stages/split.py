@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from olu.core.errors import ConfigError, WorkspaceError
-from olu.core.files import Workspace, read_json, read_jsonl, write_json
+from olu.core.errors import WorkspaceError
+from olu.core.files import Workspace, write_json
 from olu.core.told import Remedy, TextTable, Told
 from olu.core.types import Clip, Split
 from olu.core.words import many
 from olu.core.workspace_lock import writing
-from olu.corpus.manifest import Corpus, read_sides
-from olu.corpus.shapes import FILE, MARK
-from olu.corpus.split import ADJOINING_SECONDS, Shares, split
+from olu.corpus.manifest import Corpus
+from olu.corpus.split import REMEMBERED, Shares, choose_sides, remembered
 from olu.stages.verbs.corpus import SplitOptions
 
-COPY = re.compile(r"same sound as (\S+?)(?::|$)")  # how the audit's two checks of copies name the first one
-COPY_CHECKS = ("duplicate_audio", "near_duplicate")
 SIDES = ("train", "valid", "test", "none")
 
 
@@ -74,7 +69,7 @@ def split_corpus(
         written = {clip.id for clip in corpus if clip.text.strip()}
         sides = choose_sides(ws, imported, shares=shares, written=written)
         if shares != remembered(ws):
-            write_json(_path(ws), asdict(shares))
+            write_json(ws.corpus / REMEMBERED, asdict(shares))
         moved = sum(sides[id] != side for id, side in before.items() if id in written)
         if sides != before:
             Corpus.save_splits(ws, corpus.clips, sides)
@@ -87,72 +82,6 @@ def _before(corpus: Corpus) -> dict[str, Split | None]:
         return {clip.id: corpus.sides.get(clip.id, "train") for clip in corpus}
     except WorkspaceError:
         return {}
-
-
-def choose_sides(
-    ws: Workspace, clips: Sequence[Clip], *, shares: Shares | None = None, written: Collection[str] | None = None
-) -> dict[str, Split | None]:
-    """A side for every clip of a workspace, as imported, from what its files and its audit know of copies.
-
-    A clip without a text has one too, by its id, and stays there: a text that somebody writes for it moves nothing.
-    With `written`, the clips that have a text by now, these too are chosen anew.
-    """
-    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
-    shares, copies = shares or remembered(ws), _copies(ws)
-    before = read_sides(ws) if written is None else {}
-    clips = [replace(one, text=one.id) if not one.text.strip() and one.id in (written or ()) else one for one in clips]
-    sides = split(clips, shares=shares, contents=contents, copies=copies)
-    mute = [replace(clip, text=clip.id) for clip in clips if not clip.text.strip()]
-    if mute:
-        chosen = split(mute, shares=shares, contents=contents, copies=copies)
-        beside = _beside(clips, sides, contents)
-        for clip in mute:
-            side = before.get(clip.id) or chosen[clip.id]
-            sides[clip.id] = side if beside.get(clip.id, {side}) == {side} else None
-    return sides
-
-
-def _beside(
-    clips: Sequence[Clip], sides: Mapping[str, Split | None], contents: Mapping[str, str]
-) -> dict[str, set[Split | None]]:
-    """Clip without a text -> the sides of those with one that adjoin it in its recording."""
-    recordings: dict[str, list[Clip]] = defaultdict(list)
-    for clip in clips:
-        recordings[contents.get(clip.audio, clip.audio)].append(clip)
-    found: dict[str, set[Split | None]] = defaultdict(set)
-    for together in recordings.values():
-        spoken = [clip for clip in together if clip.text.strip()]
-        for clip in together if spoken and len(spoken) < len(together) else ():
-            end = clip.start + clip.seconds + ADJOINING_SECONDS
-            near = [
-                one for one in spoken if one.start < end and clip.start < one.start + one.seconds + ADJOINING_SECONDS
-            ]
-            if not clip.text.strip() and near:
-                found[clip.id] = {sides[one.id] for one in near}
-    return found
-
-
-def remembered(ws: Workspace) -> Shares:
-    path = _path(ws)
-    if not path.exists():
-        return Shares()
-    try:
-        return Shares(**read_json(path, shape={}))
-    except (TypeError, ConfigError) as bad:
-        raise WorkspaceError(f"{path} cannot be used ({bad}): delete it and run 'olu split' again") from None
-
-
-def _path(ws: Workspace) -> Path:
-    return ws.corpus / "split.json"
-
-
-def _copies(ws: Workspace) -> list[tuple[str, str]]:
-    pairs = []
-    for row in read_jsonl(ws.audit / "audit.jsonl", shape=MARK):
-        first = COPY.search(row["message"]) if row["check"] in COPY_CHECKS else None
-        if first:
-            pairs.append((row["id"], first[1]))
-    return pairs
 
 
 def _summary(corpus: Corpus, sides: dict[str, Split | None], shares: Shares, moved: int) -> SplitSummary:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from olu.core.types import Clip
 from olu.corpus.corrections import Correction
 from olu.corpus.intake.probe import RecordingFacts, clip_id, fit
-from olu.corpus.readers.rows import Problem, Row, Why, exists
+from olu.corpus.readers.rows import Problem, Row, Why
 
 
 class Merge:
@@ -26,6 +26,7 @@ class Merge:
         places: dict[str, Path],
         corrected: Mapping[str, Correction] | None = None,
         known_as: Mapping[str, str] | None = None,
+        missing: Collection[str] = (),
     ) -> None:
         self.corrected = corrected or {}
         self.known_as = known_as or {}  # a row's recording -> what it is in the corpus, where another source has it
@@ -36,6 +37,7 @@ class Merge:
         for clip in self.clips.values():
             self.by_audio.setdefault(clip.audio, []).append(clip)
         self.places = places  # source name -> where it lies
+        self.missing = missing  # recordings of earlier clips that are not where they were
         self.fresh: dict[str, RecordingFacts] = {}  # audio -> facts of what was added or moved
         self.new: list[str] = []  # of clips, as they came
         self.added = self.already = self.moved = 0
@@ -154,7 +156,7 @@ class Merge:
             message = f"{row.shown} is clip {old.id} already, from {inside} and with another text, which was kept"
             self.problems.append(Problem(where=row.where, message=f"{message}: correct the text there", why=Why.TWICE))
             return
-        there = old.audio in self.fresh or (source in self.places and exists(self.places[source] / inside))
+        there = old.audio in self.fresh or (source in self.places and old.audio not in self.missing)
         if old.audio != audio and not there:
             self._move(old.audio, audio)
             self.fresh[audio] = facts

@@ -6,8 +6,8 @@ import hashlib
 import io
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,9 +20,7 @@ from olu.audio.repair import opus
 from olu.core.errors import AudioError, MissingExtra
 from olu.core.files import CAN_FLUSH_ALL, flush_all, hash_file, whole
 from olu.core.types import Tick
-from olu.corpus.intake.check_rows import sift, tidy
-from olu.corpus.intake.merge import Merge
-from olu.corpus.intake.probe import RecordingFacts
+from olu.corpus.intake.probe import RecordingFacts, clip_id, sift, tidy
 from olu.corpus.readers.huggingface import DatasetRow, safe
 from olu.corpus.readers.rows import Problem, Row, Why
 
@@ -30,30 +28,30 @@ DATE_NS = 946_684_800 * 10**9  # a recording in a dataset has no date of its own
 FORMATS = {"WAV": ".wav", "WAVEX": ".wav", "FLAC": ".flac", "OGG": ".ogg", "MPEG": ".mp3", "MP3": ".mp3"}
 
 
+@dataclass(slots=True, kw_only=True)
 class Intake:
-    """Takes examples into a merge and their sound into `home`; holds names and texts, never sound."""
+    """Looks at examples and writes their sound into `home`; holds names and texts, never sound."""
 
-    def __init__(self, merge: Merge, *, home: Path, source: str, language: str, speaker: str | None) -> None:
-        self.merge, self.home = merge, home
-        self.source, self.language, self.speaker = source, language, speaker
-        self.taken: dict[str, tuple[str, str]] = {}  # path in the source -> hash and text
-        self.languages: Counter[str] = Counter()  # what the examples say of their language
-        self.problems: list[Problem] = []
-        self.written = 0
+    home: Path
+    known: Mapping[str, str]  # path in the source -> hash of what an earlier import wrote there
+    lies_elsewhere: Callable[[str], bool]  # whether the sound of the clip of this id lies in another source
+    begin: Callable[[], None] | None  # called before the first file is written; None: nothing is written
+    probed: list[tuple[Row, RecordingFacts]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    languages: Counter[str] = field(default_factory=Counter)  # what the examples say of their language
+    written: list[str] = field(default_factory=list)
+    taken: dict[str, tuple[str, str]] = field(default_factory=dict)  # path in the source -> hash and text
 
-    def run(
-        self, examples: Iterable[DatasetRow | Problem], *, total: int, begin: Callable[[], None]
-    ) -> Generator[Tick, None, None]:
-        """`begin` is called before the first file is written."""
+    def run(self, examples: Iterable[DatasetRow | Problem], *, total: int) -> Generator[Tick, None, None]:
         for done, one in enumerate(examples, 1):
-            problem = one if isinstance(one, Problem) else self._take(one, begin)
+            problem = one if isinstance(one, Problem) else self._take(one)
             if problem is not None:
                 self.problems.append(tidy(problem))
             yield Tick(done, max(total, done), one.where)
         if self.written:
             flush_all()
 
-    def _take(self, one: DatasetRow, begin: Callable[[], None]) -> Problem | None:
+    def _take(self, one: DatasetRow) -> Problem | None:
         if one.language:
             self.languages[one.language] += 1
         found = facts_of(one.sound)
@@ -78,9 +76,9 @@ class Intake:
         if not rows:
             return problems[0]
         self.taken[audio] = (facts.sha256, one.text)
-        self.merge.take(rows[0], facts, source=self.source, language=self.language, speaker=self.speaker)
-        if f"{self.source}/{audio}" in self.merge.fresh or facts.is_other(self.home / audio):
-            self._write(audio, one.sound, facts, begin)
+        self.probed.append((rows[0], facts))
+        if not self._is_there(audio, facts) and not self.lies_elsewhere(clip_id(audio, sha256=facts.sha256)):
+            self._write(audio, one.sound)
         return None
 
     def _place(self, one: DatasetRow, facts: RecordingFacts, ending: str) -> str:
@@ -92,16 +90,23 @@ class Intake:
             audio = f"{one.folder}/{facts.sha256[:16]}/{stem}{ending}"
         return audio
 
-    def _write(self, audio: str, sound: bytes, facts: RecordingFacts, begin: Callable[[], None]) -> None:
+    def _is_there(self, audio: str, facts: RecordingFacts) -> bool:
+        """Whether this import was made before, or was killed after it had got this far."""
         path = self.home / audio
-        if path.is_file() and path.stat().st_size == facts.bytes and hash_file(path) == facts.sha256:
-            return  # an import that was killed got this far
+        if not path.is_file() or path.stat().st_size != facts.bytes:
+            return False
+        known = self.known.get(audio) == facts.sha256 and path.stat().st_mtime_ns == facts.mtime_ns
+        return known or hash_file(path) == facts.sha256
+
+    def _write(self, audio: str, sound: bytes) -> None:
+        if self.begin is None:
+            return
         if not self.written:
-            begin()
-        with whole(path, flush=not CAN_FLUSH_ALL) as part:
+            self.begin()
+        with whole(self.home / audio, flush=not CAN_FLUSH_ALL) as part:
             part.write_bytes(sound)
             os.utime(part, ns=(DATE_NS, DATE_NS))
-        self.written += 1
+        self.written.append(audio)
 
 
 def _info(sound: bytes) -> Any:

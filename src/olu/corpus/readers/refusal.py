@@ -10,8 +10,10 @@ from olu.audio.io import SUFFIXES
 from olu.audio.media import PHONE_SUFFIXES, begins_as_sound
 from olu.core.errors import CorpusError
 from olu.core.inside import Refused, read_inside
+from olu.core.words import many
 from olu.corpus.readers import ljspeech, subtitles, unnamed
-from olu.corpus.readers.rows import Guessed, Tree, look
+from olu.corpus.readers.audio_index import LOOKED_IN
+from olu.corpus.readers.rows import Guessed, Problem, Tree, look
 
 SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 SHOWN = 3
@@ -78,6 +80,23 @@ def _counted(audio: Sequence[str]) -> str:
 def _kinds(files: Sequence[str]) -> str:
     found = Counter(PurePosixPath(file).suffix.lower() or "without an ending" for file in files)
     return ", ".join(f"{count} {kind}" for kind, count in found.most_common(MOST_KINDS))
+
+
+def unusable(source: Path, problems: Sequence[Problem]) -> CorpusError:
+    """One sentence on why a source gave no clip."""
+    missing = [problem for problem in problems if problem.missing]
+    if not problems:
+        return refusal(source)
+    if len(missing) == len(problems):
+        number = f"{len(missing)} recordings" if len(missing) > 1 else "one recording"
+        there = len(look(source).audio)
+        other = f" (it has {many(there, 'sound file')}, of other names)" if there else ""
+        return CorpusError(
+            f"{source} has metadata for {number} but no audio for any{other}: the first, {missing[0].missing!r}"
+            f" ({missing[0].where}), is not in {LOOKED_IN}; put the audio there"
+        )
+    number = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    return CorpusError(f"nothing in {source} can be used ({number}); the first is {problems[0]}")
 
 
 def guesses(found: Sequence[Guessed]) -> Iterator[str]:

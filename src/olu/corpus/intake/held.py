@@ -1,33 +1,38 @@
-"""What a workspace held when an import began; of damaged files, what can be read, so that an import mends them."""
+"""What a workspace holds when an import begins; of damaged files, what can be read, so that an import mends them."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_json, read_jsonl, read_rows, whole
 from olu.core.types import Clip
+from olu.corpus.corrections import Correction, in_force
 from olu.corpus.moved_files import lost, source_found
 from olu.corpus.shapes import CLIP, FILE
-from olu.corpus.sources import Source, clip_of, read_sources
+from olu.corpus.sources import Source, clip_of, free_name, read_sources
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class HeldCorpus:
+    """Read once; whoever plans asks it, and looks at the disk no more."""
+
     ws: Workspace
     clips: tuple[Clip, ...]
     sources: dict[str, Source]
     origins: dict[str, str]  # of copied sources: name -> where they were copied from
     files: dict[str, dict[str, Any]]  # audio -> its row in files.jsonl
     lost: dict[Path, int]  # damaged files, and how many of their lines cannot be read
-    cut: bool  # pieces of longer clips were among the clips
+    cut: bool = False  # pieces of longer clips were among the clips
+    gone: tuple[str, ...] = ()  # sources whose recordings are not where they were
+    corrected: Mapping[str, Correction] = field(default_factory=dict)  # clip id -> the text that a person wrote
 
     @staticmethod
-    def of(ws: Workspace) -> Before:
+    def of(ws: Workspace) -> HeldCorpus:
         lines: dict[Path, list[WorkspaceError]] = {}
         path = ws.corpus / "clips.jsonl"
         clips = tuple(read_rows(path, clip_of, shape=CLIP, lost=lines.setdefault(path, [])))
@@ -42,7 +47,10 @@ class Before:
         origins = dict(read_json(copied, shape={})) if copied.exists() else {}
         cuts = ws.corpus / "cuts.jsonl"
         cut = cuts.exists() and cuts.stat().st_size > 0
-        return Before(ws, clips, sources, origins, files, {path: len(bad) for path, bad in lines.items() if bad}, cut)
+        outside = {name: one for name, one in sources.items() if Path(one.root).is_absolute()}  # copies never move
+        gone = tuple(one.source.name for one in lost(ws, outside, clips, only_whole=True))
+        faults = {path: len(bad) for path, bad in lines.items() if bad}
+        return HeldCorpus(ws, clips, sources, origins, files, faults, cut, gone, in_force(ws))
 
     def name(self, root: Path, *, copy: bool, here: Mapping[str, str]) -> str:
         """The name a source got when it was imported in the same way before, or has moved from; else a free one.
@@ -51,11 +59,9 @@ class Before:
         """
         roots = self.origins if copy else {source.name: source.root for source in self.sources.values()}
         same = [name for name, where in roots.items() if where == str(root)]
-        if not same and not copy and (moved := source_found(self.clips, self._gone(), self.files, here)):
+        if not same and not copy and (moved := source_found(self.clips, self.gone, self.files, here)):
             return moved
-        taken = {*self.sources, *self.origins, *(clip.audio.partition("/")[0] for clip in self.clips)}
-        free = next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
-        return min(same, default=free)
+        return min(same, default=free_name({*self.sources, *self.origins}, self.clips))
 
     def known_as(self, origin: Path, files: Iterable[str]) -> dict[str, str]:
         """Of these files of a place, those that were imported before, from there or a folder around it, copied or not.
@@ -73,11 +79,6 @@ class Before:
             if name in homes:
                 there.setdefault(homes[name] / inside, audio)
         return {file: there[origin / file] for file in files if origin / file in there}
-
-    def _gone(self) -> list[str]:
-        """Sources whose recordings are not where they were; what was copied in here never moves by itself."""
-        outside = {name: one for name, one in self.sources.items() if Path(one.root).is_absolute()}
-        return [one.source.name for one in lost(self.ws, outside, self.clips, only_whole=True)]
 
     def found_again(self, name: str, root: str) -> list[str]:
         """A note where the source that is imported now had moved."""

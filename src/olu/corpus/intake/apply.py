@@ -1,0 +1,68 @@
+"""What a plan says, written down: recordings first, the manifest last."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+
+from olu.core.files import CAN_FLUSH_ALL, Workspace, flush_all, read_jsonl, whole, write_json, write_jsonl
+from olu.core.types import Tick
+from olu.corpus.intake.plan import ImportPlan, source_of
+from olu.corpus.manifest import Corpus
+from olu.corpus.readers.rows import Problem
+from olu.corpus.rights import Rights, moved_rights, save_source
+from olu.corpus.split import choose_sides
+
+FEW = 100  # recordings that are flushed to the disk one by one
+
+
+def copy_in(ws: Workspace, plan: ImportPlan) -> Iterator[Tick]:
+    """The recordings that shall lie in the workspace."""
+    if not plan.copies:
+        return
+    write_origins(ws, plan.origins)
+    many_files = len(plan.copies) > FEW and CAN_FLUSH_ALL
+    for done, audio in enumerate(plan.copies, 1):
+        inside = plan.merge.came_as[audio]
+        with whole(ws.corpus / "audio" / audio, flush=not many_files) as part:
+            if plan.found.ours:
+                (plan.found.root / inside).rename(part)
+            else:
+                shutil.copyfile(plan.found.root / inside, part)
+            mtime_ns = plan.merge.fresh[audio].mtime_ns
+            os.utime(part, ns=(mtime_ns, mtime_ns))
+        yield Tick(done, len(plan.copies), f"copying {inside}")
+    if many_files:
+        flush_all()
+
+
+def write_origins(ws: Workspace, origins: dict[str, str]) -> None:
+    write_json(ws.corpus / "audio" / "origins.json", origins)
+
+
+def write_problems(ws: Workspace, problems: Sequence[Problem], *, source: str, anew: bool) -> None:
+    shown = [{"source": source, "where": p.where, "why": p.why.name.lower(), "problem": p.message} for p in problems]
+    if anew or shown != list(read_jsonl(ws.corpus / "problems.jsonl", lost=[])):
+        write_jsonl(ws.corpus / "problems.jsonl", shown)
+
+
+def write_corpus(ws: Workspace, plan: ImportPlan) -> None:
+    clips = list(plan.merge.clips.values())
+    plan.held.put_aside()
+    write_jsonl(ws.corpus / "files.jsonl", plan.files.values())
+    Corpus.save(ws, clips, list(plan.sources.values()), choose_sides(ws, clips))
+
+
+def write_rights(ws: Workspace, plan: ImportPlan, rights: Rights) -> None:
+    """For the source, and for those that its recordings belong to."""
+    for name in sorted({plan.named.name, *map(source_of, plan.merge.seen)}):
+        save_source(ws, name, rights.over(moved_rights(ws, plan.merge.moved_from)))
+
+
+def remove_unused(ws: Workspace, plan: ImportPlan, written: Sequence[str]) -> None:
+    """Recordings of a stream that were written before it was known that no clip needs them."""
+    used = {clip.audio for clip in plan.merge.clips.values()}
+    for file in written:
+        if plan.named.audio(file) not in used:
+            (ws.root / plan.named.home / file).unlink(missing_ok=True)
