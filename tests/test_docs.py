@@ -170,7 +170,7 @@ def test_every_recipe_loads_and_its_model_fits(path: Path):
     recipe = read_recipe(path, [])
     chosen = family(recipe.family)
     config = check(chosen.config, recipe.model, where=f"{path.name} [model]")
-    assert chosen.rate(config) > 0
+    assert chosen.data.rate(config) > 0
     assert path.read_text(encoding="utf-8").startswith("#"), "say in the first line what it is for"
 
 

@@ -22,14 +22,14 @@ def test_a_copy_has_the_length_of_its_recording_and_is_the_same_every_time() -> 
     config = vits.config.model_validate({"size": "tiny"})
     torch.manual_seed(3)
     learner = vits.learner(config, vocab_size=5, num_speakers=2).eval().requires_grad_(False)
-    assert vits.copy
+    assert vits.speaks and vits.speaks.resynthesis
     recording = voice(1.2)
-    one, two = (vits.copy(learner, recording, speaker=0) for _ in range(2))
+    one, two = (vits.speaks.resynthesis(learner, recording, speaker=0) for _ in range(2))
     assert np.array_equal(one.samples, two.samples) and one.rate == config.sampling_rate
     assert abs(one.seconds - recording.seconds) <= config.hop_length / config.sampling_rate
-    other = vits.copy(learner, recording, speaker=1)
+    other = vits.speaks.resynthesis(learner, recording, speaker=1)
     assert not np.array_equal(one.samples, other.samples)
-    quiet = vits.copy(learner, Audio(np.zeros(19200, np.float32), 16000), speaker=0)
+    quiet = vits.speaks.resynthesis(learner, Audio(np.zeros(19200, np.float32), 16000), speaker=0)
     assert not np.array_equal(one.samples, quiet.samples)  # it hears what it is given
 
 
@@ -38,20 +38,20 @@ def test_a_copy_is_drawn_from_the_encoder_of_sound_as_in_training() -> None:
     vits = family("vits")
     torch.manual_seed(3)
     learner = vits.learner(vits.config.model_validate({"size": "tiny"}), vocab_size=5, num_speakers=1).eval()
-    assert vits.copy
+    assert vits.speaks and vits.speaks.resynthesis
     last = learner.gen.posterior_encoder.conv_proj  # type: ignore[union-attr]
     for value in last.parameters():  # type: ignore[union-attr]
         value.requires_grad_(False).zero_()
     deviations = last.bias[len(last.bias) // 2 :]  # type: ignore[index, arg-type]
     deviations.fill_(6.0)  # type: ignore[operator]  # large, around means of 0, whatever is heard
     one, other = voice(1.2), Audio(voice(1.2).samples * 0.5, 16000)
-    first = vits.copy(learner, one, speaker=0).samples
+    first = vits.speaks.resynthesis(learner, one, speaker=0).samples
     torch.randn(7)
-    assert np.array_equal(first, vits.copy(learner, one, speaker=0).samples)
-    assert not np.array_equal(first, vits.copy(learner, other, speaker=0).samples)
+    assert np.array_equal(first, vits.speaks.resynthesis(learner, one, speaker=0).samples)
+    assert not np.array_equal(first, vits.speaks.resynthesis(learner, other, speaker=0).samples)
     deviations.fill_(-30.0)  # type: ignore[operator]  # none: the means alone
-    still = vits.copy(learner, one, speaker=0).samples
-    assert np.allclose(still, vits.copy(learner, other, speaker=0).samples, atol=1e-7)
+    still = vits.speaks.resynthesis(learner, one, speaker=0).samples
+    assert np.allclose(still, vits.speaks.resynthesis(learner, other, speaker=0).samples, atol=1e-7)
     assert not np.allclose(first, still, atol=1e-3)
 
 

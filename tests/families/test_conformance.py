@@ -27,7 +27,7 @@ from olu.train.guards import Finite, Spike, Verdict, Wiring
 from olu.train.recipe import GuardSettings, PlanSettings
 
 VOCABULARY = 12
-pytestmark = pytest.mark.parametrize("name", FAMILIES)
+pytestmark = pytest.mark.parametrize("name", list(FAMILIES))
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def engine_for(
     by_id = {clip.id: clip for clip in clips}
     batches = Batches(
         list(by_id),
-        [len(clip.samples) / fam.rate(learner.config) for clip in clips],
+        [len(clip.samples) / fam.data.rate(learner.config) for clip in clips],
         example=by_id.__getitem__,
         collate=learner.collate,
         seed=1,
@@ -240,7 +240,7 @@ def engine_for(
         learner,
         batches,
         validation=lambda: [learner.collate(clips[:2])],
-        score=fam.score,
+        score=fam.figures.score,
         plan=checked,
         rewinds=GuardSettings(),
         guards=[Wiring(), Finite(), *([Spike()] if spike else [])],
@@ -285,9 +285,12 @@ def test_overfits_one_batch(fam: Family, tmp_path: Path) -> None:
     before, _ = engine._validate()
     reports = list(engine.train())
     assert [event for report in reports for event in report.events] == []
-    scores = [next(seen.losses[fam.learning] for seen in r.seen if fam.learning in seen.losses) for r in reports]
+    scores = [
+        next(seen.losses[fam.figures.learning] for seen in r.seen if fam.figures.learning in seen.losses)
+        for r in reports
+    ]
     assert np.mean(scores[-5:]) < 0.6 * np.mean(scores[:3])
-    assert reports[-1].scores[fam.score] < 0.6 * before[fam.score]
+    assert reports[-1].scores[fam.figures.score] < 0.6 * before[fam.figures.score]
     assert len(reports[-1].exhibits) == (2 if fam.speaks else 0)
 
 
@@ -441,7 +444,7 @@ def test_demo_is_finite_and_of_sane_length(fam: Family) -> None:
             exhibits = list(learner.demo(learner.collate(clips)))
         assert [exhibit.name for exhibit in exhibits] == [clip.id for clip in clips]
         for exhibit in exhibits:
-            assert exhibit.audio.rate == fam.rate(learner.config)
+            assert exhibit.audio.rate == fam.data.rate(learner.config)
             assert exhibit.audio.samples.dtype == np.float32 and exhibit.audio.samples.ndim == 1
             assert np.isfinite(exhibit.audio.samples).all() and np.abs(exhibit.audio.samples).max() <= 1
             assert 0.05 < exhibit.audio.seconds < 20
@@ -454,7 +457,7 @@ def test_export_writes_two_graphs_that_run(fam: Family, tmp_path: Path) -> None:
         before = state(learner)
         folder = tmp_path / str(speakers)
         folder.mkdir()
-        facts = fam.export(learner, folder=folder)
+        facts = fam.speaks.export(learner, folder=folder)
         assert sorted(path.name for path in folder.iterdir()) == ["decoder.onnx", "encoder.onnx"]
         assert same(before, state(learner))  # export works on a copy
         encoder, decoder = (
@@ -478,7 +481,7 @@ def test_export_writes_two_graphs_that_run(fam: Family, tmp_path: Path) -> None:
         (wave,) = decoder.run(None, {"latents": latents, **who})
         assert latents.shape == (1, facts["channels"], int(durations.sum()))
         assert wave.shape == (1, latents.shape[2] * facts["hop"])
-        assert np.isfinite(wave).all() and facts["rate"] == fam.rate(learner.config)
+        assert np.isfinite(wave).all() and facts["rate"] == fam.data.rate(learner.config)
 
 
 # ---------------------------------------------------------------- settings
@@ -526,16 +529,16 @@ def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> 
         "kept": kept[0],
         "new_rows": _new_rows(fam, learner),
         "spoken": [(len(wave), float(np.abs(wave).sum())) for wave in spoken],
-        "rate": fam.rate(config),
-        "written": fam.writes(config, language="yor").symbols(MARKED) if fam.writes else [],
-        "refuses": [fam.refuses(config, samples=n, tokens=40) for n in (2000, 9000, 12000, 10**6)],
+        "rate": fam.data.rate(config),
+        "written": fam.hears.targets(config, language="yor").symbols(MARKED) if fam.hears else [],
+        "refuses": [fam.data.refuses(config, samples=n, tokens=40) for n in (2000, 9000, 12000, 10**6)],
     }
 
 
 def _new_rows(fam: Family, learner: nn.Module) -> list[float]:
     """What symbols that are new would start with."""
     growth = Growth(VOCABULARY, (1, None), getattr(learner.config, "init_scale", 1.0))
-    tables = [learner.get_parameter(name).detach() for name in fam.symbol_rows]
+    tables = [learner.get_parameter(name).detach() for name in fam.bases.symbol_rows]
     return [float(enlarged(table, growth)[VOCABULARY:].double().sum()) for table in tables]
 
 
@@ -596,11 +599,11 @@ def test_what_cannot_be_learned_from_is_refused(fam: Family) -> None:
     vits_only(fam)
     config = config_of(fam)
     hop, segment = config.hop_length, config.segment_size
-    assert fam.refuses(config, samples=segment, tokens=5) is None
-    assert "shorter than one training segment (0.26 s)" in fam.refuses(config, samples=segment - 1, tokens=5)
-    assert fam.refuses(config, samples=50 * hop, tokens=50) is None
-    assert "50 frames of sound for 51 tokens" in fam.refuses(config, samples=50 * hop + hop - 1, tokens=51)
-    assert "nothing that can be said" in fam.refuses(config, samples=10**6, tokens=0)
+    assert fam.data.refuses(config, samples=segment, tokens=5) is None
+    assert "shorter than one training segment (0.26 s)" in fam.data.refuses(config, samples=segment - 1, tokens=5)
+    assert fam.data.refuses(config, samples=50 * hop, tokens=50) is None
+    assert "50 frames of sound for 51 tokens" in fam.data.refuses(config, samples=50 * hop + hop - 1, tokens=51)
+    assert "nothing that can be said" in fam.data.refuses(config, samples=10**6, tokens=0)
 
 
 def test_what_is_just_not_refused_can_be_learned_from(fam: Family, tmp_path: Path) -> None:
@@ -609,7 +612,7 @@ def test_what_is_just_not_refused_can_be_learned_from(fam: Family, tmp_path: Pat
     samples = (3000 * np.sin(np.arange(config.segment_size) / 9)).astype(np.int16)
     tokens = tuple(1 + k % 9 for k in range(config.segment_frames))
     short = Example(id="short", ids=tokens, samples=samples, speaker=0)
-    assert fam.refuses(config, samples=len(samples), tokens=len(tokens)) is None
+    assert fam.data.refuses(config, samples=len(samples), tokens=len(tokens)) is None
     engine = engine_for(fam, made(fam, config), tmp_path, [short, *tones(1)], batch_clips=2)
     report = engine.advance()
     assert report.events == () and all(math.isfinite(v) for seen in report.seen for v in seen.losses.values())

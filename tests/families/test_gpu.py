@@ -16,7 +16,7 @@ from .test_conformance import config_of, engine_for, made, tones
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
-    pytest.mark.parametrize("name", FAMILIES),
+    pytest.mark.parametrize("name", list(FAMILIES)),
 ]
 
 
@@ -37,7 +37,7 @@ def test_trains_and_speaks(name: str, precision: str, tmp_path: Path) -> None:
     assert engine.step == 20 and noted == []
     assert all(torch.isfinite(p).all() for p in engine.module.parameters())
     assert len(reports[-1].exhibits) == (engine.plan.demo_clips if family(name).speaks else 0)
-    loss = family(name).learning
+    loss = family(name).figures.learning
     first, last = (next(seen.losses[loss] for seen in r.seen if loss in seen.losses) for r in (reports[0], reports[-1]))
     assert last < first
 

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olu.core.errors import ConfigError, ExportError, TrainError
+from olu.core.errors import ConfigError, TrainError
 from olu.core.types import Audio, Reading
 from olu.families import family
 from olu.families.recogniser.augment import disturbed, hidden, paced
@@ -290,26 +290,24 @@ def test_noise_is_as_loud_as_it_should_be() -> None:
 
 def test_what_cannot_be_heard_is_refused() -> None:
     fam, config = family("recogniser"), RecogniserConfig(size="tiny", subsample=4)
-    assert fam.refuses(config, samples=16000, tokens=20) is None
-    said = fam.refuses(config, samples=16000, tokens=21)
+    assert fam.data.refuses(config, samples=16000, tokens=20) is None
+    said = fam.data.refuses(config, samples=16000, tokens=21)
     assert said == (
         "25 frames of sound for 21 symbols: the text is too long for this recording"
         " (model.subsample=2 gives twice as many)"
     )
-    assert "nothing that can be heard" in str(fam.refuses(config, samples=16000, tokens=0))
+    assert "nothing that can be heard" in str(fam.data.refuses(config, samples=16000, tokens=0))
 
 
 def test_it_does_not_speak() -> None:
     fam = family("recogniser")
-    assert not fam.speaks
+    assert fam.kind == "listener" and fam.speaks is None
     model = learner()
     assert list(model.demo(model.collate(noises(1)))) == []
     with pytest.raises(TrainError, match="hears and does not speak"):
         model.say((1, 2), 0)
-    with pytest.raises(ExportError, match="no voice to export"):
-        fam.export(model, folder=None)
     with pytest.raises(ConfigError, match="no run of a recogniser"):
-        fam.read_base(Path("nowhere"))
+        fam.bases.read(Path("nowhere"))
 
 
 @pytest.mark.parametrize(
@@ -361,7 +359,7 @@ def test_the_memory_of_a_step_is_foretold(changes: dict[str, Any]) -> None:
 
 
 def planned(language: str, *, device: str = "cuda", letters: float = 9.0, **given: Any) -> Any:
-    pieces = tuple(PlanClip(seconds=8.0, tokens=2 * round(8 * letters) + 1) for _ in range(800))
+    pieces = tuple(PlanClip(seconds=8.0, tokens=round(8 * letters)) for _ in range(800))
     machine = Machine(device=device, name="it", memory=64e9, cores=2, bf16=device == "cuda")
     return make_plan(
         Case(material=Material(pieces=pieces, language=language), machine=machine, given=given), family("recogniser")

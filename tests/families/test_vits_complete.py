@@ -40,7 +40,7 @@ def test_every_rate_trains_speaks_and_exports(rate: int, stochastic: bool, tmp_p
     for exhibit in reports[-1].exhibits:
         assert exhibit.audio.rate == rate and np.isfinite(exhibit.audio.samples).all()
     (tmp_path / "graphs").mkdir()
-    facts = fam.export(learner, folder=tmp_path / "graphs")
+    facts = fam.speaks.export(learner, folder=tmp_path / "graphs")
     decoder = onnxruntime.InferenceSession(tmp_path / "graphs" / "decoder.onnx", providers=["CPUExecutionProvider"])
     latents = np.zeros((1, facts["channels"], 9), np.float32)
     assert facts["rate"] == rate and decoder.run(None, {"latents": latents})[0].shape == (1, 9 * facts["hop"])

@@ -14,7 +14,7 @@ def test_longer_clips_more_clips_and_larger_networks_take_more():
     assert memory(small, clips=8, seconds=5, tokens=300) > usual
     assert memory(small, clips=16, seconds=5, tokens=100) > usual
     assert memory(VitsConfig(size="mms"), clips=8, seconds=5, tokens=100) > 2 * usual
-    assert family("vits").memory is memory
+    assert family("vits").advice.memory is memory
 
 
 @pytest.mark.parametrize(

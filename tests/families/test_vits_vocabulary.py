@@ -178,7 +178,7 @@ def test_a_checkpoint_keeps_the_moments_of_old_rows() -> None:
     table, first, second = torch.randn(6, 4), torch.randn(6, 4), torch.rand(6, 4)
     moments = {f"gen/{name}/step": torch.tensor(9.0), f"gen/{name}/exp_avg": first, f"gen/{name}/exp_avg_sq": second}
     weights = {f"learner/{ROWS}": table, f"average/gen/{name}": table + 1, "learner/other": torch.ones(6)}
-    grown = enlarged_checkpoint(Checkpoint(weights, moments, {}), fam.symbol_rows, Growth(6, (2, None)))
+    grown = enlarged_checkpoint(Checkpoint(weights, moments, {}), fam.bases.symbol_rows, Growth(6, (2, None)))
     for key, held in (*weights.items(), *moments.items()):
         now = {**grown.weights, **grown.optimiser}[key]
         if held.ndim == 2:

@@ -52,7 +52,7 @@ def contents(*, speakers: list[str], name: str = "test") -> Contents:
 
 def pack(path: Path, *, speakers: list[str]) -> Voice:
     made = learner(speakers=len(speakers))
-    export = family("vits").export
+    export = family("vits").speaks.export
     return write_package(path, contents(speakers=speakers), graphs=lambda folder: export(made, folder=folder))
 
 

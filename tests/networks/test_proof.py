@@ -277,7 +277,7 @@ def test_own_voices_open(folder: Path, tmp_path: Path) -> None:
     made = vits.learner(
         vits.config(size="tiny", use_stochastic_duration_prediction=False), vocab_size=9, num_speakers=3
     )
-    vits.export(made, folder=tmp_path)
+    vits.speaks.export(made, folder=tmp_path)
     optimise(tmp_path / "encoder.onnx")
     one_graph(made, path=tmp_path / "one.onnx", facts={"a": "b"})
     for graph in sorted(tmp_path.glob("*.onnx")):

@@ -16,7 +16,7 @@ from olu.core.types import Audio, Clip, Tick, finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
 from olu.families.recogniser.recognise import Trained
-from olu.families.runs import listeners, voices
+from olu.families.runs import runs_of, voices
 from olu.stages.export import export
 from olu.stages.find_lr import find_lr
 from olu.stages.plan import plan
@@ -204,7 +204,9 @@ def test_a_recogniser_is_out_of_the_way_of_the_voice(tmp_path: Path, corpus: Any
     ws = workspace(tmp_path, corpus)
     assert _voice(ws) == "vits-001"
     heard, _ = made(ws)
-    assert [run.name for run in voices(ws)] == ["vits-001"] and [run.name for run in listeners(ws)] == [heard.run]
+    assert [run.name for run in voices(ws)] == ["vits-001"] and [run.name for run in runs_of(ws, "listener")] == [
+        heard.run
+    ]
     assert wanted_by(ws, None)["rate"] == RATE
     assert _voice(ws) == "vits-001"  # nothing to do: the recogniser left its stamp alone
     now = status(ws)

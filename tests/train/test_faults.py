@@ -16,7 +16,7 @@ from torch import Tensor
 
 from olu.core.types import Audio
 from olu.train.engine import Engine, Report
-from olu.train.family import Clock, Loss, OpponentLoss, SpokenSample, Update
+from olu.train.family import Clock, Figures, Loss, OpponentLoss, SpokenSample, Update
 from olu.train.guards import Event, Verdict
 from olu.train.guards.build import watchmen
 from olu.train.recipe import GuardSettings, PlanSettings, Recipe
@@ -37,8 +37,8 @@ def speech(seed: int = 0, *, seconds: float = 2.0) -> Audio:
 def guarded(learner: toys.Toy, folder: Path, *, limits: dict[str, Any] | None = None, **plan: Any) -> Engine:
     """An engine with every guard of a run, as a recipe with these limits makes them."""
     judged = isinstance(learner, toys.Judged)
-    named = {"learning": "match", "learns": "gen" if judged else "body", "steady": ("match",)}
-    family = SimpleNamespace(**named, judge=TELLS if judged else None)
+    learns, opponent = ("gen", TELLS) if judged else ("body", None)
+    family = SimpleNamespace(figures=Figures(score="match", learns=learns, steady=("match",), opponent=opponent))
     settings = Recipe(plan=PlanSettings(max_hours=plan.get("max_hours", 0.0)), guards=GuardSettings(**(limits or {})))
     if "demo" not in vars(learner):
         learner.demo = lambda batch: iter([SpokenSample("said", speech(), 2.0)])

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import olu.train.guards as module
+from olu.train.family import Figures
 from olu.train.guards import (
     MIN_HISTORY,
     Balance,
@@ -271,7 +272,7 @@ class TestSlow:
         self, ratio: float, scratch: int, weights: int
     ) -> None:
         """Measured on the sample corpus: 3.7e-3 (tiny) and 1.2e-3 (small) at the usual rate, 4.9e-4 at a tenth."""
-        family = SimpleNamespace(learning="mel", learns="gen", steady=(), judge=None)
+        family = SimpleNamespace(figures=Figures(score="mel", learns="gen", steady=()))
         for from_weights, expected in ((False, scratch), (True, weights)):
             guards = watchmen(Recipe(), family, from_weights=from_weights)  # type: ignore[arg-type]
             said = []

@@ -282,7 +282,7 @@ def test_b2_4_sound_and_text_are_whole_or_left_out_together() -> None:
     assert batch.tokens_B.tolist() == [len(e.ids) for e in group]
     for row, example in enumerate(group):
         assert batch.ids_BT[row, : len(example.ids)].tolist() == list(example.ids)
-    why = VITS.refuses(learner.config, samples=16 * 256, tokens=17)
+    why = VITS.data.refuses(learner.config, samples=16 * 256, tokens=17)
     assert why is not None and "16 frames of sound for 17 tokens" in why
     stream = Batches(
         ["long", "short"], [50.0, 1.0], example=lambda id: group[0], collate=lambda e: e, seed=1, batch_clips=4,

@@ -23,7 +23,7 @@ from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train_ready import Setup
 from olu.stages.train_setup import prepare_run, set_up
-from olu.train.family import Clock, Loss, OpponentLoss, Update
+from olu.train.family import Clock, Figures, Loss, OpponentLoss, Update
 from olu.train.recipe import DataSettings, GuardSettings, PlanSettings, Recipe, read_recipe, recipe_toml
 from olu.train.run import Run
 
@@ -164,7 +164,9 @@ def toy_setup(recipe: Recipe, learner: toys.Toy) -> Setup:
     both = {**clips, **held}
     return Setup(
         recipe=recipe,
-        family=replace(family("vits"), score="match", learns="body", steady=("match",), judge=ALWAYS_WINS),
+        family=replace(
+            family("vits"), figures=Figures(score="match", learns="body", steady=("match",), opponent=ALWAYS_WINS)
+        ),
         config=None,
         learner=learner,
         vocabulary=None,  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ from olu.families import family
 from olu.pages.curves import Curve, chart
 from olu.pages.png import heat_png, shrunk
 from olu.train.engine import Engine, Report
-from olu.train.family import SpokenSample, Update
+from olu.train.family import Figures, SpokenSample, Update
 from olu.train.guards import Event, Finite, Observation, Verdict
 from olu.train.recipe import Recipe
 from olu.train.run import Recorder, Run
@@ -44,7 +44,7 @@ from olu.train.view.workspace_settings import watching
 
 from ..helpers import toys
 
-FAMILY = replace(family("vits"), score="match", reference=None)
+FAMILY = replace(family("vits"), figures=Figures(score="match", learns="gen", steady=("mel", "kl", "duration")))
 
 
 class Shown(toys.Tokens):
@@ -66,7 +66,7 @@ def viewer(run: Run, engine: Engine, **settings: Any) -> Viewer:
         run,
         family=FAMILY,
         settings=ViewSettings(**settings),
-        metric=FAMILY.score,
+        metric=FAMILY.figures.score,
         step=engine.step,
         rewinds=engine.rewinds,
         steps=engine.plan.steps,
@@ -435,7 +435,7 @@ def test_bands_are_found_by_kind_and_speak_plainly(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", ["tiny", "small"])
 def test_shipped_reference_runs_say_what_they_are(size: str) -> None:
-    held = reference(family("vits").reference, model={"size": size}, scratch=True)
+    held = reference(family("vits").figures.reference, model={"size": size}, scratch=True)
     assert "runs" in held.about and {"valid/mel", "gen/mel", "disc/disc"} <= set(held.bands)
     for band in held.bands.values():
         steps = [step for step, _, _ in band.points]
@@ -450,9 +450,9 @@ def test_the_page_compares_where_it_can(tmp_path: Path) -> None:
     engine = toys.engine(shown_toy(), run.checkpoints_folder, steps=10, validate_every=5)
     shown = Viewer(
         run,
-        family=replace(FAMILY, reference=path),
+        family=replace(FAMILY, figures=replace(FAMILY.figures, reference=path)),
         settings=ViewSettings(),
-        metric=FAMILY.score,
+        metric=FAMILY.figures.score,
         step=0,
         rewinds=0,
         steps=10,

@@ -33,7 +33,7 @@ class Sample:
         return sum(len(word.text) for word in self.reading.words) if self.reading else None
 
 
-class Hears(Protocol):
+class Transcriber(Protocol):
     """A recogniser as judging needs it."""
 
     @property
@@ -51,8 +51,8 @@ class References:
     """What the natural recordings of the corpus say, gathered once for all sentences."""
 
     language: str = ""
-    hears: Hears | None = None
-    second: Hears | None = None  # trained on another part of the corpus: for the collusion check
+    hears: Transcriber | None = None
+    second: Transcriber | None = None  # trained on another part of the corpus: for the collusion check
     aligns: Aligns | None = None
     aligner: str = ""
     usual: Usual | None = None

@@ -66,9 +66,9 @@ def write_mms(subject: ExportSubject, folder: Path) -> list[str]:
 
 
 def _written(subject: ExportSubject, folder: Path, to: str) -> list[str]:
-    writer = subject.family.writers.get(to)
+    writer = subject.speaks.writers.get(to)
     if writer is None:
-        known = ", ".join(("voice", *subject.family.writers))
+        known = ", ".join(("voice", *subject.speaks.writers))
         raise ExportError(f"the family {subject.family.name!r} has no format {to!r}: it has {known}")
     return writer(subject.learner, folder=folder, card=subject.card)
 

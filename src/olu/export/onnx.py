@@ -89,6 +89,6 @@ def _graph(subject: ExportSubject, path: Path) -> dict[str, Any]:
 
 
 def graph_of(subject: ExportSubject) -> Callable[..., dict[str, Any]]:
-    if subject.family.graph is None:
+    if subject.speaks.graph is None:
         raise ExportError(f"the family {subject.family.name!r} cannot be one graph: use '--to voice'")
-    return subject.family.graph
+    return subject.speaks.graph

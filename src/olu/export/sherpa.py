@@ -60,7 +60,7 @@ def _metadata(subject: ExportSubject, *, characters: bool, add_blank: bool) -> d
         "comment": "olu, with the inputs of coqui",  # the word tells it to give all scales as one input
         "language": subject.language.name,
         "voice": subject.language.code,
-        "sample_rate": str(subject.family.rate(subject.learner.config)),
+        "sample_rate": str(subject.family.data.made_rate(subject.learner.config)),
         "n_speakers": str(len(subject.speakers) if len(subject.speakers) > 1 else 0),
         "add_blank": str(int(add_blank)),
         "blank_id": str(BLANK_ID),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from olu.core.errors import ExportError
 from olu.export.letters import LetterTable
 from olu.export.rights import ExportTerms
 from olu.export.spelled import Form, Measure, letters_of, measured, symbols_of
@@ -13,7 +14,7 @@ from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language
 from olu.text.vocabulary import SymbolVocabulary
-from olu.train.family import Card, Family
+from olu.train.family import Card, Family, Speaks
 
 if TYPE_CHECKING:
     from torch import nn
@@ -43,6 +44,12 @@ class ExportSubject:
     lacks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     resample: float = 1.0  # what the recordings it learnt from were resampled by
+
+    @property
+    def speaks(self) -> Speaks:
+        if self.family.speaks is None:
+            raise ExportError(f"the family {self.family.name!r} does not speak: name a run of a voice with --run")
+        return self.family.speaks
 
     @property
     def via(self) -> str | None:

@@ -1,23 +1,26 @@
-"""Which runs of a workspace make a voice, which only listen, and which are damaged."""
+"""Of what kind the runs of a workspace are (voices, listeners, vocoders), and which are damaged."""
 
 from __future__ import annotations
 
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace
 from olu.families import family
+from olu.train.family import Kind
 from olu.train.run import Run
 
+NAMES: dict[Kind, str] = {"voice": "a voice", "listener": "a recogniser", "vocoder": "a vocoder"}
 
-def does_speak(run: Run) -> bool:
+
+def kind_of(run: Run) -> Kind:
     """A run of a family that is gone is taken for a voice: what uses it says that it is gone."""
-    return _speaks(run.recipe.family)
+    return _kind(run.recipe.family)
 
 
-def _speaks(name: str) -> bool:
+def _kind(name: str) -> Kind:
     try:
-        return family(name).speaks
+        return family(name).kind
     except ConfigError:
-        return True
+        return "voice"
 
 
 def whole_runs(ws: Workspace) -> list[Run]:
@@ -25,17 +28,17 @@ def whole_runs(ws: Workspace) -> list[Run]:
     return [run for run in Run.all(ws.runs) if not run.fault]
 
 
+def runs_of(ws: Workspace, kind: Kind) -> list[Run]:
+    """The whole runs of a kind, oldest first."""
+    return [run for run in whole_runs(ws) if kind_of(run) == kind]
+
+
 def voices(ws: Workspace) -> list[Run]:
     """The runs that make a voice, oldest first."""
-    return [run for run in whole_runs(ws) if does_speak(run)]
+    return runs_of(ws, "voice")
 
 
-def listeners(ws: Workspace) -> list[Run]:
-    """The runs that only listen, oldest first."""
-    return [run for run in whole_runs(ws) if not does_speak(run)]
-
-
-def passed_over(ws: Workspace, chosen: Run | None = None, *, speaks: bool | None = None) -> list[str]:
+def passed_over(ws: Workspace, chosen: Run | None = None, *, kind: Kind | None = None) -> list[str]:
     """A sentence for every damaged run that might have been taken instead of an older one that was chosen.
 
     Its name begins with its family, so that a recogniser is not missed among the voices.
@@ -43,13 +46,13 @@ def passed_over(ws: Workspace, chosen: Run | None = None, *, speaks: bool | None
     runs = Run.all(ws.runs)
     names = [run.name for run in runs]
     later = runs[names.index(chosen.name) + 1 :] if chosen and chosen.name in names else runs
-    alike = [run for run in later if speaks is None or _speaks(run.name.rpartition("-")[0]) is speaks]
+    alike = [run for run in later if kind is None or _kind(run.name.rpartition("-")[0]) == kind]
     return [f"{run.name} was passed over: {fault}" for run in alike if (fault := run.fault)]
 
 
 def voice_named(ws: Workspace, name: str) -> Run:
     """A run that makes a voice."""
     run = Run.named(ws.runs, name)
-    if not does_speak(run):
-        raise TrainError(f"{name} is a recogniser and does not speak: name a run of a voice; 'olu runs' lists them")
+    if (kind := kind_of(run)) != "voice":
+        raise TrainError(f"{name} is {NAMES[kind]} and does not speak: name a run of a voice; 'olu runs' lists them")
     return run

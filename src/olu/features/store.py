@@ -6,7 +6,7 @@ import os
 import weakref
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +69,31 @@ def levelled(audio: Audio, loudness: float) -> Audio:
     peak = float(np.abs(audio.samples).max())
     gain = min(10 ** ((loudness - now) / 20), CEILING / peak)
     return Audio(audio.samples * np.float32(gain), audio.rate)
+
+
+@dataclass(frozen=True)
+class FeatureClip:
+    """A clip as training hears it: what a prepared feature is made from."""
+
+    clip: Clip
+    samples: NDArray[np.int16]
+    rate: int
+    begins: float = 0.0  # seconds of the clip that were cut away before its first sample
+    factor: float = 1.0  # it is so many times faster than the recording
+
+
+@dataclass(frozen=True)
+class PreparedFeature:
+    """An array that `olu prepare` makes once for every clip; a learner finds it in `Example.features`."""
+
+    name: str
+    settings: Mapping[str, Any]  # all that changes its values
+    make: Callable[[str], Callable[[FeatureClip], NDArray[Any]]]  # (device) -> what computes one clip
+    weights: str = ""  # SHA-256 of the frozen weights that make it
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}-{hash_value([self.name, dict(self.settings), self.weights])[:12]}"
 
 
 class Store:

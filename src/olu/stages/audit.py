@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from olu.families import family
 from olu.stages.base_choice import advise
 from olu.stages.read import corpus_frontend, read_clip
 from olu.text.frontend import read_settings
+from olu.train.family import Family
 from olu.train.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 AUDIT_VERSION = 6  # raise it when the same sound and thresholds would be judged differently
 MOST_WORKERS = 4
-SIZES = ("small", "mms")  # whose memory is predicted
 THRESHOLDS = "thresholds.toml"  # in the workspace: what a person set otherwise
 
 
@@ -178,10 +178,8 @@ def _plan() -> DefaultTraining:
     recipe = Recipe()
     chosen = family(recipe.family)
     rooms = {}
-    for size in SIZES:
-        config = chosen.config.model_validate({"size": size})
-        assert chosen.memory is not None
-        rooms[size] = partial(_room, chosen.memory, config)
+    for size in chosen.advice.sizes if chosen.advice else ():
+        rooms[size] = partial(_room, chosen, chosen.config.model_validate({"size": size}))
     return DefaultTraining(
         batch_clips=recipe.plan.batch_clips,
         batch_seconds=recipe.plan.batch_seconds,
@@ -190,8 +188,9 @@ def _plan() -> DefaultTraining:
     )
 
 
-def _room(memory: Callable[..., float], config: Strict, clips: int, seconds: float, letters: int) -> float:
-    return memory(config, clips=clips, seconds=seconds, tokens=2 * letters + 1)  # a blank stands around every symbol
+def _room(family: Family, config: Strict, clips: int, seconds: float, letters: int) -> float:
+    assert family.advice is not None
+    return family.advice.memory(config, clips=clips, seconds=seconds, tokens=family.data.tokens("x" * letters))
 
 
 def _words(ws: Workspace) -> dict[str, tuple[str, tuple[Span, ...]]]:

@@ -51,7 +51,8 @@ def bases(language: str | None = None) -> BasesSummary:
 
 
 def _table(name: str) -> list[Listed]:
-    path = family(name).bases
+    of = family(name).bases
+    path = of.table if of else None
     if path is None:
         return []
     lines = path.read_text(encoding="utf-8").splitlines()[1:]
@@ -66,21 +67,23 @@ class Checked:
     said: list[str]
 
 
-def check_base(text: str, *, name: str = FAMILIES[0]) -> Checked:
+def check_base(text: str, *, name: str = next(iter(FAMILIES))) -> Checked:
     """Fetch a base, read it and load it whole, as a training would."""
     need_training("olu doctor --base")
     chosen = family(name)
     try:
         place = located(Path(text).as_posix())
-        base = chosen.read_base(place)
+        assert chosen.bases is not None
+        base = chosen.bases.read(place)
         learner = chosen.learner(
             chosen.config(**base.settings), vocab_size=len(base.symbols), num_speakers=base.num_speakers
         )
         notes = base.load(learner)
     except OluError as bad:
         return Checked(False, [str(bad)])
+    rate = chosen.data.rate(chosen.config(**base.settings))
     facts = [
-        f"{chosen.rate(chosen.config(**base.settings))} Hz, {len(base.symbols)} symbols, {base.num_speakers} speakers",
+        f"{rate} Hz, {len(base.symbols)} symbols, {base.num_speakers} speakers",
         f"discriminator: {'yes' if base.judged else 'no'}; texts go through: {base.via or 'nothing'}",
     ]
     return Checked(True, [*facts, *notes, licence_of(place, origin=text).sentence()])

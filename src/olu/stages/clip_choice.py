@@ -40,7 +40,7 @@ def select(
         if why is None and 0 < recipe.data.max_tokens < len(ids[clip.id]):
             why = f"{len(ids[clip.id])} tokens, and data.max_tokens is {recipe.data.max_tokens}"
         if why is None:
-            why = family.refuses(config, samples=store.length(clip.id), tokens=len(ids[clip.id]))
+            why = family.data.refuses(config, samples=store.length(clip.id), tokens=len(ids[clip.id]))
         if why is None:
             kept.append(clip)
         else:

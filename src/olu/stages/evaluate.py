@@ -195,7 +195,7 @@ def _since(bench: Bench) -> list[str]:
     if bench.ws is None or bench.corpus is None or bench.wish.corpus is not None or run is None:
         return []
     voice = voice_named(bench.ws, run)
-    damaged = passed_over(bench.ws, voice, speaks=True) if bench.wish.run is None else []
+    damaged = passed_over(bench.ws, voice, kind="voice") if bench.wish.run is None else []
     trained_on = voice.document("facts.json").get("corpus")
     if trained_on in (None, bench.corpus.fingerprint):
         return damaged

@@ -30,7 +30,8 @@ def copies(
     chosen = voice_named(ws, run)
     family = family_named(chosen.recipe.family)
     recorded = [take for take in takes if take.natural][:MOST]
-    if family.copy is None:
+    resynthesis = family.speaks.resynthesis if family.speaks else None
+    if resynthesis is None:
         return (), Missing(metric=COPY, why=f"the family {family.name} has no way back from sound to sound")
     if not recorded:
         return (), Missing(metric=COPY, why="there are no natural recordings of these sentences")
@@ -44,8 +45,7 @@ def copies(
     turn = iter(recorded)
 
     def again(audio: Audio) -> Audio:
-        assert family.copy
-        return family.copy(learner, audio, speaker=who.get(next(turn).speaker, 0))
+        return resynthesis(learner, audio, speaker=who.get(next(turn).speaker, 0))
 
     low, high = known.any_bounds(recorded[0].speaker) or (f0.LOWEST, f0.HIGHEST)
     middle = known.voices.get(recorded[0].speaker)

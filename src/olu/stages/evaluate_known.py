@@ -13,7 +13,7 @@ from olu.core.types import Alignment, Audio, Clip, Reading, Tick, Work
 from olu.corpus.manifest import Corpus
 from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
-from olu.evaluate.samples import Hears, References, spread_evenly
+from olu.evaluate.samples import References, Transcriber, spread_evenly
 from olu.stages.recogniser import ready, recogniser_for
 from olu.stages.second_recogniser import second_recogniser
 from olu.train.machine import this_machine
@@ -53,7 +53,7 @@ def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], 
 class _Undone:
     """A recogniser for sound that was resampled: it learnt from recordings as they are."""
 
-    hears: Hears
+    hears: Transcriber
     factor: float
 
     @property
@@ -67,7 +67,7 @@ class _Undone:
         return self.hears.transcribe(resample(audio, audio.rate, factor=1 / self.factor))
 
 
-def _undone(hears: Hears | None, factor: float) -> Hears | None:
+def _undone(hears: Transcriber | None, factor: float) -> Transcriber | None:
     return hears if hears is None or factor == 1.0 else _Undone(hears, factor)
 
 

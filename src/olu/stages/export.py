@@ -115,7 +115,7 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
         return _written(subject, wish, path=wish.out or Path(default), given=True)
     ws = Workspace.open(source)
     chosen = voice_named(ws, run) if run else _newest_finished(ws)
-    aside = [] if run else passed_over(ws, chosen, speaks=True)
+    aside = [] if run else passed_over(ws, chosen, kind="voice")
     if has_other_lexicon(ws, chosen.document("frontend.json")):
         aside.append(
             "the voice reads with the lexicon of its run, and the workspace has another one now: for its words write"
@@ -173,7 +173,7 @@ def _newest_finished(ws: Workspace) -> Run:
         raise ExportError(
             f"{runs[-1].name} was stopped by a guard: train anew, or export it with --run {runs[-1].name}"
         )
-    if damaged := passed_over(ws, speaks=True):
+    if damaged := passed_over(ws, kind="voice"):
         raise ExportError(f"{ws.root} has no run that is whole. {'. '.join(damaged)}")
     raise ExportError(f"{ws.root} has no run yet: train one with 'olu train {ws.root}'")
 
@@ -233,11 +233,10 @@ def _at_tempo(subject: ExportSubject, to: Format) -> list[str]:
 
 def restore_tempo(subject: ExportSubject) -> None:
     """Resampled recordings are faster or slower: speed 1 of the voice is their tempo before that."""
-    config: Any = subject.learner.config
-    if not hasattr(config, "speaking_rate"):
+    speaks = subject.family.speaks
+    if speaks is None or speaks.with_tempo is None:
         raise ExportError(f"data.resample: the family {subject.family.name} has no tempo to restore")
-    slower = config.model_copy(update={"speaking_rate": config.speaking_rate / subject.resample})
-    subject.learner.config = slower
+    subject.learner.config = speaks.with_tempo(subject.learner.config, subject.resample)
 
 
 def _size(subject: ExportSubject, to: Format, folder: Path) -> int:
@@ -248,7 +247,7 @@ def _size(subject: ExportSubject, to: Format, folder: Path) -> int:
         kinds = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
         return sum(math.prod(one.dims) for one in load_model(graphs[0]).graph.initializer if one.data_type in kinds)
     parts = subject.learner.parts()  # type: ignore[operator]
-    taken = parts if to.trains and "discriminator" not in subject.lacks else {"": parts[subject.family.learns]}
+    taken = parts if to.trains and "discriminator" not in subject.lacks else {"": parts[subject.family.figures.learns]}
     gone = tuple(f"{part}." for part in subject.lacks)
     rows = [row for part in taken.values() for row in part.module.named_parameters()]
     return sum(value.numel() for name, value in rows if not name.startswith(gone))
@@ -285,12 +284,12 @@ def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> tupl
         write_text(folder / "README.md", readme(subject, what=PACKAGE, use=_use(subject, path), library="olu"))
         if with_training:
             (folder / "training").mkdir()
-            subject.family.writers["training"](subject.learner, folder=folder / "training", card=subject.card)
+            subject.speaks.writers["training"](subject.learner, folder=folder / "training", card=subject.card)
             write_json(folder / "training" / "frontend.json", subject.frontend.state())
         if subject.resample == 1.0:
-            return subject.family.export(subject.learner, folder=folder)
+            return subject.speaks.export(subject.learner, folder=folder)
         restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
-        return {**subject.family.export(subject.learner, folder=folder), "resample": subject.resample}
+        return {**subject.speaks.export(subject.learner, folder=folder), "resample": subject.resample}
 
     voice = write_package(path, contents, graphs=graphs)
     return [], int(voice.facts["parameters"])

@@ -21,8 +21,8 @@ from olu.export.card import shown
 from olu.export.measures import measures_of
 from olu.export.rights import check_consent, claim
 from olu.export.subject import ExportSubject
-from olu.families import FAMILIES
 from olu.families import family as family_named
+from olu.families import first_voice
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state
 from olu.text.languages import Language, load
@@ -31,7 +31,7 @@ from olu.train.averaged import load_averaged
 from olu.train.base_language import language_of
 from olu.train.base_licence import Licence, licence_of
 from olu.train.base_reading import is_by_phones
-from olu.train.family import Base
+from olu.train.family import Base, Family
 from olu.train.recipe import RESAMPLE
 from olu.train.run import Run
 
@@ -45,7 +45,7 @@ def from_run(
     recipe = run.recipe
     family = family_named(recipe.family)
     config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
-    config, given = with_noise(config, noise, family=family.name)
+    config, given = with_noise(config, noise, family=family)
     vocabulary = SymbolVocabulary.from_state(run.document("vocabulary.json"))
     speakers = run.document("speakers.json")
     corpus = Corpus.open(ws)
@@ -132,14 +132,15 @@ def _source_names(corpus: Corpus) -> dict[str, str]:
     return {name: known if times[known] == 1 else f"{known} ({name})" for name, known in names.items()}
 
 
-def with_noise(config: Any, noise: float | None, *, family: str) -> tuple[Any, dict[str, Any]]:
+def with_noise(config: Any, noise: float | None, *, family: Family) -> tuple[Any, dict[str, Any]]:
     """Settings that speak with this noise, and what a voice says of that in its facts; None changes nothing."""
     if noise is None:
         return config, {}
-    if not hasattr(config, "noise_scale"):
-        raise ExportError(f"--noise: voices of the family {family} speak without any")
-    facts = {NOISE: {"given": noise, "instead_of": config.noise_scale}}
-    return config.model_copy(update={"noise_scale": noise}), facts
+    speaks = family.speaks
+    own = next((knob for knob in speaks.knobs(config) if knob.name == NOISE), None) if speaks else None
+    if own is None or speaks is None or speaks.with_knob is None:
+        raise ExportError(f"--noise: voices of the family {family.name} speak without any")
+    return speaks.with_knob(config, NOISE, noise), {NOISE: {"given": noise, "instead_of": own.default}}
 
 
 def _noise_said(given: dict[str, Any]) -> list[str]:
@@ -198,9 +199,10 @@ def is_foreign(source: Path) -> bool:
 
 def from_foreign(source: Path, *, licence: str, override: str, noise: float | None = None) -> ExportSubject:
     """A folder, a file, or an id on the hub."""
-    family = family_named(FAMILIES[0])
+    family = first_voice()
+    assert family.bases is not None
     place = located(source.as_posix())
-    base = family.read_base(place)
+    base = family.bases.read(place)
     name = source.stem if source.is_file() else Path(source.as_posix().partition("@")[0]).resolve().name
     rights = claim({}, licence_of(place, origin=source.as_posix()), base_name=name, licence=licence, override=override)
     held = voice_json(place)
@@ -211,7 +213,7 @@ def from_foreign(source: Path, *, licence: str, override: str, noise: float | No
     factor = _factor(held.get("resample"))
     marks = (base.frontend or {}).get("marks", "vowel")
     vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
-    config, given = with_noise(check(family.config, base.settings, where=str(source)), noise, family=family.name)
+    config, given = with_noise(check(family.config, base.settings, where=str(source)), noise, family=family)
     learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=base.num_speakers)
     notes = [note for note in base.load(learner) if not any(part in note for part in base.lacks)]  # of training
     notes += [f"it holds no {' and no '.join(base.lacks)}: speaking needs none"] if base.lacks else []

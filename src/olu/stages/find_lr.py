@@ -67,7 +67,7 @@ def find_lr(
     setup = set_up(ws, settings, device=chosen)
     for sentence in [*said, *setup.notes]:
         yield Note(sentence)
-    points, planned = list[RatePoint](), float(setup.learner.parts()[setup.family.learns].lr)  # type: ignore[operator]
+    points, planned = list[RatePoint](), float(setup.learner.parts()[setup.family.figures.learns].lr)  # type: ignore[operator]
     with heeded() as asked:
         for point in _points(setup, steps):
             points.append(point)
@@ -77,7 +77,7 @@ def find_lr(
     found = judge(points)
     page = ws.root / "find-lr.html"
     command = command_with(found.rate, ws=ws.root, recipe=recipe, base=base, overrides=overrides or [], device=device)
-    summary = RateSummary(found, points, planned, setup.family.learning, str(page), command)
+    summary = RateSummary(found, points, planned, setup.family.figures.learning, str(page), command)
     write_json(page.with_suffix(".json"), {**summary.row(), "page": page.name})
     write_text(page, render(ws.name, summary))
     return summary
@@ -110,7 +110,7 @@ def _points(setup: Setup, steps: int) -> Iterator[RatePoint]:
         run.checkpoints_folder.mkdir()
         engine = own.engine(run)
         engine.guards = []  # they would go back just where the test wants to see
-        yield from range_test(engine, part=setup.family.learns, loss=setup.family.learning, steps=steps)
+        yield from range_test(engine, part=setup.family.figures.learns, loss=setup.family.figures.learning, steps=steps)
 
 
 def render(name: str, summary: RateSummary) -> str:

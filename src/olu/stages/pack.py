@@ -69,7 +69,7 @@ def pack(
     notes = [
         *absent,
         *_said(ws, taken, features=features),
-        *(passed_over(ws, taken[0] if taken else None, speaks=True) if runs == "last" else []),
+        *(passed_over(ws, taken[0] if taken else None, kind="voice") if runs == "last" else []),
         *(["the sound was made smaller with Opus, which loses a little of it"] if opus else []),
     ]
     with tempfile.TemporaryDirectory() as place, whole(path) as partial, tarfile.open(partial, "w") as tar:

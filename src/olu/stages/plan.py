@@ -91,7 +91,7 @@ def plan(
     if write and not force and is_edited(ws):
         raise TrainError(f"{path} was edited by hand and is kept: --print shows the plan, --force writes it over yours")
     changes = _changes(overrides, base)
-    if write and not family_named(read_recipe(None, changes).family).speaks:
+    if write and family_named(read_recipe(None, changes).family).kind != "voice":
         raise TrainError(f"{path} is the recipe of the voice, and a recogniser is none: --print shows its plan")
     made, case, family = yield from _made(ws, changes=changes, machine=machine, may_take=not scratch)
     advice = _scratch_advice(ws, case, family)
@@ -179,7 +179,7 @@ def choose_recipe(
 
 def advice_on(ws: Workspace, recipe: Recipe) -> BaseAdvice | None:
     """For a training that begins with no weights: what it should begin with, where there is too little speech."""
-    if recipe.base is not None or not family_named(recipe.family).speaks:
+    if recipe.base is not None or family_named(recipe.family).kind != "voice":
         return None
     return advise(most_of_one(Corpus.open(ws)), language=ws.language, limits=read_thresholds(ws))
 
@@ -199,7 +199,7 @@ def forecast(ws: Workspace, *, overrides: list[str], device: str) -> Work[tuple[
 
 def _scratch_advice(ws: Workspace, case: Case, family: Family) -> BaseAdvice | None:
     """For a voice that would be trained without a base."""
-    if case.base or not family.speaks:
+    if case.base or family.kind != "voice":
         return None
     return advise(case.material.most_seconds, language=ws.language, limits=read_thresholds(ws))
 
@@ -222,7 +222,8 @@ def _changes(overrides: list[str] | None, base: Path | None) -> list[str]:
 
 def _licence(recipe: Recipe) -> list[str]:
     """What may be done with a voice from its base; nothing where the base is not here, as with weights of a run."""
-    if recipe.base is None or not is_here(recipe.base) or not family_named(recipe.family).speaks:
+    bases = family_named(recipe.family).bases
+    if recipe.base is None or not is_here(recipe.base) or not (bases and bases.licensed):
         return []
     return [f"base {recipe.base}: {licence_of(located(recipe.base), origin=recipe.base).sentence()}"]
 
@@ -244,7 +245,7 @@ def _made(
     if base is None:
         check(family.config, bare.model, where="recipe [model]")
     heard = yield from phase("listening", audit(ws))
-    material = _material(Corpus.open(ws), bare.data, verdict=heard.verdict)
+    material = _material(Corpus.open(ws), bare.data, family, verdict=heard.verdict)
     if not material.pieces:
         raise NothingToPlan(f"no clip is left to train on: 'olu audit {ws.root}' says why")
     case = Case(material=material, machine=machine, base=base, given=given)
@@ -280,7 +281,7 @@ def _foundation(family: Family, recipe: Recipe) -> Foundation:
     )
 
 
-def _material(corpus: Corpus, asked: DataSettings, *, verdict: str) -> Material:
+def _material(corpus: Corpus, asked: DataSettings, family: Family, *, verdict: str) -> Material:
     """What `asked` leaves to train on; the limits of length are the plan's own to set."""
     pieces, rates, speakers, valid = list[PlanClip](), Counter[int](), set[str](), 0
     left_out, lost = 0, 0.0
@@ -291,7 +292,7 @@ def _material(corpus: Corpus, asked: DataSettings, *, verdict: str) -> Material:
             continue
         side = corpus.split(clip)
         valid += side == "valid"
-        tokens = 2 * len(clip.text.strip()) + 1  # a blank stands around every symbol, and a letter makes about one
+        tokens = family.data.tokens(clip.text.strip())
         if (
             side != "train"
             or len(pieces) == (asked.train_clips or len(corpus))

@@ -110,7 +110,7 @@ def wanted_by(ws: Workspace, recipe: Path | None) -> dict[str, Any]:
     runs = voices(ws)
     settings = runs[-1].recipe if recipe is None and runs else read_recipe(recipe, [])
     chosen = family_named(settings.family)
-    rate = chosen.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))
+    rate = chosen.data.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))
     sound = sound_of(settings)
     return {"rate": rate, **sound, **({"loudness": EVEN} if recipe is None and not runs else {})}
 

@@ -11,7 +11,7 @@ from olu.core.files import Workspace
 from olu.core.types import Note, Tick, Work
 from olu.core.units import length, minutes
 from olu.corpus.manifest import Corpus
-from olu.families.runs import listeners
+from olu.families.runs import runs_of
 from olu.stages.audit import audit
 from olu.stages.plan import forecast
 from olu.stages.read import read_corpus
@@ -47,7 +47,7 @@ def recogniser_for(
     yield from audit(ws)
     yield from read_corpus(ws)
     where = this_machine(device).device
-    fitting = [run for run in listeners(ws) if _fits(ws, run, units=units, everything=everything)]
+    fitting = [run for run in runs_of(ws, "listener") if _fits(ws, run, units=units, everything=everything)]
     if done := [run for run in fitting if run.finished]:
         return load(done[-1], language=ws.language, device=where)
     if everything and not force:
@@ -89,7 +89,7 @@ def ready(ws: Workspace, *, units: Units, everything: bool) -> Run | None:
     """The newest finished one that fits, if there is any: nothing is trained."""
     if not (ws.readings / "frontend.json").is_file():
         return None
-    fitting = [run for run in listeners(ws) if _fits(ws, run, units=units, everything=everything)]
+    fitting = [run for run in runs_of(ws, "listener") if _fits(ws, run, units=units, everything=everything)]
     return next((run for run in reversed(fitting) if run.finished), None)
 
 

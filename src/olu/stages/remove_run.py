@@ -10,7 +10,7 @@ from pathlib import Path
 
 from olu.core.errors import OluError, WorkspaceError
 from olu.core.files import Workspace, disk_bytes, write_text
-from olu.families.runs import does_speak
+from olu.families.runs import kind_of
 from olu.stages.align import STAGE as ALIGN
 from olu.stages.hearing import HEARD_BY
 from olu.stages.run_state import run_state
@@ -85,7 +85,7 @@ def _needs(other: Run, run: Run, named: re.Pattern[str]) -> bool:
 
 def _speaks(run: Run) -> bool:
     try:
-        return does_speak(run)
+        return kind_of(run) == "voice"
     except (OluError, OSError):
         return False  # a damaged one may have been a recogniser
 

@@ -8,7 +8,7 @@ from olu.core.errors import TrainError
 from olu.core.files import Workspace
 from olu.core.types import Work
 from olu.corpus.manifest import Corpus
-from olu.families.runs import listeners
+from olu.families.runs import runs_of
 from olu.stages.recogniser import SECOND_HALF, as_ticks
 from olu.stages.train import train
 from olu.train.machine import this_machine
@@ -24,7 +24,7 @@ def second_recogniser(ws: Workspace, *, device: str | None = None) -> Work[Train
 
     where = this_machine(device).device
     corpus = Corpus.open(ws).fingerprint
-    second = [run for run in listeners(ws) if is_second(run)]
+    second = [run for run in runs_of(ws, "listener") if is_second(run)]
     fitting = [run for run in second if run.document("facts.json").get("corpus") == corpus]
     if done := [run for run in fitting if run.finished]:
         return load(done[-1], language=ws.language, device=where)

@@ -19,7 +19,7 @@ from olu.corpus.decisions import Decision
 from olu.corpus.doubts import standing
 from olu.corpus.manifest import Corpus
 from olu.corpus.moved_files import Lost, place_now
-from olu.families.runs import does_speak
+from olu.families.runs import kind_of
 from olu.stages.audit import long_clips, most_seconds
 from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.next_training import training_advice, training_command
@@ -177,7 +177,7 @@ def _runs(ws: Workspace) -> list[dict[str, object]]:
         row: dict[str, object] = {"run": run.name, **asdict(stands), "says": stands.sentence()}
         row["aside"] = [path.name for path in run.checkpoints().damaged()]
         whole = not stands.fault
-        rows.append({**row, "best": run.best if whole else None, "speaks": does_speak(run) if whole else None})
+        rows.append({**row, "best": run.best if whole else None, "speaks": kind_of(run) == "voice" if whole else None})
     return rows
 
 

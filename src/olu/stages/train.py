@@ -12,12 +12,13 @@ from olu.core.extras import need_training
 from olu.core.files import Workspace
 from olu.core.types import Note
 from olu.families import family as family_named
-from olu.families.runs import does_speak, listeners, passed_over, voices, whole_runs
+from olu.families.runs import kind_of, passed_over, runs_of, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
 from olu.stages.run_state import run_state
 from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_go import follow, go
-from olu.stages.train_stage import LISTENING, STAGE, Training, TrainSummary, options_of, stage_of
+from olu.stages.train_stage import STAGES, Training, TrainSummary, options_of, stage_of
+from olu.train.family import Kind
 from olu.train.machine import take_device
 from olu.train.recipe import read_recipe
 from olu.train.run import Run
@@ -163,13 +164,13 @@ def _lead(
         return TrainSummary(run="(dry run)", steps=0, dry=dry_run(setup))
     if not new:
         if (earlier := stage_of(setup).done(ws, options_of(setup))) and _is_there(ws, earlier["run"]):
-            return TrainSummary(**{**earlier, "fresh": True, "speaks": setup.family.speaks})
-        if (unfinished := _unfinished(ws, speaks=setup.family.speaks)) is not None:
+            return TrainSummary(**{**earlier, "fresh": True, "speaks": setup.family.kind == "voice"})
+        if (unfinished := _unfinished(ws, kind=setup.family.kind)) is not None:
             if unfinished.is_claimed():
                 raise being_trained(unfinished, other=BESIDE)
             same = unfinished.document("facts.json")["recipe"] == setup.facts["recipe"]
             raise UnfinishedRun(ws, unfinished, same_recipe=same)
-        _refuse_beside_damage(ws, speaks=setup.family.speaks)
+        _refuse_beside_damage(ws, kind=setup.family.kind)
     run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
     return (yield from go(ws, run, setup, view))
 
@@ -198,29 +199,28 @@ def _room() -> Iterator[None]:
         ) from None
 
 
-def _unfinished(ws: Workspace, *, speaks: bool | None = None) -> Run | None:
-    """The newest of the voices or the newest of the recognisers, where it has no end; the later one of both."""
+def _unfinished(ws: Workspace, *, kind: Kind | None = None) -> Run | None:
+    """The newest of each kind, where it has no end; the latest of them."""
     runs = whole_runs(ws)
-    of_kind = {kind: [run for run in runs if does_speak(run) is kind][-1:] for kind in (True, False)}
-    newest = [run for kind, last in of_kind.items() for run in last if speaks in (None, kind)]
-    open_ = [run for run in newest if run.result is None]
+    newest = {kind_of(run): run for run in runs}
+    open_ = [run for of, run in newest.items() if kind in (None, of) and run.result is None]
     return max(open_, key=runs.index) if open_ else None
 
 
 def _refuse_beside_unfinished(ws: Workspace, recipe: Path | None, changes: list[str]) -> None:
     """Before anything is read or listened to; where an earlier run may be the one that is asked for, that decides."""
     own = recipe_path(ws)
-    speaks = family_named(read_recipe(recipe or (own if own.exists() else None), changes).family).speaks
-    run = _unfinished(ws, speaks=speaks)
-    if run is None or (STAGE if speaks else LISTENING).state(ws) == "fresh":
+    kind = family_named(read_recipe(recipe or (own if own.exists() else None), changes).family).kind
+    run = _unfinished(ws, kind=kind)
+    if run is None or STAGES[kind].state(ws) == "fresh":
         return
     raise being_trained(run, other=BESIDE) if run.is_claimed() else UnfinishedRun(ws, run, same_recipe=False)
 
 
-def _refuse_beside_damage(ws: Workspace, *, speaks: bool) -> None:
+def _refuse_beside_damage(ws: Workspace, *, kind: Kind) -> None:
     """The newest run might be the one that was asked for, or wait to be gone on with: its owner decides."""
-    newest = (voices(ws) if speaks else listeners(ws))[-1:]
-    if damaged := passed_over(ws, newest[0] if newest else None, speaks=speaks):
+    newest = runs_of(ws, kind)[-1:]
+    if damaged := passed_over(ws, newest[0] if newest else None, kind=kind):
         raise TrainError(f"{'. '.join(damaged)}. Or add --new to train another")
 
 

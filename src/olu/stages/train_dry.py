@@ -37,9 +37,8 @@ def dry_run(setup: Setup) -> dict[str, Any]:
         engine.validation = lambda: batches
         scores, _ = engine._validate()
     tokens = max(len(setup.ids[clip]) for clip in clips)
-    predicted = setup.family.memory and setup.family.memory(
-        setup.config, clips=len(clips), seconds=longest, tokens=tokens
-    )
+    advice = setup.family.advice
+    predicted = advice and advice.memory(setup.config, clips=len(clips), seconds=longest, tokens=tokens)
     events = [event.message for one in (report, heavy) for event in one.events]
     return {
         "parameters": {name: sum(p.numel() for p in live.params) for name, live in engine.live.items()},

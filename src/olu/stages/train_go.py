@@ -107,7 +107,7 @@ def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
         yield from map(Note, profile.sentences())
         if not ended:
             viewer.finish(stopped=stopped)
-    speaks = setup.family.speaks
+    speaks = setup.family.kind == "voice"
     summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped, speaks=speaks)
     if stopped is None:  # stamped first: a kill between the two leaves a run that --resume finishes at once
         told = {"run": summary.run, "steps": summary.steps, "best": summary.best}

@@ -61,7 +61,7 @@ class Setup:
     @property
     def metric(self) -> str:
         """What the best step is chosen by."""
-        return metric_of(self.plan.choose, loss=self.family.score)
+        return metric_of(self.plan.choose, loss=self.family.figures.score)
 
     @property
     def plan(self) -> PlanSettings:
@@ -136,7 +136,7 @@ class Setup:
             self.learner,
             batches,
             validation=self.validation,
-            score=self.family.score,
+            score=self.family.figures.score,
             plan=self.plan,
             rewinds=self.recipe.guards,
             guards=watchmen(self.recipe, self.family, from_weights=bool(self.recipe.base or self.facts["from"])),
@@ -145,7 +145,7 @@ class Setup:
             device=self.device,
             ranks=self.ranks,
             sentences=self.sentences,
-            held_rows=dict.fromkeys(self.family.symbol_rows, self.held_rows),
+            held_rows=dict.fromkeys(self.family.bases.symbol_rows if self.family.bases else (), self.held_rows),
             resident=resident,
             ear=self.ear,
         )

@@ -63,7 +63,7 @@ def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Wor
     rate = rate_for(recipe, run=run)
     yield from phase("listening", audit(ws))
     yield from phase("reading", read_corpus(ws))
-    listening = not family_named(recipe.family).speaks
+    listening = family_named(recipe.family).kind == "listener"
     made = yield from phase("preparing", prepare(ws, rate=rate, **sound_of(recipe), listening=listening))
     return [made.note] if made.note else []
 
@@ -83,7 +83,7 @@ def set_up(
     base = read_base(family, recipe, run or (start[0] if start else None))
     config = config_for(family, recipe, base)
     recipe = only_listening(recipe.model_copy(update={"model": config.model_dump(mode="json")}), family)
-    writes = family.writes(config, language=ws.language) if family.writes else None
+    writes = family.hears.targets(config, language=ws.language) if family.hears else None
     if recipe.plan.precision != "fp32" and device == "cpu":
         raise TrainError(f"plan.precision = {recipe.plan.precision} is for GPUs: on a CPU train in fp32")
     corpus = Corpus.open(ws)
@@ -98,7 +98,7 @@ def set_up(
     vocabulary, frontend_state = alphabet(corpus, wanted, run=run, start=before, base=None if writes else base)
     if recipe.data.pauses and not run:
         vocabulary, frontend_state = knows_pauses(vocabulary, frontend_state)
-    rate = family.rate(config)
+    rate = family.data.rate(config)
     store = Store(ws.features / WaveFeature(rate, **sound_of(recipe)).key)
     frontend = from_state(frontend_state)
     readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in wanted}
@@ -146,7 +146,7 @@ def set_up(
     strange = new_symbols(vocabulary, growth, readings, kept) if growth else []
     notes += said_of_new(strange)
     held = held_rows(recipe, run, start[0] if start else None, old)
-    listener = listener_of(ws, recipe, run=run) if family.speaks else None
+    listener = listener_of(ws, recipe, run=run) if family.kind == "voice" else None
     notes += said_of_ears(ws, recipe, listener)
     said = {**readings, **own_readings(recipe, frontend)}
     seconds = {clip.id: store.length(clip.id) / rate for clip in train_clips + valid_clips}

@@ -11,6 +11,7 @@ from olu.core.stage import Stage
 from olu.core.types import Note, Tick
 from olu.corpus.corrections import hash_texts
 from olu.corpus.decisions import hash_chosen
+from olu.train.family import Kind
 
 if TYPE_CHECKING:
     from olu.stages.train_ready import Setup
@@ -30,10 +31,13 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
 STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)
 LISTENING = Stage(name="listening", command="olu train {ws} --set family=recogniser", folder="runs", inputs=_inputs)
 
+VOCODING = Stage(name="vocoding", command="olu train {ws} --recipe RECIPE", folder="runs", inputs=_inputs)
+STAGES: dict[Kind, Stage] = {"voice": STAGE, "listener": LISTENING, "vocoder": VOCODING}
+
 
 def stage_of(setup: Setup) -> Stage:
-    """A recogniser's run leaves the stamp of the voice alone."""
-    return STAGE if setup.family.speaks else LISTENING
+    """Runs of one kind leave the stamps of the others alone."""
+    return STAGES[setup.family.kind]
 
 
 def options_of(setup: Setup) -> dict[str, Any]:

@@ -19,21 +19,20 @@ from olu.train.recipe import DataSettings, Recipe
 from olu.train.run import Run
 
 NAMED = 8  # speakers that a sentence lists
-FINE_TUNING_RATE = 2e-5  # a base is moved gently; ten times more forgets it
 
 
 def rate_for(recipe: Recipe, *, run: Run | None = None) -> int:
     """The sampling rate that a recipe needs; one that cannot work is refused."""
     chosen = family_named(recipe.family)
     check_sound(chosen, recipe)
-    return chosen.rate(config_for(chosen, recipe, read_base(chosen, recipe, run)))
+    return chosen.data.rate(config_for(chosen, recipe, read_base(chosen, recipe, run)))
 
 
 def check_sound(family: Family, recipe: Recipe) -> None:
     usual = DataSettings()
     for name in ("resample", "edges", "loudness", "pauses"):
         value = getattr(recipe.data, name)
-        if value != getattr(usual, name) and not family.speaks:
+        if value != getattr(usual, name) and family.kind == "listener":
             raise TrainError(
                 f"recipe: data.{name} = {value:g} is for voices: {family.name} listens to recordings as they are:"
                 " leave it out"
@@ -58,10 +57,11 @@ def begun_from(
     """The checkpoint of another run, with rows for what is new since: speakers and symbols."""
     run, step = start
     checkpoint, old = run.checkpoints().load(step), len(run.document("speakers.json"))
-    if len(speakers) > old and family.with_speakers:
-        checkpoint = family.with_speakers(checkpoint, learner, old=old)
-    if growth and growth.parents:
-        checkpoint = enlarged_checkpoint(checkpoint, family.symbol_rows, growth)
+    bases = family.bases
+    if bases and bases.fold_speakers and len(speakers) > old:
+        checkpoint = bases.fold_speakers(checkpoint, learner, old=old)
+    if bases and growth and growth.parents:
+        checkpoint = enlarged_checkpoint(checkpoint, bases.symbol_rows, growth)
     return checkpoint
 
 
@@ -94,7 +94,9 @@ def read_base(family: Family, recipe: Recipe, run: Run | None = None) -> Base | 
     """A run with a checkpoint has all it needs; its base may be gone by then."""
     if recipe.base is None or (run and run.checkpoints().steps()):
         return None
-    return family.read_base(located(recipe.base) if family.speaks else Path(recipe.base))
+    if family.bases is None:
+        raise TrainError(f"recipe: base: the family {family.name!r} starts from none: leave it out")
+    return family.bases.read(located(recipe.base) if family.kind != "listener" else Path(recipe.base))
 
 
 def config_for(family: Family, recipe: Recipe, base: Base | None) -> Any:
@@ -102,10 +104,8 @@ def config_for(family: Family, recipe: Recipe, base: Base | None) -> Any:
         raise TrainError(
             f"recipe: model.size = {recipe.model['size']!r} has no effect with a base: the base has its own"
         )
-    gentle = (
-        {"learning_rate": FINE_TUNING_RATE, "discriminator_learning_rate": FINE_TUNING_RATE} if family.speaks else {}
-    )
-    under = {**base.settings, **gentle} if base else {}
+    tuning = family.advice.tuning if family.advice else None
+    under = {**base.settings, **(tuning(base) if tuning else {})} if base else {}
     return check(family.config, {**under, **recipe.model}, where="recipe [model]")
 
 

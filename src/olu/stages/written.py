@@ -52,7 +52,7 @@ def check_ears(ws: Workspace, recipe: Recipe, corpus: Corpus) -> None:
 
 def only_listening(recipe: Recipe, family: Family) -> Recipe:
     """The recipe of a family that does not speak: nothing in it asks for samples."""
-    if family.speaks:
+    if family.kind != "listener":
         return recipe
     if recipe.plan.sentences:
         raise TrainError(f"recipe: plan.sentences has no effect: the family {family.name!r} does not speak")

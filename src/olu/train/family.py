@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,9 +13,14 @@ if TYPE_CHECKING:
     from torch import Tensor, device, nn
 
     from olu.core.config import Strict
-    from olu.core.types import Audio, Reading
+    from olu.core.types import Audio, Knob, Reading
+    from olu.features.store import PreparedFeature
     from olu.train.buckets import BatchShape
     from olu.train.plan.facts import Advice
+
+Kind = Literal["voice", "listener", "vocoder"]  # text to sound, sound to text, features to sound
+Need = Literal["text", "alignment", "pitch", "codes"]  # the last two are names of prepared features
+VocabularyKind = Literal["symbols", "streams", "pieces"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class DemoSentence:
 
 @dataclass(frozen=True)
 class OpponentLoss:
-    """Which loss tells whether a part that judges has won or sees nothing."""
+    """Which loss tells whether a discriminator has won or sees nothing."""
 
     part: str
     loss: str
@@ -139,6 +144,15 @@ class PackedLearner(Learner, Protocol):
 
 
 @dataclass(frozen=True)
+class Companion:
+    """A module that a run uses and never trains: a codec, a decoder, a vocoder. Facts name it by its digest."""
+
+    name: str
+    sha256: str
+    load: Callable[[], nn.Module]
+
+
+@dataclass(frozen=True)
 class Base:
     """A foreign checkpoint a run starts from, with its own settings, alphabet and what loading it left open."""
 
@@ -173,35 +187,87 @@ class Card:
 
 
 @dataclass(frozen=True)
+class Data:
+    """What a family learns from, and what of a corpus it cannot use."""
+
+    rate: Callable[[Any], int]  # (config): the sampling rate of the sound it is given
+    refuses: Callable[..., str | None]  # (config, samples=, tokens=) -> why this clip cannot be learned from
+    tokens: Callable[[str], int]  # about how many ids a text makes, before anybody has read it
+    out_rate: Callable[[Any], int] | None = None  # (config): of the sound it makes; none: the one it is given
+    needs: frozenset[Need] = frozenset({"text"})
+    features: Callable[[Any, Base | None], Sequence[PreparedFeature]] | None = None  # (config, base)
+    vocabulary: VocabularyKind = "symbols"
+    beside: bool = False  # whether it also hears another clip of the same speaker: `Example.beside`
+
+    def made_rate(self, config: Any) -> int:
+        """The sampling rate of what is spoken."""
+        return (self.out_rate or self.rate)(config)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Which numbers tell how a training goes."""
+
+    score: str  # the validation figure that chooses the best step; lower is better
+    learns: str  # the part whose progress counts
+    steady: tuple[str, ...]  # its losses that no opponent raises
+    loss: str = ""  # the training loss that goes with the score; empty: one of the same name
+    opponent: OpponentLoss | None = None  # the discriminator, where there is one
+    reference: Path | None = None  # bands of earlier runs' curves (JSON): what is normal
+
+    @property
+    def learning(self) -> str:
+        """The training loss that tells whether it learns."""
+        return self.loss or self.score
+
+
+@dataclass(frozen=True)
+class Bases:
+    """What a run of this family can start from."""
+
+    read: Callable[[Path], Base]
+    table: Path | None = None  # published checkpoints (TSV): id, language, discriminator, uroman, licence
+    symbol_rows: tuple[str, ...] = ()  # part.parameter of every table or bias with one row for each symbol
+    fold_speakers: Callable[..., Any] | None = None  # (checkpoint, learner, old=) -> one with rows for new speakers
+    companions: Callable[[Any, Base | None], Sequence[Companion]] | None = None  # (config, base): what stays frozen
+    licensed: bool = True  # whether what is made from one takes its licence
+
+
+@dataclass(frozen=True)
+class Speaks:
+    """How a run becomes a voice."""
+
+    engine: str  # the module of speak/engines/ that runs its package: latents, mel or tokens
+    export: Callable[..., dict[str, Any]]  # (learner, folder=, **needed) -> facts for voice.json; writes the graphs
+    knobs: Callable[[Any], tuple[Knob, ...]]  # (config): what a speaker may turn, with range and default
+    writers: Mapping[str, Callable[..., list[str]]] = field(default_factory=dict)  # format -> (learner, folder=, card=)
+    graph: Callable[..., dict[str, Any]] | None = None  # (learner, path=, reader=, facts=): text to sound in one graph
+    with_knob: Callable[[Any, str, float], Any] | None = None  # (config, knob, value) -> one that speaks with it
+    with_tempo: Callable[[Any, float], Any] | None = None  # (config, factor) -> one that speaks so many times slower
+    resynthesis: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
+    needs: tuple[Kind, ...] = ()  # runs of other kinds; `export` gets their learners by these names
+
+
+@dataclass(frozen=True)
+class Hears:
+    """How a run writes down what it hears."""
+
+    targets: Callable[..., Written]  # (config, language=) -> what it writes for a reading
+    load: Callable[..., Any]  # (run, language=, device=) -> a `types.Recogniser`
+
+
+@dataclass(frozen=True)
 class Family:
     """`families/<name>/__init__.py` holds one; importing it needs no torch."""
 
     name: str
     summary: str
     config: type[Strict]
-    score: str  # the validation figure that chooses the best step; lower is better
-    rate: Callable[[Any], int]  # sampling rate its features need
-    refuses: Callable[..., str | None]  # (config, samples=, tokens=) -> why this clip cannot be learned from
     learner: Callable[..., nn.Module]  # (config, vocab_size=, num_speakers=) -> a Learner
-    read_base: Callable[[Path], Base]
-    learns: str  # the part whose progress counts
-    steady: tuple[str, ...]  # its losses that no opponent raises
-    judge: OpponentLoss | None
-    export: Callable[..., dict[str, Any]]  # (learner, folder=) -> facts for voice.json; writes the ONNX files
-    bases: Path | None = None  # a table of published checkpoints (TSV): id, language, discriminator, uroman, licence
-    reference: Path | None = None  # bands of earlier runs' curves (JSON): what is normal
-    memory: Callable[..., float] | None = None  # (config, clips=, seconds=, tokens=) -> bytes at the peak of a step
-    writers: Mapping[str, Callable[..., list[str]]] = field(default_factory=dict)  # format -> (learner, folder=, card=)
-    graph: Callable[..., dict[str, Any]] | None = None  # (learner, path=, reader=, facts=): text to sound in one graph
-    copy: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
-    symbol_rows: tuple[str, ...] = ()  # part.parameter of every table with one row for each symbol
-    with_speakers: Callable[..., Any] | None = None  # (checkpoint, learner, old=) -> one with rows for new speakers
+    data: Data
+    figures: Figures
+    kind: Kind = "voice"
     advice: Advice | None = None  # what `olu plan` needs to know of it
-    loss: str = ""  # the training loss that goes with the score; empty: one of the same name
-    speaks: bool = True  # else it only listens: nothing to demonstrate, to export or to speak with
-    writes: Callable[..., Written] | None = None  # (config, language=) -> what one that listens writes for a reading
-
-    @property
-    def learning(self) -> str:
-        """The training loss that tells whether it learns."""
-        return self.loss or self.score
+    bases: Bases | None = None
+    speaks: Speaks | None = None
+    hears: Hears | None = None

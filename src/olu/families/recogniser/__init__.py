@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from olu.core.errors import ExportError
 from olu.families.recogniser.base import read_base
 from olu.families.recogniser.config import RecogniserConfig
-from olu.families.recogniser.memory import memory
 from olu.families.recogniser.plan import ADVICE
-from olu.families.recogniser.text import Writing, writing
-from olu.train.family import Family
+from olu.families.recogniser.text import writing
+from olu.train.family import Bases, Data, Family, Figures, Hears
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from olu.families.recogniser.recognise import Trained
+    from olu.train.run import Run
 
 ROOM = 1.25  # frames a symbol needs: one, a blank between two alike, and some for speech that is made faster
 
@@ -36,30 +36,21 @@ def _learner(config: RecogniserConfig, *, vocab_size: int, num_speakers: int) ->
     return RecogniserLearner(config, vocab_size=vocab_size)
 
 
-def _export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
-    raise ExportError("a recogniser does not speak, so there is no voice to export: name a run of a voice with --run")
+def _load(run: Run, *, language: str, device: str = "cpu") -> Trained:
+    from olu.families.recogniser.recognise import load
 
-
-def _writes(config: RecogniserConfig, *, language: str) -> Writing:
-    return writing(config, language=language)
+    return load(run, language=language, device=device)
 
 
 FAMILY = Family(
     name="recogniser",
     summary="Hears instead of speaking: letters or phones of the corpus' language, sizes tiny, cpu and gpu",
+    kind="listener",
     config=RecogniserConfig,
-    score="cer",
-    loss="ctc",
-    rate=lambda config: int(config.sampling_rate),
-    refuses=_refuses,
     learner=_learner,
-    read_base=read_base,
-    export=_export,
-    memory=memory,
+    data=Data(rate=lambda config: int(config.sampling_rate), refuses=_refuses, tokens=len),
+    figures=Figures(score="cer", loss="ctc", learns="net", steady=("ctc",)),
     advice=ADVICE,
-    learns="net",
-    steady=("ctc",),
-    judge=None,
-    speaks=False,
-    writes=_writes,
+    bases=Bases(read=read_base, licensed=False),
+    hears=Hears(targets=writing, load=_load),
 )

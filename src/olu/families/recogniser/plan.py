@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from olu.families.recogniser.config import RecogniserConfig
-from olu.families.recogniser.memory import parameters
+from olu.families.recogniser.memory import memory, parameters
 from olu.text.languages import traits
 from olu.train.plan.facts import Advice, Case, Setting
 
@@ -26,7 +26,7 @@ def _model(case: Case) -> list[Setting]:
         why = f"For {machine.name}."
     settings = [Setting("model.size", size, why)]
     pieces = case.material.pieces
-    letters = sum((piece.tokens - 1) / 2 for piece in pieces) / max(1e-9, sum(piece.seconds for piece in pieces))
+    letters = sum(piece.tokens for piece in pieces) / max(1e-9, sum(piece.seconds for piece in pieces))
     size = case.asked("model.size") or size
     units = case.asked("model.units") or "letters"
     symbols = letters * traits(case.material.language).symbols_per_letter
@@ -100,5 +100,6 @@ ADVICE = Advice(
     warmup=_warmup,
     pace=_pace,
     parameters=parameters,
+    memory=memory,
     schedule=_schedule,
 )

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olu.core.errors import ConfigError
-from olu.families.vits.config import VitsConfig
-from olu.families.vits.memory import memory
+from olu.core.types import Knob
+from olu.families.vits.config import MOST_NOISE, VitsConfig
 from olu.families.vits.plan import ADVICE
-from olu.train.family import Base, Card, Family, OpponentLoss
+from olu.train.family import Base, Bases, Card, Data, Family, Figures, OpponentLoss, Speaks
 
 if TYPE_CHECKING:
     from torch import nn
@@ -93,26 +93,54 @@ def _copy(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
     return copied(learner, audio, speaker=speaker)
 
 
+def _knobs(config: VitsConfig) -> tuple[Knob, ...]:
+    return (
+        Knob("noise", config.noise_scale, 0.0, MOST_NOISE, "how much the sound varies"),
+        Knob("duration_noise", config.noise_scale_duration, 0.0, MOST_NOISE, "how much the rhythm varies"),
+    )
+
+
+def _with_knob(config: VitsConfig, knob: str, value: float) -> VitsConfig:
+    name = {"noise": "noise_scale", "duration_noise": "noise_scale_duration"}[knob]
+    return config.model_copy(update={name: value})
+
+
+def _with_tempo(config: VitsConfig, slower: float) -> VitsConfig:
+    return config.model_copy(update={"speaking_rate": config.speaking_rate / slower})
+
+
 FAMILY = Family(
     name="vits",
     summary="VITS and MMS: end to end, tokens to sound, sizes tiny, small and mms",
     config=VitsConfig,
-    score="mel",
-    rate=lambda config: int(config.sampling_rate),
-    refuses=_refuses,
     learner=_learner,
-    read_base=_read_base,
-    export=_export,
-    memory=memory,
+    data=Data(
+        rate=lambda config: int(config.sampling_rate),
+        refuses=_refuses,
+        tokens=lambda text: 2 * len(text) + 1,  # a blank stands around every symbol, and a letter makes about one
+    ),
+    figures=Figures(
+        score="mel",
+        learns="gen",
+        steady=("mel", "kl", "duration"),
+        opponent=OpponentLoss(part="disc", loss="disc", won=0.06, chance=3.0),  # six of them: 0.01 and 0.5 each
+        reference=Path(__file__).with_name("reference.json"),
+    ),
     advice=ADVICE,
-    bases=Path(__file__).with_name("bases.tsv"),
-    reference=Path(__file__).with_name("reference.json"),
-    learns="gen",
-    steady=("mel", "kl", "duration"),
-    writers={"hf": _to_transformers, "hf-train": _to_training, "mms": _to_original, "training": _to_part},
-    graph=_graph,
-    copy=_copy,
-    with_speakers=_with_speakers,
-    symbol_rows=("gen.text_encoder.embed_tokens.weight",),
-    judge=OpponentLoss(part="disc", loss="disc", won=0.06, chance=3.0),  # six judges: 0.01 and 0.5 each
+    bases=Bases(
+        read=_read_base,
+        table=Path(__file__).with_name("bases.tsv"),
+        symbol_rows=("gen.text_encoder.embed_tokens.weight",),
+        fold_speakers=_with_speakers,
+    ),
+    speaks=Speaks(
+        engine="latents",
+        export=_export,
+        knobs=_knobs,
+        with_knob=_with_knob,
+        with_tempo=_with_tempo,
+        writers={"hf": _to_transformers, "hf-train": _to_training, "mms": _to_original, "training": _to_part},
+        graph=_graph,
+        resynthesis=_copy,
+    ),
 )

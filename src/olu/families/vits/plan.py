@@ -11,7 +11,7 @@ from olu.train.plan.facts import Advice, Case, Foundation, Material, Setting
 from olu.train.recipe import EVEN
 
 SCRATCH_RATE = 2e-4  # the paper's and MMS'; our 20-minute run from 88 minutes of speech used it too
-TUNING_RATE = 2e-5  # finetune-hf-vits, for some 100 clips
+TUNING_RATE = 2e-5  # finetune-hf-vits, for some 100 clips; ten times more forgets the base
 TUNING_HOURS = 0.15  # that 100 clips come to
 TUNING_POWER = 0.25  # sixteen times the hours, twice the rate
 TUNING_MOST = 1e-4
@@ -153,4 +153,7 @@ ADVICE = Advice(
     warmup=_warmup,
     pace=_pace,
     parameters=lambda config: PARAMETERS[config.size],
+    memory=memory,
+    sizes=("small", "mms"),
+    tuning=lambda base: {"learning_rate": TUNING_RATE, "discriminator_learning_rate": TUNING_RATE},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from olu.text.normalise.number_phrases import PhraseRule, Wording, any_of
-from olu.text.normalise.settings import Figures, Reigns
+from olu.text.normalise.settings import NumberSigns, Reigns
 from olu.text.normalise.written_numbers import LETTER
 
 VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
@@ -23,7 +23,7 @@ def rules(wording: Wording) -> list[PhraseRule]:
     return found
 
 
-def _alone(figures: Figures) -> PhraseRule:
+def _alone(figures: NumberSigns) -> PhraseRule:
     """As digits, which other rules read by what stands beside them."""
     behind = re.compile(rf"(?<!\w)(?:{figures.roman_behind})\Z", re.IGNORECASE) if figures.roman_behind else None
 

@@ -37,7 +37,7 @@ LastRegex = Annotated[str, AfterValidator(_last_pattern)]  # ends where a number
 WordRegex = Annotated[str, AfterValidator(_word_pattern)]
 
 
-class Figures(Strict):
+class NumberSigns(Strict):
     """Written numbers: the signs in them, and what they are called."""
 
     thousands: str = ","  # every sign that may stand between groups of three digits
@@ -172,7 +172,7 @@ class Reigns(Strict):
 
 
 class Style(Strict):
-    figures: Figures = Field(default_factory=Figures)
+    figures: NumberSigns = Field(default_factory=NumberSigns)
     context: tuple[NumberContext, ...] = ()
     glue: Glue = Field(default_factory=Glue)
     dates: Dates | None = None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def watchmen(recipe: Recipe, family: Family, *, from_weights: bool = False) -> list[Guard]:
     """`from_weights`: the run begins with what another has learnt, so that small movements are what is wanted."""
-    g, judge = recipe.guards, family.judge
+    g, figures, judge = recipe.guards, family.figures, family.figures.opponent
     least_move = FROM_WEIGHTS if from_weights else FROM_SCRATCH
     after = g.slow_after + recipe.plan.warmup_steps
     guards: list[Guard] = [
@@ -35,8 +35,8 @@ def watchmen(recipe: Recipe, family: Family, *, from_weights: bool = False) -> l
         Finite(patience=g.finite_patience),
         Spike(factor=g.spike_factor, window=g.spike_window, patience=g.spike_patience),
         Still(patience=g.still_patience),
-        Slow(part=family.learns, loss=family.learning, after=after, least=g.slow_least, ratio=least_move),
-        Drift(losses=family.steady, factor=g.drift_factor, patience=g.drift_patience, warmup=g.drift_warmup),
+        Slow(part=figures.learns, loss=figures.learning, after=after, least=g.slow_least, ratio=least_move),
+        Drift(losses=figures.steady, factor=g.drift_factor, patience=g.drift_patience, warmup=g.drift_warmup),
         Overfit(patience=g.overfit_patience),
         Samples(warmup=g.samples_warmup),
         Budget(max_hours=recipe.plan.max_hours),

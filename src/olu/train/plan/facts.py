@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from olu.train.base_licence import Licence
+    from olu.train.family import Base
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,9 @@ class Advice:
     warmup: Callable[[Case, int], tuple[int, str]]  # (case, steps)
     pace: Callable[[Case, Any, float, float], tuple[float, str]]  # (.., clips, seconds of each) -> seconds of a batch
     parameters: Callable[[Any], float]
+    memory: Callable[..., float]  # (config, clips=, seconds=, tokens=) -> bytes at the peak of a step
+    sizes: tuple[str, ...] = ()  # whose memory the audit foretells for the default recipe
+    tuning: Callable[[Base], dict[str, Any]] | None = None  # (base) -> what of [model] fine-tuning changes
     schedule: Callable[[Case], tuple[str, str]] | None = None  # none: exponential, as voices are published with
 
 

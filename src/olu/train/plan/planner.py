@@ -51,7 +51,10 @@ def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     draft = Draft(case)
     draft.set("family", family.name, f"{family.summary}.")
     if case.base:
-        asked, allows = "You gave it with --base.", case.base.licence.sentence() if family.speaks else ""
+        asked, allows = (
+            "You gave it with --base.",
+            case.base.licence.sentence() if family.bases and family.bases.licensed else "",
+        )
         said = f"{case.base.why or asked} {allows}".rstrip()
         draft.settings.append(Setting("base", case.base.folder, said))
     draft.set("seed", 1, "Any number: the same one gives the same run on the same CPU.")
@@ -63,10 +66,10 @@ def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     once, why_pace = advice.pace(case, config, clips, seconds)
     parts = next(one.value for one in draft.settings if one.key == "plan.accumulate")
     pace = once * parts if pace is None else pace
-    _times(draft, config, advice, pace, speaks=family.speaks)
+    _times(draft, config, advice, pace, speaks=family.kind != "listener")
     values = {one.key: one.value for one in draft.settings}
     needed = peak(config, family, ladder(kept(case, values)), values["plan.batch_clips"], values["plan.batch_seconds"])
-    notes = [*left_out, *_notes(case, needed, config, held_back=values.get("data.hold_back", 0.0))]
+    notes = [*left_out, *_notes(case, needed, family.data.rate(config), held_back=values.get("data.hold_back", 0.0))]
     return Plan(tuple(draft.settings), needed, pace, why_pace, tuple(notes))
 
 
@@ -172,7 +175,7 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
     )
 
 
-def _notes(case: Case, needed: float, config: Any, *, held_back: float) -> list[str]:
+def _notes(case: Case, needed: float, wanted: int, *, held_back: float) -> list[str]:
     notes = [f"the audit says: {case.material.verdict.rstrip('.')}"] if case.material.verdict else []
     if needed > room(case.machine):
         notes.append(f"even one clip takes {needed / 1e9:.1f} GB: {case.machine.name} may be too small")
@@ -180,8 +183,7 @@ def _notes(case: Case, needed: float, config: Any, *, held_back: float) -> list[
         notes.append(f"{case.machine.devices} GPUs: torchrun --nproc_per_node {case.machine.devices} -m olu train WS")
     if case.material.valid == 0 and not held_back:
         notes.append("no clip is on the validation side: 'olu split WS' makes one")
-    wanted = getattr(config, "sampling_rate", None)
-    low = sum(count for rate, count in case.material.rates.items() if wanted and rate < wanted)
+    low = sum(count for rate, count in case.material.rates.items() if rate < wanted)
     if low:
         are, they = ("is", "it") if low == 1 else ("are", "they")
         notes.append(f"{many(low, 'clip')} {are} recorded below {wanted} Hz: {they} will sound duller than the rest")

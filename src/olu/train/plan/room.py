@@ -48,10 +48,11 @@ def ladder(pieces: list[PlanClip]) -> Ladder:
 
 def peak(config: Any, family: Family, lengths: Ladder, clips: int, seconds: float) -> float:
     """Bytes of the worst batch under these limits."""
-    assert family.memory is not None
+    assert family.advice is not None
+    memory = family.advice.memory
     return max(
         (
-            family.memory(config, clips=max(1, min(clips, int(seconds / length))), seconds=float(length), tokens=tokens)
+            memory(config, clips=max(1, min(clips, int(seconds / length))), seconds=float(length), tokens=tokens)
             for length, tokens in lengths
         ),
         default=0.0,

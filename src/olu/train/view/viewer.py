@@ -62,7 +62,7 @@ class Viewer:
             events=list(whole_rows(run.folder / "events.jsonl")),
             best=run.best,
             reference=reference(
-                family.reference,
+                family.figures.reference,
                 model=recipe["model"],
                 scratch=recipe["base"] is None and started.get("from") is None,
             ),
