@@ -293,20 +293,17 @@ def offline(path: Path, texts: Sequence[str], folder: Path, *, seconds: float) -
 
 def together(path: Path, text: str, *, rounds: int) -> str:
     """How fast chunks of 2, 4 and 8 requests are made in one run, against one by one: first chunks, CPU time."""
-    from olu.speak.chunk import DecoderChunk
-    from olu.speak.stream import Manner
+    from olu.speak.stream import Chunk, Manner
     from olu.speak.voice import Voice
 
     voice = Voice.open(path, threads=1)
-    parts = [
-        part for seed in range(8) if isinstance(part := next(voice.begin(text, manner=Manner(seed=seed))), DecoderChunk)
-    ]
+    parts = [part for seed in range(8) if isinstance(part := next(voice.begin(text, manner=Manner(seed=seed))), Chunk)]
     times: dict[int, list[float]] = {1: [], 2: [], 4: [], 8: []}
     for _ in range(rounds):
         for size, found in times.items():
             begun = time.process_time()
             for at in range(0, len(parts), size):
-                voice.decode(parts[at : at + size])
+                voice.run(parts[at : at + size])
             found.append(time.process_time() - begun)
     ratios = {size: statistics.median(a / b for a, b in zip(times[1], times[size], strict=True)) for size in (2, 4, 8)}
     return "/".join(f"{ratio:.2f}" for ratio in ratios.values())

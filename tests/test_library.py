@@ -22,7 +22,7 @@ from olu import Audio, Manner, Voice, Workspace, read_text
 from olu.cli.main import app
 from olu.core.errors import AudioError, VoiceError
 from olu.core.files import embedded_voice
-from olu.speak.place import package_place
+from olu.speak.package import package_place
 from olu.speak.stream import Wishes
 
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
@@ -73,6 +73,7 @@ def test_the_page_names_everything() -> None:
 
 def test_help_shows_what_may_be_wished_for() -> None:
     wishes = {field.name for field in fields(Manner)}
+    wishes |= {"noise", "duration_noise"}  # short for knobs
     assert wishes == set(Wishes.__annotations__)
     for method in (Voice.speak, Voice.stream):
         named = set(re.findall(r"\w+", inspect.getdoc(method) or ""))

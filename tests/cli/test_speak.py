@@ -17,8 +17,7 @@ from olu.audio import io
 from olu.audio.sink import FORMATS, into_pipe
 from olu.cli.main import app, main
 from olu.core.errors import TextError
-from olu.speak.batch import each
-from olu.speak.voice import Voice
+from olu.speak.voice import Voice, each
 from olu.stages.speak import batch_lines
 
 from ..helpers.packages import TEXT

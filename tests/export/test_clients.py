@@ -6,6 +6,7 @@ import json
 import os
 import unicodedata
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def sherpa(folder: Path) -> Any:
 
 def still(voice: Voice) -> Voice:
     """Without noise, so that two programs can be compared."""
-    voice.sampling.update(noise_scale=0.0, duration_noise_scale=0.0)
+    voice.knobs.update({name: replace(knob, default=0.0) for name, knob in voice.knobs.items()})
     return voice
 
 
@@ -114,7 +115,7 @@ def test_one_graph_sounds_as_the_package_does(kind: str, made: dict[str, Path]) 
             feeds = {
                 "input": np.array([ids], np.int64),
                 "input_lengths": np.array([len(ids)], np.int64),
-                "scales": np.array([0.0, voice.sampling["length_scale"], 0.0], np.float32),
+                "scales": np.array([0.0, voice.facts["sampling"]["length_scale"], 0.0], np.float32),
                 **({"sid": np.array([speaker], np.int64)} if len(voice.speakers) > 1 else {}),
             }
             assert {one.name for one in session.get_inputs()} == set(feeds)
@@ -191,7 +192,7 @@ def test_sherpa_speaks_letters_with_our_ids(made: dict[str, Path]) -> None:
     assert theirs.sample_rate == ours.rate and theirs.num_speakers == 2
     for text in ("The cat sat on the mat", "a dog, far"):
         for number, name in enumerate(ours.speakers):
-            sound = theirs.generate(text, sid=number, speed=1.0 / ours.sampling["length_scale"])
+            sound = theirs.generate(text, sid=number, speed=1.0 / ours.facts["sampling"]["length_scale"])
             expected = ours.speak(text, speaker=name).samples
             assert len(sound.samples) == len(expected), "the same ids"
 

@@ -139,19 +139,19 @@ def test_a_card_gets_the_numbers_of_a_later_evaluation(phones: Workspace) -> Non
 
 def test_another_noise_is_the_voices_own_afterwards(phones: Workspace, tmp_path: Path) -> None:
     usual = export(phones.root)
-    assert Voice.open(usual.voice).sampling["noise_scale"] == 0.667
+    assert Voice.open(usual.voice).facts["sampling"]["noise_scale"] == 0.667
     low = export(phones.root, noise=0.4)
     assert not low.fresh and export(phones.root, noise=0.4).fresh
     voice = Voice.open(low.voice)
-    assert voice.sampling == {**Voice.open(usual.voice).sampling, "noise_scale": 0.4}
+    assert voice.facts["sampling"] == {**Voice.open(usual.voice).facts["sampling"], "noise_scale": 0.4}
     card = (Path(low.voice) / "README.md").read_text(encoding="utf-8")
     assert "it speaks with noise 0.4, chosen at its export; it was trained to be used with 0.667" in card
     back = export(phones.root)
-    assert not back.fresh and Voice.open(back.voice).sampling["noise_scale"] == 0.667
+    assert not back.fresh and Voice.open(back.voice).facts["sampling"]["noise_scale"] == 0.667
     made = export(phones.root, out=tmp_path / "x.voice", with_training=True, noise=0.0)
-    assert Voice.open(made.voice).sampling["noise_scale"] == 0.0
+    assert Voice.open(made.voice).facts["sampling"]["noise_scale"] == 0.0
     again = export(Path(made.voice), out=tmp_path / "y.zip", noise=0.3)
-    assert Voice.open(again.voice).sampling["noise_scale"] == 0.3
+    assert Voice.open(again.voice).facts["sampling"]["noise_scale"] == 0.3
 
 
 @pytest.mark.parametrize("to", ["hf", "onnx", "piper"])
@@ -188,7 +188,7 @@ def test_an_export_that_keeps_leaves_noise_and_training_part(phones: Workspace) 
         made = export(phones.root, with_training=True, noise=0.4)
         kept = export(phones.root, keep=True)
         assert kept.fresh and (Path(kept.voice) / "training").is_dir()
-        assert Voice.open(kept.voice).sampling["noise_scale"] == 0.4
+        assert Voice.open(kept.voice).facts["sampling"]["noise_scale"] == 0.4
         plain = export(phones.root)
         assert not plain.fresh and not (Path(made.voice) / "training").exists()
         assert export(phones.root, keep=True).fresh

@@ -112,7 +112,7 @@ def test_the_voice_speaks_in_the_tempo_of_the_recordings(moved: Workspace, tmp_p
     export(moved.root, out=path, with_training=True)
     voice = Voice.open(path)
     assert voice.resample == voice.facts["resample"] == FACTOR
-    assert voice.sampling["length_scale"] == pytest.approx(FACTOR)
+    assert voice.facts["sampling"]["length_scale"] == pytest.approx(FACTOR)
     assert voice.facts["facts"]["resample"] == FACTOR
     assert "resampled by 1.1 before training" in (path / "README.md").read_text(encoding="utf-8")
     own = json.loads((path / "training" / "settings.json").read_text(encoding="utf-8"))

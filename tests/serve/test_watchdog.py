@@ -19,7 +19,7 @@ from olu.serve.catalog import VoiceCatalog
 from olu.serve.pool import Pool
 from olu.serve.protocol import Gone, Late
 from olu.serve.settings import ServeSettings
-from olu.speak.voice import Voice
+from olu.speak.engines.latents import LatentsEngine
 
 from ..helpers import serve_voices as voices
 from ..helpers.serve_voices import PARAGRAPH, TEXT
@@ -154,14 +154,14 @@ def endless(package: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 def test_work_is_ended_inside_the_encoder(
     endless: Bench, message: dict[str, Any], kinds: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept, done = Voice._encode, list[int]()
+    kept, done = LatentsEngine.encode, list[int]()
 
-    def encode(self: Voice, ids: Any, *rest: Any, **named: Any) -> Any:
+    def encode(self: LatentsEngine, ids: Any, *rest: Any, **named: Any) -> Any:
         made = kept(self, ids, *rest, **named)
         done.append(len(ids))
         return made
 
-    monkeypatch.setattr(Voice, "_encode", encode)
+    monkeypatch.setattr(LatentsEngine, "encode", encode)
     endless.say(1, LONG)
     threading.Timer(0.3, endless.worker.overhear, [message]).start()
     endless.worker.step()
@@ -177,14 +177,14 @@ def test_work_is_ended_inside_the_encoder(
 
 def test_memory_that_is_not_there_costs_one_request(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(package)
-    kept = Voice._encode
+    kept = LatentsEngine.encode
 
-    def hungry(self: Voice, ids: Any, *rest: Any, **named: Any) -> Any:
+    def hungry(self: LatentsEngine, ids: Any, *rest: Any, **named: Any) -> Any:
         if named["manner"].seed == 9:
             raise MemoryError
         return kept(self, ids, *rest, **named)
 
-    monkeypatch.setattr(Voice, "_encode", hungry)
+    monkeypatch.setattr(LatentsEngine, "encode", hungry)
     bench.say(1, seed=9)
     bench.say(2)
     bench.take_all()
@@ -203,7 +203,7 @@ from olu.speak.voice import Voice
 voice = Voice.open(Path(sys.argv[1]), threads=1)
 assert memory.hold(150_000_000)
 try:
-    voice._encode([1, 0] * 4000, np.random.PCG64([0, 0]), manner=Manner(), speaker=np.array([0], np.int64))
+    voice.engine.encode([1, 0] * 4000, np.random.PCG64([0, 0]), manner=Manner(), speaker=np.array([0], np.int64))
 except NoMemory as bad:
     print(bad)
 try:

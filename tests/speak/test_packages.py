@@ -40,7 +40,7 @@ def test_the_package_keeps_its_check(folder: Path, voice: Voice) -> None:
     for row in rows:
         assert row["ids"] == voice.vocabulary.encode(voice.frontend.read(row["text"]))
         assert row["samples"] == len(voice.speak(row["text"]).samples)
-        assert row["durations"] == voice.check_durations(row["ids"])
+        assert row["durations"] == voice.engine.proof(row["ids"])["durations"]
     assert (folder / "language" / "language.toml").is_file()
 
 
@@ -88,7 +88,7 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
     "vocabulary garbage": _write("vocabulary.json", b"\x00"),
     "frontend garbage": _write("language/frontend.json", b"}"),
     "check garbage": _write("check.json", b'"x"'),
-    "newer schema": _json_change("voice.json", lambda value: {**value, "schema": 3}),
+    "newer schema": _json_change("voice.json", lambda value: {**value, "schema": 4}),
     "schema true": _json_change("voice.json", lambda value: {**value, "schema": True}),
     "no schema": _json_change("voice.json", _without("schema")),
     "no rate": _json_change("voice.json", _without("rate")),
@@ -131,7 +131,7 @@ def test_damage_is_one_sentence(
     path = copied if form != "zip" else zipped(copied, copied.with_suffix(".zip"))
     before = sorted(tmp_path.rglob("*"))
     if form != "sealed" and kind not in ("check without ids", "check a number"):
-        monkeypatch.setattr(voice_module, "Graph", lambda *_, **__: pytest.fail("a damaged voice was started"))
+        monkeypatch.setattr(voice_module, "OnnxGraph", lambda *_, **__: pytest.fail("a damaged voice was started"))
     assert_refused(path)
     assert sorted(tmp_path.rglob("*")) == before
 

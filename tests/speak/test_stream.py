@@ -22,12 +22,11 @@ from olu.core.errors import TextError, VoiceError
 from olu.core.types import Span
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.export_conv2d import context_frames
-from olu.speak.chunk import ChunkPlan, DecoderChunk, parts
+from olu.speak.engines import ChunkPlan, FrameCutter, word_spans
 from olu.speak.sentences import WINDOW, SpeechLine, lines
-from olu.speak.sound import FADE_SECONDS, Finish, fade
-from olu.speak.stream import Manner, SpokenChunk
-from olu.speak.times import as_srt, word_spans
+from olu.speak.stream import FADE_SECONDS, Chunk, Finish, Manner, SpokenChunk, SpokenSentence, fade
 from olu.speak.voice import Voice
+from olu.stages.speak import as_srt
 from olu.text.characters import CharacterFrontend
 from olu.text.vocabulary import SymbolVocabulary
 from olu.text.words import split_sentences
@@ -122,21 +121,33 @@ def test_a_later_sentence_begins_with_a_longer_chunk(voice: Voice) -> None:
 
 def test_parts_hold_only_what_is_needed() -> None:
     latents = np.arange(100, dtype=np.float32).reshape(1, 1, 100)
-    some = list(parts(latents, plan=ChunkPlan(5, 10, 30, 4), hop=4, speaker=2))
-    assert (some[0].latents.shape[2], some[0].keep, some[0].ends, some[0].speaker) == (15, slice(0, 40), False, 2)
-    assert [part.ends for part in some] == [False] * (len(some) - 1) + [True]
-    waves = [np.repeat(part.latents[0, 0], 4)[part.keep] for part in some]
+    sentence, plan = SpokenSentence(0, "", 0.0, 1.0), ChunkPlan(5, 10, 30, 4)
+    making = FrameCutter(hop=4, rate=16).spoken({"latents": latents}, sentence, plan=plan, frames=100, speaker=2)
+    waves, ends, sent = [], [], None
+    while (made := next(making, None) if sent is None else making.send(sent)) is not None:
+        if isinstance(made, Chunk):
+            given = made.payload
+            size = given.feeds["latents"].shape[2]
+            if not ends:
+                assert (size, given.keep, given.speaker) == (15, slice(0, 40), 2)
+            assert made.key == ("decode", size) and made.cost == size * 4 / 16
+            sent = np.repeat(given.feeds["latents"][0, 0], 4)[given.keep]
+        else:
+            waves.append(made.wave)
+            ends.append(made.ends)
+            sent = None
+    assert ends == [False] * (len(ends) - 1) + [True]
     np.testing.assert_array_equal(np.concatenate(waves), np.repeat(latents[0, 0], 4))
 
 
 def test_parts_of_several_texts_go_through_the_decoder_together(voice: Voice) -> None:
     """The sound of each is then the same, for every speaker, as alone."""
-    assert voice.batches
+    assert voice.engine.decoder.batches
     made = [voice.begin(LONG, manner=Manner(seed=seed, speaker=who)) for seed, who in enumerate(("ada", "obi", "ada"))]
     some = [next(one) for one in made]
-    assert all(isinstance(part, DecoderChunk) for part in some)
-    together = voice.decode([part for part in some if isinstance(part, DecoderChunk)])
-    alone = [voice.decode([part])[0] for part in some if isinstance(part, DecoderChunk)]
+    assert all(isinstance(part, Chunk) for part in some)
+    together = voice.run([part for part in some if isinstance(part, Chunk)])
+    alone = [voice.run([part])[0] for part in some if isinstance(part, Chunk)]
     for one, other in zip(together, alone, strict=True):
         assert decibels(other, one) > 90
     assert decibels(alone[0], alone[2]) < 20, "other seeds sound otherwise"
@@ -148,18 +159,19 @@ def test_parts_of_several_texts_go_through_the_decoder_together(voice: Voice) ->
 
 def test_a_voice_of_before_takes_one_part_at_a_time(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
     part = next(voice.begin(LONG, manner=Manner()))
-    assert isinstance(part, DecoderChunk)
-    (alone,) = voice.decode([part])
+    assert isinstance(part, Chunk)
+    (alone,) = voice.run([part])
     runs: list[int] = []
-    kept = voice._decoder.run
+    decoder = voice.engine.decoder
+    kept = decoder.graph.run
 
     def run(feeds: dict[str, Any]) -> Any:
         runs.append(len(feeds["latents"]))
         return kept(feeds)
 
-    monkeypatch.setattr(voice._decoder, "run", run)
-    monkeypatch.setattr(voice, "batches", False)
-    for wave in voice.decode([part, part]):
+    monkeypatch.setattr(decoder.graph, "run", run)
+    monkeypatch.setattr(decoder, "batches", False)
+    for wave in voice.run([part, part]):
         np.testing.assert_array_equal(wave, alone)
     assert runs == [1, 1]
 

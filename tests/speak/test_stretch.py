@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from olu.core.errors import TextError
 from olu.core.files import embedded_voice
 from olu.core.types import Reading, Word
+from olu.speak.engines.latents import LatentsEngine
 from olu.speak.graphs import Ended, RunTerminator
 from olu.speak.stream import Manner
 from olu.speak.stretch import MOST_TOKENS, stretches
@@ -28,13 +29,13 @@ LETTERS = SymbolVocabulary.of("abcdefghij ,.\u0301")
 def encoded(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many tokens each run of the encoder is given from now on."""
     found: list[int] = []
-    kept = Voice._encode
+    kept = LatentsEngine.encode
 
-    def counted(self: Voice, ids: Any, *rest: Any, **named: Any) -> Any:
+    def counted(self: LatentsEngine, ids: Any, *rest: Any, **named: Any) -> Any:
         found.append(len(ids))
         return kept(self, ids, *rest, **named)
 
-    monkeypatch.setattr(Voice, "_encode", counted)
+    monkeypatch.setattr(LatentsEngine, "encode", counted)
     return found
 
 
@@ -126,7 +127,7 @@ def test_a_run_can_be_ended_from_another_thread(folder: Path) -> None:
     timer.start()
     who = np.array([0], np.int64)
     with pytest.raises(Ended):
-        voice._encode(ids, np.random.PCG64([0, 0]), manner=Manner(), speaker=who)
+        voice.engine.encode(ids, np.random.PCG64([0, 0]), manner=Manner(), speaker=who)
     with pytest.raises(Ended):
         voice.speak("Kedu?")
     halt.lift()

@@ -15,7 +15,10 @@ from olu.audio.loudness import loudness
 from olu.core.errors import ExportError, TextError
 from olu.core.files import hash_file, whole, write_json
 from olu.export.slim import halve, optimise
-from olu.speak.voice import GRAPHS, SCHEMA, Voice
+from olu.networks.session import open_session, quiet, read_network
+from olu.speak.engines import engine_named
+from olu.speak.package import NUMBERS, SCHEMA
+from olu.speak.voice import Voice
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language
 from olu.text.vocabulary import SymbolVocabulary
@@ -38,7 +41,11 @@ class Contents:
 
 
 def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], dict[str, Any]]) -> Voice:
-    """`x.voice` becomes a folder, `x.zip` one file. `graphs` writes the ONNX files into the folder it is given."""
+    """`x.voice` becomes a folder, `x.zip` one file.
+
+    `graphs` writes the ONNX files, and arrays as .npy, into the folder it is given, and says what voice.json is to keep
+    of them: with `engine` and `knobs` the package has schema 3, without them it is one of VITS with schema 2.
+    """
     zipped = path.suffix == ".zip"
     if path.exists() and not _is_voice(path, zipped=zipped):
         raise ExportError(f"{path} is there already and is no voice: choose another name with -o")
@@ -47,10 +54,12 @@ def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], di
         try:
             folder.mkdir()
             facts = graphs(folder)
-            optimise(folder / "encoder.onnx")  # the decoder's best form differs from machine to machine
-            for graph in GRAPHS:
-                halve(folder / graph)
-            _fill(folder, contents, facts)
+            specs = engine_named(facts.get("engine", "latents")).GRAPHS
+            for name in [name for name in specs if (folder / f"{name}.onnx").exists()]:
+                if specs[name].optimised:  # a decoder's best form differs from machine to machine
+                    optimise(folder / f"{name}.onnx")
+                halve(folder / f"{name}.onnx")
+            _fill(folder, contents, {**facts, **_listed(folder, list(specs))} if "engine" in facts else facts)
             if zipped:
                 _zip(folder, partial)
         finally:
@@ -63,7 +72,7 @@ def _zip(folder: Path, path: Path) -> None:
     """The graphs are stored as they are: packing saves a tenth of them, and unpacking takes longer than loading."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, file in _files(folder).items():
-            archive.write(file, name, zipfile.ZIP_STORED if name in GRAPHS else zipfile.ZIP_DEFLATED)
+            archive.write(file, name, zipfile.ZIP_STORED if NUMBERS.fullmatch(name) else zipfile.ZIP_DEFLATED)
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -84,7 +93,7 @@ def _fill(folder: Path, contents: Contents, facts: dict[str, Any]) -> None:
     _write_language(folder / "language", contents)
     write_json(folder / "vocabulary.json", contents.vocabulary.state())
     voice = {
-        "schema": SCHEMA,
+        "schema": SCHEMA if "engine" in facts else 2,
         "name": contents.name,
         "family": contents.family,
         "language": contents.language.code,
@@ -107,6 +116,19 @@ def seal(folder: Path, rows: list[dict[str, Any]]) -> None:
     """What opening the voice will prove: the bytes of every file, how some sentences are read and how long they are."""
     digests = {name: hash_file(file) for name, file in _files(folder).items() if name != "check.json"}
     write_json(folder / "check.json", {"sentences": rows, "files": digests})
+
+
+def _listed(folder: Path, names: list[str]) -> dict[str, Any]:
+    """The graphs and arrays of a package as voice.json lists them."""
+    graphs = {}
+    for name in [name for name in names if (folder / f"{name}.onnx").exists()]:
+        session = open_session(read_network(folder / f"{name}.onnx"), quiet(1))
+        graphs[name] = {"file": f"{name}.onnx", "inputs": [one.name for one in session.get_inputs()]}
+    arrays = {}
+    for file in sorted(folder.glob("*.npy")):
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+        arrays[file.stem] = {"file": file.name, "dtype": array.dtype.name, "shape": list(array.shape)}
+    return {"graphs": graphs, "arrays": arrays}
 
 
 def _write_language(folder: Path, contents: Contents) -> None:
@@ -134,8 +156,7 @@ def _hear(folder: Path, contents: Contents) -> tuple[list[dict[str, Any]], float
         if not np.isfinite(audio.samples).all():
             raise ExportError(f"the voice says {text!r} as numbers that are not finite: export an earlier step")
         ids = contents.vocabulary.encode(contents.frontend.read(text))
-        durations = voice.check_durations(ids)
-        rows.append({"text": text, "ids": ids, "durations": durations, "samples": len(audio.samples)})
+        rows.append({"text": text, "ids": ids, **voice.engine.proof(ids), "samples": len(audio.samples)})
         heard.append(audio.samples)
     level = loudness(np.concatenate(heard), voice.rate) if heard else None
     return rows, None if level is None else round(level, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ class Turn:
     begun: float | None = None  # when its first sound was given
     given: float = 0.0  # seconds of sound
     taken: float = 0.0  # of them, by the listener
-    like: tuple[str, int] | None = None  # the voice and the size of the part that is ready, if one is
+    like: tuple[str, Hashable] | None = None  # the voice and the key of the chunk that is ready, if one is
 
     def due(self, head_start: float = HEAD_START) -> float:
         """When the listener runs out of sound."""
@@ -42,7 +42,7 @@ def first(turns: Collection[Any]) -> Any | None:
 
 
 def together(lead: Any, turns: Iterable[Any], *, most: int) -> list[Any]:
-    """Who can go with `lead` now, because the same voice has a part of the same size ready for it; `lead` first."""
+    """Who can go with `lead` now, because the same voice has a chunk of the same key ready for it; `lead` first."""
     if most < 2:
         return [lead]
     others = [turn for turn in turns if turn is not lead and turn.like == lead.like and not turn.ahead]

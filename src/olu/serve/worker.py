@@ -17,9 +17,9 @@ from olu.core.types import Audio
 from olu.serve.protocol import NoRoom, SpeechJob, Stuck, TooLong
 from olu.serve.scheduler import CROWD, Turn, first, together
 from olu.serve.wire import Message
-from olu.speak.chunk import MOST_SECONDS, DecoderChunk
+from olu.speak.engines import MOST_SECONDS
 from olu.speak.graphs import Ended, NoMemory, RunTerminator
-from olu.speak.stream import Making, Manner, ReadText, SpokenChunk, Wave
+from olu.speak.stream import Chunk, Making, Manner, ReadText, SpokenChunk
 from olu.speak.voice import Voice
 
 PLACES = 8  # of a failure, the innermost
@@ -38,7 +38,7 @@ class Job(Turn):
     ask: SpeechJob
     making: Making | None = None
     read: ReadText | None = None  # until its first sound is given
-    part: DecoderChunk | None = None  # waits for the decoder
+    chunk: Chunk | None = None  # waits for its turn
     sentence: int = -1  # the last one that was begun
 
 
@@ -110,10 +110,10 @@ class Worker:
             return
         with self._answering(lead), self._working([lead]):
             self._advance(lead)
-        if lead.part is None:  # nothing of it is left to be said, or it failed
+        if lead.chunk is None:  # nothing of it is left to be said, or it failed
             return
         voice = self._voices[lead.key]
-        fitting = int(MOST_SECONDS / (lead.part.latents.shape[2] * voice.frame_seconds))  # no longer wait than for one
+        fitting = int(MOST_SECONDS / lead.chunk.cost)  # no longer wait than for one
         some = together(lead, self._jobs.values(), most=min(self._batch, fitting))
         if len(some) > 1 and self._try(voice, some):
             return
@@ -130,15 +130,15 @@ class Worker:
 
     def _run(self, voice: Voice, jobs: list[Job]) -> None:
         with self._working(jobs):
-            waves = voice.decode([job.part for job in jobs if job.part is not None])
+            results = voice.run([job.chunk for job in jobs if job.chunk is not None])
         self._send({"is": "ran", "parts": len(jobs)})
-        for job, wave in zip(jobs, waves, strict=True):
+        for job, result in zip(jobs, results, strict=True):
             with self._answering(job):
-                self._give(job, wave)
+                self._give(job, result)
 
     def _advance(self, job: Job) -> None:
-        """To its next part for the decoder: a voice may have to be opened for it, and a sentence read."""
-        if job.part is not None:
+        """To its next chunk: a voice may have to be opened for it, and a sentence read."""
+        if job.chunk is not None:
             return
         if job.making is None:
             voice = self._open(job.key, job.path)
@@ -150,12 +150,12 @@ class Worker:
         """A crowd is served in long chunks, which are less work: then all of them end earlier."""
         return len(self._jobs) <= CROWD
 
-    def _give(self, job: Job, wave: Wave) -> None:
+    def _give(self, job: Job, result: Any) -> None:
         assert job.making is not None
-        job.part = job.like = None
-        self._take(job, job.making.send(wave))
+        job.chunk = job.like = None
+        self._take(job, job.making.send(result))
 
-    def _take(self, job: Job, made: DecoderChunk | SpokenChunk | None) -> None:
+    def _take(self, job: Job, made: Chunk | SpokenChunk | None) -> None:
         """Hand out sound that is ready. The next sentence is read only when it is this one's turn again."""
         assert job.making is not None
         while isinstance(made, SpokenChunk):
@@ -170,7 +170,7 @@ class Worker:
             self._send({"is": "end", "number": job.number})
             self._end(job)
         else:
-            job.part, job.like = made, (job.key, made.latents.shape[2])
+            job.chunk, job.like = made, (job.key, made.key)
 
     def _hand_out(self, job: Job, made: SpokenChunk) -> None:
         rate, sentence = made.audio.rate, made.sentence
@@ -224,7 +224,7 @@ class Worker:
     def _end(self, job: Job) -> None:
         if job.making is not None:
             job.making.close()
-        job.making = job.part = job.like = job.read = None
+        job.making = job.chunk = job.like = job.read = None
         self._jobs.pop(job.number, None)
         self._tidy()
 

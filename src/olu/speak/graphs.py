@@ -1,4 +1,4 @@
-"""The two networks of a voice, run by onnxruntime."""
+"""The networks of a voice, run by onnxruntime."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from olu.core.errors import VoiceError
 from olu.networks.proof import ProvedNetwork
 from olu.networks.session import open_session
 
-ENCODER = ("ids", "noise", "duration_noise", "noise_scale", "duration_noise_scale", "length_scale", "speaker")
-DECODER = ("latents", "speaker")
 NO_MEMORY = re.compile(r"bad.alloc|allocat\w* memory|out of memory", re.IGNORECASE)  # as onnxruntime says it
 
 
@@ -55,7 +53,10 @@ class OnnxGraph:
         optimised: bool = False,
         halt: RunTerminator | None = None,
     ) -> None:
-        """An `optimised` graph of many small steps is loaded without planning its memory: twice as fast."""
+        """`inputs` it may have, the first always (`past` allows `past.0` and so on); `outputs`: so many, 0 for any.
+
+        An `optimised` graph of many small steps is loaded without planning its memory: twice as fast.
+        """
         self._halt = halt
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -69,12 +70,13 @@ class OnnxGraph:
             self._session = open_session(network, options)
             self._inputs = [spec.name for spec in self._session.get_inputs()]
             self.shapes = {spec.name: spec.shape for spec in self._session.get_inputs()}
-            found = len(self._session.get_outputs())
+            self.outputs = [spec.name for spec in self._session.get_outputs()]
         except Exception as bad:  # onnxruntime raises kinds of its own for every way a file can be broken
             if _is_memory(bad):
                 raise NoMemory(f"{where}: {name} needs more memory than there is") from None
             raise VoiceError(f"{where}: {name} is damaged: export the voice again") from None
-        if not set(self._inputs) <= set(inputs) or inputs[0] not in self._inputs or found != outputs:
+        strange = {name.partition(".")[0] for name in self._inputs} - set(inputs)
+        if strange or inputs[0] not in self._inputs or (outputs and len(self.outputs) != outputs):
             raise VoiceError(f"{where}: {name} is no network of a voice: export the voice again")
 
     def run(self, feeds: dict[str, Any]) -> list[NDArray[np.float32]]:
@@ -92,6 +94,10 @@ class OnnxGraph:
             reason = str(bad).strip().splitlines()[0][:200] if str(bad).strip() else type(bad).__name__
             raise VoiceError(f"the voice's network failed ({reason}): export the voice again") from None
         return outputs
+
+    def named(self, feeds: dict[str, Any]) -> dict[str, NDArray[np.float32]]:
+        """As `run`, with the outputs by their names."""
+        return dict(zip(self.outputs, self.run(feeds), strict=True))
 
 
 def _is_memory(bad: Exception) -> bool:

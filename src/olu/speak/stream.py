@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 import numpy as np
+import soxr
 from numpy.typing import NDArray
 
-from olu.audio.loudness import Leveller
+from olu.audio.loudness import Leveller, Limiter
 from olu.core.errors import VoiceError
 from olu.core.types import Audio, Reading, Span
-from olu.speak.chunk import DecoderChunk
 from olu.speak.sentences import LONGEST_PAUSE
-from olu.speak.sound import Finish, fade, silence
 
 if TYPE_CHECKING:
     from typing import Unpack
 
 PAUSE_SECONDS = 0.25  # between sentences
+FADE_SECONDS = 0.01
 SLOWEST, FASTEST = 0.25, 4.0
 LOWEST_RATE, HIGHEST_RATE = 4000, 192_000
 QUIETEST, LOUDEST = -60.0, -5.0
 MOST_NOISE = 2.0
 MOST_SEED = 2**63 - 1
+SHORT_NAMES = ("noise", "duration_noise")  # knobs that may be wished for by name beside those of Manner itself
 Item = TypeVar("Item")
 
 
@@ -37,14 +38,29 @@ class Wishes(TypedDict, total=False):
     seed: int
     speaker: str | None
     pause: float
-    noise: float | None
-    duration_noise: float | None
     loudness: float | None
     rate: int | None
     plain: bool
+    knobs: Mapping[str, float]
+    noise: float | None
+    duration_noise: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class Knob:
+    """A number of its engine that a voice lets whoever speaks with it choose."""
+
+    name: str
+    least: float
+    most: float
+    default: float
+    help: str = ""
+
+    def check(self, value: float) -> None:
+        _between(self.name.replace("_", " "), value, self.least, self.most)
+
+
+@dataclass(frozen=True, kw_only=True, init=False)
 class Manner:
     """How to speak. None leaves a thing as the voice has it."""
 
@@ -52,32 +68,73 @@ class Manner:
     seed: int = 0
     speaker: str | None = None
     pause: float = PAUSE_SECONDS  # between sentences, in seconds
-    noise: float | None = None  # how much the sound varies
-    duration_noise: float | None = None  # how much the rhythm varies
     loudness: float | None = None  # LUFS
     rate: int | None = None
     plain: bool = False  # the text holds no markup: <, [[ and & are what they are
+    knobs: Mapping[str, float] = field(default_factory=dict)  # what this voice's engine has beside: voice.knobs
 
-    def __post_init__(self) -> None:
+    def __init__(self, **wishes: Unpack[Wishes]) -> None:
+        """`noise` and `duration_noise` are short for knobs of that name."""
+        short = {name: wishes.pop(name, None) for name in SHORT_NAMES}  # type: ignore[misc]
+        given = dict(wishes.pop("knobs", {}) or {}) | {name: v for name, v in short.items() if v is not None}
+        defaults = {name: one.default for name, one in self.__dataclass_fields__.items() if name != "knobs"}
+        if unknown := sorted(wishes.keys() - defaults.keys()):
+            raise VoiceError(f"a voice cannot be asked for {', '.join(unknown)}: choose {', '.join(defaults)} or knobs")
+        for name, value in {**defaults, **wishes, "knobs": given}.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
         _between("speed", self.speed, SLOWEST, FASTEST)
         _between("pause", self.pause, 0.0, LONGEST_PAUSE)
-        for name in ("noise", "duration_noise"):
-            _between(name.replace("_", " "), getattr(self, name), 0.0, MOST_NOISE)
         _between("loudness", self.loudness, QUIETEST, LOUDEST)
         _between("rate", self.rate, LOWEST_RATE, HIGHEST_RATE)
+        for name, value in self.knobs.items():
+            _between(name.replace("_", " "), value, *((0.0, MOST_NOISE) if name in SHORT_NAMES else (-1e9, 1e9)))
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
+            raise VoiceError(f"seed {self.seed!r:.40} is no whole number: choose 0 or more")
         if self.seed < 0:
             raise VoiceError(f"seed {self.seed} is negative: choose 0 or more")
         if self.seed > MOST_SEED:
             raise VoiceError(f"seed {self.seed} is too large: choose one up to {MOST_SEED}")
 
+    @property
+    def noise(self) -> float | None:
+        return self.knobs.get("noise")
+
+    @property
+    def duration_noise(self) -> float | None:
+        return self.knobs.get("duration_noise")
+
     @staticmethod
     def of(manner: Manner | None, **wishes: Unpack[Wishes]) -> Manner:
-        return replace(manner or Manner(), **wishes)
+        """`manner` with other wishes in the place of its own; a knob that is None is again as the voice has it."""
+        if manner is None:
+            return Manner(**wishes)
+        own = {name: getattr(manner, name) for name in Manner.__dataclass_fields__}
+        named = [name for name in SHORT_NAMES if name in wishes]
+        own["knobs"] = {name: value for name, value in manner.knobs.items() if name not in named}
+        return Manner(**{**own, **wishes})
+
+    def settled(self, knobs: Mapping[str, Knob], *, voice: str) -> Manner:
+        """With a value for every knob that the voice has; one that it has not is refused."""
+        if unknown := next((name for name in self.knobs if name not in knobs), None):
+            raise VoiceError(f"the voice {voice} has no knob {unknown!r}; it has: {', '.join(knobs) or 'none'}")
+        for name, value in self.knobs.items():
+            knobs[name].check(value)
+        return Manner.of(self, knobs={name: knob.default for name, knob in knobs.items()} | dict(self.knobs))
 
 
-def _between(name: str, value: float | None, least: float, most: float) -> None:
-    if value is not None and not (math.isfinite(value) and least <= value <= most):
+def _between(name: str, value: Any, least: float, most: float) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise VoiceError(f"{name} {value!r:.40} is no number: choose {least:g} to {most:g}")
+    if not (math.isfinite(value) and least <= value <= most):
         raise VoiceError(f"{name} {value:g} is out of reach: choose {least:g} to {most:g}")
+
+
+# ---------------------------------------------------------------- what is read and what is said
 
 
 @dataclass(frozen=True)
@@ -87,7 +144,7 @@ class SpokenSentence:
     number: int
     text: str
     start: float
-    end: float
+    end: float  # where an engine knows it only at the end: of what is made so far
     words: tuple[Span, ...] = ()
     durations: tuple[int, ...] = ()  # frames per token
     dropped: dict[str, int] = field(default_factory=dict)  # what the voice has no letter for
@@ -140,15 +197,38 @@ class Ahead(Generic[Item]):
         return found
 
 
+# ---------------------------------------------------------------- what an engine makes, and what is heard of it
+
 Wave = NDArray[np.float32]
-Say = Callable[[ReadLine, int, float], tuple[SpokenSentence, Iterator[DecoderChunk]]]
-Making = Generator[DecoderChunk | SpokenChunk, Wave | None, None]  # after a part it is sent the part's sound
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Work for an engine's `run`. Those of one key may go through it together; only the engine knows the payload."""
+
+    key: Hashable
+    cost: float  # seconds of sound that take as long
+    payload: Any
+
+
+@dataclass(frozen=True)
+class SpokenWave:
+    """Sound of a sentence as an engine makes it, before level, edges and rate."""
+
+    wave: Wave
+    sentence: SpokenSentence
+    ends: bool  # the sentence
+
+
+LineMaking = Generator[Chunk | SpokenWave, Any, None]  # after a chunk it is sent what `run` made of it
+Say = Callable[[ReadLine, int, float], LineMaking]
+Making = Generator[Chunk | SpokenChunk, Any, None]
 
 
 def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual: float | None) -> Making:
-    """`say` gives a line's sentence and its parts. Everything is made only when the next piece is asked for.
+    """`say` makes a line, by its number, from its second on. Nothing is made before the next piece is asked for.
 
-    Whoever asks also runs the decoder, so that parts of several texts can go through it together.
+    Whoever asks also runs the chunks, so that those of several texts can go together.
 
     For a wished loudness each sentence is heard whole first, unless the voice's `usual` one is to be gone by.
     """
@@ -158,13 +238,15 @@ def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual
     number, clock = 0, 0
     while (line := lines.take()) is not None and line.ids:
         before = silence((line.pause or 0.0) if number == 0 else 0.0, rate)
-        sentence, parts = say(line, number, (clock + len(before)) / rate)
-        sentence = _without(sentence, line.unsaid if number == 0 else {})
-        begins = True
-        for part in parts:
-            made = yield part
-            assert made is not None, "after a part, send its sound"
-            for wave, ends in level.push(made, ends=part.ends) if level else [(made, part.ends)]:
+        making, sent, begins = say(line, number, (clock + len(before)) / rate), None, True
+        while (made := _next(making, sent)) is not None:
+            sent = None
+            if isinstance(made, Chunk):
+                sent = yield made
+                assert sent is not None, "after a chunk, send what was made of it"
+                continue
+            sentence = _without(made.sentence, line.unsaid if number == 0 else {})
+            for wave, ends in level.push(made.wave, ends=made.ends) if level else [(made.wave, made.ends)]:
                 sound = fade(wave, rate, begins=begins, ends=ends)
                 following = lines.peek() if ends else None
                 sentence = _without(sentence, following.unsaid if following else {})
@@ -179,6 +261,13 @@ def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual
         number += 1
 
 
+def _next(making: LineMaking, sent: Any) -> Chunk | SpokenWave | None:
+    try:
+        return making.send(sent)
+    except StopIteration:
+        return None
+
+
 def _without(sentence: SpokenSentence, unsaid: Mapping[str, int]) -> SpokenSentence:
     """With what was left out beside it."""
     return replace(sentence, dropped=dict(Counter(sentence.dropped) + Counter(unsaid))) if unsaid else sentence
@@ -188,6 +277,39 @@ def _pause(following: ReadLine | None, manner: Manner) -> float:
     if following is None:
         return 0.0
     return manner.pause if following.pause is None else following.pause
+
+
+def fade(samples: Wave, rate: int, *, begins: bool, ends: bool) -> Wave:
+    """A copy that rises from and falls to silence where a sentence begins and ends."""
+    size = min(round(FADE_SECONDS * rate), len(samples))
+    if not size or not (begins or ends):
+        return samples
+    out = samples.copy()
+    ramp = ((np.arange(size) + 0.5) / size).astype(np.float32)
+    if begins:
+        out[:size] *= ramp
+    if ends:
+        out[-size:] *= ramp[::-1]
+    return out
+
+
+def silence(seconds: float, rate: int) -> Wave:
+    return np.zeros(round(seconds * rate), np.float32)
+
+
+class Finish:
+    """Takes the sound in pieces at the network's rate and gives it at the listener's, so that the pieces still join."""
+
+    def __init__(self, rate: int, out: int, *, limited: bool) -> None:
+        self._resample = soxr.ResampleStream(rate, out, 1, dtype="float32", quality="HQ") if out != rate else None
+        self._limiter = Limiter(out) if limited else None
+
+    def push(self, samples: Wave, *, last: bool) -> Wave:
+        if self._resample is not None:
+            samples = np.asarray(self._resample.resample_chunk(samples, last=last), np.float32)
+        if self._limiter is not None:
+            samples = self._limiter.push(samples, last=last)
+        return np.clip(samples, -1.0, 1.0)
 
 
 class _Level:

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import math
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from olu.core.errors import ConfigError, LanguageError, TextError, VoiceError
+from olu.core.errors import ConfigError, LanguageError, OluError, TextError, VoiceError
 from olu.core.types import Audio, Reading
-from olu.speak.chunk import ChunkPlan, DecoderChunk, parts
-from olu.speak.graphs import DECODER, ENCODER, OnnxGraph, RunTerminator
-from olu.speak.package import FILES, GRAPHS, SCHEMA, Package, read_package
-from olu.speak.place import package_place
+from olu.speak.engines import ChunkPlan, LineJob, SpeechEngine, engine_named, number
+from olu.speak.graphs import OnnxGraph, RunTerminator
+from olu.speak.package import Package, package_place, read_package
 from olu.speak.sentences import AS_PLAIN, lines
 from olu.speak.stream import (
     Ahead,
+    Chunk,
+    Knob,
+    LineMaking,
     Making,
     Manner,
     ReadLine,
     ReadText,
     SpokenChunk,
     SpokenSentence,
-    Wave,
     Wishes,
     pieces,
 )
 from olu.speak.stretch import stretches
-from olu.speak.times import word_spans
 from olu.text.frontend import AnyFrontend, from_state
 from olu.text.markup import has_markup
 from olu.text.vocabulary import SymbolVocabulary
@@ -39,16 +39,11 @@ from olu.text.vocabulary import SymbolVocabulary
 if TYPE_CHECKING:
     from typing import Unpack
 
-__all__ = ["FILES", "GRAPHS", "SCHEMA", "Manner", "SpokenChunk", "SpokenSentence", "Voice"]
+__all__ = ["Manner", "SpokenChunk", "SpokenSentence", "Voice"]
 
-NOISE_FRAMES_PER_TOKEN = 16  # the encoder repeats noise when a text needs more frames than this
-MOST_STRETCHING = 16.0  # a package may ask for speech so slow that its noise would fill the memory
 CHECKED_CHARACTERS = 10_000  # of all check sentences together; Olu writes a few short ones
-CHECKED_TOKENS = 41  # of a check sentence, so that opening stays quick
-SAMPLING = ("noise_scale", "duration_noise_scale", "length_scale")
-LIMITS = {"rate": 768_000, "hop": 65_536, "channels": 16_384}
-MOST_CONTEXT = 10_000
 MOST_THREADS = 256
+Result = TypeVar("Result")
 
 
 class TooManyTokens(TextError):
@@ -62,52 +57,71 @@ class Voice:
     """Opened once, it may be used by several threads: nothing in it changes."""
 
     def __init__(self, package: Package, *, threads: int = 0, halt: RunTerminator | None = None) -> None:
-        """`threads` are the decoder's. The encoder has one: its sums would otherwise depend on their number.
-
-        `halt` can end its networks' runs, from another thread.
-        """
-        given: dict[str, Any] = {"where": package.where, "halt": halt}
-        new = package.schema > 1
+        """`threads` are for networks whose sums do not depend on their number. `halt` ends runs from another thread."""
+        where, self.facts = package.where, package.facts
+        try:
+            kind = engine_named(package.engine)
+        except VoiceError as newer:
+            raise VoiceError(f"{where}: {newer}") from None
         with ThreadPoolExecutor(2) as beside:  # onnxruntime prepares the networks while Python prepares the reading
-            encoder = beside.submit(
-                OnnxGraph,
-                package.encoder,
-                name="encoder.onnx",
-                inputs=ENCODER,
-                outputs=2,
-                optimised=new,
-                threads=1,
-                **given,
-            )
-            decoder = beside.submit(
-                OnnxGraph, package.decoder, name="decoder.onnx", inputs=DECODER, outputs=1, threads=threads, **given
-            )
-            timed = self._prepare(package)
-            self._encoder, self._decoder = encoder.result(), decoder.result()
-        where = package.where
-        self.batches = self._decoder.shapes["latents"][0] != 1  # older packages take one chunk at a time
-        if self._decoder.shapes["latents"][1:2] != [self._channels] or not self.speakers:
-            raise VoiceError(f"{where}: its networks do not fit each other: export the voice again")
-        if timed and not _alike(self.check_durations(timed[0][0]), timed[0][1]):
-            raise VoiceError(f"{where} speaks with other lengths than at its export: export it again")
+            opening = self._opening(kind, package, beside, threads=threads, halt=halt)
+            checks = self._prepare(kind, package)
+            graphs = {name: graph.result() for name, graph in opening.items()}
+        try:
+            self.engine.connect(graphs)
+        except (ValueError, KeyError, IndexError):
+            raise VoiceError(f"{where}: its networks do not fit each other: export the voice again") from None
+        told = (row for row in checks if any(row[key] is not None for key in row.keys() - {"text", "ids", "samples"}))
+        first = next(told, None)
+        if first is not None and (what := self.engine.differs(first["ids"], first)):
+            raise VoiceError(f"{where} {what}: export it again")
 
-    def _prepare(self, package: Package) -> list[tuple[Any, Any]]:
-        """Everything but the networks, and proof that texts are read as they were; gives ids with their durations."""
-        self.facts, where = package.facts, package.where
+    @staticmethod
+    def _opening(
+        kind: type[SpeechEngine],
+        package: Package,
+        pool: ThreadPoolExecutor,
+        *,
+        threads: int,
+        halt: RunTerminator | None,
+    ) -> dict[str, Future[OnnxGraph]]:
+        where = package.where
+        absent = [name for name, spec in kind.GRAPHS.items() if not spec.optional and name not in package.graphs]
+        unknown = [name for name in package.graphs if name not in kind.GRAPHS]
+        if absent or unknown:
+            what = f"no {absent[0]}" if absent else f"{unknown[0]:.40} is none of its engine's"
+            raise VoiceError(f"{where} is not a whole voice package ({what}): export it again")
+        return {
+            name: pool.submit(
+                OnnxGraph,
+                network,
+                name=f"{name}.onnx",
+                inputs=kind.GRAPHS[name].inputs,
+                outputs=kind.GRAPHS[name].outputs,
+                where=where,
+                threads=threads if kind.GRAPHS[name].threads is None else kind.GRAPHS[name].threads or 1,
+                optimised=kind.GRAPHS[name].optimised and package.schema > 1,
+                halt=halt,
+            )
+            for name, network in package.graphs.items()
+        }
+
+    def _prepare(self, kind: type[SpeechEngine], package: Package) -> list[dict[str, Any]]:
+        """Everything but the networks, and proof that texts are read as they were; gives the rows of the check."""
+        where = package.where
         try:
             self.name, self.language = _word(self.facts["name"]), _word(self.facts["language"])
-            self.rate, self._hop, self._channels = (_count(self.facts[name], LIMITS[name]) for name in LIMITS)
-            self._context = _count(self.facts["context"], MOST_CONTEXT) if package.schema > 1 else None
             self.speakers: list[str] = [_word(name) for name in self.facts["speakers"]]
-            self.sampling = {name: _scale(self.facts["sampling"][name]) for name in SAMPLING}
-            self.usual_loudness: float | None = _level(self.facts.get("loudness"))
-            self.resample: float = _factor(self.facts.get("resample", 1.0))
+            loudness = self.facts.get("loudness")
+            self.usual_loudness = None if loudness is None else number(loudness, -100.0, 20.0)
+            self.resample: float = number(self.facts.get("resample", 1.0), 0.5, 2.0)
             self._ends: list[str] = [_word(end) for end in self.facts["sentence_ends"]]
             self.vocabulary = SymbolVocabulary.from_state(package.vocabulary)
+            self.engine = kind(package, self.vocabulary)
             self.frontend = from_state(package.frontend)
             self._abbreviations = _abbreviations(self.frontend)
             checks = _short(
-                (_word(row["text"]), row["ids"], row.get("durations")) for row in package.check["sentences"]
+                {**row, "text": _word(row["text"]), "ids": row["ids"]} for row in package.check["sentences"]
             )
         except VoiceError as newer:
             raise VoiceError(f"{where}: {newer}") from None
@@ -117,14 +131,21 @@ class Voice:
             raise VoiceError(f"{where} is not a whole voice package (no {absent!s:.60}): export it again") from None
         except (TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError) as bad:
             raise VoiceError(f"{where} is damaged ({' '.join(str(bad).split()):.120}): export it again") from None
-        for text, ids, _ in checks:
-            if self._check_ids(text) != ids:
-                raise VoiceError(f"{where} reads {text[:60]!r} differently than at its export: export it again")
-        return [(ids, durations) for _, ids, durations in checks if durations is not None]
+        if not self.speakers:
+            raise VoiceError(f"{where}: its networks do not fit each other: export the voice again")
+        for row in checks:
+            if self._check_ids(row["text"]) != row["ids"]:
+                raise VoiceError(f"{where} reads {row['text'][:60]!r} differently than at its export: export it again")
+        return checks
 
     @property
-    def frame_seconds(self) -> float:
-        return self._hop / self.rate
+    def rate(self) -> int:
+        return self.engine.rate
+
+    @property
+    def knobs(self) -> dict[str, Knob]:
+        """What may be chosen beside speed, seed and the like; each has a range and a default."""
+        return self.engine.knobs
 
     @staticmethod
     def open(path: str | Path, *, threads: int = 0, halt: RunTerminator | None = None) -> Voice:
@@ -144,8 +165,9 @@ class Voice:
         seed            0; the same text, seed and wishes give the same samples
         speaker         one of `voice.speakers`; the first where none is named
         pause           0.25; seconds of silence between sentences
-        noise           how much the sound varies, 0 to 2; as the voice has it
-        duration_noise  how much the rhythm varies, 0 to 2; as the voice has it
+        knobs           {"noise": 0.5}: what this voice lets you choose, by `voice.knobs`; else as the voice has it
+        noise           short for that knob: how much the sound varies, 0 to 2
+        duration_noise  the same for the rhythm
         loudness        LUFS, for example -18; as the voice is
         rate            samples a second of the sound; the voice's own
         plain           False; True reads <, [[ and & as they stand: the text has no markup
@@ -160,8 +182,8 @@ class Voice:
     ) -> Iterator[SpokenChunk]:
         """Piece by piece, each as soon as it is made; leave off between two and nothing more is made.
 
-        What may be wished for is as in `speak`: speed, seed, speaker, pause, noise, duration_noise, loudness, rate
-        and plain.
+        What may be wished for is as in `speak`: speed, seed, speaker, pause, knobs, noise, duration_noise, loudness,
+        rate and plain.
 
         `quick` begins with a short piece, and goes by the voice's usual loudness for a wished one; without it pieces
         are long, for less work. Arguments and markup are checked before the first piece is asked for.
@@ -169,37 +191,44 @@ class Voice:
         return self._decoded(self.begin(text, manner=Manner.of(manner, **wishes), quick=quick))
 
     def _decoded(self, making: Making) -> Iterator[SpokenChunk]:
-        wave: Wave | None = None
+        sent: Any = None
         while True:
             try:
-                made = making.send(wave)
+                made = making.send(sent)
             except StopIteration:
                 return
-            if isinstance(made, DecoderChunk):
-                (wave,) = self.decode([made])
+            sent = None
+            if isinstance(made, Chunk):
+                (sent,) = self.run([made])
             else:
-                wave = None
                 yield made
+
+    def run(self, chunks: Sequence[Chunk]) -> list[Any]:
+        """What the engine makes of chunks of one key, to be sent to where each came from."""
+        return self.engine.run(chunks)
 
     def begin(
         self, text: str | ReadText, *, manner: Manner, quick: bool = True, hurry: Callable[[], bool] = lambda: True
     ) -> Making:
-        """As `stream`, but it also yields each part for the decoder, and is to be sent what `decode` makes of it.
+        """As `stream`, but it also yields the engine's chunks, and is to be sent what `run` makes of each.
 
         `hurry` is asked at each sentence: without it chunks are long after all.
         """
-        who = self._speaker(manner.speaker)
+        if not isinstance(text, str | ReadText):
+            raise TextError(f"a text is wanted, not {type(text).__name__}: give a string")
+        who, settled = self._speaker(manner.speaker), manner.settled(self.knobs, voice=self.name)
         sayable = Ahead(self._sayable(text, plain=manner.plain) if isinstance(text, str) else iter(text.lines))
         first = sayable.peek()
         if first is None or not first.ids:
             unknown = first.unsaid if first is not None else {}
             hint = f" (it has no {', '.join(map(repr, list(unknown)[:5]))})" if unknown else ""
             raise TextError(f"nothing in the text can be said by the voice {self.name}{hint}: check text and language")
+        engine = self.engine
 
-        def say(line: ReadLine, number: int, start: float) -> tuple[SpokenSentence, Iterator[DecoderChunk]]:
+        def say(line: ReadLine, number: int, start: float) -> LineMaking:
             heard = start if number else 0.0
-            plan = ChunkPlan.of(self.frame_seconds, context=self._context, quick=quick and hurry(), heard=heard)
-            return self._say(line, number, start, manner=manner, who=who, plan=plan)
+            plan = ChunkPlan.of(engine.frame_seconds, context=engine.context, quick=quick and hurry(), heard=heard)
+            return engine.begin(LineJob(line, number, start, who, plan), settled)
 
         return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness if quick else None)
 
@@ -242,62 +271,6 @@ class Voice:
             hint = f"; {AS_PLAIN}" if not plain and has_markup(text) else ""
             raise TextError(f"{bad}{hint}") from None
 
-    def _say(
-        self, line: ReadLine, number: int, start: float, *, manner: Manner, who: int, plan: ChunkPlan
-    ) -> tuple[SpokenSentence, Iterator[DecoderChunk]]:
-        assert line.reading is not None
-        speaker = np.array([who], np.int64)
-        latents, counts = self._encode(line.ids, np.random.PCG64([manner.seed, number]), manner=manner, speaker=speaker)
-        durations = tuple(int(count) for count in counts[0])
-        frame = self.frame_seconds
-        sentence = SpokenSentence(
-            number=number,
-            text=line.text,
-            start=start,
-            end=start + latents.shape[2] * frame,
-            words=word_spans(line.reading, self.vocabulary, durations, frame_seconds=frame, start=start),
-            durations=durations,
-            dropped=line.reading.dropped,
-        )
-
-        return sentence, parts(latents, plan=plan, hop=self._hop, speaker=who)
-
-    def decode(self, some: Sequence[DecoderChunk]) -> list[Wave]:
-        """The sound of parts of one size, made in one run where the network takes several."""
-        if len(some) > 1 and not self.batches:
-            return [wave for part in some for wave in self.decode([part])]
-        latents = some[0].latents if len(some) == 1 else np.concatenate([part.latents for part in some])
-        speaker = np.array([part.speaker for part in some], np.int64)
-        (waves,) = self._decoder.run({"latents": latents, "speaker": speaker})
-        if waves.shape != (len(some), latents.shape[2] * self._hop) or not np.isfinite(waves).all():
-            raise VoiceError(f"the voice {self.name} makes numbers that are no sound: export the voice again")
-        return [wave[part.keep] for wave, part in zip(waves, some, strict=True)]
-
-    def _encode(self, ids: Any, bits: np.random.PCG64, *, manner: Manner, speaker: Any) -> tuple[Any, Any]:
-        random = np.random.Generator(bits)
-        length_scale = self.sampling["length_scale"] / manner.speed
-        frames = math.ceil(NOISE_FRAMES_PER_TOKEN * len(ids) * min(MOST_STRETCHING, max(1.0, length_scale)))
-        noise, rhythm = manner.noise, manner.duration_noise
-        feeds: dict[str, Any] = {
-            "ids": np.array([ids], np.int64),
-            "duration_noise": random.standard_normal((1, 2, len(ids)), np.float32),
-            "noise": random.standard_normal((1, self._channels, frames), np.float32),
-            "noise_scale": np.float32(self.sampling["noise_scale"] if noise is None else noise),
-            "duration_noise_scale": np.float32(self.sampling["duration_noise_scale"] if rhythm is None else rhythm),
-            "length_scale": np.float32(length_scale),
-            "speaker": speaker,
-        }
-        latents, durations = self._encoder.run(feeds)
-        if latents.ndim != 3 or latents.shape[:2] != (1, self._channels) or durations.shape != (1, len(ids)):
-            raise VoiceError(f"the networks of the voice {self.name} do not fit each other: export the voice again")
-        return latents, durations
-
-    def check_durations(self, ids: Any) -> list[int]:
-        """Frames per token at the start of a sentence, as seed 0 and the first speaker give them."""
-        start = np.array([0], np.int64)
-        counts = self._encode(ids[:CHECKED_TOKENS], np.random.PCG64([0, 0]), manner=Manner(), speaker=start)[1]
-        return [int(count) for count in counts[0]]
-
     def _check_ids(self, text: str) -> list[int] | None:
         try:
             reading = self.frontend.read(text)
@@ -313,13 +286,13 @@ class Voice:
         return self.speakers.index(name)
 
 
-def _short(checks: Iterable[tuple[str, Any, Any]]) -> list[tuple[str, Any, Any]]:
+def _short(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """As many of a package's sentences as are quickly read: they are its own choice."""
     kept, room = [], CHECKED_CHARACTERS
-    for check in checks:
-        if len(check[0]) <= room:
-            room -= len(check[0]) + 1
-            kept.append(check)
+    for row in rows:
+        if len(row["text"]) <= room:
+            room -= len(row["text"]) + 1
+            kept.append(row)
     return kept
 
 
@@ -327,40 +300,6 @@ def _word(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is no text")
     return value
-
-
-def _count(value: Any, most: int) -> int:
-    if type(value) is not int or not 1 <= value <= most:
-        raise ValueError(f"{value!r:.40} is no number from 1 to {most}")
-    return value
-
-
-def _scale(value: Any) -> float:
-    if type(value) not in (int, float) or not (math.isfinite(value) and 0 <= value <= 100):
-        raise ValueError(f"{value!r:.40} is no number from 0 to 100")
-    return float(value)
-
-
-def _factor(value: Any) -> float:
-    if type(value) not in (int, float) or not 0.5 <= value <= 2:
-        raise ValueError(f"{value!r:.40} is no factor from 0.5 to 2")
-    return float(value)
-
-
-def _level(value: Any) -> float | None:
-    if value is None:
-        return None
-    if type(value) not in (int, float) or not -100 <= value <= 20:
-        raise ValueError(f"{value!r:.40} is no loudness")
-    return float(value)
-
-
-def _alike(found: list[int], kept: Any) -> bool:
-    """Equal but for rounding: another processor may end a sound one frame later here and there."""
-    if not isinstance(kept, list) or len(kept) != len(found) or not all(type(count) is int for count in kept):
-        return False
-    apart = [abs(one - other) for one, other in zip(found, kept, strict=True)]
-    return max(apart, default=0) <= 1 and sum(apart) <= 1 + len(apart) // 20
 
 
 def _abbreviations(frontend: AnyFrontend) -> frozenset[str]:
@@ -372,3 +311,23 @@ def _abbreviations(frontend: AnyFrontend) -> frozenset[str]:
 def check_threads(threads: int) -> None:
     if not 0 <= threads <= MOST_THREADS:
         raise VoiceError(f"threads {threads}: choose 1 to {MOST_THREADS}, or 0 for as many as the machine has")
+
+
+def each(
+    texts: Sequence[str], work: Callable[[int], Result], *, threads: int = 0
+) -> Iterator[tuple[int, Result | OluError]]:
+    """`work` for every text by its number, one a thread, the longest first; each as it is done.
+
+    An error of one is its result, and the others go on. Two on one core each are quicker than one on two.
+    """
+    order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        numbers: dict[Future[Result], int] = {pool.submit(work, number): number for number in order}
+        try:
+            for future in as_completed(numbers):
+                try:
+                    yield numbers[future], future.result()
+                except OluError as bad:
+                    yield numbers[future], bad
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -17,7 +17,7 @@ from olu.evaluate.compare import Comparison, pairs
 from olu.evaluate.compare import compare as compare_two
 from olu.evaluate.compare import render as render_table
 from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, SentenceResult, load
-from olu.speak.place import voice_place
+from olu.speak.package import voice_place
 from olu.stages.evaluate import EvaluateOptions, evaluate
 from olu.stages.evaluate_subject import fingerprint_of
 

@@ -16,7 +16,7 @@ from olu.corpus.manifest import Corpus
 from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing
 from olu.evaluate.samples import References, Sample
 from olu.families.runs import passed_over, voice_named
-from olu.speak.place import voice_place
+from olu.speak.package import voice_place
 from olu.speak.stream import Manner
 from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
 from olu.stages.evaluate_takes import (
@@ -154,7 +154,7 @@ def _check(place: Path, wish: EvaluateOptions, groups: Sequence[str]) -> None:
         raise ConfigError("--text has no effect with --wavs: nothing is spoken")
     if wish.wavs is not None and wish.noise is not None:
         raise ConfigError("--noise has no effect with --wavs: nothing is spoken")
-    Manner(noise=wish.noise)  # it says what is out of reach, before anything is made
+    Manner.of(None, noise=wish.noise)  # it says what is out of reach, before anything is made
     if wish.wavs is not None and (wish.sentences != SENTENCES or wish.seed):
         name = "sentences" if wish.sentences != SENTENCES else "seed"
         raise ConfigError(f"--{name} has no effect with --wavs: nothing is spoken, and every file is judged")

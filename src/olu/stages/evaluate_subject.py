@@ -17,12 +17,13 @@ from olu.core.files import Workspace, hash_file, hash_value
 from olu.core.types import Audio, Reading
 from olu.evaluate.evaluation import Subject
 from olu.families.runs import voice_named
-from olu.speak.voice import SAMPLING, Voice
+from olu.speak.package import graph_files
+from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.stages.export_subject import NOISE, voice_json
 
 TABLES = ("metadata.csv", "metadata.tsv", "table.csv", "table.tsv")
-GRAPHS = ("encoder.onnx", "decoder.onnx", "vocabulary.json")
+SAMPLING = ("noise_scale", "duration_noise_scale", "length_scale")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def of_voice(
     factor = voice.resample if run is not None or (corpus is not None and corpus == facts.get("corpus")) else 1.0
     run = run or facts.get("run")
     step = step if step is not None else facts.get("step")
-    own = voice.sampling["noise_scale"]
+    own = voice.knobs["noise"].default if "noise" in voice.knobs else None
     spoken = own if noise is None else noise
     subject = Subject(
         name=voice.name,
@@ -75,7 +76,7 @@ def of_voice(
     return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read, factor)
 
 
-def _usual(facts: dict[str, Any], own: float) -> float:
+def _usual(facts: dict[str, Any], own: float | None) -> float | None:
     """What it was trained to be used with, where its export gave it another."""
     given = facts.get(NOISE)
     before = given.get("instead_of") if isinstance(given, dict) else None
@@ -121,13 +122,17 @@ def fingerprint_of(path: Path, *, noise: float | None = None) -> str:
     sampling |= {"noise_scale": float(noise)} if noise is not None else {}
     if path.is_file():
         return hash_value([hash_file(path), sampling])
-    return hash_value([*(hash_file(path / name) if (path / name).exists() else "" for name in GRAPHS), sampling])
+    names = [*graph_files(voice_json(path)), "vocabulary.json"]
+    return hash_value([*(hash_file(path / name) if (path / name).exists() else "" for name in names), sampling])
 
 
 def _sampling(path: Path) -> dict[str, float]:
-    """What a voice package says of how it speaks; nothing where it says none."""
-    held = voice_json(path).get("sampling")
-    return {name: float(held[name]) for name in SAMPLING if name in held} if isinstance(held, dict) else {}
+    """What a voice package says of how it speaks, or the defaults of its knobs; nothing where it says none."""
+    facts = voice_json(path)
+    held, knobs = facts.get("sampling"), facts.get("knobs")
+    if isinstance(held, dict):
+        return {name: float(held[name]) for name in SAMPLING if name in held}
+    return {name: float(row["default"]) for name, row in knobs.items()} if isinstance(knobs, dict) else {}
 
 
 # ------------------------------------------------------------ sound files of any system

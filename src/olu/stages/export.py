@@ -95,7 +95,7 @@ class ExportOptions:
             check_repo(self.push)
         if self.public and not self.push:
             raise ExportError("--public has no effect without --push REPO")
-        Manner(noise=self.noise)  # it says what is out of reach
+        Manner.of(None, noise=self.noise)  # it says what is out of reach
         if self.noise is not None and chosen is not None and chosen.noiseless:
             raise ExportError(f"--noise: the files of {self.to!r} have no place for it: {chosen.noiseless}")
         if self.with_training and chosen is not None:

@@ -10,8 +10,7 @@ from olu.audio import io
 from olu.core.errors import ConfigError, CorpusError, LanguageError, OluError
 from olu.core.files import embedded_voice, whole, write_text
 from olu.core.types import Tick, Work
-from olu.speak.batch import each
-from olu.speak.voice import Voice
+from olu.speak.voice import Voice, each
 from olu.text.languages import Language, load
 
 CLIPS = 60

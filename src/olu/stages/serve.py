@@ -16,7 +16,7 @@ from olu.core.errors import ConfigError
 from olu.core.extras import need_serving
 from olu.core.files import EMBEDDED, is_embedded
 from olu.core.types import Tick, Work
-from olu.speak.place import voice_place
+from olu.speak.package import voice_place
 
 
 @dataclass(frozen=True)

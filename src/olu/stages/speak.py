@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from olu.audio.io import fitting_rate
 from olu.audio.sink import Add, check_place, format_of, into_file, into_pipe
 from olu.core.errors import OluError, TextError, VoiceError
 from olu.core.files import EMBEDDED, write_json, write_text
-from olu.core.types import Tick, Work, finish
-from olu.speak.batch import each
+from olu.core.types import Span, Tick, Work, finish
 from olu.speak.stream import Manner, SpokenSentence
-from olu.speak.times import FORMATS, as_rows, as_srt
-from olu.speak.voice import Voice, check_threads
+from olu.speak.voice import Voice, check_threads, each
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 SAFE_NAME = re.compile(r"[\w][\w.-]{0,99}")
 LONGEST_NAME = 200  # bytes: a file's name has room for 255, and more than the line's name stands in it
 NAMED_FAILURES = 3
+FORMATS = ("json", "srt")  # of the times of words
 
 
 def find_voice(place: Path | None, *, threads: int = 0) -> Voice:
@@ -154,6 +154,34 @@ def _write_times(path: Path, sentences: list[SpokenSentence], said: SpeakSummary
         return
     facts = {"audio": audio, "rate": said.rate, "seconds": round(said.seconds, 4), "unsaid": said.dropped}
     write_json(path, {**facts, "sentences": as_rows(sentences)})
+
+
+def as_rows(sentences: Iterable[SpokenSentence]) -> list[dict[str, Any]]:
+    return [
+        {
+            "text": one.text,
+            "start": round(one.start, 4),
+            "end": round(one.end, 4),
+            "words": [{"word": w.label, "start": round(w.start, 4), "end": round(w.end, 4)} for w in one.words],
+            "unsaid": dict(one.dropped),
+        }
+        for one in sentences
+    ]
+
+
+def as_srt(words: Iterable[Span]) -> str:
+    """One numbered cue a word."""
+    cues = (
+        f"{number}\n{_clock(word.start)} --> {_clock(word.end)}\n{' '.join(word.label.split())}\n"
+        for number, word in enumerate(words, 1)
+    )
+    return "\n".join(cues)
+
+
+def _clock(seconds: float) -> str:
+    millis = round(seconds * 1000)
+    minutes, millis = divmod(millis, 60_000)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{millis // 1000:02},{millis % 1000:03}"
 
 
 # ---------------------------------------------------------------- many lines
