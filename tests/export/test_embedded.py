@@ -173,7 +173,7 @@ NO_TORCH = """
 import sys
 sys.modules["torch"] = None
 from pathlib import Path
-from olu import files
+from olu.core import files
 files.VOICES = Path(sys.argv.pop(1))
 from olu.cli.main import main
 main()

@@ -210,7 +210,7 @@ class FrameCutter:
             yield SpokenWave(wave, sentence, end == frames)
 
 
-class Decoder:
+class SoundDecoder:
     """The network that makes sound of frames."""
 
     def __init__(self, graph: OnnxGraph, *, main: str, hop: int) -> None:

@@ -18,10 +18,10 @@ from olu.speak.engines import (
     MOST_CONTEXT,
     MOST_HOP,
     MOST_RATE,
-    Decoder,
     FrameCutter,
     GraphSpec,
     LineJob,
+    SoundDecoder,
     SpeechEngine,
     alike,
     count,
@@ -71,7 +71,7 @@ class LatentsEngine:
         self._cutter = FrameCutter(self._hop, self.rate)
 
     def connect(self, graphs: Mapping[str, OnnxGraph]) -> None:
-        self._encoder, self.decoder = graphs["encoder"], Decoder(graphs["decoder"], main="latents", hop=self._hop)
+        self._encoder, self.decoder = graphs["encoder"], SoundDecoder(graphs["decoder"], main="latents", hop=self._hop)
         if graphs["decoder"].shapes["latents"][1:2] != [self._channels]:
             raise ValueError("channels")
 
