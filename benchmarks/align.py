@@ -34,7 +34,8 @@ from olu.align.frames import FrameModel
 from olu.audio.io import read
 from olu.core.errors import AlignError
 from olu.core.files import write_json, write_text
-from olu.core.types import Alignment, Recogniser, Span, finish
+from olu.core.job import finish
+from olu.core.types import Alignment, Recogniser, Span
 
 RESULTS = Path(__file__).parent / "results"
 BEST = "the better of both starts, Gaussians, network (olu align)"

@@ -18,7 +18,8 @@ from safetensors import safe_open
 from olu.align.aligner import AlignerClip
 from olu.audio.io import write
 from olu.core.files import Workspace, write_text
-from olu.core.types import Audio, Tick, finish
+from olu.core.job import Tick, finish
+from olu.core.types import Audio
 from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.learn import RecogniserLearner
 from olu.families.recogniser.recognise import Trained, load

@@ -28,7 +28,8 @@ from olu.audit.sound import measure
 from olu.audit.thresholds import Thresholds
 from olu.core.errors import MissingExtra
 from olu.core.files import Workspace
-from olu.core.types import Audio, Clip, finish
+from olu.core.job import finish
+from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus, Source
 from olu.networks import dnsmos, silero, speaker
 from olu.stages.audit import audit

@@ -21,7 +21,7 @@ from transformers import VitsConfig as TheirConfig
 from transformers import VitsModel
 
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.families import family
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.export import export

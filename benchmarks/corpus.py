@@ -23,7 +23,8 @@ import soundfile
 
 import olu
 from olu.core.files import Workspace, write_jsonl
-from olu.core.types import Clip, finish
+from olu.core.job import finish
+from olu.core.types import Clip
 from olu.corpus.decisions import Decision, save
 from olu.corpus.manifest import Corpus, Source
 from olu.stages.import_ import import_source
@@ -61,7 +62,7 @@ import json, re, sys, time
 from pathlib import Path
 from olu.core.files import Workspace
 from olu.stages.import_ import import_source
-from olu.core.types import finish
+from olu.core.job import finish
 cpu = time.process_time()
 summary = finish(import_source(Workspace.open(Path(sys.argv[1])), Path(sys.argv[2])))
 cpu = time.process_time() - cpu

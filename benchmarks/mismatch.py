@@ -25,7 +25,8 @@ from olu.audit.check import MeasuredClip
 from olu.audit.checks import heard as mismatch
 from olu.audit.thresholds import Thresholds
 from olu.core.files import Workspace
-from olu.core.types import Clip, Tick, Work, finish
+from olu.core.job import Job, Tick, finish
+from olu.core.types import Clip
 from olu.corpus.manifest import Corpus
 from olu.stages.align_match import Texts, cross_match
 from olu.stages.audit import audit
@@ -50,7 +51,7 @@ def swapped(source: Path, into: Path, *, share: float, seed: int) -> set[str]:
     return {rows[at][0] for at in changed}
 
 
-def watched(work: Work, label: str) -> object:
+def watched(work: Job[object], label: str) -> object:
     """A line now and then, so that a long run is seen to live."""
     last = 0.0
     while True:

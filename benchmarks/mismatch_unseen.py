@@ -19,7 +19,8 @@ from mismatch import LONGEST, judged, watched
 
 from olu.align.state import to_align
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import Reading, finish
+from olu.core.job import finish
+from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
 from olu.stages.align_match import Texts
 from olu.stages.audit import audit

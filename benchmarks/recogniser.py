@@ -19,7 +19,8 @@ from safetensors.torch import save_file
 
 from olu.core.config import check, with_overrides
 from olu.core.files import Workspace, write_json, write_jsonl, write_text
-from olu.core.types import Audio, finish
+from olu.core.job import finish
+from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.families import family
 from olu.families.recogniser.recognise import Trained, load

@@ -277,7 +277,7 @@ async def first_shares(server: Server, *, voice: str, text: str, clients: int, r
 
 def offline(path: Path, texts: Sequence[str], folder: Path, *, seconds: float) -> tuple[float, float]:
     """Seconds of sound a second, and CPU seconds for each of them, of `olu speak --lines` on all cores."""
-    from olu.core.types import finish
+    from olu.core.job import finish
     from olu.speak.voice import Voice
     from olu.stages.speak import speak_many
 

@@ -99,13 +99,14 @@ def main() -> None:
 def make(place: Path, base: Path) -> dict[str, Any]:
     """The same weights as a voice package, for transformers and for piper; and a random voice of size `small`."""
     from olu.core.config import check
+    from olu.core.job import finish
     from olu.families import family
     from olu.families.vits.export_single import one_graph
     from olu.stages.export import export
 
     examples = json.loads((base / "examples.json").read_text(encoding="utf-8"))
     examples.sort(key=lambda row: len(row["ids"]))
-    export(base, to="voice", out=place / "voice.voice")
+    finish(export(base, to="voice", out=place / "voice.voice"))
     vits = family("vits")
     read = vits.read_base(base)
     learner = vits.learner(
@@ -113,7 +114,7 @@ def make(place: Path, base: Path) -> dict[str, Any]:
     )
     read.load(learner)
     one_graph(learner, path=place / "piper.onnx")
-    export(base, to="piper", out=place / "piper")
+    finish(export(base, to="piper", out=place / "piper"))
     shutil.copy(next((place / "piper").glob("*.onnx.json")), place / "piper.onnx.json")
     small(place / "small.voice")
     return {
@@ -130,6 +131,7 @@ def small(path: Path) -> None:
     """Random weights, durations like speech: what speaking costs does not depend on what is said."""
     import torch
 
+    from olu.core.job import finish
     from olu.export.package import Contents, write_package
     from olu.families import family
     from olu.text.characters import CharacterFrontend
@@ -152,7 +154,7 @@ def small(path: Path) -> None:
         scores={},
         facts={},
     )
-    write_package(path, contents, graphs=lambda folder: vits.export(learner, folder=folder))
+    finish(write_package(path, contents, graphs=lambda folder: vits.export(learner, folder=folder)))
 
 
 # ---------------------------------------------------------------- measures

@@ -47,7 +47,7 @@ LEAVES = {
     ("cli/train.py", "olu.train.machine"): "whether this machine has the device that was asked for",
     ("cli/families.py", "olu.families"): "it lists what is installed: there is no workspace, so no stage to call",
     ("cli/audit.py", "olu.audit.checks"): "the titles of the checks, for the table",
-    ("cli/training_view.py", "olu.train.view.pace"): "how fast a run goes, from the reports its stage yields",
+    ("cli/progress.py", "olu.train.view.pace"): "how fast a run goes, from the reports its stage yields",
 }
 CLI_MAY = ("cli", "stages", "core", "text")
 SPEAK_MAY_NOT = ("train", "corpus")

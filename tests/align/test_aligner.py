@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from olu.align.aligner import PAD_SECONDS, Aligner, AlignerClip, train_frames
 from olu.align.frames import FrameModel
 from olu.core.errors import AlignError
-from olu.core.types import Alignment, Audio, finish
+from olu.core.job import finish
+from olu.core.types import Alignment, Audio
 
 from ..helpers.aligner_clips import PHONES, RATE, Made, MadeRecogniser, clip
 

@@ -15,7 +15,8 @@ from olu.align.textgrid_files import read_all, write_all, write_durations, write
 from olu.cli.main import app
 from olu.core.errors import ConfigError, CorpusError, WorkspaceError
 from olu.core.files import Workspace, read_jsonl, write_jsonl
-from olu.core.types import Alignment, Span, finish
+from olu.core.job import finish
+from olu.core.types import Alignment, Span
 from olu.corpus import decisions
 from olu.corpus.manifest import Corpus
 from olu.stages import import_

@@ -18,7 +18,7 @@ from olu.audio.activity import file_levels
 from olu.audio.io import header, read
 from olu.audit.measure import hear
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.manifest import Corpus
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source

@@ -13,7 +13,8 @@ import pytest
 import soundfile
 
 from olu.core.files import Workspace
-from olu.core.types import Clip, finish
+from olu.core.job import finish
+from olu.core.types import Clip
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
 from olu.stages.audit import audit

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from olu.cli.audit import register
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.stages import import_
 from olu.stages.read import read_corpus
 from olu.stages.status import status

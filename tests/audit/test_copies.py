@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import choose_sides
 from olu.stages.audit import audit

@@ -14,7 +14,8 @@ import olu.audit.deep
 from olu.audit.deep import Deep, Models
 from olu.core.errors import ConfigError, MissingExtra
 from olu.core.files import Workspace
-from olu.core.types import Audio, finish
+from olu.core.job import finish
+from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.networks import silero
 from olu.stages import doctor

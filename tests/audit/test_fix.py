@@ -12,7 +12,8 @@ import pytest
 from olu.audit.fix import EdgeFacts, effect, lost, plan, read_edges, too_long
 from olu.audit.thresholds import Thresholds
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import Clip, Mark, finish
+from olu.core.job import finish
+from olu.core.types import Clip, Mark
 from olu.corpus.decisions import Decision, load, record
 from olu.corpus.manifest import Corpus
 from olu.stages.audit import STAGE, audit

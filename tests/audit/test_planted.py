@@ -9,7 +9,8 @@ import pytest
 
 from olu.audio import io
 from olu.core.files import Workspace
-from olu.core.types import Audio, Clip, Mark, finish
+from olu.core.job import finish
+from olu.core.types import Audio, Clip, Mark
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
 from olu.stages.audit import audit

@@ -15,7 +15,7 @@ import soundfile
 import soxr
 
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.manifest import Corpus
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source

@@ -15,7 +15,7 @@ import soundfile
 import olu.audit.report
 from olu.audit.picture import HEIGHT, WIDTH
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.pages.histogram import histogram, nice
 from olu.stages.audit import audit
 

@@ -84,12 +84,12 @@ def begin_training(ws: Path, *, steps: int = 3) -> None:
     """A run that was left after its first step."""
     from olu.core.files import Workspace
     from olu.stages.train import train
-    from olu.train.report import Report
+    from olu.train.report import StepReport
 
     changes = ["model.size=tiny", f"plan.steps={steps}", "plan.batch_clips=2", "plan.save_every=1"]
     work = train(Workspace.open(ws), overrides=changes, new=True)
     for event in work:
-        if isinstance(event, Report):
+        if isinstance(event, StepReport):
             break
     work.close()
 

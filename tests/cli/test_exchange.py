@@ -155,7 +155,7 @@ def test_an_export_that_is_killed_leaves_a_voice_that_speaks(tmp_path: Path, wal
 
 
 def test_features_in_use_are_left_alone(ws: Path) -> None:
-    from olu.core.types import finish
+    from olu.core.job import finish
     from olu.features.store import Store
     from olu.stages.prepare import prepare
 

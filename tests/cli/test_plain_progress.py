@@ -7,10 +7,9 @@ from collections.abc import Generator
 
 import pytest
 
-from olu.cli import plain_progress as lines
-from olu.cli.plain_progress import EVERY, QUIET, PlainProgress
-from olu.cli.show import follow
-from olu.core.types import Tick
+from olu.cli import progress as lines
+from olu.cli.progress import EVERY, QUIET, PlainProgress, follow
+from olu.core.job import Tick
 
 
 def told(ticks: list[tuple[float, Tick]], *, until: float) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from olu.cli.dry import tell_dry
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.stages import plan as planning
 from olu.stages.find_lr import command_with, find_lr
 from olu.train.plan.facts import Machine

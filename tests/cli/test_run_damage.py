@@ -131,7 +131,7 @@ def test_a_reading_that_was_overwritten_is_read_again(voiced: Path, name: str) -
 
 def test_a_clip_dropped_while_a_run_trains_makes_it_stale(voiced: Path) -> None:
     from olu.core.files import Workspace
-    from olu.core.types import Note, finish
+    from olu.core.job import Note, finish
     from olu.stages.train import train
 
     assert states(voiced)["train"] == "fresh"

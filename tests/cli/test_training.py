@@ -13,7 +13,7 @@ import soundfile
 import torch
 
 from olu.core.files import Workspace
-from olu.core.types import Tick
+from olu.core.job import Tick
 from olu.stages import train as training
 from olu.train.run import Run
 

@@ -12,7 +12,7 @@ import soundfile
 
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.decisions import load
 from olu.corpus.manifest import Corpus
 from olu.stages.audit import audit

@@ -18,7 +18,7 @@ import soundfile
 from olu.core import workspace_lock as claim
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, lock, read_json
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.core.workspace_lock import writing
 from olu.corpus.decisions import Decision, load, record
 from olu.corpus.manifest import Corpus

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from olu.core.errors import CorpusError, OluError
 from olu.core.files import Workspace
-from olu.core.types import Tick, finish
+from olu.core.job import Tick, finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers import archive
 from olu.stages.import_ import STAGE, ImportSummary, import_source

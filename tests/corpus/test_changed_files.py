@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from olu.cli.main import app
 from olu.core.errors import AudioError
 from olu.core.files import Workspace, hash_file
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus import changed_files as changed
 from olu.corpus.decisions import Decision, record
 from olu.corpus.manifest import Corpus, recordings

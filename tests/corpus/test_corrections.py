@@ -16,7 +16,8 @@ import olu
 from olu.align.cut import CutPiece
 from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import Alignment, finish
+from olu.core.job import finish
+from olu.core.types import Alignment
 from olu.corpus import corrections
 from olu.corpus.intake.merge import Merge
 from olu.corpus.intake.probe import RecordingFacts

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from olu.cli.main import app
 from olu.core.errors import CorpusError
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.texts import guess
 from olu.stages.import_ import ImportSummary, import_source

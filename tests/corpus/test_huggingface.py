@@ -24,7 +24,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from olu.cli import import_ as verb  # noqa: E402
 from olu.core.errors import CorpusError, MissingExtra  # noqa: E402
 from olu.core.files import Workspace  # noqa: E402
-from olu.core.types import finish  # noqa: E402
+from olu.core.job import finish  # noqa: E402
 from olu.corpus.manifest import Corpus  # noqa: E402
 from olu.corpus.readers import detect, hub, shards  # noqa: E402
 from olu.corpus.readers.huggingface import hub_id, split_of  # noqa: E402

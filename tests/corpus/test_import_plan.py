@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 from olu.cli import import_ as verb
 from olu.core.errors import CorpusError
 from olu.core.files import Workspace
-from olu.core.types import Clip, finish
+from olu.core.job import finish
+from olu.core.types import Clip
 from olu.corpus.doubts import standing
 from olu.corpus.intake.held import HeldCorpus
 from olu.corpus.intake.place import ImportPlace

@@ -14,7 +14,7 @@ import pytest
 from olu.core.errors import CorpusError, OluError
 from olu.core.files import Workspace
 from olu.core.inside import Refused, is_inside, read_inside
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import DEEPEST, look
 from olu.stages.import_ import ImportSummary, import_source

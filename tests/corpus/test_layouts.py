@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from olu.cli import import_ as verb
 from olu.core.errors import CorpusError, OluError
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.intake.merge import Merge
 from olu.corpus.intake.probe import RecordingFacts, probe, sift
 from olu.corpus.manifest import Corpus

@@ -14,7 +14,7 @@ from olu.audio import media  # noqa: E402
 from olu.audio.io import header  # noqa: E402
 from olu.core.errors import CorpusError, MissingExtra  # noqa: E402
 from olu.core.files import Workspace  # noqa: E402
-from olu.core.types import finish  # noqa: E402
+from olu.core.job import finish  # noqa: E402
 from olu.corpus.manifest import Corpus  # noqa: E402
 from olu.stages.audit import audit  # noqa: E402
 from olu.stages.export_subject import _source_names  # noqa: E402

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from olu.cli.main import app
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.doubts import standing
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers import subtitles

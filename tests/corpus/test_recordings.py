@@ -14,7 +14,8 @@ import soundfile
 from olu.audio.activity import frame_dbfs
 from olu.core.errors import CorpusError
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import Audio, finish
+from olu.core.job import finish
+from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.recordings import PieceLengths, cut
 from olu.stages.audit import audit

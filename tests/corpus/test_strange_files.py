@@ -16,7 +16,8 @@ from olu.audit.sound import SoundFacts, measure
 from olu.audit.thresholds import Thresholds
 from olu.core.errors import AudioError
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import Audio, finish
+from olu.core.job import finish
+from olu.core.types import Audio
 from olu.corpus.intake.stream import facts_of
 from olu.corpus.manifest import Corpus
 from olu.stages.fix import fix

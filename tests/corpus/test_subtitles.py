@@ -16,7 +16,8 @@ from olu.audio.activity import file_levels, frame_dbfs, frame_rate
 from olu.audio.io import header, read, resample
 from olu.core.errors import AudioError, CorpusError
 from olu.core.files import Workspace
-from olu.core.types import Audio, finish
+from olu.core.job import finish
+from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.corpus.subtitles.cues import parse
 from olu.corpus.subtitles.edges import find, limits

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.doubts import standing
 from olu.corpus.manifest import Corpus
 from olu.stages.import_ import ImportSummary, import_source

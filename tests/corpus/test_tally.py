@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from olu.cli import import_ as verb
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.stages.import_ import import_source
 
 from .test_layouts import CORPORA, LAYOUTS, lay, wav

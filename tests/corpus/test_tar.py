@@ -11,7 +11,7 @@ import pytest
 
 from olu.core.errors import CorpusError, WorkspaceError
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.readers.rows import DEEPEST
 from olu.corpus.readers.tar import BadHeader, check_pax, open_tar
 from olu.stages.import_ import import_source

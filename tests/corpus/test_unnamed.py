@@ -8,7 +8,7 @@ import pytest
 
 from olu.core.errors import CorpusError
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.manifest import Corpus
 from olu.stages.import_ import ImportSummary, import_source
 

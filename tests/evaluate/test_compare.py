@@ -14,7 +14,8 @@ import pytest
 from olu.audio import io
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace
-from olu.core.types import Clip, finish
+from olu.core.job import finish
+from olu.core.types import Clip
 from olu.corpus.manifest import Corpus, Source
 from olu.evaluate.blind import Trial, count, render, say, swapped
 from olu.evaluate.compare import compare, pairs

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from olu.core.types import Alignment, Audio, Reading, Span, finish
+from olu.core.job import finish
+from olu.core.types import Alignment, Audio, Reading, Span
 from olu.evaluate.evaluation import Subject
 from olu.evaluate.metrics.f0 import Pitch
 from olu.evaluate.samples import References

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from olu.core.errors import ConfigError, MissingExtra, WorkspaceError
-from olu.core.types import Audio, finish
+from olu.core.job import finish
+from olu.core.types import Audio
 from olu.evaluate.estimates import figure
 from olu.evaluate.evaluation import CheckpointMeans, Evaluation, Missing, SentenceResult, Subject, load
 from olu.evaluate.gates import gates, verdict_of

@@ -11,7 +11,8 @@ import pytest
 from olu.audio import io
 from olu.core import extras
 from olu.core.errors import MissingExtra
-from olu.core.types import Audio, finish
+from olu.core.job import finish
+from olu.core.types import Audio
 from olu.evaluate.metrics import copy, dnsmos, f0, speaker, whisper
 
 from ..helpers.english import say

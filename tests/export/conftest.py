@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from olu.core.files import Workspace
+from olu.core.job import finish
 from olu.corpus.rights import Rights, save_workspace
 from olu.stages.export import export
 
@@ -61,14 +62,14 @@ def letters(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def phones_voice(phones: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With what training needs."""
     path = tmp_path_factory.mktemp("voices") / "phones.voice"
-    export(phones.root, out=path, with_training=True)
+    finish(export(phones.root, out=path, with_training=True))
     return path
 
 
 @pytest.fixture(scope="session")
 def letters_voice(letters: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("voices") / "letters.voice"
-    export(letters.root, out=path)
+    finish(export(letters.root, out=path))
     return path
 
 

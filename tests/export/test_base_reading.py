@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from olu.core.files import Workspace
+from olu.core.job import finish
 from olu.stages.export import export
 from olu.text.frontend import for_language
 from olu.text.languages import load
@@ -42,7 +43,7 @@ def test_symbols_tell_letters_from_phones(code: str) -> None:
 
 
 def test_a_folder_of_ours_for_transformers_is_trained_on_by_its_phones(phones: Workspace, tmp_path: Path) -> None:
-    export(phones.root, to="hf", out=tmp_path / "hf")
+    finish(export(phones.root, to="hf", out=tmp_path / "hf"))
     before = Run(phones.runs / "vits-001")
     setup = made(phones, base=str(tmp_path / "hf"))
     assert setup.frontend_state["kind"] == "phones"

@@ -17,8 +17,8 @@ from olu.core import files
 from olu.core.errors import ExportError, TrainError, VoiceError
 from olu.core.extras import EVALUATE, SERVE
 from olu.core.files import disk_bytes
+from olu.core.job import finish
 from olu.core.places import located, named
-from olu.core.types import finish
 from olu.corpus.rights import Rights, save_workspace
 from olu.families.vits.base import base_of, read_base
 from olu.families.vits.foreign.quantise import SCALE, coarsened, refined
@@ -206,9 +206,9 @@ def test_a_run_starts_from_it(inside: Path, tmp_path: Path) -> None:
     assert run.recipe.base == "embedded" and run.document("facts.json")["base"] == hash_base("embedded")
     assert any("CC-BY-SA-4.0" in sentence for sentence in said), "its terms are said"
     assert not any("started fresh" in sentence for sentence in said)
-    assert export(ws.root, out=tmp_path / "z.voice").licence == "", "the recordings' is not stated"
+    assert finish(export(ws.root, out=tmp_path / "z.voice")).licence == "", "the recordings' is not stated"
     save_workspace(ws, Rights(licence="CC0-1.0"))
-    made = export(ws.root, out=tmp_path / "y.voice")
+    made = finish(export(ws.root, out=tmp_path / "y.voice"))
     assert made.licence == "CC-BY-SA-4.0 AND CC0-1.0"
     assert "started from embedded" in (tmp_path / "y.voice" / "README.md").read_text(encoding="utf-8")
     (tmp_path / "embedded").mkdir()

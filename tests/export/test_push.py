@@ -18,6 +18,7 @@ import pytest
 
 from olu.core.errors import ExportError
 from olu.core.files import Workspace
+from olu.core.job import finish
 from olu.export.push import check_repo
 from olu.stages.export import export
 
@@ -195,7 +196,7 @@ def test_every_format_has_a_place_there(
     asked: list[tuple[Path, str]] = []
     monkeypatch.setattr("olu.export.push.push", lambda folder, repo, *, public: asked.append((folder, repo)) or hub)
     out = tmp_path / f"v.{to}"
-    summary = export(phones.root, to=to, out=out, push="me/v")
+    summary = finish(export(phones.root, to=to, out=out, push="me/v"))
     assert summary.pushed == hub and asked == [(out, "me/v")]
     assert pushed(out, hub, tmp_path).returncode == 0
     there = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
@@ -210,10 +211,10 @@ def test_a_voice_that_is_there_already_is_pushed_all_the_same(
     phones: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("huggingface_hub")
-    export(phones.root)
-    assert export(phones.root).fresh
+    finish(export(phones.root))
+    assert finish(export(phones.root)).fresh
     monkeypatch.setattr("olu.export.push.push", lambda folder, repo, *, public: f"hub/{repo}/{folder.name}")
-    assert export(phones.root, push="me/v").pushed.startswith("hub/me/v/")
+    assert finish(export(phones.root, push="me/v")).pushed.startswith("hub/me/v/")
 
 
 def test_it_is_refused_before_anything_is_made(letters: Workspace, phones: Workspace, tmp_path: Path) -> None:
@@ -226,8 +227,8 @@ def test_it_is_refused_before_anything_is_made(letters: Workspace, phones: Works
     }
     for words, asked in wrong.items():
         with pytest.raises(ExportError, match=words):
-            export(phones.root, **{"out": tmp_path / "x", **asked})
+            finish(export(phones.root, **{"out": tmp_path / "x", **asked}))
     with pytest.raises(ExportError, match="no consent of the speakers"):
-        export(letters.root, to="hf", push="me/v", out=tmp_path / "x")
+        finish(export(letters.root, to="hf", push="me/v", out=tmp_path / "x"))
     assert not (tmp_path / "x").exists()
     check_repo("me/v")

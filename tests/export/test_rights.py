@@ -12,7 +12,7 @@ import pytest
 
 from olu.core.errors import ConfigError, ExportError, WorkspaceError
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import Rights, by_source, of_sources, of_workspace, save_source, save_workspace
 from olu.export.card import hub_licence
@@ -322,12 +322,12 @@ def test_they_end_up_in_the_voice_and_its_card(phones: Workspace, phones_voice: 
 
 
 def test_an_export_is_made_again_when_rights_change(letters: Workspace, tmp_path: Path) -> None:
-    first = export(letters.root)
+    first = finish(export(letters.root))
     assert not first.fresh and first.licence == "" and any("not stated" in note for note in first.notes)
-    assert export(letters.root).fresh
+    assert finish(export(letters.root)).fresh
     save_source(letters, "s1", Rights(licence="CC0-1.0", consent="both"))
     try:
-        again = export(letters.root)
+        again = finish(export(letters.root))
         assert not again.fresh and again.licence == "CC0-1.0"
     finally:
         (letters.corpus / "rights.json").unlink()
@@ -348,7 +348,7 @@ def test_an_export_as_a_base_keeps_its_licence(
     phones: Workspace, tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("olu.families.vits.foreign.to_original._check", lambda config: None)  # it has other sizes
-    export(phones.root, to=to, out=tmp_path / "x")
+    finish(export(phones.root, to=to, out=tmp_path / "x"))
     assert licence_of(tmp_path / "x").name.upper() == "CC-BY-SA-4.0"
 
 
@@ -359,8 +359,8 @@ def test_a_voice_in_another_format_keeps_consent_and_credits(
     source = phones_voice
     if form == "zip":
         source = tmp_path / "x.zip"
-        export(phones.root, out=source, with_training=True)
-    made = export(source, to="hf", out=tmp_path / "hf")
+        finish(export(phones.root, out=source, with_training=True))
+    made = finish(export(source, to="hf", out=tmp_path / "hf"))
     card = (tmp_path / "hf" / "README.md").read_text(encoding="utf-8")
     assert "Consent of the speakers: Amina, 2026-01-02" in card and "Credits: Amina" in card
     assert not any("consent" in note for note in made.notes)
@@ -372,17 +372,17 @@ def test_a_run_that_went_on_from_one_that_is_gone_does_not_say_from_scratch(tmp_
     trained(ws)
     trained(ws, from_run="vits-001")
     (ws.runs / "vits-001" / "recipe.toml").write_bytes(b"")
-    export(ws.root, out=tmp_path / "d.voice")
+    finish(export(ws.root, out=tmp_path / "d.voice"))
     card = (tmp_path / "d.voice" / "README.md").read_text(encoding="utf-8")
     assert "started from vits-001 (a run that is damaged)" in card
     shutil.rmtree(ws.runs / "vits-001")
-    made = export(ws.root, out=tmp_path / "x.voice")
+    made = finish(export(ws.root, out=tmp_path / "x.voice"))
     card = (tmp_path / "x.voice" / "README.md").read_text(encoding="utf-8")
     assert "from scratch" not in card and "started from vits-001 (a run that is not here)" in card
     assert any("the licence of the base vits-001" in note for note in made.notes)
     with pytest.raises(ExportError, match="is not here, so what it allows is not known"):
-        export(ws.root, out=tmp_path / "y.voice", licence="MIT")
-    assert export(ws.root, out=tmp_path / "y.voice", licence="MIT", override="all ours").licence == "MIT"
+        finish(export(ws.root, out=tmp_path / "y.voice", licence="MIT"))
+    assert finish(export(ws.root, out=tmp_path / "y.voice", licence="MIT", override="all ours")).licence == "MIT"
 
 
 def test_the_credits_of_a_base_travel_and_the_folders_of_this_machine_do_not(
@@ -393,15 +393,15 @@ def test_the_credits_of_a_base_travel_and_the_folders_of_this_machine_do_not(
     ws = workspace(tmp_path / "a", rows, language="swa")
     save_workspace(ws, Rights(licence="CC-BY-SA-4.0", consent="Bela, 2026", credits="Bela"))
     trained(ws, base=phones_voice)
-    export(ws.root, out=tmp_path / "x.voice")
+    finish(export(ws.root, out=tmp_path / "x.voice"))
     assert str(phones_voice.parent) not in (tmp_path / "x.voice" / "voice.json").read_text(encoding="utf-8")
     the_credits_of_the_base_travel_too(ws, tmp_path)
 
 
 def the_credits_of_the_base_travel_too(ws: Workspace, folder: Path) -> None:
     """In the voice, in other formats, in what is made from either, and everybody once."""
-    export(ws.root, to="hf", out=folder / "hf")
-    export(folder / "hf", to="mms", out=folder / "mms")
+    finish(export(ws.root, to="hf", out=folder / "hf"))
+    finish(export(folder / "hf", to="mms", out=folder / "mms"))
     zipped(folder / "x.voice", folder / "x.zip")
     held = json.loads((folder / "x.voice" / "voice.json").read_text(encoding="utf-8"))
     assert held["credits"] == "Bela; Amina" and held["consent"] == "Bela, 2026"

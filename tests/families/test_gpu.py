@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from olu.families import FAMILIES, family
-from olu.train.engine import Engine, Report
+from olu.train.engine import Engine, StepReport
 
 from .test_conformance import config_of, engine_for, made, tones
 
@@ -25,7 +25,7 @@ def engine_on(device: str, name: str, folder: Path, **plan: Any) -> Engine:
     return engine_for(fam, made(fam, config_of(fam)), folder, tones(4), device=device, save_every=3, **plan)
 
 
-def losses(reports: list[Report]) -> list[float]:
+def losses(reports: list[StepReport]) -> list[float]:
     return [value for report in reports for seen in report.seen for value in seen.losses.values()]
 
 

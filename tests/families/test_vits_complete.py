@@ -14,6 +14,7 @@ import torch
 
 from olu.core.errors import TrainError, VoiceError
 from olu.core.files import Workspace
+from olu.core.job import finish
 from olu.families import family
 from olu.families.vits.kernels.mas import best_path
 from olu.families.vits.learn import VitsLearner, guided, shaken
@@ -64,7 +65,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def test_the_names_of_speakers_are_kept_in_order_and_in_the_voice(crowd: Workspace, tmp_path: Path) -> None:
     workspaces.trained(crowd)
     assert Run(crowd.runs / "vits-001").document("speakers.json") == sorted(PEOPLE)
-    summary = export(crowd.root, out=tmp_path / "x.voice")
+    summary = finish(export(crowd.root, out=tmp_path / "x.voice"))
     voice = Voice.open(tmp_path / "x.voice", threads=1)
     assert summary.speakers == voice.speakers == sorted(PEOPLE)
     heard = {who: voice.speak("na bi", speaker=who, seed=1).samples for who in PEOPLE}

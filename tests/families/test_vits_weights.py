@@ -16,6 +16,7 @@ import transformers
 from torch import Tensor
 
 from olu.core.errors import OluError, TrainError
+from olu.core.job import finish
 from olu.families.vits.base import grown, read_base
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.export import plain
@@ -364,7 +365,7 @@ def test_a_base_that_lacks_weights_is_refused(little: transformers.VitsModel, tm
     del weights["decoder.conv_pre.weight"]
     save_file(weights, path)
     with pytest.raises(OluError, match=r"lacks decoder\.conv_pre\.weight"):
-        export(folder, out=tmp_path / "x.voice")
+        finish(export(folder, out=tmp_path / "x.voice"))
     assert not (tmp_path / "x.voice").exists()
 
 
@@ -413,7 +414,7 @@ def test_a_real_voice_sounds_as_in_transformers(real: Path, examples: list[dict[
 
 
 def test_a_real_voice_becomes_a_package_that_speaks(real: Path, examples: list[dict[str, Any]], tmp_path: Path) -> None:
-    summary = export(real, out=tmp_path / "x.voice")
+    summary = finish(export(real, out=tmp_path / "x.voice"))
     assert summary.language == "amh"
     voice = Voice.open(tmp_path / "x.voice", threads=1)
     for row in examples:

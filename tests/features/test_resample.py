@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from olu.audio.io import resample
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace
-from olu.core.types import Audio, finish
+from olu.core.job import finish
+from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.evaluate.metrics import f0
 from olu.export.formats import format_named
@@ -109,7 +110,7 @@ def test_a_run_keeps_it(moved: Workspace) -> None:
 
 def test_the_voice_speaks_in_the_tempo_of_the_recordings(moved: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "moved.voice"
-    export(moved.root, out=path, with_training=True)
+    finish(export(moved.root, out=path, with_training=True))
     voice = Voice.open(path)
     assert voice.resample == voice.facts["resample"] == FACTOR
     assert voice.facts["sampling"]["length_scale"] == pytest.approx(FACTOR)
@@ -119,10 +120,10 @@ def test_the_voice_speaks_in_the_tempo_of_the_recordings(moved: Workspace, tmp_p
     assert own["model"]["speaking_rate"] == 1.0, "what is fine-tuned on other recordings takes their tempo"
     for source in (moved.root, path):  # from the run, and from the package
         to = tmp_path / source.name / "hf"
-        export(source, to="hf", out=to)
+        finish(export(source, to="hf", out=to))
         held = json.loads((to / "config.json").read_text(encoding="utf-8"))
         assert held["speaking_rate"] == pytest.approx(1 / FACTOR)
-    export(moved.root, to="piper", out=tmp_path / "piper")
+    finish(export(moved.root, to="piper", out=tmp_path / "piper"))
     (settings,) = (tmp_path / "piper").glob("*.json")
     assert json.loads(settings.read_text(encoding="utf-8"))["inference"]["length_scale"] == pytest.approx(FACTOR)
 
@@ -149,7 +150,7 @@ def test_a_voice_is_judged_beside_recordings_resampled_alike(moved: Workspace) -
 def test_a_package_is_held_against_the_recordings_it_learnt_from_and_no_others(
     moved: Workspace, tmp_path: Path
 ) -> None:
-    export(moved.root, out=tmp_path / "moved.voice")
+    finish(export(moved.root, out=tmp_path / "moved.voice"))
     fingerprint = Corpus.open(moved).fingerprint
     assert of_voice(tmp_path / "moved.voice", seed=0, corpus=fingerprint).resample == FACTOR
     for corpus in ("another", None):

@@ -15,7 +15,8 @@ import soxr
 
 from olu.audio import io
 from olu.core.errors import AudioError
-from olu.core.types import Audio, Clip, finish
+from olu.core.job import finish
+from olu.core.types import Audio, Clip
 from olu.features.store import Store, WaveFeature, build
 
 RATES = (8000, 16000, 22050, 44100, 48000)

@@ -13,7 +13,8 @@ from olu.align.state import words_of
 from olu.align.textgrid import filled
 from olu.audio import io
 from olu.core.files import Workspace
-from olu.core.types import Alignment, Audio, Span, finish
+from olu.core.job import finish
+from olu.core.types import Alignment, Audio, Span
 from olu.corpus.manifest import Corpus
 from olu.stages.import_ import import_source
 from olu.stages.read import read_corpus

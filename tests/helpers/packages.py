@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from olu.core.job import finish
 from olu.export.package import Contents, write_package
 from olu.families import family
 from olu.speak.voice import Voice
@@ -53,7 +54,7 @@ def contents(*, speakers: list[str], name: str = "test") -> Contents:
 def pack(path: Path, *, speakers: list[str]) -> Voice:
     made = learner(speakers=len(speakers))
     export = family("vits").speaks.export
-    return write_package(path, contents(speakers=speakers), graphs=lambda folder: export(made, folder=folder))
+    return finish(write_package(path, contents(speakers=speakers), graphs=lambda folder: export(made, folder=folder)))
 
 
 def zipped(folder: Path, path: Path) -> Path:

@@ -12,7 +12,8 @@ from safetensors.torch import save_file
 
 from olu.audio import io
 from olu.core.files import Workspace
-from olu.core.types import Audio, Clip, finish
+from olu.core.job import finish
+from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
 from olu.families import family

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from olu.core.errors import OluError
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.speak.voice import Voice
 from olu.stages.serve import serve
 

@@ -17,7 +17,8 @@ import pytest
 from olu.audio import io
 from olu.core.errors import AudioError, ExportError, TextError, VoiceError
 from olu.core.files import Workspace
-from olu.core.types import Audio, finish
+from olu.core.job import finish
+from olu.core.types import Audio
 from olu.export.package import write_package
 from olu.speak.stream import PAUSE_SECONDS
 from olu.speak.voice import Voice
@@ -156,12 +157,12 @@ def test_what_is_no_voice_is_never_overwritten(tmp_path: Path, name: str) -> Non
     place.mkdir()
     (place / "thesis.txt").write_text("years of work")
     with pytest.raises(ExportError, match="is no voice"):
-        write_package(place, contents(speakers=["a"]), graphs=_never)
+        finish(write_package(place, contents(speakers=["a"]), graphs=_never))
     assert (place / "thesis.txt").read_text() == "years of work"
     shutil.rmtree(place)
     place.write_bytes(b"a file")
     with pytest.raises(ExportError, match="is no voice"):
-        write_package(place, contents(speakers=["a"]), graphs=_never)
+        finish(write_package(place, contents(speakers=["a"]), graphs=_never))
     assert place.read_bytes() == b"a file"
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -171,7 +172,7 @@ def test_a_zip_of_other_things_is_never_overwritten(tmp_path: Path) -> None:
         archive.writestr("wavs/1.wav", b"sound")
     before = (tmp_path / "corpus.zip").read_bytes()
     with pytest.raises(ExportError, match="is no voice"):
-        write_package(tmp_path / "corpus.zip", contents(speakers=["a"]), graphs=_never)
+        finish(write_package(tmp_path / "corpus.zip", contents(speakers=["a"]), graphs=_never))
     assert (tmp_path / "corpus.zip").read_bytes() == before
 
 
@@ -189,11 +190,11 @@ def test_an_old_voice_is_replaced_whole_or_not_at_all(folder: Path, tmp_path: Pa
         graphs(into)
         raise MemoryError
 
-    assert write_package(place, contents(speakers=["a", "b"], name="old"), graphs=graphs).name == "old"
+    assert finish(write_package(place, contents(speakers=["a", "b"], name="old"), graphs=graphs)).name == "old"
     with pytest.raises(MemoryError):
-        write_package(place, contents(speakers=["a", "b"], name="half"), graphs=broken)
+        finish(write_package(place, contents(speakers=["a", "b"], name="half"), graphs=broken))
     assert Voice.open(place).name == "old"
-    assert write_package(place, contents(speakers=["a", "b"], name="new"), graphs=graphs).name == "new"
+    assert finish(write_package(place, contents(speakers=["a", "b"], name="new"), graphs=graphs)).name == "new"
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 

@@ -24,7 +24,8 @@ from olu.audio.io import resample
 from olu.cli.main import app
 from olu.core.errors import AlignError
 from olu.core.files import Workspace, read_json, read_jsonl, write_jsonl
-from olu.core.types import Alignment, Audio, Tick, finish
+from olu.core.job import Tick, finish
+from olu.core.types import Alignment, Audio
 from olu.corpus.manifest import Corpus
 from olu.stages.align import STAGE, align
 from olu.stages.align_listen import part_path

@@ -13,7 +13,7 @@ import olu.audit.measure
 from olu.audit.thresholds import Thresholds
 from olu.core.errors import ConfigError, WorkspaceError
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import Tick, finish
+from olu.core.job import Tick, finish
 from olu.corpus.manifest import Corpus
 from olu.stages.audit import STAGE, audit
 

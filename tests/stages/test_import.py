@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from olu.cli import import_ as verb
 from olu.core.errors import CorpusError, WorkspaceError
 from olu.core.files import Workspace, hash_file, read_jsonl, write_json
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.core.units import length
 from olu.corpus.intake.probe import clip_id
 from olu.corpus.manifest import Corpus

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from olu.cli import merge as verb
 from olu.core.errors import OluError, WorkspaceError
 from olu.core.files import Workspace, read_jsonl
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus import decisions
 from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus

@@ -12,7 +12,7 @@ import pytest
 
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace
-from olu.core.types import finish
+from olu.core.job import finish
 from olu.corpus.manifest import Corpus, fingerprint
 from olu.corpus.rights import of_workspace
 from olu.stages.export import export
@@ -59,7 +59,7 @@ def test_there_and_back_again(home: Workspace, tmp_path: Path) -> None:
     assert back.merged and back.runs == ["vits-002"]
     assert [run.name for run in Run.all(home.runs)] == ["vits-001", "vits-002"]
     assert not list(home.root.glob(".*partial")), "nothing is left lying about"
-    voice = export(home.root, out=tmp_path / "x.voice")
+    voice = finish(export(home.root, out=tmp_path / "x.voice"))
     assert voice.run == "vits-002", "and it speaks at home"
     again = finish(unpack(tmp_path / "b.tar", into=home.root))
     assert again.runs == [] and "is here already" in again.notes[0]

@@ -12,7 +12,8 @@ import pytest
 from olu.audio import io
 from olu.core.errors import ConfigError, CorpusError, ExportError, OluError, TrainError
 from olu.core.files import Workspace, hash_file, write_text
-from olu.core.types import Audio, Clip, Tick, finish
+from olu.core.job import Tick, finish
+from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
 from olu.families.recogniser.recognise import Trained
@@ -213,9 +214,9 @@ def test_a_recogniser_is_out_of_the_way_of_the_voice(tmp_path: Path, corpus: Any
     assert {stage.name: stage.state for stage in now.stages}["train"] == "fresh"
     assert [row["speaks"] for row in now.runs] == [True, False]
     assert [row.run for row in runs(ws)] == ["vits-001", heard.run]
-    assert export(ws.root).run == "vits-001"
+    assert finish(export(ws.root)).run == "vits-001"
     with pytest.raises(OluError, match="recogniser-002 is a recogniser and does not speak"):
-        export(ws.root, run=heard.run)
+        finish(export(ws.root, run=heard.run))
     with pytest.raises(TrainError, match="no unfinished run"):
         finish(train(ws, resume=True))  # type: ignore[arg-type]
 
@@ -224,7 +225,7 @@ def test_with_a_recogniser_alone_there_is_nothing_to_export(tmp_path: Path, corp
     ws = workspace(tmp_path, corpus)
     made(ws)
     with pytest.raises(ExportError, match="has no run yet"):
-        export(ws.root)
+        finish(export(ws.root))
     with pytest.raises(TrainError, match="is the recipe of the voice, and a recogniser is none"):
         finish(plan(ws, overrides=["family=recogniser"], force=True))
     shown = finish(plan(ws, overrides=["family=recogniser"], write=False))

@@ -14,7 +14,7 @@ from olu.audio import io
 from olu.core import files
 from olu.core.errors import ConfigError, CorpusError, LanguageError
 from olu.core.files import embedded_voice
-from olu.core.types import Tick, finish
+from olu.core.job import Tick, finish
 from olu.speak.voice import Voice
 from olu.stages.sample import CLIPS, SampleSummary, sample_corpus
 from olu.text.languages import load

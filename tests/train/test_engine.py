@@ -13,20 +13,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from olu.train.engine import Engine, LivePart, Report, rate_factor
+from olu.train.engine import Engine, LivePart, StepReport, rate_factor
 from olu.train.family import Clock, Loss, Part, Update
-from olu.train.guards import Event, Finite, Verdict, Wiring
+from olu.train.guards import Finite, GuardEvent, Verdict, Wiring
 from olu.train.recipe import PlanSettings
 from olu.train.run import Recorder, Run
 
 from ..helpers import toys
 
 
-def events(reports: list[Report]) -> list[Event]:
+def events(reports: list[StepReport]) -> list[GuardEvent]:
     return [event for report in reports for event in report.events]
 
 
-def rows(reports: list[Report]) -> list[object]:
+def rows(reports: list[StepReport]) -> list[object]:
     """Everything a run's metrics hold of these reports, but not the time."""
     return [
         (r.step, r.tried, r.rewinds, r.epoch, r.clips, r.seen, r.events, dict(r.scores), r.saves, r.rewound)
@@ -443,7 +443,7 @@ class Given:
         return {}
 
 
-def one_step(learner: toys.Toy, sizes: list[int], folder: Path) -> tuple[Engine, Report, dict[str, Tensor]]:
+def one_step(learner: toys.Toy, sizes: list[int], folder: Path) -> tuple[Engine, StepReport, dict[str, Tensor]]:
     """One step over eight fixed clips cut into micro-batches of these sizes; also the gradients it used."""
     held, at, batches = list(toys.examples(8, seed=5).values()), 0, []
     for size in sizes:

@@ -20,7 +20,7 @@ from olu.train.cuda_graph import AHEAD, FastSteps, Flight
 from olu.train.engine import Engine
 from olu.train.family import Example
 from olu.train.gpu_cache import Resident
-from olu.train.guards import Event, Verdict
+from olu.train.guards import GuardEvent, Verdict
 from olu.train.guards.build import watchmen
 from olu.train.recipe import Recipe
 
@@ -82,9 +82,9 @@ def recorded(folder: Path, *, limits: dict[str, Any] | None = None, record: bool
     return engine
 
 
-def run(engine: Engine, *, faults: dict[int, Callable[[], None]] | None = None) -> list[Event]:
+def run(engine: Engine, *, faults: dict[int, Callable[[], None]] | None = None) -> list[GuardEvent]:
     """Faults are set after these steps, each once."""
-    events: list[Event] = []
+    events: list[GuardEvent] = []
     waiting = dict(faults or {})
     for report in engine.train():
         events += report.events

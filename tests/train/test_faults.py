@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from olu.core.types import Audio
-from olu.train.engine import Engine, Report
+from olu.train.engine import Engine, StepReport
 from olu.train.family import Clock, Figures, Loss, OpponentLoss, SpokenSample, Update
-from olu.train.guards import Event, Verdict
+from olu.train.guards import GuardEvent, Verdict
 from olu.train.guards.build import watchmen
 from olu.train.recipe import GuardSettings, PlanSettings, Recipe
 
@@ -46,7 +46,7 @@ def guarded(learner: toys.Toy, folder: Path, *, limits: dict[str, Any] | None = 
     return toys.engine(learner, folder, guards=guards, limits=limits, **plan)
 
 
-def ran(engine: Engine) -> tuple[list[Report], list[Event]]:
+def ran(engine: Engine) -> tuple[list[StepReport], list[GuardEvent]]:
     """Without notes of a rate far too high: a toy's few weights begin so small that its first update moves them far."""
     reports = list(engine.train())
     return reports, [event for report in reports for event in report.events if event.guard != "fast"]
@@ -131,7 +131,7 @@ def test_finite_goes_back_from_a_weight_or_buffer_that_is_no_number(what: str, t
     real = learner.updates
     learner.updates = lambda batch, clock: (replace(update, part="body") for update in real(batch, clock))
     spoilt = iter([learner.adapter[0].weight if what == "weight" else learner.adapter[1].running_mean])
-    said: list[Event] = []
+    said: list[GuardEvent] = []
     for report in engine.train():
         said += report.events
         if report.step == 12 and (tensor := next(spoilt, None)) is not None:

@@ -18,9 +18,9 @@ from olu.train.guards import (
     Balance,
     Budget,
     Drift,
-    Event,
     Finite,
     Guard,
+    GuardEvent,
     Observation,
     Overfit,
     Resources,
@@ -43,7 +43,7 @@ def seen(step: int = 0, part: str = "gen", *, loss: float = 1.0, norm: float = 1
     return Observation(step=step, part=part, losses={"mel": loss}, grad_norm=norm, lr=1e-3, clips=("a", "b"), **more)
 
 
-def verdict(event: Event | None) -> Verdict | None:
+def verdict(event: GuardEvent | None) -> Verdict | None:
     return None if event is None else event.verdict
 
 
@@ -229,7 +229,7 @@ class TestBalance:
 
 
 class TestSlow:
-    def run(self, losses: list[float], *, ratio: float | None = 4e-3) -> list[Event]:
+    def run(self, losses: list[float], *, ratio: float | None = 4e-3) -> list[GuardEvent]:
         guard = Slow(part="gen", loss="mel", after=120)
         got = [guard.watch(seen(step, loss=loss, ratio=ratio)) for step, loss in enumerate(losses)]
         return [event for event in got if event]

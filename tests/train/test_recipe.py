@@ -15,7 +15,8 @@ from olu.audio import io
 from olu.core.config import check
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace, write_jsonl
-from olu.core.types import Audio, Clip, Split, finish
+from olu.core.job import finish
+from olu.core.types import Audio, Clip, Split
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
 from olu.families import family

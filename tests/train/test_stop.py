@@ -18,8 +18,8 @@ from olu.core.halt import STOP_FILE, Halt, announce_to, heeded, why
 from olu.train.cuda_graph import AHEAD, FastSteps
 from olu.train.engine import Engine
 from olu.train.family import Clock, Update
-from olu.train.guards import Event, Finite, Resources, Verdict, Wiring
-from olu.train.report import Report
+from olu.train.guards import Finite, GuardEvent, Resources, Verdict, Wiring
+from olu.train.report import StepReport
 
 from ..helpers import toys
 from .test_engine import nan_loss, rows
@@ -27,12 +27,12 @@ from .test_engine import nan_loss, rows
 TERM = int(signal.SIGTERM)
 
 
-def kept(reports: list[Report]) -> list[Report]:
+def kept(reports: list[StepReport]) -> list[StepReport]:
     """As they are recorded: one whose validation was broken off is told again."""
     return [report for report in reports if not report.cut]
 
 
-def stopped_at(engine: Engine, *steps: int) -> list[Report]:
+def stopped_at(engine: Engine, *steps: int) -> list[StepReport]:
     """Train until the step after which an end is asked for."""
     engine.asked = lambda: TERM if engine.step in steps else 0
     reports = list(engine.train())
@@ -59,7 +59,7 @@ def test_stopped_again_and_again_it_ends_as_if_never_stopped(name: str, tmp_path
     """Between saves, at a save, at a validation (which is broken off), twice in a row, and at its last step but one."""
     through = toys.engine(toys.made(name), tmp_path / "through", **PLAN)
     expected = list(through.train())
-    got: list[Report] = []
+    got: list[StepReport] = []
     for at in (1, 4, 5, 7, 8, 13):
         engine = toys.engine(toys.made(name, seed=at), tmp_path / "stopped", **PLAN)
         if engine.checkpoints.steps():
@@ -170,8 +170,8 @@ class Ahead(FastSteps):
 class UsedUp:
     """A budget that is used up at the first look."""
 
-    def watch(self, seen: object) -> Event | None:
-        return Event(seen.step, "budget", Verdict.STOP, "used up") if isinstance(seen, Resources) else None
+    def watch(self, seen: object) -> GuardEvent | None:
+        return GuardEvent(seen.step, "budget", Verdict.STOP, "used up") if isinstance(seen, Resources) else None
 
     def state(self) -> dict[str, Any]:
         return {}

@@ -21,16 +21,16 @@ import numpy as np
 import pytest
 import torch
 
-from olu.cli.training_view import Screen
+from olu.cli.progress import Screen
 from olu.core.errors import ConfigError, MissingExtra, TrainError
 from olu.core.files import Workspace, write_json
 from olu.core.types import Audio
 from olu.families import family
 from olu.pages.curves import Curve, chart
 from olu.pages.png import heat_png, shrunk
-from olu.train.engine import Engine, Report
+from olu.train.engine import Engine, StepReport
 from olu.train.family import Figures, SpokenSample, Update
-from olu.train.guards import Event, Finite, Observation, Verdict
+from olu.train.guards import Finite, GuardEvent, Observation, Verdict
 from olu.train.recipe import Recipe
 from olu.train.run import Recorder, Run
 from olu.train.view import pace
@@ -495,10 +495,10 @@ def test_a_profile_longer_than_the_run_or_left_early(tmp_path: Path) -> None:
     assert left.sentences() == [] and not (tmp_path / "b").exists()
 
 
-def report(step: int, **more: Any) -> Report:
+def report(step: int, **more: Any) -> StepReport:
     seen = (Observation(step=step, part="gen", losses={"mel": 1.25}, grad_norm=7.5, lr=2e-4),)
     held = {"seconds": 0.5, "waited": 0.125, "clips": 4, "events": (), "rewinds": 0, "epoch": 0, "steps": 100}
-    return Report(step=step, tried=step, seen=seen, **{**held, **more})
+    return StepReport(step=step, tried=step, seen=seen, **{**held, **more})
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -509,7 +509,7 @@ def test_the_terminal_shows_all_figures(terminal: bool, monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.stderr", lines)
     monkeypatch.setattr("olu.train.view.pace.gpu_use", lambda: 93)
     console = Console(file=written, force_terminal=terminal, width=200, legacy_windows=False)
-    event = Event(3, "finite", Verdict.SKIP, "a [bold] loss")
+    event = GuardEvent(3, "finite", Verdict.SKIP, "a [bold] loss")
     with Screen(console) as screen:
         for step in (1, 2, 25):
             screen.report(report(step, events=(event,) if step == 2 else (), memory=3 * 2**30))

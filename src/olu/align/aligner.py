@@ -14,7 +14,8 @@ from olu.align.frames import FRAME_SECONDS, FrameModel, log_mels, thirds
 from olu.align.spans import Edges, Loudness, from_peaks, lay, phone_spans, word_spans
 from olu.audio.activity import frame_dbfs, sounds
 from olu.core.errors import AlignError
-from olu.core.types import Alignment, Audio, Recogniser, Tick, Work
+from olu.core.job import Job, Tick
+from olu.core.types import Alignment, Audio, Recogniser
 
 PAD_SECONDS = 0.2  # of quiet put before and after a clip: speech at the very edge aligns badly
 LONGEST_MINUTES = 180.0  # of speech that a frame model learns from: more makes it no sharper and costs memory
@@ -143,7 +144,7 @@ def train_frames(
     even: bool = True,
     device: str = "cpu",
     seed: int = 0,
-) -> Work[FrameModel]:
+) -> Job[FrameModel]:
     """A frame model of these clips, from a recogniser's alignment of them or from an even start, whichever fits better.
 
     `even=False` trusts the recogniser; without a recogniser the start is even.

@@ -15,7 +15,7 @@ from torch import nn
 
 from olu.align.chain import STATES, best_way, chain, classes
 from olu.align.frames import FrameModel, build, cepstra
-from olu.core.types import Tick, Work
+from olu.core.job import Job, Tick
 
 # ---- mixtures of Gaussians over cepstra, one for each class: they find the sounds of a language from a flat start
 # A network trained on evenly cut phones learns the even cuts; Gaussians have too few parameters to, so a few quick
@@ -136,7 +136,7 @@ def estimate(
     rounds: int = ROUNDS,
     device: str = "cpu",
     seed: int = 0,
-) -> Work[FrameModel]:
+) -> Job[FrameModel]:
     """A frame model of these clips. The same clips and seed give the same model on a CPU.
 
     Of several first guesses the one counts whose Gaussians explain the sound best in the end: a recogniser that has

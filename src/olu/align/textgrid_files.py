@@ -8,7 +8,7 @@ import tarfile
 import tempfile
 import unicodedata
 import zipfile
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -18,7 +18,8 @@ from olu.align.state import Words, to_align, tones_of
 from olu.align.textgrid import TextGrid, decode, from_alignment, parse, render, to_alignment, tones_in
 from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, whole, write_jsonl, write_text
-from olu.core.types import Alignment, Clip, Span, Tick, finish
+from olu.core.job import Job, Tick, finish
+from olu.core.types import Alignment, Clip, Span
 from olu.core.words import many
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers import archive
@@ -234,7 +235,7 @@ def no_grid(id: str) -> str:
     return f"clip {id}: no TextGrid has its name"
 
 
-def take_grids(ws: Workspace, corpus: Corpus, grids: Mapping[str, bytes]) -> Generator[Tick, None, Taken]:
+def take_grids(ws: Workspace, corpus: Corpus, grids: Mapping[str, bytes]) -> Job[Taken]:
     """Alignments with our phones, what was wrong with which clip, and what else to know."""
     wanted = to_align(ws, corpus)
     files, strangers = match(grids, [clip for clip, _ in wanted.values()])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from olu.audio.io import SUFFIXES
 from olu.core.errors import AudioError, MissingExtra
 from olu.core.files import whole
-from olu.core.types import Tick
+from olu.core.job import Job, Tick
 
 # What is decoded before soundfile reads it: what phones and recorders write, and containers with pictures.
 PHONE_SUFFIXES = (".m4a", ".aac", ".amr", ".awb", ".3gp", ".3gpp", ".3ga", ".3g2", ".wma", ".caf", ".m4b")
@@ -186,7 +186,7 @@ class AudioTrack:
 AGAIN = "convert it to WAV, or copy it again"
 
 
-def decode(path: Path, *, into: Path) -> Iterator[Tick]:
+def decode(path: Path, *, into: Path) -> Job[None]:
     """Write the first sound track of `path` as 16-bit mono FLAC; only one block is in memory."""
     with AudioTrack(path) as sound:
         coming = sound.blocks()

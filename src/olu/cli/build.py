@@ -11,14 +11,16 @@ from typing import Any, get_args, get_origin
 
 import typer
 
-from olu.cli.show import follow, print_json, print_told, warn
+from olu.cli.progress import follow, record_result, recorded
+from olu.cli.show import print_json, print_told, warn
 from olu.core.errors import ConfigError
 from olu.core.options import Parameter, Verb
 
 
 def register(app: typer.Typer, verb: Verb) -> None:
     """Add one verb to the command line."""
-    app.command(verb.name, help=verb.help)(command(verb))
+    made = command(verb)
+    app.command(verb.name, help=verb.help)(recorded(made, verb=verb.name) if verb.job else made)
 
 
 def command(verb: Verb) -> Callable[..., None]:
@@ -55,8 +57,10 @@ def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
     """Run a verb to its end and print what it comes to. Exit code 2 where its summary says that it failed."""
     made = verb.call()(options)
     summary = follow(made, label=verb.label or verb.name) if isinstance(made, Generator) else made
+    row = summary.row(options) if hasattr(summary, "row") else asdict(summary)
+    record_result(row)
     if as_json:
-        print_json(summary.row(options) if hasattr(summary, "row") else asdict(summary))
+        print_json(row)
     else:
         print_told(summary.sentences(options))
     failed = summary.failure(options) if hasattr(summary, "failure") else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from olu.cli.show import large, print_json, quoted, say, size, warn
+from olu.cli.show import follow, large, print_json, quoted, say, size, warn
 
 if TYPE_CHECKING:
     from olu.stages.export import ExportSummary
@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
 
         rights = {"licence": licence.strip(), "override": override.strip()}
         where = {"push": push, "public": public, "with_training": with_training, "noise": noise}
-        made = stage(source, to=to, run=run, step=step, out=out, **rights, **where)
+        made = follow(stage(source, to=to, run=run, step=step, out=out, **rights, **where), label="export")
         for note in made.notes:
             warn(note)
         if as_json:

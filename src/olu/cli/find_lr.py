@@ -18,11 +18,11 @@ ROWS = 12
 def find_rate_of(
     ws: Path, *, recipe: Path | None, changes: list[str], base: Path | None, device: str | None, as_json: bool
 ) -> None:
-    from olu.cli.training_view import watch
+    from olu.cli.progress import follow
     from olu.core.files import Workspace
     from olu.stages.find_lr import find_lr
 
-    summary = watch(find_lr(Workspace.open(ws), recipe=recipe, overrides=changes, base=base, device=device))
+    summary = follow(find_lr(Workspace.open(ws), recipe=recipe, overrides=changes, base=base, device=device))
     print_json(summary.row()) if as_json else tell(summary)
 
 

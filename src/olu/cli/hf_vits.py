@@ -9,7 +9,8 @@ from olu.cli.show import many, say
 from olu.core.errors import TrainError
 
 if TYPE_CHECKING:
-    from olu.stages.train_stage import Training, TrainSummary
+    from olu.core.job import Job
+    from olu.stages.train_stage import TrainSummary
 
 
 def work_of(
@@ -25,7 +26,7 @@ def work_of(
     dry: bool,
     device: str,
     profile: int,
-) -> Training:
+) -> Job[TrainSummary]:
     """The stage with what was asked for; a config is a whole recipe, so some options cannot stand beside it."""
     from olu.stages.hf_vits import train_hf_vits
 

@@ -14,6 +14,7 @@ import typer
 
 from olu import __version__
 from olu.cli.build import register
+from olu.cli.progress import end_record, recorded
 from olu.cli.streams import open_streams
 from olu.core.errors import OluError
 from olu.core.escape import one_line
@@ -49,6 +50,10 @@ ORDER = (
     "families",
     "bases",
     "clean",
+)
+JOBS = (  # those that run for long and tell events
+    *("make", "sample", "import", "merge", "audit", "read", "align", "cut", "prepare", "plan", "train"),
+    *("evaluate", "compare", "export", "pack", "unpack", "speak", "serve", "doctor"),
 )
 
 app = typer.Typer(
@@ -94,6 +99,10 @@ for name in ORDER:
         register(app, VERBS[name])
     else:
         import_module(f"olu.cli.{name}").register(app)
+for registered in app.registered_commands:
+    verb = registered.name or getattr(registered.callback, "__name__", "")
+    if verb in JOBS and registered.callback and verb not in VERBS:
+        registered.callback = recorded(registered.callback, verb=verb)
 
 
 def main() -> None:
@@ -108,6 +117,7 @@ def main() -> None:
     except OSError as failed:
         own = str(failed.filename or "").startswith(str(PACKAGE))  # a file of ours that is not there is a bug
         if own or (failed.errno not in PLACES and not failed.filename):
+            end_record(code=1, error=f"{type(failed).__name__}: {failed}")
             raise
         other = f"{str(failed.strerror).lower()}: check the path and run the command again"
         _leave(f"{failed.filename or 'writing'}: {PLACES.get(failed.errno or 0, other)}")
@@ -117,10 +127,12 @@ def main() -> None:
         code = INTERRUPTED
     except Exception as wrong:
         if not hasattr(wrong, "format_message"):  # typer's own errors have it, whichever click it carries
+            end_record(code=1, error=f"{type(wrong).__name__}: {wrong}")
             raise
         _leave(_usage(wrong))
     if code == INTERRUPTED:
         _leave("stopped; what was finished is kept", code=INTERRUPTED, at_once=True)
+    end_record(code=code or 0)
     raise SystemExit(code or 0)
 
 
@@ -133,6 +145,7 @@ def _usage(wrong: Any) -> str:
 
 def _leave(message: str, *, code: int = 2, at_once: bool = False) -> NoReturn:
     """`at_once`: worker threads may still be busy; everything on disk is whole."""
+    end_record(code=code, error=message)
     with suppress(OSError):  # the terminal may be closed
         sys.stderr.write(f"olu: {one_line(message)}\n" if message else "")
         sys.stderr.flush()

@@ -34,7 +34,7 @@ def register(app: typer.Typer) -> None:
         """Everything in one go: new, import, audit, read, prepare, train, export."""
         from dataclasses import asdict
 
-        from olu.cli.training_view import watch
+        from olu.cli.progress import follow
         from olu.stages.make import make as stage
         from olu.train.machine import best_device
 
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
         where = device or best_device()
         if from_scratch and base:
             raise ConfigError("--from-scratch and --base exclude each other: leave one out")
-        made = watch(
+        made = follow(
             stage(
                 ws,
                 source,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from olu.cli.progress import logged
 from olu.cli.show import print_json, say, warn
 
 
@@ -57,7 +58,7 @@ def register(app: typer.Typer) -> None:
         """Speak over HTTP, as OpenAI's clients ask for it, with a page to try it."""
         from dataclasses import asdict
 
-        from olu.core.types import finish
+        from olu.core.job import finish
         from olu.stages.serve import serve as stage
 
         work = stage(
@@ -90,6 +91,7 @@ def register(app: typer.Typer) -> None:
             worker_memory=worker_memory,
             default_voice=default_voice,
         )
+        work = logged(work)
         where = getattr(next(work), "what", "")
         if not as_json and not check:
             say(f"{where} (Ctrl-C ends it)")

@@ -1,4 +1,4 @@
-"""How the command line shows things: bars and tables to stderr or a person, JSON to stdout."""
+"""How the command line shows things: tables for a person, JSON for a program."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
+from olu.cli.progress import follow, followed
 from olu.core.escape import json_safe, one_line
 from olu.core.told import Caution, TextTable, Told, Verbatim, quoted, write_texts
 from olu.core.units import large, length, size
-
-if TYPE_CHECKING:
-    from olu.core.types import Work
 
 __all__ = (
     "follow",
@@ -31,47 +28,6 @@ __all__ = (
     "warn",
     "write_texts",
 )
-
-Result = TypeVar("Result")
-
-
-def follow(work: Work[Result], *, label: str) -> Result:
-    return followed(work, label=label)[0]
-
-
-def followed(work: Work[Result], *, label: str) -> tuple[Result, bool]:
-    """Run a stage with a progress bar on stderr, or plain lines where none can be drawn.
-
-    Also says whether it had work to do.
-    """
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from olu.cli.plain_progress import PlainProgress
-    from olu.core.types import Note
-
-    console = Console(stderr=True)
-    lines = nullcontext() if console.is_terminal else PlainProgress(label)
-    with lines as written, Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar, busy = progress.add_task(label, total=None), False
-        while True:
-            try:
-                tick = next(work)
-            except StopIteration as end:
-                result: Result = end.value
-                return result, busy
-            busy = True
-            if isinstance(tick, Note):
-                console.print(tick.text, markup=False, highlight=False, soft_wrap=True)
-                continue
-            if written is not None:
-                written.tick(tick)
-            progress.update(
-                bar,
-                total=tick.total,
-                completed=tick.done,
-                description=label + (f": {one_line(tick.what)}" if tick.what else ""),
-            )
 
 
 def many(number: int, what: str) -> str:

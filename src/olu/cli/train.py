@@ -14,7 +14,6 @@ from olu.cli.find_lr import find_rate_of
 from olu.cli.hf_vits import tell_prepared, work_of
 from olu.cli.show import follow, many, print_json, quoted, say, warn
 from olu.cli.threads import THREADS, settle_threads
-from olu.cli.training_view import watch
 from olu.core.errors import TrainError
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def register(app: typer.Typer) -> None:
                 profile=profile,
                 scratch=from_scratch,
             )
-        summary = watch(work)
+        summary = follow(work)
         if not summary.leads:
             raise typer.Exit(2 if summary.stopped else 0)
         judged = _evaluated(summary, ws, device=device) if evaluate and not (summary.stopped or summary.dry) else None

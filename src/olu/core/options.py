@@ -122,6 +122,7 @@ class Verb:
     options: type[Any]
     run: str  # "olu.stages.split:run": takes the options; returns the summary, or a job that ends with it
     label: str = ""  # stands before its progress
+    job: bool = False  # it may run for long and tells how far it is: it takes --events
     json: str = JSON  # the help of --json
 
     def call(self) -> Callable[[Any], Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,49 +12,6 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warn", "info"]
 Split = Literal["train", "valid", "test"]
-Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """How far a stage is: it yields these, and whoever runs it decides what to draw."""
-
-    done: int
-    total: int
-    what: str = ""
-
-
-@dataclass(frozen=True)
-class Note:
-    """A sentence for the person watching."""
-
-    text: str
-
-
-Work = Generator[Tick | Note, None, Result]  # yields ticks and sentences, returns its result
-
-
-def finish(work: Work[Result]) -> Result:
-    """Run a stage to its end without looking at its ticks."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
-
-
-def phase(name: str, work: Work[Result]) -> Work[Result]:
-    """A stage inside another one: its ticks say which it is."""
-    while True:
-        try:
-            told = next(work)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
-        if isinstance(told, Tick):
-            told = Tick(told.done, told.total, f"{name}: {told.what}" if told.what else name)
-        yield told
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from olu.core.errors import ConfigError, MissingExtra
-from olu.core.types import Tick, Work
+from olu.core.job import Job, Tick
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import DOMAINS, Domain, Missing
 from olu.evaluate.metric_groups import GROUPS, NOT_OF_THIS_KIND, Group, SamplePair
@@ -33,7 +33,7 @@ def chosen(only: Sequence[str]) -> tuple[Group, ...]:
 
 def judge(
     takes: Sequence[Sample], known: References, *, only: Sequence[str] = (), what: str = "judging"
-) -> Work[Judged]:
+) -> Job[Judged]:
     """Each sentence is heard once, and everything is asked of it."""
     missing: dict[str, Missing] = {}
     able: list[Group] = []

@@ -14,6 +14,7 @@ import numpy as np
 from olu.audio.loudness import loudness
 from olu.core.errors import ExportError, TextError
 from olu.core.files import hash_file, whole, write_json
+from olu.core.job import Tick
 from olu.export.slim import halve, optimise
 from olu.networks.session import open_session, quiet, read_network
 from olu.speak.engines import engine_named
@@ -22,6 +23,8 @@ from olu.speak.voice import Voice
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language
 from olu.text.vocabulary import SymbolVocabulary
+
+STEPS = 5  # of an export: reading, writing, slimming, speaking once, and pushing where that is asked for
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Contents:
     rights: dict[str, Any] = field(default_factory=lambda: {"licence": None, "consent": None, "credits": None})
 
 
-def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], dict[str, Any]]) -> Voice:
+def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], dict[str, Any]]) -> Job[Voice]:
     """`x.voice` becomes a folder, `x.zip` one file.
 
     `graphs` writes the ONNX files, and arrays as .npy, into the folder it is given, and says what voice.json is to keep
@@ -53,12 +56,15 @@ def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], di
         folder = partial.with_name(f"{partial.name}.partial") if zipped else partial
         try:
             folder.mkdir()
+            yield Tick(1, STEPS, "writing the networks")
             facts = graphs(folder)
+            yield Tick(2, STEPS, "making them small")
             specs = engine_named(facts.get("engine", "latents")).GRAPHS
             for name in [name for name in specs if (folder / f"{name}.onnx").exists()]:
                 if specs[name].optimised:  # a decoder's best form differs from machine to machine
                     optimise(folder / f"{name}.onnx")
                 halve(folder / f"{name}.onnx")
+            yield Tick(3, STEPS, "speaking with them once")
             _fill(folder, contents, {**facts, **_listed(folder, list(specs))} if "engine" in facts else facts)
             if zipped:
                 _zip(folder, partial)

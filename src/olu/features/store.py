@@ -21,7 +21,8 @@ from olu.audio.loudness import CEILING
 from olu.audio.loudness import loudness as measured
 from olu.core.errors import AudioError, WorkspaceError
 from olu.core.files import hash_value, lock, read_json, whole, write_json
-from olu.core.types import Audio, Clip, Feature, Tick, Work
+from olu.core.job import Job, Tick
+from olu.core.types import Audio, Clip, Feature
 
 SAMPLES, INDEX = "samples.i16", "index.json"
 ROWS = {"clips": list}
@@ -158,7 +159,7 @@ def _digest(index: dict[str, Any]) -> str:
 
 def build(
     folder: Path, clips: Sequence[Clip], *, feature: Feature, audio: Callable[[Clip], Audio], jobs: int
-) -> Work[list[str]]:
+) -> Job[list[str]]:
     """Write the store for these clips; returns a sentence for each clip that could not be decoded."""
     problems: list[str] = []
     rows: list[tuple[str, int, int, int]] = []

@@ -12,8 +12,9 @@ from olu.align.state import Listened, Spread, alignment_path, fits, spread, to_a
 from olu.align.text_match import Match, match_path, read_match, write_match
 from olu.core.errors import CorpusError
 from olu.core.files import Workspace, hash_value, read_jsonl, write_jsonl
+from olu.core.job import Job
 from olu.core.stage import Stage
-from olu.core.types import Alignment, Work
+from olu.core.types import Alignment
 from olu.core.workspace_lock import AFTER_WORK, writing
 from olu.corpus.manifest import Corpus, fingerprint, recordings
 from olu.corpus.shapes import ROW
@@ -55,7 +56,7 @@ def align(
     device: str | None = None,
     force: bool = False,
     keep: bool = False,
-) -> Work[AlignSummary]:
+) -> Job[AlignSummary]:
     """Align what is wanted and not aligned yet. `source`: TextGrids to take instead. `keep`: any alignment will do.
 
     `cross` scores every clip once more, by a recogniser that has not learnt from it.
@@ -83,7 +84,7 @@ def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSumm
     return AlignSummary.from_row(stamp["summary"]) if keep or served else None
 
 
-def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Work[AlignSummary]:
+def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Job[AlignSummary]:
     from olu.align.textgrid_files import no_grid, read_grids, take_grids
 
     yield from read_corpus(ws)

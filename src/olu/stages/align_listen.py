@@ -19,8 +19,9 @@ from olu.align.text_match import Match
 from olu.audio import io
 from olu.core.errors import AlignError, AudioError, CorpusError
 from olu.core.files import Workspace, hash_value, read_json, write_json
+from olu.core.job import Job, Tick
 from olu.core.parse import BadData, from_json
-from olu.core.types import Alignment, Audio, Clip, Tick, Work
+from olu.core.types import Alignment, Audio, Clip
 from olu.corpus.manifest import Corpus, recordings
 from olu.stages.align_match import Texts, cross_match, halves_path
 
@@ -61,7 +62,7 @@ class CachedRecogniser:
         return self.last
 
 
-def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, force: bool) -> Work[Listened]:
+def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, force: bool) -> Job[Listened]:
     """Every clip that is wanted, with its alignment and how well its text fits."""
     from olu.align.aligner import Aligner
     from olu.stages import recogniser as makers
@@ -151,7 +152,7 @@ def _items(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> Iterator[A
 
 def _frames(
     ws: Workspace, items: list[AlignerClip], ear: CachedRecogniser, *, key: str, again: bool
-) -> Work[FrameModel]:
+) -> Job[FrameModel]:
     """The frame model of these clips; one that an alignment before this had finished is used again."""
     from olu.align.aligner import train_frames
     from olu.align.frames import FrameModel

@@ -16,7 +16,8 @@ from olu.align.state import Words, fold_of, phones_of
 from olu.align.text_match import Match
 from olu.core.errors import AlignError, AudioError
 from olu.core.files import Workspace, write_json
-from olu.core.types import Clip, Tick, Work
+from olu.core.job import Job, Tick
+from olu.core.types import Clip
 from olu.corpus.decisions import Decision, load, save
 from olu.corpus.manifest import Corpus
 from olu.text.frontend import lexicon_path, read_settings
@@ -74,7 +75,7 @@ def _score(heard: NDArray[np.float32], ids: Sequence[int]) -> float:
 
 def cross_match(
     ws: Workspace, todo: Mapping[str, tuple[Clip, Words]], *, device: str | None, longest: float
-) -> Work[dict[str, Match]]:
+) -> Job[dict[str, Match]]:
     """Two recognisers, each trained on half of the clips, and each asked about the other half.
 
     One that has learnt from a wrong text may know it by heart, and would not be surprised by it.

@@ -24,8 +24,9 @@ from olu.audit.verdict import DefaultTraining
 from olu.core.config import Strict, check, read_toml
 from olu.core.errors import OluError, WorkspaceError
 from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, write_json, write_jsonl, write_text
+from olu.core.job import Job, Tick
 from olu.core.stage import Stage
-from olu.core.types import Clip, Mark, Span, Tick, Work
+from olu.core.types import Clip, Mark, Span
 from olu.core.words import many
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
@@ -64,7 +65,7 @@ def read_thresholds(ws: Workspace) -> Thresholds:
 
 def audit(
     ws: Workspace, *, thresholds: Thresholds | None = None, force: bool = False, deep: bool = False
-) -> Work[AuditSummary]:
+) -> Job[AuditSummary]:
     """An earlier audit holds while nothing has changed; a deep one also stands for a plain one.
 
     Long clips that were cut are not heard again: their pieces are.

@@ -9,7 +9,8 @@ from pathlib import Path
 from olu.audio import io
 from olu.core.errors import AudioError, ConfigError, OluError, WorkspaceError
 from olu.core.files import Workspace, whole, write_json, write_text
-from olu.core.types import Audio, Tick, Work
+from olu.core.job import Job, Tick
+from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.evaluate.blind import Counted, Trial, count, say
 from olu.evaluate.blind import render as render_blind
@@ -48,7 +49,7 @@ def compare(
     trials: int = TRIALS,
     seed: int = 0,
     out: Path | None = None,
-) -> Work[CompareSummary]:
+) -> Job[CompareSummary]:
     """Evaluations, voices or workspaces; what has no evaluation yet is evaluated first."""
     if trials < 1:
         raise ConfigError(f"--trials {trials}: give a number from 1 on")
@@ -87,7 +88,7 @@ def choices(files: list[Path]) -> tuple[Counted, list[str]]:
 Held = tuple[Path, Evaluation]
 
 
-def _evaluated(place: Path, wish: EvaluateOptions) -> Work[Held]:
+def _evaluated(place: Path, wish: EvaluateOptions) -> Job[Held]:
     place = voice_place(place)
     if (place / FILE).is_file():
         return place, load(place)

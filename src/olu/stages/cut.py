@@ -15,7 +15,8 @@ from olu.align.text_match import low_score, named, unheard
 from olu.audit.fix import lost
 from olu.core.errors import ConfigError, WorkspaceError
 from olu.core.files import Workspace, hash_file, read_jsonl, write_jsonl
-from olu.core.types import Alignment, Clip, Frontend, Span, Split, Tick, Work
+from olu.core.job import Job, Tick
+from olu.core.types import Alignment, Clip, Frontend, Span, Split
 from olu.core.workspace_lock import writing
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.intake.probe import clip_id
@@ -56,7 +57,7 @@ class _Plan:
     alignments: tuple[Alignment, ...]
 
 
-def cut(ws: Workspace, *, longest: float = 20.0, dry: bool = False) -> Work[CutSummary]:
+def cut(ws: Workspace, *, longest: float = 20.0, dry: bool = False) -> Job[CutSummary]:
     """Clips over `longest` seconds become several. What cannot be cut safely stays as it is, and is named."""
     if not longest >= 2.0:
         raise ConfigError(f"--longest {longest:g}: give 2 seconds or more")
@@ -64,7 +65,7 @@ def cut(ws: Workspace, *, longest: float = 20.0, dry: bool = False) -> Work[CutS
         return (yield from _cut(ws, longest=longest, dry=dry))
 
 
-def _cut(ws: Workspace, *, longest: float, dry: bool) -> Work[CutSummary]:
+def _cut(ws: Workspace, *, longest: float, dry: bool) -> Job[CutSummary]:
     corpus = Corpus.open(ws)
     long = [clip for clip in corpus if corpus.is_wanted(clip) and corpus.taken(clip).seconds > longest]
     marks = {clip.id: corpus.marks(clip) for clip in corpus}

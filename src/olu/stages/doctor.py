@@ -15,7 +15,7 @@ from typing import Any
 
 import olu
 from olu.core.errors import ConfigError, how_to_install
-from olu.core.types import Note, Work
+from olu.core.job import Job, Note, Tick
 from olu.core.units import size
 from olu.stages.threads import choose
 from olu.stages.verbs.machine import DoctorOptions
@@ -67,33 +67,35 @@ class DoctorSummary:
         return None if all(one.good for one in self.findings if one.needed) else ""
 
 
-def run(options: DoctorOptions) -> Work[DoctorSummary]:
-    """`olu doctor`"""
+def run(options: DoctorOptions) -> Job[DoctorSummary]:
+    """`olu doctor`: first `install_eval`, where that is asked for; last the base, which is fetched and loaded."""
+    base = options.base
+    total = len(PACKAGES) + 1 + (base is not None)
     if options.install_eval:
+        yield Tick(0, total, "installing what evaluating needs")
         yield Note(install_eval())
-    return DoctorSummary(doctor(base=options.base))
-
-
-def doctor(*, base: str | None = None) -> list[MachineFinding]:
     findings = [
         MachineFinding("olu", True, f"{olu.__version__} on Python {platform.python_version()}, {platform.system()}"),
         MachineFinding("cores", True, str(os.cpu_count())),
         _threads(),
         _disk(),
     ]
-    for extra, names in PACKAGES.items():
+    for done, (extra, names) in enumerate(PACKAGES.items()):
+        yield Tick(done, total, f"packages to {extra}")
         missing = [name for name in names if util.find_spec(name) is None]
         versions = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
         how = "olu doctor --install-eval" if extra == "eval" else how_to_install(extra)
         said = versions if not missing else f"missing {', '.join(missing)}: {how}"
         findings.append(MachineFinding(extra, not missing, said, needed=extra == "speak"))
+    yield Tick(total - 1 - (base is not None), total, "devices")
     findings.append(_devices())
     if base is not None:
         from olu.stages.bases import check_base
 
+        yield Tick(total - 1, total, f"loading {base}")
         found = check_base(base)
         findings.append(MachineFinding(f"base {base}", found.good, "; ".join(found.said)))
-    return findings
+    return DoctorSummary(findings)
 
 
 def install_eval() -> str:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from olu.core.errors import ConfigError, MissingExtra, WorkspaceError
 from olu.core.extras import EVALUATE
 from olu.core.files import Workspace, whole, write_text
-from olu.core.types import Tick, Work
+from olu.core.job import Job, Tick
 from olu.corpus.manifest import Corpus
 from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing
 from olu.evaluate.samples import References, Sample
@@ -81,7 +81,7 @@ class Bench:
     read: Read
 
 
-def evaluate(place: Path, wish: EvaluateOptions) -> Work[EvaluateSummary]:
+def evaluate(place: Path, wish: EvaluateOptions) -> Job[EvaluateSummary]:
     """`place` is a workspace or a voice package."""
     place = voice_place(place)
     bench = yield from _bench(place, wish)
@@ -104,7 +104,7 @@ def evaluate(place: Path, wish: EvaluateOptions) -> Work[EvaluateSummary]:
     return EvaluateSummary(folder, evaluation)
 
 
-def _bench(place: Path, wish: EvaluateOptions) -> Work[Bench]:
+def _bench(place: Path, wish: EvaluateOptions) -> Job[Bench]:
     for package in EVALUATE:
         if find_spec(package) is None:
             raise MissingExtra("olu evaluate", extra="eval", package=package)
@@ -129,7 +129,7 @@ def _bench(place: Path, wish: EvaluateOptions) -> Work[Bench]:
         files = of_files(wish.wavs, language=ws.language)
     elif own:
         assert ws
-        speaker = of_workspace(ws, run=wish.run, step=wish.step, seed=wish.seed, noise=wish.noise)
+        speaker = yield from of_workspace(ws, run=wish.run, step=wish.step, seed=wish.seed, noise=wish.noise)
     else:
         speaker = of_voice(place, seed=wish.seed, noise=wish.noise, corpus=corpus.fingerprint if corpus else None)
     if corpus is not None and speaker is not None:
@@ -162,7 +162,7 @@ def _check(place: Path, wish: EvaluateOptions, groups: Sequence[str]) -> None:
         raise ConfigError("--collusion trains a second recogniser: it needs --corpus WS")
 
 
-def _takes(bench: Bench, folder: Path) -> Work[tuple[list[Sample], list[str]]]:
+def _takes(bench: Bench, folder: Path) -> Job[tuple[list[Sample], list[str]]]:
     if bench.files is not None:
         assert bench.corpus
         takes = []
@@ -207,7 +207,7 @@ def _since(bench: Bench) -> list[str]:
 
 def _spoken(
     bench: Bench, lines: Sequence[PlannedSentence], speaker: Speaker, folder: Path, *, what: str
-) -> Work[tuple[list[Sample], list[str]]]:
+) -> Job[tuple[list[Sample], list[str]]]:
     takes: list[Sample] = []
     notes: list[str] = []
     for number, one in enumerate(spoken_takes(lines, speaker, folder=folder, corpus=bench.corpus, read=bench.read), 1):
@@ -221,7 +221,7 @@ def _spoken(
     return takes, notes
 
 
-def _known(bench: Bench, takes: Sequence[Sample], language: str) -> Work[References]:
+def _known(bench: Bench, takes: Sequence[Sample], language: str) -> Job[References]:
     if bench.corpus is None:
         return References(language=language)
     from olu.stages.evaluate_known import known_of
@@ -236,7 +236,7 @@ def _known(bench: Bench, takes: Sequence[Sample], language: str) -> Work[Referen
     )
 
 
-def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Sequence[str]) -> Work[Evaluation]:
+def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Sequence[str]) -> Job[Evaluation]:
     from olu.evaluate.folder import facts_of, items
     from olu.evaluate.gates import gates, verdict_of
     from olu.evaluate.judge import judge
@@ -268,7 +268,7 @@ def _metrics(bench: Bench) -> list[str]:
     return [name for name in bench.groups if name != COPY] or ["sanity"]
 
 
-def _with_copies(bench: Bench, evaluation: Evaluation, takes: Sequence[Sample], known: References) -> Work[Evaluation]:
+def _with_copies(bench: Bench, evaluation: Evaluation, takes: Sequence[Sample], known: References) -> Job[Evaluation]:
     """What natural recordings come to when the voice's own decoder says them: what it loses of them."""
     from olu.stages.evaluate_copy import copies
 
@@ -283,7 +283,7 @@ def _with_copies(bench: Bench, evaluation: Evaluation, takes: Sequence[Sample], 
 
 def _curve(
     bench: Bench, evaluation: Evaluation, takes: Sequence[Sample], known: References
-) -> Work[tuple[CheckpointMeans, ...]]:
+) -> Job[tuple[CheckpointMeans, ...]]:
     """The main figures of each checkpoint, on a few of the same sentences."""
     from olu.evaluate.judge import judge
 

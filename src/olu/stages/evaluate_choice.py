@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from olu.core.files import Workspace
-from olu.core.types import Tick, Work
+from olu.core.job import Job, Tick
 from olu.corpus.manifest import Corpus
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import CheckpointMeans
@@ -26,7 +26,7 @@ GROUPS = ("cer", "sanity", "duration")
 EVERYTHING: tuple[str, ...] = ()  # no metric is named: all are asked
 
 
-def choose_step(ws: Workspace, name: str, *, device: str | None) -> Work[dict[str, Any]]:
+def choose_step(ws: Workspace, name: str, *, device: str | None) -> Job[dict[str, Any]]:
     """The best kept step, written to best.json with the reason. Test sentences have no say: they judge afterwards."""
     from olu.evaluate.judge import judge
 
@@ -54,7 +54,7 @@ def choose_step(ws: Workspace, name: str, *, device: str | None) -> Work[dict[st
     return run.best or {}
 
 
-def evaluate_after(ws: Workspace, name: str, *, device: str | None) -> Work[EvaluateSummary]:
+def evaluate_after(ws: Workspace, name: str, *, device: str | None) -> Job[EvaluateSummary]:
     """What follows a training: the best step by ear where the recipe asks for it, then all metrics of that step."""
     if voice_named(ws, name).recipe.plan.choose == "heard":
         yield from choose_step(ws, name, device=device)

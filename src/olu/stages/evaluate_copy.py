@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from olu.core.config import check
 from olu.core.errors import MissingExtra
 from olu.core.files import Workspace
-from olu.core.types import Audio, Work
+from olu.core.job import Job
+from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import Missing
 from olu.evaluate.judge import INSTALL
@@ -25,7 +26,7 @@ MOST = 20  # recordings
 
 def copies(
     ws: Workspace, run: str, step: int, takes: Sequence[Sample], known: References, *, groups: Sequence[str]
-) -> Work[tuple[tuple[Estimate, ...], Missing | None]]:
+) -> Job[tuple[tuple[Estimate, ...], Missing | None]]:
     """Figures named copy_..., or why there are none."""
     chosen = voice_named(ws, run)
     family = family_named(chosen.recipe.family)

@@ -9,7 +9,8 @@ from typing import Any
 from olu.audio.io import resample
 from olu.core.errors import AlignError, AudioError, MissingExtra, OluError
 from olu.core.files import Workspace, read_json
-from olu.core.types import Alignment, Audio, Clip, Reading, Tick, Work
+from olu.core.job import Job, Tick
+from olu.core.types import Alignment, Audio, Clip, Reading
 from olu.corpus.manifest import Corpus
 from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
@@ -22,7 +23,7 @@ MOST_USUAL, MOST_OF_SPEAKER = 40, 20
 NEED_PITCH = {"mcd", "f0"}
 
 
-def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], device: str | None) -> Work[References]:
+def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], device: str | None) -> Job[References]:
     """Only what the groups ask for; what fails is written down and the rest goes on."""
     absent: dict[str, tuple[str, str]] = {}
     known = References(language=corpus.ws.language)
@@ -73,7 +74,7 @@ def _undone(hears: Transcriber | None, factor: float) -> Transcriber | None:
 
 def _recogniser(
     ws: Workspace, known: References, absent: dict[str, tuple[str, str]], *, device: str | None, groups: Sequence[str]
-) -> Work[References]:
+) -> Job[References]:
     for group in ("cer", "collusion"):
         if group not in groups:
             continue

@@ -14,6 +14,7 @@ from olu.audio.io import SUFFIXES
 from olu.audio.media import is_recording
 from olu.core.errors import AudioError, ConfigError, WorkspaceError
 from olu.core.files import Workspace, hash_file, hash_value
+from olu.core.job import Job, finish
 from olu.core.types import Audio, Reading
 from olu.evaluate.evaluation import Subject
 from olu.families.runs import voice_named
@@ -83,12 +84,12 @@ def _usual(facts: dict[str, Any], own: float | None) -> float | None:
     return float(before) if isinstance(before, int | float) else own
 
 
-def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int, noise: float | None) -> Speaker:
+def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int, noise: float | None) -> Job[Speaker]:
     """The voice of a run, exported as `olu export` does it; the newest finished run where none is named.
 
     A voice that is there keeps the noise that its export was given.
     """
-    made = export(ws.root, run=run, step=step, keep=True)
+    made = yield from export(ws.root, run=run, step=step, keep=True)
     own = of_voice(Path(made.voice), seed=seed, noise=noise, run=made.run, step=made.step)
     return replace(own, subject=replace(own.subject, name=f"{ws.name} {made.run} step {made.step}"))
 
@@ -109,7 +110,7 @@ def at_steps(
     """The voice of each step, exported beside everything else and gone afterwards."""
     for step in steps:
         with TemporaryDirectory(prefix="olu-") as folder:
-            made = export(ws.root, run=run, step=step, out=Path(folder) / "step.voice")
+            made = finish(export(ws.root, run=run, step=step, out=Path(folder) / "step.voice"))
             yield step, of_voice(Path(made.voice), seed=seed, noise=noise, run=run, step=step)
 
 

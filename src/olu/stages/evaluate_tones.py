@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from olu.core.errors import TextError
-from olu.core.types import Tick, Work
+from olu.core.job import Job, Tick
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.metrics import tone_pairs, tones
 from olu.evaluate.samples import References
@@ -11,7 +11,7 @@ from olu.stages.evaluate_subject import Speaker
 from olu.stages.evaluate_takes import Read
 
 
-def pairs_said(speaker: Speaker, known: References, *, read: Read) -> Work[tuple[Estimate, ...]]:
+def pairs_said(speaker: Speaker, known: References, *, read: Read) -> Job[tuple[Estimate, ...]]:
     """tone_pairs, for languages whose pairs are known and corpora that were aligned."""
     probes = tone_pairs.probes(known.language)
     if known.aligns is None or not probes:

@@ -11,11 +11,12 @@ from typing import Any
 from olu.core.errors import CLONE, ExportError, how_to_install
 from olu.core.extras import need_training
 from olu.core.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
+from olu.core.job import Job, Tick
 from olu.core.stage import Stage
 from olu.export.card import quoted_example, readme
 from olu.export.formats import VOICE, Format, format_named
 from olu.export.measures import evaluation_of
-from olu.export.package import Contents, write_package
+from olu.export.package import STEPS, Contents, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject
 from olu.families.runs import passed_over, voice_named, voices
@@ -102,7 +103,7 @@ class ExportOptions:
             raise ExportError(f"--with-training is for '--to voice': {self.to!r} has no place for it")
 
 
-def export(source: Path, *, run: str | None = None, step: int | None = None, **asked: Any) -> ExportSummary:
+def export(source: Path, *, run: str | None = None, step: int | None = None, **asked: Any) -> Job[ExportSummary]:
     """`source` is a workspace, or a foreign checkpoint: a folder, a file, or an id on the hub."""
     wish = ExportOptions(**asked)
     wish.check()
@@ -110,9 +111,10 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     if is_foreign(source):
         if run or step is not None:
             raise ExportError(f"--run and --step are for a workspace: {source} holds one voice only")
+        yield Tick(0, STEPS, f"reading {source}")
         subject = from_foreign(source, licence=wish.licence, override=wish.override, noise=wish.noise)
         default = f"{subject.name}.voice" if wish.format is None else f"{subject.name}-{wish.format.name}"
-        return _written(subject, wish, path=wish.out or Path(default), given=True)
+        return (yield from _written(subject, wish, path=wish.out or Path(default), given=True))
     ws = Workspace.open(source)
     chosen = voice_named(ws, run) if run else _newest_finished(ws)
     aside = [] if run else passed_over(ws, chosen, kind="voice")
@@ -127,12 +129,13 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     if wish.keep:
         wish = replace(wish, **_given(ws.voices / f"{name}.voice", chosen.name, at))
 
-    def made() -> ExportSubject:
+    def made() -> Job[ExportSubject]:
+        yield Tick(0, STEPS, f"reading step {at} of {chosen.name}")
         return from_run(ws, chosen, at, name=name, noise=wish.noise, **rights)
 
     if wish.format is not None:
         path = wish.out or ws.voices / f"{name}-{wish.format.name}"
-        return _told(_written(made(), wish, path=path, given=wish.out is not None), aside)
+        return _told((yield from _written((yield from made()), wish, path=path, given=wish.out is not None)), aside)
     path = wish.out or ws.voices / f"{name}.voice"
     options = {"run": chosen.name, "step": at, "name": name, **rights, "training": wish.with_training}
     options["measured"] = hash_value(evaluation_of(ws, chosen.name, at, noise=wish.noise))  # the card has its numbers
@@ -140,7 +143,7 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
     earlier = STAGE.done(ws, options) if wish.out is None and not wish.push else None
     if earlier and (path / "voice.json").exists():
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
-    summary = _written(made(), wish, path=path, given=False)
+    summary = yield from _written((yield from made()), wish, path=path, given=False)
     if wish.out is None:
         STAGE.stamp(ws, options, asdict(summary))
     return _told(summary, aside)
@@ -189,21 +192,23 @@ def _step(run: Run, step: int | None) -> int:
     return step if step is not None else int(best["step"]) if best and best["step"] in steps else steps[-1]
 
 
-def _written(subject: ExportSubject, wish: ExportOptions, *, path: Path, given: bool) -> ExportSummary:
+def _written(subject: ExportSubject, wish: ExportOptions, *, path: Path, given: bool) -> Job[ExportSummary]:
     if wish.push:
         check_publishing(subject.rights)
     kept: list[str] = []
     if wish.format is not None and subject.resample != 1.0:
         kept = _at_tempo(subject, wish.format)
     if wish.format is None:
-        lost, parameters = _package(subject, path, with_training=wish.with_training)
+        lost, parameters = yield from _package(subject, path, with_training=wish.with_training)
     else:
+        yield Tick(1, STEPS, f"writing {wish.format.name} files")
         lost = _folder(subject, wish.format, path, given=given)
         parameters = _size(subject, wish.format, path)
     pushed = ""
     if wish.push:
         from olu.export.push import push  # a network library, and few exports need it
 
+        yield Tick(STEPS - 1, STEPS, f"putting it on the hub as {wish.push}")
         pushed = push(path, wish.push, public=wish.public)
     return ExportSummary(
         voice=str(path),
@@ -266,7 +271,7 @@ def _use(subject: ExportSubject, path: Path) -> str:
     return USE.format(clone=CLONE, install=how_to_install(here=False), text=quoted_example(subject), path=path_shown)
 
 
-def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> tuple[list[str], int]:
+def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> Job[tuple[list[str], int]]:
     contents = Contents(
         name=subject.name,
         family=subject.family.name,
@@ -291,5 +296,5 @@ def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> tupl
         restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
         return {**subject.speaks.export(subject.learner, folder=folder), "resample": subject.resample}
 
-    voice = write_package(path, contents, graphs=graphs)
+    voice = yield from write_package(path, contents, graphs=graphs)
     return [], int(voice.facts["parameters"])

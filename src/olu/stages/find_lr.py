@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from olu.core.extras import need_training
 from olu.core.files import Workspace, write_json, write_text
 from olu.core.halt import Halt, heeded, why
-from olu.core.types import Note, Tick
+from olu.core.job import Job, Note, Tick
 from olu.pages.style import STYLE
 from olu.stages.plan import choose_recipe
 from olu.stages.threads import use_threads_for
@@ -40,9 +40,6 @@ class RateSummary:
         return asdict(self)
 
 
-Search = Generator["Tick | Note", None, RateSummary]
-
-
 def find_lr(
     ws: Workspace,
     *,
@@ -51,7 +48,7 @@ def find_lr(
     base: Path | None = None,
     device: str | None = None,
     steps: int = STEPS,
-) -> Search:
+) -> Job[RateSummary]:
     """Nothing of the training is kept: only `find-lr.json` and `find-lr.html` in the workspace.
 
     Without `device` the best there is.

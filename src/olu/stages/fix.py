@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from olu.audit.cut_clips import without_aside
 from olu.audit.fix import Effect, effect, lost, plan, read_edges
 from olu.core.files import Workspace
-from olu.core.types import Mark, Work
+from olu.core.job import Job
+from olu.core.types import Mark
 from olu.core.workspace_lock import writing
 from olu.corpus.decisions import Decision, load, replace_all, take_back
 from olu.corpus.manifest import Corpus
@@ -29,7 +30,7 @@ class FixSummary:
     written: bool
 
 
-def fix(ws: Workspace, *, dry: bool = False) -> Work[FixSummary]:
+def fix(ws: Workspace, *, dry: bool = False) -> Job[FixSummary]:
     """Decide on every clip with an error or long silent ends; an audit that is missing or stale comes first."""
     yield from audit(ws)
     with nullcontext() if dry else writing(ws):

@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from olu.core.config import check, with_overrides
 from olu.core.errors import ConfigError
 from olu.core.extras import need_training
 from olu.core.files import Workspace, write_text
-from olu.core.types import Note, Tick
+from olu.core.job import Job, Note
 from olu.core.words import many
 from olu.families.runs import voices
 from olu.families.vits.hf_config.base import FOLDER as BASE
@@ -29,7 +29,7 @@ from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train import train
-from olu.stages.train_stage import Training, TrainSummary
+from olu.stages.train_stage import TrainSummary
 from olu.train.machine import take_device
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import Run
@@ -47,7 +47,7 @@ def train_hf_vits(
     dry: bool = False,
     device: str = "cpu",
     profile: int = 0,
-) -> Training:
+) -> Job[TrainSummary]:
     """`root` becomes the workspace if it is none yet. `overrides` are laid over what the config says."""
     need_training("olu train")
     device = take_device(device)
@@ -120,7 +120,7 @@ def _is_unfinished(ws: Workspace) -> bool:
 
 def _prepared(
     ws: Workspace, values: Mapping[str, Any], changes: list[str], *, config: Path, device: str
-) -> Generator[Tick | Note, None, Path | TrainSummary]:
+) -> Job[Path | TrainSummary]:
     """Every stage before the training, and the recipe that was written for it."""
     from olu.stages.train_setup import set_up
     from olu.stages.train_start import rate_for

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace
-from olu.core.types import Note, Split, Tick, Work
+from olu.core.job import Job, Note
+from olu.core.types import Split
 from olu.core.words import many
 from olu.core.workspace_lock import writing
 from olu.corpus.intake.place import Workbench
@@ -49,7 +50,7 @@ class DatasetImport:
         return self.layout != DATASET
 
 
-def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Generator[Tick | Note, None, None]:
+def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Job[None]:
     name = values.get("dataset_name")
     if not name:
         yield Note("dataset_name is not set: the clips of the workspace are used as they are")
@@ -99,7 +100,7 @@ def config_of(values: Mapping[str, Any]) -> str | None:
     return None if name == "default" and Path(values["dataset_name"]).exists() else name or None
 
 
-def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Work[DatasetImport]:
+def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Job[DatasetImport]:
     """An archive is unpacked to look: what its files hold decides how it is imported."""
     if not archive.is_archive(source):
         return way_in(source, given)
@@ -184,7 +185,7 @@ def _parts(split: str) -> list[str]:
     return split.split("+")
 
 
-def _keep_apart(ws: Workspace, held: list[str]) -> Generator[Tick | Note, None, None]:
+def _keep_apart(ws: Workspace, held: list[str]) -> Job[None]:
     """The dataset's own sides: its evaluation split validates, all else trains."""
     with writing(ws):
         corpus, names = Corpus.open(ws), {split_name(split) for split in held}

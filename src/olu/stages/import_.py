@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ from olu.audio.media import is_media, is_recording
 from olu.audit.verdict import to_cut
 from olu.core.errors import CorpusError, LanguageError
 from olu.core.files import Workspace
+from olu.core.job import Job, Tick
 from olu.core.stage import Stage, State
-from olu.core.types import Tick, Work
 from olu.core.workspace_lock import AFTER_WORK
 from olu.corpus import doubts, readers
 from olu.corpus.intake import apply
@@ -110,7 +110,7 @@ def import_source(
     in_sync: bool = False,
     rights: Rights | None = None,
     dry_run: bool = False,
-) -> Work[ImportSummary]:
+) -> Job[ImportSummary]:
     """Add what is new in `source`. Its audio stays where it lies, unless `copy` or it comes out of an archive.
 
     `dry_run`: the same summary, and nothing is written.
@@ -167,7 +167,7 @@ def _check_times(options: readers.Options) -> None:
 
 def _import_archive(
     bench: Workbench, source: Path, *, options: readers.Options, asked: dict[str, Any]
-) -> Work[ImportSummary]:
+) -> Job[ImportSummary]:
     if options.root is not None:
         raise CorpusError(
             f"{source} is an archive, where nothing lies outside: leave --root out, or unpack it yourself"
@@ -212,7 +212,7 @@ class _Reading:
 
 def _import(
     bench: Workbench, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any]
-) -> Work[ImportSummary]:
+) -> Job[ImportSummary]:
     source = _locate(place, options, asked)
     stream = stream_of(place, source.layout, source.options)
     if stream is None:
@@ -258,7 +258,7 @@ def _locate(place: ImportPlace, options: readers.Options, asked: dict[str, Any])
     return replace(source, layout=layout, why=f"{place.named.name} unpacked: {why}" if place.unpacked else why)
 
 
-def _read(bench: Workbench, source: _Source) -> Generator[Tick, None, _Reading]:
+def _read(bench: Workbench, source: _Source) -> Job[_Reading]:
     """Its rows; what no stage can read is decoded first."""
     place, options = source.place, source.options
     reading = _Reading(options.root or place.files)
@@ -283,7 +283,7 @@ def _read(bench: Workbench, source: _Source) -> Generator[Tick, None, _Reading]:
     return reading
 
 
-def _probe(source: _Source, reading: _Reading) -> Generator[Tick, None, FoundSource]:
+def _probe(source: _Source, reading: _Reading) -> Job[FoundSource]:
     """What each recording is."""
     probed = []
     for done, one in enumerate(probed_in(reading.root, reading.rows), 1):
@@ -305,7 +305,7 @@ def _probe(source: _Source, reading: _Reading) -> Generator[Tick, None, FoundSou
 
 def _probe_stream(
     bench: Workbench, source: _Source, held: HeldCorpus, stream: Iterator[Any]
-) -> Generator[Tick, None, tuple[FoundSource, Intake]]:
+) -> Job[tuple[FoundSource, Intake]]:
     """The same for sound that comes as bytes, which is written into the workspace as it comes."""
     ws, place = bench.ws, source.place
     own = source.options.root or place.files

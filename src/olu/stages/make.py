@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olu.core.errors import CorpusError, TrainError, WorkspaceError
 from olu.core.files import Workspace
-from olu.core.types import Note, Tick, phase
+from olu.core.job import Job, Note, phase
 from olu.core.words import many
 from olu.stages.export import ExportSummary, export
 from olu.stages.import_ import import_source
@@ -18,7 +17,7 @@ from olu.stages.train import UnfinishedRun, train
 from olu.text.languages import resolve
 
 if TYPE_CHECKING:
-    from olu.train.report import Report
+    pass
 
 
 @dataclass(frozen=True)
@@ -27,9 +26,6 @@ class MakeSummary:
     clips: int
     run: str
     voice: ExportSummary
-
-
-Making = Generator["Tick | Note | Report", None, MakeSummary]
 
 
 def make(
@@ -42,7 +38,7 @@ def make(
     base: Path | None = None,
     device: str = "cpu",
     scratch: bool = True,
-) -> Making:
+) -> Job[MakeSummary]:
     """Each stage runs only if it is missing or stale, and an unfinished run is gone on with: run it again any time."""
     ws = _workspace(root, language)
     imported = yield from phase("import", import_source(ws, source))
@@ -65,7 +61,7 @@ def make(
         raise TrainError(f"{trained.run} stopped at step {trained.steps}: {trained.stopped}")
     if trained.fresh:
         yield Note(f"{trained.run} was trained with these settings on this corpus already")
-    voice = export(ws.root, keep=True)
+    voice = yield from phase("export", export(ws.root, keep=True))
     if voice.fresh:
         yield Note(f"{voice.voice} holds it already: nothing new")
     return MakeSummary(workspace=str(ws.root), clips=imported.clips, run=trained.run, voice=voice)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_jsonl, write_jsonl
-from olu.core.types import Tick, Work
+from olu.core.job import Job, Tick
 from olu.core.workspace_lock import appending, writing
 from olu.corpus import corrections, decisions
 from olu.corpus.manifest import Corpus
@@ -34,7 +34,7 @@ class MergeSummary:
     speakers: tuple[str, ...]
 
 
-def merge(ws: Workspace, others: list[Path], *, same_speakers: bool = False) -> Work[MergeSummary]:
+def merge(ws: Workspace, others: list[Path], *, same_speakers: bool = False) -> Job[MergeSummary]:
     """Look at all of them, then write, the manifest last. When nothing is new nothing is written."""
     guests = _open(ws, others)
     with writing(ws):

@@ -15,7 +15,8 @@ from typing import IO, Any, Literal
 from olu.audio import io
 from olu.core.errors import AudioError, WorkspaceError
 from olu.core.files import Workspace, hash_value, whole
-from olu.core.types import Clip, Tick, Work
+from olu.core.job import Job, Tick
+from olu.core.types import Clip
 from olu.corpus.manifest import Corpus
 from olu.families.runs import passed_over, voices
 from olu.stages.import_ import STAGE as IMPORT
@@ -54,7 +55,7 @@ class _Item:
 
 def pack(
     ws: Workspace, *, out: Path | None = None, runs: Which = "last", features: bool = False, opus: bool = False
-) -> Work[PackSummary]:
+) -> Job[PackSummary]:
     """The corpus with the recordings its clips need, readings and stamps, and as many runs as asked for."""
     path = out or Path(f"{ws.name}.tar")
     if path.exists():

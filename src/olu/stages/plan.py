@@ -13,9 +13,9 @@ from olu.core.config import check, with_overrides
 from olu.core.errors import TrainError
 from olu.core.extras import need_training
 from olu.core.files import Workspace, hash_file, hash_value, write_text
+from olu.core.job import Job, phase
 from olu.core.places import is_here, is_hub_id, located, named
 from olu.core.stage import Stage
-from olu.core.types import Work, phase
 from olu.core.units import length, size
 from olu.core.words import many
 from olu.corpus.decisions import hash_chosen
@@ -65,9 +65,6 @@ class PlanSummary:
     next: str
 
 
-Planning = Work[PlanSummary]
-
-
 def recipe_path(ws: Workspace) -> Path:
     return ws.root / "recipe.toml"
 
@@ -82,7 +79,7 @@ def plan(
     write: bool = True,
     force: bool = False,
     scratch: bool = False,
-) -> Planning:
+) -> Job[PlanSummary]:
     """Make the recipe. One that a person wrote or edited is never written over without `force`.
 
     On too little speech it begins with a base, unless one is named or `scratch` says that there shall be none.
@@ -137,7 +134,7 @@ def choose_recipe(
     base: Path | None,
     device: str,
     scratch: bool = True,
-) -> Work[tuple[Recipe, list[str]]]:
+) -> Job[tuple[Recipe, list[str]]]:
     """What a training trains: the recipe that is named, the workspace's own, or a plan made on the spot.
 
     Without `scratch` such a plan is refused where it would take hours from scratch on too little speech.
@@ -184,7 +181,7 @@ def advice_on(ws: Workspace, recipe: Recipe) -> BaseAdvice | None:
     return advise(most_of_one(Corpus.open(ws)), language=ws.language, limits=read_thresholds(ws))
 
 
-def forecast(ws: Workspace, *, overrides: list[str], device: str) -> Work[tuple[int, float | None]]:
+def forecast(ws: Workspace, *, overrides: list[str], device: str) -> Job[tuple[int, float | None]]:
     """Of a training with these changes, before there is one: its steps, and about how many hours they take."""
     settings, _ = yield from choose_recipe(ws, recipe=None, overrides=overrides, base=None, device=device)
     steps, size = settings.plan.steps, settings.model.get("size")
@@ -235,7 +232,7 @@ def is_edited(ws: Workspace) -> bool:
 
 def _made(
     ws: Workspace, *, changes: list[str], machine: Machine, may_take: bool = False
-) -> Work[tuple[Plan, Case, Family]]:
+) -> Job[tuple[Plan, Case, Family]]:
     """`may_take`: a base that nobody named, where there is too little speech to do without."""
     given, bare = with_overrides({}, changes), read_recipe(None, changes)
     family = family_named(bare.family)
@@ -316,7 +313,7 @@ def _material(corpus: Corpus, asked: DataSettings, family: Family, *, verdict: s
     )
 
 
-def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> Work[dict[str, Any]]:
+def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> Job[dict[str, Any]]:
     need_training("olu plan --measure")
     from olu.stages.train_dry import dry_run
     from olu.stages.train_setup import prepare_run, set_up

@@ -11,8 +11,8 @@ from typing import Any, TypedDict
 from olu.core.config import check
 from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, hash_value
+from olu.core.job import Job
 from olu.core.stage import Stage
-from olu.core.types import Work
 from olu.corpus.corrections import hash_first_texts
 from olu.corpus.decisions import hash_stretches
 from olu.corpus.manifest import Corpus, imported, recordings
@@ -54,7 +54,7 @@ def prepare(
     loudness: float = 0.0,
     jobs: int | None = None,
     listening: bool = False,
-) -> Work[PrepareSummary]:
+) -> Job[PrepareSummary]:
     """Resample every clip to `rate` into one memory map. `jobs` threads; none: one per core.
 
     `factor`, `edges` and `loudness`: the recipe's data.resample, data.edges and data.loudness.

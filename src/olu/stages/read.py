@@ -9,8 +9,9 @@ from typing import Any
 
 from olu.core.errors import TextError
 from olu.core.files import Workspace, hash_file, hash_value, write_json, write_jsonl
+from olu.core.job import Job, Tick
 from olu.core.stage import Stage
-from olu.core.types import Frontend, Reading, Tick, Work
+from olu.core.types import Frontend, Reading
 from olu.corpus.decisions import hash_dropped
 from olu.corpus.manifest import Corpus, fingerprint
 from olu.families.runs import voices
@@ -54,7 +55,7 @@ class ReadSummary:
     broken: list[str]  # clips whose markup is malformed, and how
 
 
-def read_corpus(ws: Workspace) -> Work[ReadSummary]:
+def read_corpus(ws: Workspace) -> Job[ReadSummary]:
     settings = read_settings(ws)
     asked = settings.model_dump()
     if earlier := STAGE.done(ws, asked):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from olu.core.errors import CorpusError, TrainError
 from olu.core.extras import need_training
 from olu.core.files import Workspace
-from olu.core.types import Note, Tick, Work
+from olu.core.job import Job, Note, Report, Tick
 from olu.core.units import length, minutes
 from olu.corpus.manifest import Corpus
 from olu.families.runs import runs_of
@@ -34,7 +33,7 @@ LEAST_MINUTES = 10.0  # of speech: with less, boundaries are no better than spre
 
 def recogniser_for(
     ws: Workspace, *, units: Units, device: str | None = None, everything: bool = False, force: bool = False
-) -> Work[Trained]:
+) -> Job[Trained]:
     """One that hears `units`; `everything`: learnt from all clips (to align), else from the train side (to judge).
 
     A finished run whose corpus, readings and settings fit is used again, an unfinished one is gone on with. `force`
@@ -115,9 +114,7 @@ def _check_enough(ws: Workspace) -> None:
         )
 
 
-def as_ticks(
-    work: Generator[Any, None, TrainSummary], what: str = "training the recogniser"
-) -> Generator[Tick, None, TrainSummary]:
+def as_ticks(work: Job[TrainSummary], what: str = "training the recogniser") -> Job[TrainSummary]:
     """A training as progress."""
     while True:
         try:
@@ -127,5 +124,5 @@ def as_ticks(
             return summary
         if isinstance(seen, Tick):
             yield seen
-        elif hasattr(seen, "steps"):
+        elif isinstance(seen, Report):
             yield Tick(seen.step, seen.steps, what)

@@ -9,7 +9,7 @@ from pathlib import Path
 from olu.audio import io
 from olu.core.errors import ConfigError, CorpusError, LanguageError, OluError
 from olu.core.files import embedded_voice, whole, write_text
-from olu.core.types import Tick, Work
+from olu.core.job import Job, Tick
 from olu.speak.voice import Voice, each
 from olu.text.languages import Language, load
 
@@ -30,7 +30,7 @@ class SampleSummary:
 
 def sample_corpus(
     folder: Path, *, language: str | None = None, clips: int = CLIPS, pitch: float = PITCH
-) -> Work[SampleSummary]:
+) -> Job[SampleSummary]:
     """Write FOLDER/metadata.csv and FOLDER/wavs in LJSpeech's layout; the folder appears whole or not at all.
 
     Without a language: that of the voice inside this package. `pitch`: times its own, for another speaker.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from olu.core.errors import TrainError
 from olu.core.files import Workspace
-from olu.core.types import Work
+from olu.core.job import Job
 from olu.corpus.manifest import Corpus
 from olu.families.runs import runs_of
 from olu.stages.recogniser import SECOND_HALF, as_ticks
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained
 
 
-def second_recogniser(ws: Workspace, *, device: str | None = None) -> Work[Trained]:
+def second_recogniser(ws: Workspace, *, device: str | None = None) -> Job[Trained]:
     """The newest finished one of this corpus; an unfinished one is gone on with, else a new one is trained."""
     from olu.families.recogniser.recognise import load
 

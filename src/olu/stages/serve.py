@@ -15,7 +15,7 @@ from olu.core.config import check
 from olu.core.errors import ConfigError
 from olu.core.extras import need_serving
 from olu.core.files import EMBEDDED, is_embedded
-from olu.core.types import Tick, Work
+from olu.core.job import Job, Tick
 from olu.speak.package import voice_place
 
 
@@ -36,7 +36,7 @@ def serve(
     only_check: bool = False,
     logs: TextIO | None = None,
     **settings: Any,
-) -> Work[Served]:
+) -> Job[Served]:
     """Ticks once when the port is ours and the voices are found. `only_check` ends there."""
     need_serving("olu serve")
     from olu.serve.app import build

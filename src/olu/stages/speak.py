@@ -14,7 +14,8 @@ from olu.audio.io import fitting_rate
 from olu.audio.sink import Add, check_place, format_of, into_file, into_pipe
 from olu.core.errors import OluError, TextError, VoiceError
 from olu.core.files import EMBEDDED, write_json, write_text
-from olu.core.types import Span, Tick, Work, finish
+from olu.core.job import Job, Tick, finish
+from olu.core.types import Span
 from olu.speak.stream import Manner, SpokenSentence
 from olu.speak.voice import Voice, check_threads, each
 
@@ -88,7 +89,7 @@ def speak_to(
     format: str | None = None,
     times: str | None = None,
     **wishes: Unpack[Wishes],
-) -> Work[SpeakSummary]:
+) -> Job[SpeakSummary]:
     """Speak into a file as it is made; also says which characters the voice has no letter for."""
     kind = format_of(path, format)
     _check_times(times)
@@ -108,7 +109,7 @@ def speak_to(
 
 def speak_through(
     pipe: BinaryIO, voice: Voice, text: str, *, format: str | None, **wishes: Unpack[Wishes]
-) -> Work[SpeakSummary]:
+) -> Job[SpeakSummary]:
     """Speak into a pipe, each piece as soon as it is made."""
     kind = format_of(Path("-"), format or "wav")
     manner = _manner(voice, kind, wishes)
@@ -125,7 +126,7 @@ def _manner(voice: Voice, kind: str, wishes: Wishes) -> Manner:
 
 def _pour(
     voice: Voice, text: str, manner: Manner, sink: AbstractContextManager[Add], *, quick: bool
-) -> Work[tuple[SpeakSummary, list[SpokenSentence]]]:
+) -> Job[tuple[SpeakSummary, list[SpokenSentence]]]:
     stream = voice.stream(
         text, manner=manner, quick=quick
     )  # what is wrong with the wish is said before a file is begun
@@ -225,7 +226,7 @@ def speak_many(
     times: str | None = None,
     threads: int = 0,
     **wishes: Unpack[Wishes],
-) -> Work[SaidMany]:
+) -> Job[SaidMany]:
     """Every line of a file into a file of its own. A line that cannot be said is named at the end."""
     rows = batch_lines(file)
     kind = format_of(folder, format or "wav")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from olu.core.errors import TrainError
 from olu.core.extras import need_training
 from olu.core.files import Workspace
-from olu.core.types import Note
+from olu.core.job import Job, Note
 from olu.families import family as family_named
 from olu.families.runs import kind_of, passed_over, runs_of, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
 from olu.stages.run_state import run_state
 from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_go import follow, go
-from olu.stages.train_stage import STAGES, Training, TrainSummary, options_of, stage_of
+from olu.stages.train_stage import STAGES, TrainSummary, options_of, stage_of
 from olu.train.family import Kind
 from olu.train.machine import take_device
 from olu.train.recipe import read_recipe
@@ -56,7 +56,7 @@ def train(
     resumed: str | None = None,
     scratch: bool = True,
     compares: bool = False,
-) -> Training:
+) -> Job[TrainSummary]:
     """Start a run, or go on with one. Yields progress, sentences and a `Report` per step.
 
     `resumed` names the run to go on with, where it need not be the newest. Without `scratch` hours from scratch on too
@@ -108,7 +108,7 @@ def _lead(
     resumed: str | None,
     scratch: bool,
     compares: bool,
-) -> Training:
+) -> Job[TrainSummary]:
     from olu.stages.train_dry import dry_run
     from olu.stages.train_setup import prepare_run, set_up
     from olu.stages.train_start import parse_start

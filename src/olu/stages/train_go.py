@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from olu.core.errors import TrainError
 from olu.core.files import Workspace
 from olu.core.halt import Halt, heeded, why
-from olu.core.types import Note, Tick
-from olu.stages.train_stage import Training, TrainSummary, options_of, stage_of
+from olu.core.job import Job, Note, Tick
+from olu.stages.train_stage import TrainSummary, options_of, stage_of
 from olu.train.guards import Verdict
 from olu.train.run import Recorder, Run
 from olu.train.view.profile import Profile
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STOP = "stop"  # a file of this name in a run's folder ends its training
 
 
-def go(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
+def go(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Job[TrainSummary]:
     with run.claimed():
         setup.ranks.from_first(run.name)
         try:
@@ -44,7 +44,7 @@ def _is_lost(bad: RuntimeError) -> bool:
     return any(word in str(bad).lower() for word in ("gloo", "nccl", "connection", "socket", "process group"))
 
 
-def follow(ws: Workspace, *, device: str, ranks: Ranks) -> Training:
+def follow(ws: Workspace, *, device: str, ranks: Ranks) -> Job[TrainSummary]:
     """Train along with the first process: it alone writes and speaks."""
     from olu.stages.train_setup import set_up
 
@@ -67,7 +67,7 @@ def follow(ws: Workspace, *, device: str, ranks: Ranks) -> Training:
     yield  # makes this a generator like its brother
 
 
-def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Training:
+def _train(ws: Workspace, run: Run, setup: Setup, view: Watching) -> Job[TrainSummary]:
     begun = stage_of(setup).inputs(ws, options_of(setup))  # clips may be dropped while it trains
     engine = setup.engine(run)
     if setup.ranks.from_first(bool(engine.checkpoints.steps())):

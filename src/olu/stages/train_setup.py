@@ -14,7 +14,8 @@ from olu.align.state import DOCUMENT as PAUSES
 from olu.align.state import Marks, find_pauses, knows_pauses, mark_pauses, said_of
 from olu.core.errors import TrainError
 from olu.core.files import Workspace, hash_value
-from olu.core.types import Clip, Work, phase
+from olu.core.job import Job, phase
+from olu.core.types import Clip
 from olu.corpus.manifest import Corpus
 from olu.families import family as family_named
 from olu.features.store import Store, WaveFeature
@@ -54,7 +55,7 @@ from olu.train.run import Run, hash_base
 from olu.train.view.viewer import TEXTS as SAMPLE_TEXTS
 
 
-def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Work[list[str]]:
+def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Job[list[str]]:
     """The earlier stages, each only if it is missing or stale; a recipe that cannot work is refused before them.
 
     Returns what there is to say of them.

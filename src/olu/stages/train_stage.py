@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from olu.core.files import Workspace, hash_file, hash_value
 from olu.core.stage import Stage
-from olu.core.types import Note, Tick
 from olu.corpus.corrections import hash_texts
 from olu.corpus.decisions import hash_chosen
 from olu.train.family import Kind
 
 if TYPE_CHECKING:
     from olu.stages.train_ready import Setup
-    from olu.train.report import Report
 
 TRAIN_VERSION = 1
 
@@ -54,6 +51,3 @@ class TrainSummary:
     fresh: bool = False  # nothing was done: an equal run exists
     speaks: bool = True  # else it is a recogniser, and there is no voice to export
     dry: dict[str, Any] = field(default_factory=dict)
-
-
-Training = Generator["Tick | Note | Report", None, TrainSummary]

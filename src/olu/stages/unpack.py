@@ -12,8 +12,8 @@ from typing import Any
 
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_jsonl, whole
+from olu.core.job import Job, Tick
 from olu.core.parse import load_json
-from olu.core.types import Tick, Work
 from olu.core.units import size as in_units
 from olu.corpus.readers.audio_index import ABSOLUTE
 from olu.corpus.readers.tar import BadHeader, open_tar
@@ -34,7 +34,7 @@ class UnpackSummary:
     notes: list[str]
 
 
-def unpack(file: Path, *, into: Path | None = None) -> Work[UnpackSummary]:
+def unpack(file: Path, *, into: Path | None = None) -> Job[UnpackSummary]:
     """Everything is written beside, checked against its hashes, and only then put in place."""
     if not file.is_file():
         raise WorkspaceError(f"{file} is not there: name a file that 'olu pack' made")
@@ -49,7 +49,7 @@ def unpack(file: Path, *, into: Path | None = None) -> Work[UnpackSummary]:
     return _summary(facts, target, merged=False, runs=names, notes=[])
 
 
-def _merge(file: Path, ws: Workspace) -> Work[UnpackSummary]:
+def _merge(file: Path, ws: Workspace) -> Job[UnpackSummary]:
     """The runs that this workspace does not have, or not so far."""
     place = ws.root / f".unpacked.{os.getpid()}.partial"
     shutil.rmtree(place, ignore_errors=True)
@@ -110,7 +110,7 @@ def _free(ws: Workspace, run: Run) -> str:
     return f"{stem}-{max(taken, default=0) + 1:03d}"
 
 
-def _lay_out(file: Path, place: Path) -> Work[dict[str, Any]]:
+def _lay_out(file: Path, place: Path) -> Job[dict[str, Any]]:
     """Write every file and hash it; a pack that is cut, changed or leads out of its folder is refused whole."""
     place.mkdir(parents=True)
     seen: dict[str, str] = {}

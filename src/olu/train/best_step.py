@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from olu.train.guards.seen import Event, Verdict
+from olu.train.guards.seen import GuardEvent, Verdict
 from olu.train.validation import HEARD
 
 GRID = 0.02  # heard scores this close are equal, for a few samples tell no more; the loss then decides
@@ -48,6 +48,6 @@ def why(best: Mapping[str, Any], *, metric: str) -> str:
     return f"the best heard samples of all validations so far ({parts}); between equals the lower loss decides"
 
 
-def nothing_better(best: Mapping[str, Any], *, step: int, since: int) -> Event:
+def nothing_better(best: Mapping[str, Any], *, step: int, since: int) -> GuardEvent:
     message = f"nothing better in {since} validations (plan.stop_patience): it ends here; step {best['step']} is best"
-    return Event(step, "enough", Verdict.NOTE, message)
+    return GuardEvent(step, "enough", Verdict.NOTE, message)

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from olu.train.buckets import BatchShape
 from olu.train.family import Clock
 from olu.train.gpu_cache import Resident
-from olu.train.guards import Event, Observation, Spike, Verdict
+from olu.train.guards import GuardEvent, Observation, Spike, Verdict
 from olu.train.part import MEASURE_EVERY
 from olu.train.schedule import rate_factor
 
@@ -88,7 +88,7 @@ class FastSteps:
         self.graphs.clear()
         self.waiting = []
 
-    def advance(self) -> tuple[tuple[str, ...], list[Observation], list[Event], float]:
+    def advance(self) -> tuple[tuple[str, ...], list[Observation], list[GuardEvent], float]:
         """The next step that is finished: its clips, what was seen, what guards said, seconds spent on batches."""
         while not self.landing and len(self.pending) <= AHEAD and self._next() < self._boundary() and self._launch():
             pass
@@ -277,12 +277,12 @@ class FastSteps:
 
     # ------------------------------------------------------------ reading a step
 
-    def _land(self) -> tuple[tuple[str, ...], list[Observation], list[Event], float]:
+    def _land(self) -> tuple[tuple[str, ...], list[Observation], list[GuardEvent], float]:
         e, flight = self.engine, self.pending.popleft()
         flight.landed.synchronize()
         numbers, at = flight.numbers.tolist(), 0
         seen: list[Observation] = []
-        events: list[Event] = []
+        events: list[GuardEvent] = []
         for part, names in flight.graph.rows:
             losses = dict(zip(names, numbers[at : at + len(names)], strict=True))
             norm, at = numbers[at + len(names)], at + len(names) + 1
@@ -302,13 +302,13 @@ class FastSteps:
                 break
         return flight.clips, seen, events, 0.0
 
-    def _accepted(self, one: Observation, flight: Flight, events: list[Event]) -> bool:
+    def _accepted(self, one: Observation, flight: Flight, events: list[GuardEvent]) -> bool:
         """As the engine settles an update, after the fact: what was not made on the device is not counted."""
         e = self.engine
         if flight.scale > 1.0 and not math.isfinite(one.grad_norm):
             if flight.scale <= e.scale.value:  # else it was heard of already
                 e.scale.overflowed()
-            raised = [Event(one.step, "scale", Verdict.SKIP, f"fp16 overflowed: loss scale {e.scale.value:g}")]
+            raised = [GuardEvent(one.step, "scale", Verdict.SKIP, f"fp16 overflowed: loss scale {e.scale.value:g}")]
         else:
             raised = e._ask(one)
         events += raised
@@ -325,7 +325,7 @@ class FastSteps:
             e.live[part].updates -= 1  # the device made none of them
         return False
 
-    def _plain(self) -> tuple[tuple[str, ...], list[Observation], list[Event], float]:
+    def _plain(self) -> tuple[tuple[str, ...], list[Observation], list[GuardEvent], float]:
         """A step of a shape that is new, or that cannot be recorded."""
         clips = self._clips()
         self.waiting = []
@@ -335,7 +335,7 @@ class FastSteps:
             seen, events, waited = self.engine._step([clips])
         if self.off and not self.off.startswith("said: "):
             message = f"steps are not recorded ({self.off}): training goes on in the plain way, with the same results"
-            events.append(Event(self.engine.step, "record", Verdict.NOTE, message))
+            events.append(GuardEvent(self.engine.step, "record", Verdict.NOTE, message))
             self.off = f"said: {self.off}"
         return tuple(clips), seen, events, waited
 

@@ -25,12 +25,12 @@ from olu.train.cuda_graph import FastSteps
 from olu.train.engine_state import StepUpdates, put_back, taken
 from olu.train.family import Batch, Clock, DemoSentence, Learner, SpokenSample, Update
 from olu.train.gpu_cache import Resident
-from olu.train.guards import Event, Guard, Observation, Resources, Seen, ValidationView, Verdict
+from olu.train.guards import Guard, GuardEvent, Observation, Resources, Seen, ValidationView, Verdict
 from olu.train.memory import NO_ROOM, Full, in_pieces, lighter
 from olu.train.part import LivePart, live_parts
 from olu.train.ranks import Ranks
 from olu.train.recipe import GuardSettings, PlanSettings
-from olu.train.report import Report
+from olu.train.report import StepReport
 from olu.train.sample_checks import measure
 from olu.train.scaler import Scale
 from olu.train.schedule import lowered, rate_factor
@@ -46,7 +46,7 @@ RESOURCES_EVERY = 20  # steps between two looks at clock and disk
 class After:
     """What came after the updates of a step."""
 
-    events: list[Event]
+    events: list[GuardEvent]
     scores: Mapping[str, float] = field(default_factory=dict)
     exhibits: tuple[SpokenSample, ...] = ()
     saves: bool = False
@@ -96,7 +96,7 @@ class Engine:
         self.scale = Scale(on=plan.precision == "fp16")
         self.asked: Callable[[], int] = lambda: 0  # whether an end is asked for, and by what
         self.halted = 0  # what asked for it, in any of the processes
-        self.last_words: list[Event] = []  # why it ends, said when the steps in flight have landed
+        self.last_words: list[GuardEvent] = []  # why it ends, said when the steps in flight have landed
         self.due: StepUpdates | None = None  # a step whose validation was broken off
         self.extra: int | None = None  # the checkpoint that a stop left
         self.hours, self._looked, self._waited = 0.0, time.monotonic(), 0.0
@@ -106,7 +106,7 @@ class Engine:
 
     # ------------------------------------------------------------ the loop
 
-    def train(self) -> Iterator[Report]:
+    def train(self) -> Iterator[StepReport]:
         if not self.ranks.from_first(bool(self.checkpoints.steps())):
             self._save()  # so that there is always something to rewind to
         while self.due or (self.step < self.plan.steps and not self.enough):
@@ -119,7 +119,7 @@ class Engine:
             if report.ends or any(event.verdict is Verdict.STOP for event in report.events):
                 return
 
-    def advance(self) -> Report:
+    def advance(self) -> StepReport:
         """One step: all its micro-batches, its updates, and what falls due after it."""
         started, due = time.monotonic(), self.due
         made = due or self._made()
@@ -134,7 +134,7 @@ class Engine:
         if self.rewinds > made.rewinds and (self.last_words or self.halted) and not after.ends:
             after.ends = True  # a checkpoint of where it is now is there
             after.events += self.last_words
-        return Report(
+        return StepReport(
             step=self.step,
             tried=made.tried,
             rewinds=made.rewinds,
@@ -169,7 +169,7 @@ class Engine:
 
     def _follow_up(self, made: StepUpdates, after: After) -> None:
         """What falls due after a step that was made: a validation, a look at clock and disk, a checkpoint, the end."""
-        best, last, said = self.best, self.step == self.plan.steps, list[Event]()
+        best, last, said = self.best, self.step == self.plan.steps, list[GuardEvent]()
         try:
             if last or self.step % self.plan.validate_every == 0:
                 after.scores, after.exhibits = self._validate()
@@ -205,10 +205,10 @@ class Engine:
         except StopIteration:
             raise TrainError("every clip is in quarantine: audit the corpus and lower the learning rate") from None
 
-    def _step(self, ids: list[list[str]]) -> tuple[list[Observation], list[Event], float]:
+    def _step(self, ids: list[list[str]]) -> tuple[list[Observation], list[GuardEvent], float]:
         """The updates of one step, in smaller pieces when the memory is full."""
         self._training_mode()
-        events: list[Event] = []
+        events: list[GuardEvent] = []
         while True:
             began = time.monotonic()
             pieces = [piece for group in ids for piece in in_pieces(group, self.pieces)]
@@ -229,9 +229,9 @@ class Engine:
             return Micro(self.fast.resident.batch(own), 1.0)
         return Micro(self.batches.make(own or clips[:1]).to(self.device), 1.0 if own else 0.0)
 
-    def _updates(self, micro: list[Micro], clips: tuple[str, ...]) -> tuple[list[Observation], list[Event]]:
+    def _updates(self, micro: list[Micro], clips: tuple[str, ...]) -> tuple[list[Observation], list[GuardEvent]]:
         seen: list[Observation] = []
-        events: list[Event] = []
+        events: list[GuardEvent] = []
         totals: dict[str, float] = {}
         for one in micro:
             for over, count in one.batch.counts.items():
@@ -293,7 +293,7 @@ class Engine:
         totals: Mapping[str, float],
         clips: tuple[str, ...],
         seen: list[Observation],
-        events: list[Event],
+        events: list[GuardEvent],
     ) -> bool:
         """Ask the guards, then move these parts or none. True when the step must not go on."""
         names = {id(live): name for name, live in self.live.items()}
@@ -324,7 +324,7 @@ class Engine:
         seen += fresh
         if self.scale.value > 1.0 and not all(math.isfinite(one.grad_norm) for one in fresh):
             self.scale.overflowed()  # fp16's own business, not a fault of the run
-            raised = [Event(self.step, "scale", Verdict.SKIP, f"fp16 overflowed: loss scale {self.scale.value:g}")]
+            raised = [GuardEvent(self.step, "scale", Verdict.SKIP, f"fp16 overflowed: loss scale {self.scale.value:g}")]
         else:
             raised = [event for one in fresh for event in self._ask(one)]
         events += raised
@@ -348,7 +348,7 @@ class Engine:
             total, number = self.learnt.get(name, [0.0, 0.0])
             self.learnt[name] = [total + value, number + 1]
 
-    def _ask(self, seen: Seen) -> list[Event]:
+    def _ask(self, seen: Seen) -> list[GuardEvent]:
         return [event for guard in self.guards if (event := guard.watch(seen)) is not None]
 
     # ------------------------------------------------------------ looking at itself
@@ -459,14 +459,14 @@ class Engine:
     def _best_step(self) -> int | None:
         return None if self.best is None else int(self.best["step"])
 
-    def _rewind(self, clips: tuple[str, ...], why: str = "", to: Mapping[str, Any] | None = None) -> Event:
+    def _rewind(self, clips: tuple[str, ...], why: str = "", to: Mapping[str, Any] | None = None) -> GuardEvent:
         """Back to the last whole checkpoint, slower, and past the data that hurt, whose clips are put in quarantine."""
         at = self.step
         if self.rewinds >= self.limits.rewind_limit:
             message = (
                 f"{why}still unstable after {self.rewinds} rewinds: look at these clips, and train with a lower rate"
             )
-            return Event(at, "rewind", Verdict.STOP, message, clips)
+            return GuardEvent(at, "rewind", Verdict.STOP, message, clips)
         step, passed = self._take_up(until=int(to["step"]) if to else None, weights_only=True)
         if self.ranks.leads:
             self.checkpoints.drop_after(step, damaged=passed)
@@ -483,4 +483,4 @@ class Engine:
                 *passed.values(),
             ]
         )
-        return Event(at, "rewind", Verdict.NOTE, message, clips)
+        return GuardEvent(at, "rewind", Verdict.NOTE, message, clips)

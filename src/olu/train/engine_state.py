@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from olu.train.checkpoint import EXTRA, Checkpoint
-from olu.train.guards import Event, Observation, Verdict
+from olu.train.guards import GuardEvent, Observation, Verdict
 from olu.train.part import assign, under
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ class StepUpdates:
     rewinds: int  # before it
     clips: tuple[str, ...]
     seen: tuple[Observation, ...]
-    events: tuple[Event, ...]
+    events: tuple[GuardEvent, ...]
     waited: float
 
     @staticmethod
     def of(state: dict[str, Any]) -> StepUpdates:
         seen = [Observation(**_with_tuples(one)) for one in state["seen"]]
-        events = [Event(**{**_with_tuples(one), "verdict": Verdict(one["verdict"])}) for one in state["events"]]
+        events = [GuardEvent(**{**_with_tuples(one), "verdict": Verdict(one["verdict"])}) for one in state["events"]]
         return StepUpdates(**{**state, "clips": tuple(state["clips"]), "seen": tuple(seen), "events": tuple(events)})
 
 

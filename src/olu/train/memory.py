@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from olu.core.words import many
-from olu.train.guards import Event, Verdict
+from olu.train.guards import GuardEvent, Verdict
 
 if TYPE_CHECKING:
     from olu.train.engine import Engine
@@ -25,7 +25,7 @@ def in_pieces(clips: list[str], number: int) -> list[list[str]]:
     return [clips[first::number] for first in range(min(number, len(clips)))]
 
 
-def lighter(engine: Engine, clips: list[str]) -> Event:
+def lighter(engine: Engine, clips: list[str]) -> GuardEvent:
     """After the memory was full: the same clips in smaller pieces, or without the one that is too much alone."""
     for live in engine.live.values():
         live.clear()
@@ -37,10 +37,10 @@ def lighter(engine: Engine, clips: list[str]) -> Event:
         engine.pieces *= 2
         most = many(-(-len(clips) // 2), "clip")
         message = f"{said}: from now on at most {most} at a time; the effective batch stays"
-        return Event(engine.step, "memory", Verdict.NOTE, message, (longest,))
+        return GuardEvent(engine.step, "memory", Verdict.NOTE, message, (longest,))
     if engine.batches.length(longest) <= median(engine.batches.seconds):
         message = f"{said}, alone, and it is not even long: this voice needs more memory; try a smaller model.size"
-        return Event(engine.step, "memory", Verdict.STOP, message, (longest,))
+        return GuardEvent(engine.step, "memory", Verdict.STOP, message, (longest,))
     engine.batches.put_aside([longest])
     message = f"{said}, which does not fit even alone: it is left out; cut it, or lower data.max_seconds"
-    return Event(engine.step, "memory", Verdict.SKIP, message, (longest,))
+    return GuardEvent(engine.step, "memory", Verdict.SKIP, message, (longest,))

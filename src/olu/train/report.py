@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
+from olu.core.job import Report
 from olu.train.family import SpokenSample
-from olu.train.guards import Event, Observation
+from olu.train.guards import GuardEvent, Observation
 
 
-@dataclass(frozen=True)
-class Report:
-    """What one step did. `step` counts finished steps; `tried` is the one this was, finished or not."""
+@dataclass(frozen=True, kw_only=True)
+class StepReport(Report):
+    """What one step did, for whoever records it, draws it or goes on after it."""
 
-    step: int
-    tried: int
-    rewinds: int  # before it
-    steps: int
-    epoch: int
-    clips: int
     seen: tuple[Observation, ...]
-    events: tuple[Event, ...]
-    scores: Mapping[str, float] = field(default_factory=dict)
+    events: tuple[GuardEvent, ...]
     exhibits: tuple[SpokenSample, ...] = ()
-    seconds: float = 0.0
-    waited: float = 0.0  # of these seconds, for the batch
-    memory: int = 0  # bytes of the device at most, where it can tell
     saves: bool = False  # a checkpoint of this step follows
     extra: bool = False  # it is saved only because training ends here
     rewound: bool = False
@@ -33,3 +24,17 @@ class Report:
     halted: int = 0  # what asked for the end: a signal, or a file
     cut: bool = False  # its validation was broken off: this step is told again when the run goes on
     enough: bool = False  # nothing follows: no better step came for long
+
+    def parts(self) -> dict[str, dict[str, Any]]:
+        return {
+            seen.part: {
+                "losses": dict(seen.losses),
+                "grad_norm": seen.grad_norm,
+                "lr": seen.lr,
+                **({"ratio": seen.ratio} if seen.ratio is not None else {}),
+            }
+            for seen in self.seen
+        }
+
+    def said(self) -> list[tuple[str, str]]:
+        return [(event.guard, event.message) for event in self.events]

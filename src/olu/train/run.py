@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from olu.core.config import read_toml
 from olu.core.damage import damaged, misfit
 from olu.core.errors import ConfigError, OluError, TrainError
 from olu.core.files import hash_file, lock, whole, write_json, write_jsonl, write_text
+from olu.core.job import plain
 from olu.core.parse import BadData, from_json, load_json
 from olu.core.places import PICKLED, SAFE, located
 from olu.text.frontend import fault_of
@@ -27,7 +27,7 @@ from olu.train.checkpoint import Checkpoints, sealed, unsealed
 from olu.train.recipe import Recipe, read_recipe, recipe_toml
 
 if TYPE_CHECKING:
-    from olu.train.report import Report
+    from olu.train.report import StepReport
 
 
 RECIPE = {"family": str, "seed": int, "data": dict, "model": dict, "plan": dict, "guards": dict}
@@ -209,14 +209,11 @@ class Recorder:
         self._metrics.close()
         self._events.close()
 
-    def record(self, report: Report, *, best: dict[str, Any] | None, metric: str) -> None:
+    def record(self, report: StepReport, *, best: dict[str, Any] | None, metric: str) -> None:
         at = {"step": report.tried, "rewinds": report.rewinds}
         row: dict[str, Any] = {**at, "epoch": report.epoch, "clips": report.clips}
         row["seconds"] = round(report.seconds, 4)
-        for seen in report.seen:
-            row[seen.part] = {"losses": dict(seen.losses), "grad_norm": seen.grad_norm, "lr": seen.lr}
-            if seen.ratio is not None:
-                row[seen.part]["ratio"] = seen.ratio
+        row |= report.parts()
         if report.scores:
             row["valid"] = dict(report.scores)
         _append(self._metrics, row)
@@ -229,15 +226,8 @@ class Recorder:
 
 
 def _append(file: IO[str], row: dict[str, Any]) -> None:
-    file.write(json.dumps(_plain(row), ensure_ascii=False, allow_nan=False) + "\n")
+    file.write(json.dumps(plain(row), ensure_ascii=False, allow_nan=False) + "\n")
     file.flush()
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no word for what is not a number: written as text, so that it is seen and every reader can read it."""
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def hash_base(text: str) -> str | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from olu.train.guards.seen import Event, Verdict
+from olu.train.guards.seen import GuardEvent, Verdict
 
 if TYPE_CHECKING:
     from olu.train.recipe import PlanSettings
@@ -30,7 +30,7 @@ def rate_factor(step: int, epoch: int, plan: PlanSettings, scores: Sequence[floa
     return 1.0
 
 
-def lowered(step: int, plan: PlanSettings, scores: Sequence[float]) -> list[Event]:
+def lowered(step: int, plan: PlanSettings, scores: Sequence[float]) -> list[GuardEvent]:
     """What a plateau did to the rate after the last of these validations."""
     if plan.schedule != "plateau" or not scores:
         return []
@@ -43,7 +43,7 @@ def lowered(step: int, plan: PlanSettings, scores: Sequence[float]) -> list[Even
         said += f"the rate stays at {share:.3g} of the recipe's (plan.least_rate)"
     else:
         said += f"the rate falls to {share:.3g} of the recipe's"
-    return [Event(step, "plateau", Verdict.NOTE, said)]
+    return [GuardEvent(step, "plateau", Verdict.NOTE, said)]
 
 
 def plateaus(scores: Sequence[float], *, patience: int) -> int:

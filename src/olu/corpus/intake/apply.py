@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 
 from olu.core.files import CAN_FLUSH_ALL, Workspace, flush_all, read_jsonl, whole, write_json, write_jsonl
-from olu.core.types import Tick
+from olu.core.job import Tick
 from olu.corpus.intake.plan import ImportPlan, source_of
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import Problem

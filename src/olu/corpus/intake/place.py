@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Self
 
 from olu.core.errors import CorpusError
 from olu.core.files import Workspace, read_json, read_jsonl, write_json
-from olu.core.types import Tick
+from olu.core.job import Job
 from olu.core.workspace_lock import writing
 from olu.corpus.readers import Layout, Options, films, hub, huggingface, shards
 from olu.corpus.readers.huggingface import DatasetRow
@@ -66,7 +66,7 @@ class Workbench(ExitStack):
         shutil.rmtree(place, ignore_errors=True)  # of an import that was killed
         return place.resolve()
 
-    def decode(self, source: Path, files: Mapping[str, str]) -> Generator[Tick, None, tuple[Path, list[Problem]]]:
+    def decode(self, source: Path, files: Mapping[str, str]) -> Job[tuple[Path, list[Problem]]]:
         """The sound of `files` (recording -> its name there) in one folder, those that no stage reads decoded."""
         self.claim()
         into = self.folder("films")
@@ -74,9 +74,7 @@ class Workbench(ExitStack):
         problems = yield from films.take_out(source, files, into=into, known=self._known(), made=self.made)
         return into, problems
 
-    def decode_rows(
-        self, rows: Sequence[Row], *, root: Path
-    ) -> Generator[Tick, None, tuple[list[Row], Path, list[Problem]]]:
+    def decode_rows(self, rows: Sequence[Row], *, root: Path) -> Job[tuple[list[Row], Path, list[Problem]]]:
         """The same for recordings with a text beside them or in a table: rows that name what every stage reads."""
         names = films.sounds_of(row.audio for row in rows)
         into, problems = yield from self.decode(root, names)

@@ -6,7 +6,7 @@ import hashlib
 import io
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,7 +19,7 @@ from olu.audio.overheard import is_mpeg, overheard
 from olu.audio.repair import opus
 from olu.core.errors import AudioError, MissingExtra
 from olu.core.files import CAN_FLUSH_ALL, flush_all, hash_file, whole
-from olu.core.types import Tick
+from olu.core.job import Job, Tick
 from olu.corpus.intake.probe import RecordingFacts, clip_id, sift, tidy
 from olu.corpus.readers.huggingface import DatasetRow, safe
 from olu.corpus.readers.rows import Problem, Row, Why
@@ -42,7 +42,7 @@ class Intake:
     written: list[str] = field(default_factory=list)
     taken: dict[str, tuple[str, str]] = field(default_factory=dict)  # path in the source -> hash and text
 
-    def run(self, examples: Iterable[DatasetRow | Problem], *, total: int) -> Generator[Tick, None, None]:
+    def run(self, examples: Iterable[DatasetRow | Problem], *, total: int) -> Job[None]:
         for done, one in enumerate(examples, 1):
             problem = one if isinstance(one, Problem) else self._take(one)
             if problem is not None:

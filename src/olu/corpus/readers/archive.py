@@ -10,14 +10,14 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO
 
 from olu.core.errors import CorpusError, OluError
-from olu.core.types import Tick
+from olu.core.job import Job, Tick
 from olu.corpus.readers.audio_index import ABSOLUTE
 from olu.corpus.readers.rows import DEEPEST, Problem, Why
 from olu.corpus.readers.tar import open_tar
@@ -55,7 +55,7 @@ def is_archive(path: Path) -> bool:
     return path.name.lower().endswith(ENDINGS) and path.is_file()
 
 
-def unpack(archive: Path, *, into: Path) -> Generator[Tick, None, list[Problem]]:
+def unpack(archive: Path, *, into: Path) -> Job[list[Problem]]:
     """Write the files of an archive under `into`, a folder of our own; what is left out comes back as problems."""
     into.mkdir(parents=True)
     room = min(MOST_BYTES, int(shutil.disk_usage(into).free * SHARE_OF_DISK))

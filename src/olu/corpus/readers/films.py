@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from olu.audio.media import decode, is_media, is_recording, need_media
 from olu.core.errors import AudioError
 from olu.core.files import hash_file
 from olu.core.inside import fault_of
-from olu.core.types import Tick
+from olu.core.job import Job, Tick
 from olu.corpus.readers.rows import Problem, Tree, Why, without_ending
 
 DECODED = ".flac"
@@ -50,7 +50,7 @@ def sounds_of(files: Iterable[str]) -> dict[str, str]:
 
 def take_out(
     source: Path, files: Mapping[str, str], *, into: Path, known: dict[str, Path], made: dict[str, str]
-) -> Generator[Tick, None, list[Problem]]:
+) -> Job[list[Problem]]:
     """Write the sound of `files` (recording -> its name there) under `into`, a folder of our own: films and phone
     recordings decoded, sound files copied.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from olu.core.types import Audio, Tick, Work
+from olu.core.job import Job, Tick
+from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.metrics import dnsmos, f0, mcd, paired, speaker
 
@@ -25,7 +26,7 @@ class Ears:
     opinions: bool = True
 
 
-def judged(recordings: Iterable[Audio], again: Callable[[Audio], Audio], *, ears: Ears) -> Work[tuple[Estimate, ...]]:
+def judged(recordings: Iterable[Audio], again: Callable[[Audio], Audio], *, ears: Ears) -> Job[tuple[Estimate, ...]]:
     """Figures named copy_mcd, copy_f0_error, copy_dnsmos, copy_speaker and so on.
 
     `again` is the voice's encoder of sound and its decoder. A family without such an encoder has no copies: another

@@ -20,7 +20,7 @@ class DoctorOptions:
 
 
 VERBS = (
-    Verb("doctor", "Say what this machine has and what it can do.", DoctorOptions, "olu.stages.doctor:run"),
+    Verb("doctor", "Say what this machine has and what it can do.", DoctorOptions, "olu.stages.doctor:run", job=True),
     Verb(
         "clean",
         "Remove what can be made again: features and leftovers of killed commands.",

@@ -4,7 +4,16 @@ from olu.train.guards.balance import Balance
 from olu.train.guards.budget import Budget
 from olu.train.guards.numbers import MIN_HISTORY, Finite, Spike, Still, Wiring
 from olu.train.guards.progress import FROM_SCRATCH, FROM_WEIGHTS, Drift, Overfit, Slow
-from olu.train.guards.seen import Event, Guard, Observation, Resources, SampleFigures, Seen, ValidationView, Verdict
+from olu.train.guards.seen import (
+    Guard,
+    GuardEvent,
+    Observation,
+    Resources,
+    SampleFigures,
+    Seen,
+    ValidationView,
+    Verdict,
+)
 from olu.train.guards.sounds import Samples
 
 __all__ = [
@@ -14,9 +23,9 @@ __all__ = [
     "Balance",
     "Budget",
     "Drift",
-    "Event",
     "Finite",
     "Guard",
+    "GuardEvent",
     "Observation",
     "Overfit",
     "Resources",

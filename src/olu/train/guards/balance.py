@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olu.train.guards.seen import Event, Observation, Seen, Verdict
+from olu.train.guards.seen import GuardEvent, Observation, Seen, Verdict
 
 
 class Balance:
@@ -16,7 +16,7 @@ class Balance:
         self.part, self.loss, self.won, self.chance, self.patience = part, loss, won, chance, patience
         self.streaks = {"won": 0, "blind": 0}
 
-    def watch(self, seen: Seen) -> Event | None:
+    def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, Observation) or seen.part != self.part or self.loss not in seen.losses:
             return None
         value = seen.losses[self.loss]
@@ -30,7 +30,7 @@ class Balance:
             "blind": "only guesses, so the voice learns nothing from it: raise its rate, or look at its input",
         }[kind]
         last = streak == 2 * self.patience
-        return Event(
+        return GuardEvent(
             seen.step,
             "balance",
             Verdict.STOP if last else Verdict.NOTE,

@@ -6,7 +6,7 @@ import math
 from statistics import median
 from typing import Any
 
-from olu.train.guards.seen import Event, Observation, Seen, Verdict
+from olu.train.guards.seen import GuardEvent, Observation, Seen, Verdict
 
 MIN_HISTORY = 20  # updates before a median means anything
 SUSPECT_TIMES = 3  # bad batches with a clip in common before it is left out
@@ -19,7 +19,7 @@ class Wiring:
     def __init__(self) -> None:
         self.checked: list[str] = []
 
-    def watch(self, seen: Seen) -> Event | None:
+    def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, Observation) or seen.part in self.checked:
             return None
         self.checked.append(seen.part)
@@ -27,7 +27,7 @@ class Wiring:
             return None
         names = ", ".join(seen.untouched[:5]) + (" ..." if len(seen.untouched) > 5 else "")
         message = f"{seen.part}: no gradient reaches {names}: these weights would never learn; report this as a bug"
-        return Event(seen.step, "wiring", Verdict.STOP, message)
+        return GuardEvent(seen.step, "wiring", Verdict.STOP, message)
 
     def state(self) -> dict[str, Any]:
         return {"checked": self.checked}
@@ -45,7 +45,7 @@ class Finite:
         self.suspects: list[str] = []  # clips that were in every such batch
         self.times = 0  # such batches, since the suspects began
 
-    def watch(self, seen: Seen) -> Event | None:
+    def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, Observation):
             return None
         bad = [name for name, value in seen.losses.items() if not math.isfinite(value)]
@@ -53,7 +53,7 @@ class Finite:
             bad.append("gradient")
         if seen.sick:
             message = f"{', '.join(seen.sick[:3])}: not a number any more; going back to the last good checkpoint"
-            return Event(seen.step, "finite", Verdict.REWIND, message, seen.clips)
+            return GuardEvent(seen.step, "finite", Verdict.REWIND, message, seen.clips)
         if not bad:
             self.streaks[seen.part] = 0
             return None
@@ -69,7 +69,7 @@ class Finite:
             message += f"; {again}" if aside else f"; if it comes again, look at {names}"
         if verdict is Verdict.REWIND:
             self.streaks = {}
-        return Event(seen.step, "finite", verdict, message, seen.clips, aside)
+        return GuardEvent(seen.step, "finite", verdict, message, seen.clips, aside)
 
     def state(self) -> dict[str, Any]:
         return {"streaks": self.streaks, "suspects": self.suspects, "times": self.times}
@@ -91,7 +91,7 @@ class Spike:
         self.spikes: dict[str, list[int]] = {}  # steps of single spikes
         self.row: dict[str, list[float]] = {}  # the spikes that came directly after one another
 
-    def watch(self, seen: Seen) -> Event | None:
+    def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, Observation) or not math.isfinite(seen.grad_norm):
             return None  # the Finite guard's matter
         past = self.history.setdefault(seen.part, [])
@@ -104,11 +104,11 @@ class Spike:
         said = f"{seen.part}: gradient {seen.grad_norm:.3g}, usually {usual:.3g}"
         if len(row) >= NEW_LEVEL and median(row) <= self.factor**2 * usual:
             self.history[seen.part], self.row[seen.part] = row, []
-            return Event(seen.step, "spike", Verdict.NOTE, f"{said}: it stays there, so this is its new level")
+            return GuardEvent(seen.step, "spike", Verdict.NOTE, f"{said}: it stays there, so this is its new level")
         if self._too_often(seen, row):
             self.spikes[seen.part], self.row[seen.part] = [], []
-            return Event(seen.step, "spike", Verdict.REWIND, f"{said}; the update was not made", seen.clips)
-        return Event(seen.step, "spike", Verdict.SKIP, f"{said}; the update was not made", seen.clips)
+            return GuardEvent(seen.step, "spike", Verdict.REWIND, f"{said}; the update was not made", seen.clips)
+        return GuardEvent(seen.step, "spike", Verdict.SKIP, f"{said}; the update was not made", seen.clips)
 
     def limit(self, part: str) -> float:
         """The largest norm that would pass now."""
@@ -139,7 +139,7 @@ class Still:
         self.patience = patience
         self.streaks: dict[str, int] = {}
 
-    def watch(self, seen: Seen) -> Event | None:
+    def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, Observation):
             return None
         streak = self.streaks[seen.part] = self.streaks.get(seen.part, 0) + 1 if seen.grad_norm == 0 else 0
@@ -149,7 +149,7 @@ class Still:
             f"{seen.part}: its gradient was exactly zero in {streak} updates, so it learns nothing: look whether its"
             " losses have a weight of 0, whether everything in it is frozen, and whether the clips hold sound"
         )
-        return Event(seen.step, "still", Verdict.STOP, message, seen.clips)
+        return GuardEvent(seen.step, "still", Verdict.STOP, message, seen.clips)
 
     def state(self) -> dict[str, Any]:
         return {"streaks": self.streaks}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from olu.train.guards.seen import Event, Observation, Seen, ValidationView, Verdict
+from olu.train.guards.seen import GuardEvent, Observation, Seen, ValidationView, Verdict
 
 # Share of the weights an update must move. From scratch a fair rate moves 1e-3 to 4e-3, a tenth of it 4e-4 to 6e-4.
 FROM_SCRATCH, FROM_WEIGHTS = 8e-4, 2e-5
@@ -31,7 +31,7 @@ class Slow:
         self.told = False  # that it is too high
         self.updates = 0
 
-    def watch(self, seen: Seen) -> Event | None:
+    def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, Observation) or seen.part != self.part or self.updates > self.after:
             return None
         value = seen.losses.get(self.loss, math.nan)
@@ -56,13 +56,13 @@ class Slow:
         if share < self.ratio:
             why += f", and an update moves the weights by {share:.1e} of themselves, which is little"
         message = f"{self.part}: {why}: the rate {self.rate:.2g} is probably too low; try {10 * self.rate:.2g}"
-        return Event(seen.step, "slow", Verdict.NOTE, message)
+        return GuardEvent(seen.step, "slow", Verdict.NOTE, message)
 
-    def _too_far(self, seen: Observation, share: float) -> Event:
+    def _too_far(self, seen: Observation, share: float) -> GuardEvent:
         self.told = True
         said = f"{self.part}: an update moves the weights by {100 * share:.0f} % of themselves"
         better = f"the rate {seen.lr:.2g} is far too high; try {seen.lr * FAIR / share:.1g}"
-        return Event(seen.step, "fast", Verdict.NOTE, f"{said}: {better}")
+        return GuardEvent(seen.step, "fast", Verdict.NOTE, f"{said}: {better}")
 
     def state(self) -> dict[str, Any]:
         held = {"first": self.first, "last": self.last, "ratios": self.ratios}
@@ -86,12 +86,12 @@ class Drift:
         self.updates: dict[str, int] = {}
         self.heard: float | None = None  # the best validation
 
-    def watch(self, seen: Seen) -> Event | None:
+    def watch(self, seen: Seen) -> GuardEvent | None:
         if isinstance(seen, ValidationView):
             return self._look(seen)
         return self._update(seen) if isinstance(seen, Observation) else None
 
-    def _update(self, seen: Observation) -> Event | None:
+    def _update(self, seen: Observation) -> GuardEvent | None:
         said = None
         for name in self.losses:
             value = seen.losses.get(name, math.nan)
@@ -108,9 +108,9 @@ class Drift:
                 said = f"{name} is {mean:.3g}, {mean / best:.1f} times its best, for {self.patience} updates"
         if said is None:
             return None
-        return Event(seen.step, "drift", Verdict.NOTE, f"{said}: if the samples get worse, lower the rate")
+        return GuardEvent(seen.step, "drift", Verdict.NOTE, f"{said}: if the samples get worse, lower the rate")
 
-    def _look(self, seen: ValidationView) -> Event | None:
+    def _look(self, seen: ValidationView) -> GuardEvent | None:
         value = seen.scores.get(seen.score, math.nan)
         if not math.isfinite(value):
             return None
@@ -121,7 +121,7 @@ class Drift:
             return None
         message = f"{', '.join(drifting)} drifted away and validation {seen.score} is worse too ({value:.3g})"
         self.above = {}
-        return Event(seen.step, "drift", Verdict.REWIND, f"{message}: going back")
+        return GuardEvent(seen.step, "drift", Verdict.REWIND, f"{message}: going back")
 
     def state(self) -> dict[str, Any]:
         held = {"means": self.means, "best": self.best, "above": self.above, "updates": self.updates}
@@ -142,7 +142,7 @@ class Overfit:
         self.best: dict[str, float] | None = None  # step, score, and the training loss of that time
         self.since = 0
 
-    def watch(self, seen: Seen) -> Event | None:
+    def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, ValidationView):
             return None
         value, learnt = seen.scores.get(seen.score, math.nan), seen.losses.get(seen.score, math.nan)
@@ -159,7 +159,7 @@ class Overfit:
             f"validation {seen.score} was best at step {at} ({self.best['score']:.3g}, now {value:.3g}) while training"
             f" goes on improving: listen to the samples; step {at} is the one to export, and more data helps most"
         )
-        return Event(seen.step, "overfit", Verdict.NOTE, message)
+        return GuardEvent(seen.step, "overfit", Verdict.NOTE, message)
 
     def state(self) -> dict[str, Any]:
         return {"best": self.best, "since": self.since}

@@ -13,7 +13,7 @@ class Verdict(IntEnum):
 
 
 @dataclass(frozen=True)
-class Event:
+class GuardEvent:
     step: int
     guard: str
     verdict: Verdict
@@ -81,6 +81,6 @@ Seen = Observation | ValidationView | Resources
 class Guard(Protocol):
     """Pure: what it answers hangs on what it has seen, and its memory is plain data that is saved with the run."""
 
-    def watch(self, seen: Seen) -> Event | None: ...
+    def watch(self, seen: Seen) -> GuardEvent | None: ...
     def state(self) -> dict[str, Any]: ...
     def load(self, state: dict[str, Any]) -> None: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olu.train.guards.seen import Event, SampleFigures, Seen, ValidationView, Verdict
+from olu.train.guards.seen import GuardEvent, SampleFigures, Seen, ValidationView, Verdict
 
 SILENT_PEAK, SILENT_LEVEL = 0.02, -45.0  # of full scale, dB
 CLIPPED = 1e-3  # share of the samples
@@ -20,7 +20,7 @@ class Samples:
         self.well: list[str] = []  # faults that some earlier sample did not have
         self.told: list[str] = []
 
-    def watch(self, seen: Seen) -> Event | None:
+    def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, ValidationView) or not seen.sounds:
             return None
         found = {fault: [one.name for one in seen.sounds if fault in faults(one)] for fault in FAULTS}
@@ -33,7 +33,7 @@ class Samples:
             return None
         names = ", ".join(found[said[0]][:2])
         message = f"the samples are {' and '.join(said)} ({names}): listen to them; {ADVICE[said[0]]}"
-        return Event(seen.step, "samples", Verdict.NOTE, message)
+        return GuardEvent(seen.step, "samples", Verdict.NOTE, message)
 
     def state(self) -> dict[str, Any]:
         return {"well": self.well, "told": self.told}

@@ -16,7 +16,7 @@ from olu.core.files import whole
 from olu.train.view.sounds import mel_picture, picture, wav
 
 if TYPE_CHECKING:
-    from olu.train.report import Report
+    from olu.train.report import StepReport
 
 PATTERN = "events.out.tfevents.*.olu"  # files of others that lie here are left alone
 
@@ -41,7 +41,7 @@ class EventFile:
     def close(self) -> None:
         self._file.close()
 
-    def add(self, report: Report, found: Mapping[str, float]) -> None:
+    def add(self, report: StepReport, found: Mapping[str, float]) -> None:
         values = [self._summary.Value(tag=name, simple_value=value) for name, value in found.items()]
         for exhibit in report.exhibits:
             data, rate = wav(exhibit.audio), exhibit.audio.rate

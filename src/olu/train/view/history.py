@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from olu.core.parse import BadData, from_json
 
 if TYPE_CHECKING:
-    from olu.train.report import Report
+    from olu.train.report import StepReport
 
 MOST_POINTS = 1200
 
 
-def figures(report: Report) -> dict[str, float]:
+def figures(report: StepReport) -> dict[str, float]:
     """Every figure of a report under the name that all views use: gen/mel, gen/lr, valid/mel."""
     found: dict[str, float] = {}
     for seen in report.seen:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from olu.train.report import Report
+    from olu.core.job import Report
 
 WINDOW = 100  # reports that the figures are means over
 

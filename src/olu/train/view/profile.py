@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from olu.core.files import whole
 
 if TYPE_CHECKING:
-    from olu.train.report import Report
+    from olu.train.report import StepReport
 
 COSTLIEST = 10  # operations in the table
 
@@ -26,7 +26,7 @@ class Profile:
         said, self._said = self._said, []
         return said
 
-    def over(self, reports: Iterator[Report]) -> Iterator[Report]:
+    def over(self, reports: Iterator[StepReport]) -> Iterator[StepReport]:
         """The same reports."""
         if self.steps:
             if (first := next(reports, None)) is not None:
@@ -34,7 +34,7 @@ class Profile:
             yield from self._watched(reports)
         yield from reports
 
-    def _watched(self, reports: Iterator[Report]) -> Iterator[Report]:
+    def _watched(self, reports: Iterator[StepReport]) -> Iterator[StepReport]:
         watch, seen = _profile(), list[int]()
         watch.start()
         try:

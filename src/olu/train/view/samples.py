@@ -15,13 +15,13 @@ from olu.pages.png import data_uri
 from olu.train.view.sounds import LONGEST_SECONDS, mel_picture, picture, wav
 
 if TYPE_CHECKING:
-    from olu.train.report import Report
+    from olu.train.report import StepReport
 
 EARLIER = 4  # steps shown beside the newest
 MOST_BYTES = 6_000_000  # of all samples together on one page
 
 
-def keep_pictures(folder: Path, report: Report) -> None:
+def keep_pictures(folder: Path, report: StepReport) -> None:
     """A family's own pictures, beside the sound they belong to."""
     for exhibit in report.exhibits:
         for name, values in exhibit.pictures.items():

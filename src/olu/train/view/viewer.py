@@ -22,7 +22,7 @@ from olu.train.view.wandb_run import WandbRun
 
 if TYPE_CHECKING:
     from olu.train.family import Family
-    from olu.train.report import Report
+    from olu.train.report import StepReport
     from olu.train.run import Run
 
 TEXTS = "sample_texts.json"
@@ -98,7 +98,7 @@ class Viewer:
             return [page, f"no TensorBoard files are written: view.tensorboard is false, or {how_to_install('watch')}"]
         return [page, f"or: tensorboard --logdir {self.run.folder.parent}"]
 
-    def show(self, report: Report, *, best: Mapping[str, Any] | None) -> None:
+    def show(self, report: StepReport, *, best: Mapping[str, Any] | None) -> None:
         facts, found = self._facts, figures(report)
         facts.step, facts.best = report.step, best
         facts.pace.add(report)
@@ -129,7 +129,7 @@ class Viewer:
                 self._events.close()
         self._events = None
 
-    def _send(self, wandb: WandbRun, report: Report, found: Mapping[str, float]) -> None:
+    def _send(self, wandb: WandbRun, report: StepReport, found: Mapping[str, float]) -> None:
         try:
             wandb.add(report, found, row=self._facts.history.rows)
         except Exception as bad:  # a network that fails must not end a training

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from olu.core.errors import TrainError
 
 if TYPE_CHECKING:
-    from olu.train.report import Report
+    from olu.train.report import StepReport
 
 
 class WandbRun:
@@ -27,7 +27,7 @@ class WandbRun:
             ) from None
         self._run.define_metric("*", step_metric="step")
 
-    def add(self, report: Report, found: Mapping[str, float], *, row: int) -> None:
+    def add(self, report: StepReport, found: Mapping[str, float], *, row: int) -> None:
         """`row` counts the rows of metrics.jsonl: a resumed run sends some again, and these are not taken twice."""
         values: dict[str, Any] = {"step": report.tried, **found}
         for exhibit in report.exhibits:
