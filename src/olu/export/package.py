@@ -14,7 +14,7 @@ import numpy as np
 from olu.audio.loudness import loudness
 from olu.core.errors import ExportError, TextError
 from olu.core.files import hash_file, whole, write_json
-from olu.core.job import Tick
+from olu.core.job import Job, Tick
 from olu.export.slim import halve, optimise
 from olu.networks.session import open_session, quiet, read_network
 from olu.speak.engines import engine_named
