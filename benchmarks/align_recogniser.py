@@ -26,8 +26,7 @@ from olu.families.recogniser.recognise import Trained, load
 from olu.families.recogniser.text import writing
 from olu.stages.import_ import import_source
 from olu.stages.read import read_corpus
-from olu.stages.train import train
-from olu.stages.train_stage import TrainSummary
+from olu.stages.train import TrainSummary, train
 from olu.train.run import Run
 
 # A phone is written as one letter, so that a corpus of texts can carry it.

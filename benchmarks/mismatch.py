@@ -31,8 +31,8 @@ from olu.corpus.manifest import Corpus
 from olu.stages.align_match import Texts, cross_match
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source
+from olu.stages.listener import recogniser_for
 from olu.stages.read import read_corpus
-from olu.stages.recogniser import recogniser_for
 
 LONGEST = 60.0
 

@@ -11,6 +11,7 @@ import argparse
 import json
 import platform
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from olu.stages.import_ import import_source
 from olu.stages.plan import _material
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
-from olu.stages.train_ready import Setup
 from olu.stages.train_setup import set_up
 from olu.text.frontend import from_state
 from olu.train.machine import this_machine
@@ -37,6 +37,7 @@ from olu.train.plan.facts import Case
 from olu.train.plan.planner import make_plan
 from olu.train.recipe import DataSettings, Recipe
 from olu.train.run import Recorder, Run
+from olu.train.setup.job import TrainingJob
 
 RESULTS = Path(__file__).parent / "results"
 WARM, TIMED = 20, 150  # steps
@@ -127,16 +128,15 @@ def planned(ws: Workspace, asked: argparse.Namespace) -> Recipe:
     return check(Recipe, with_overrides(values, changes), where="recipe")
 
 
-def with_steps(setup: Setup, steps: int, *, most: float) -> Setup:
+def with_steps(setup: TrainingJob, steps: int, *, most: float) -> TrainingJob:
     """The same run, as long as there is time for."""
     every = max(1, steps // VALIDATIONS)
     changes: dict[str, Any] = {"steps": steps, "warmup_steps": min(1000, steps // 10), "max_hours": most / 60}
     changes |= {"validate_every": every, "save_every": every}
-    setup.recipe = setup.recipe.model_copy(update={"plan": setup.recipe.plan.model_copy(update=changes)})
-    return setup
+    return replace(setup, recipe=setup.recipe.model_copy(update={"plan": setup.recipe.plan.model_copy(update=changes)}))
 
 
-def measured(setup: Setup, log: Log) -> tuple[float, float]:
+def measured(setup: TrainingJob, log: Log) -> tuple[float, float]:
     """Seconds of a step and of a validation; the weights are put back."""
     from tempfile import TemporaryDirectory
 
@@ -160,7 +160,7 @@ def measured(setup: Setup, log: Log) -> tuple[float, float]:
     return pace, each
 
 
-def trained(setup: Setup, run: Run, log: Log) -> None:
+def trained(setup: TrainingJob, run: Run, log: Log) -> None:
     engine = setup.engine(run)
     with Recorder(run) as recorder:
         for report in engine.train():
@@ -175,7 +175,7 @@ def trained(setup: Setup, run: Run, log: Log) -> None:
     run.finish(steps=engine.step, stopped=None)
 
 
-def heard(ws: Workspace, setup: Setup, recogniser: Trained) -> list[dict[str, Any]]:
+def heard(ws: Workspace, setup: TrainingJob, recogniser: Trained) -> list[dict[str, Any]]:
     """What it hears in every clip that was held back, beside what was said."""
     corpus, frontend = Corpus.open(ws), from_state(setup.frontend_state)
     by_id = {clip.id: clip for clip in corpus}
@@ -204,7 +204,7 @@ def heard(ws: Workspace, setup: Setup, recogniser: Trained) -> list[dict[str, An
 
 
 def summary(
-    asked: argparse.Namespace, setup: Setup, run: Run, rows: list[dict[str, Any]], *, minutes: float
+    asked: argparse.Namespace, setup: TrainingJob, run: Run, rows: list[dict[str, Any]], *, minutes: float
 ) -> dict[str, Any]:
     def share(key: str) -> float | None:
         pairs = [row[key] for row in rows if key in row]

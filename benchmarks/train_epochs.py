@@ -67,10 +67,10 @@ def made(ws: Workspace, run: Run, *, epochs: int) -> dict[str, Any]:
     def example(clip: str) -> Example:
         return replace(real(clip), samples=noise[clip])
 
-    setup.example = example  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder:
         own = Run.create(Path(folder), endless(setup.recipe), facts=setup.facts, documents=setup.documents)
-        setup.recipe, setup.start = own.recipe, None
+        setup = replace(setup, recipe=own.recipe, start=None)
+        object.__setattr__(setup, "example", example)
         engine = setup.engine(own)
         while engine.batches.epoch < WARM_EPOCHS:
             engine.advance()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import olu
@@ -93,9 +94,24 @@ def _modules(node: ast.stmt, file: str) -> list[str]:
         return [alias.name for alias in node.names]
     assert isinstance(node, ast.ImportFrom)
     assert node.level == 0, f"{file}:{node.lineno}: write imports in full"
-    if node.module == "olu":  # from olu import audio
-        return [f"olu.{a.name}" if (ROOT / a.name).exists() else "olu" for a in node.names]
-    return [str(node.module)]
+    module = str(node.module)
+    if module.split(".")[0] != "olu":
+        return [module]
+    inside = [f"{module}.{alias.name}" for alias in node.names]  # from olu.stages import audit
+    return list(dict.fromkeys(one if _file_of(one) or _is_folder(one) else module for one in inside))
+
+
+@cache
+def _is_folder(module: str) -> bool:
+    return ROOT.joinpath(*module.split(".")[1:]).is_dir()
+
+
+@cache
+def _file_of(module: str) -> str:
+    """The file of a module of ours, from the package's root; nothing where it has none."""
+    path = ROOT.joinpath(*module.split(".")[1:])
+    found = next((one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()), None)
+    return found.relative_to(ROOT).as_posix() if found else ""
 
 
 def _all() -> list[Import]:
@@ -226,3 +242,46 @@ def test_no_exception_outlives_its_cause():
     there = {(one.file, one.module) for one in IMPORTS}
     gone = [key for key in (*DOWNWARD, *LEAVES) if key not in there]
     assert not gone, f"these exceptions are not needed any more: {gone}"
+
+
+def _cycles(reached: dict[str, set[str]]) -> list[list[str]]:
+    """The groups of files that reach each other (strongly connected components, after Tarjan)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(file: str) -> None:
+        number[file] = lowest[file] = len(number)
+        stack.append(file)
+        for other in sorted(reached.get(file, ())):
+            if other not in number:
+                visit(other)
+            if other in stack:
+                lowest[file] = min(lowest[file], lowest[other])
+        if lowest[file] == number[file]:
+            group = stack[stack.index(file) :]
+            del stack[stack.index(file) :]
+            if len(group) > 1 or file in reached.get(file, ()):
+                found.append(sorted(group))
+
+    for file in sorted(reached):
+        if file not in number:
+            visit(file)
+    return found
+
+
+def test_cycles_are_found() -> None:
+    assert _cycles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set()}) == [["a", "b", "c"]]
+    assert _cycles({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
+def test_no_module_imports_itself_by_way_of_others_not_even_inside_a_function() -> None:
+    """Families and languages that are imported by name are not seen, nor are the designed exceptions."""
+    reached: dict[str, set[str]] = {}
+    for one in IMPORTS:
+        file = _file_of(one.module) if one.target and (one.file, one.module) not in DOWNWARD else ""
+        if file and "__init__.py" not in (one.file, file):
+            reached.setdefault(one.file, set()).add(file)
+    assert sum(map(len, reached.values())) > 1000  # else this test looks at nothing
+    assert not _cycles(reached)

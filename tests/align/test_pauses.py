@@ -10,10 +10,10 @@ from olu.align.state import alignment_path, words_of
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace, read_jsonl, write_jsonl
 from olu.core.types import Alignment, Reading, Span
-from olu.stages.train_ready import Setup
 from olu.stages.train_setup import set_up
 from olu.train.recipe import Recipe, read_recipe
 from olu.train.run import Run
+from olu.train.setup.job import TrainingJob
 
 from ..helpers.workspaces import made, trained, workspace
 
@@ -42,7 +42,7 @@ def aligned(ws: Workspace, gaps: dict[str, list[float]]) -> None:
     write_jsonl(alignment_path(ws), found)
 
 
-def texts(setup: Setup) -> dict[str, str]:
+def texts(setup: TrainingJob) -> dict[str, str]:
     """What each clip is trained with, symbols in a row without blanks."""
     symbols = setup.vocabulary.symbols
     return {clip: "".join(symbols[id] for id in setup.ids[clip] if id) for clip in setup.train + setup.valid}

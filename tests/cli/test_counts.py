@@ -10,8 +10,8 @@ import pytest
 
 from olu.cli.train import _tell
 from olu.corpus.intake.merge import _counted
-from olu.stages.train_ready import Setup
-from olu.stages.train_stage import TrainSummary
+from olu.stages.train import TrainSummary
+from olu.train.setup.job import TrainingJob
 
 from .conftest import fine, make_recordings
 
@@ -29,7 +29,7 @@ def test_one_clip_is_imported_and_read(tmp_path: Path) -> None:
 
 def test_one_clip_and_one_step_are_trained(capsys: pytest.CaptureFixture[str]) -> None:
     setup = cast(Any, SimpleNamespace(train=["a"], valid=[], seconds={"a": 36.0}, device="cpu"))
-    assert Setup.describe(setup) == "1 clip (36.0 seconds), 0 for validation, on cpu"
+    assert TrainingJob.describe(setup) == "1 clip (36.0 seconds), 0 for validation, on cpu"
     best = {"step": 1, "metric": "loss", "score": 2.0}
     _tell(TrainSummary(run="r1", steps=1, best=best), Path("ws"))
     assert "r1: 1 step, best at step 1" in capsys.readouterr().out

@@ -24,7 +24,7 @@ from olu.corpus.intake.probe import RecordingFacts
 from olu.corpus.manifest import Corpus, fingerprint, imported, read_sides
 from olu.corpus.readers.rows import Row
 from olu.corpus.sources import read_clips
-from olu.stages import audit, cut, prepare, read, train_stage
+from olu.stages import audit, cut, prepare, read, train
 from olu.stages.clips import ClipTable, clips
 from olu.stages.correct import correct_clip, correct_file, undo_corrections
 from olu.stages.decide import decide
@@ -224,10 +224,10 @@ def test_only_what_depends_on_texts_goes_stale(ws: Workspace) -> None:
     finish(audit.audit(ws))
     finish(read.read_corpus(ws))
     finish(prepare.prepare(ws, rate=16000))
-    train_stage.STAGE.stamp(ws, {}, {})
+    train.STAGE.stamp(ws, {}, {})
     (ws.root / "runs").mkdir()
     stages = {"import": IMPORT, "audit": audit.STAGE, "read": read.STAGE, "prepare": prepare.STAGE}
-    stages["train"] = train_stage.STAGE
+    stages["train"] = train.STAGE
 
     def states() -> dict[str, str]:
         return {name: stage.state(ws) for name, stage in stages.items()}

@@ -21,9 +21,9 @@ from olu.families.vits.weights import fold
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.train import train
-from olu.stages.train_ready import Setup
 from olu.stages.train_setup import set_up
 from olu.train.recipe import Recipe
+from olu.train.setup.job import TrainingJob
 
 RATE = 16000
 TINY: dict[str, Any] = {"size": "tiny", "hidden_size": 32}
@@ -52,7 +52,7 @@ def save(ws: Workspace, root: Path, rows: list[tuple[str, str, str, str]]) -> No
     finish(prepare(ws, rate=RATE, jobs=1))
 
 
-def made(ws: Workspace, **sections: Any) -> Setup:
+def made(ws: Workspace, **sections: Any) -> TrainingJob:
     """A run set up in memory, of two steps unless told otherwise."""
     plan = {"steps": 2, "batch_clips": 2, "validate_every": 2, "save_every": 2, **sections.pop("plan", {})}
     model = sections.pop("model", {} if "base" in sections else TINY)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import olu.align.aligner
 import olu.stages.align_listen
-import olu.stages.recogniser
+import olu.stages.listener
 from olu.align.aligner import train_frames
 from olu.align.state import alignment_path, fold_of, words_of
 from olu.align.text_match import Match, read_match, write_match
@@ -90,7 +90,7 @@ def ears(monkeypatch: pytest.MonkeyPatch) -> Ears:
         phones = {phone for clip in corpus for _, word in words_of(corpus.reading(clip)) for phone in word}
         return ToneEars(("_", *sorted(phones)))
 
-    monkeypatch.setattr(olu.stages.recogniser, "recogniser_for", made)
+    monkeypatch.setattr(olu.stages.listener, "recogniser_for", made)
     return asked
 
 

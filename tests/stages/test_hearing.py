@@ -10,10 +10,10 @@ import pytest
 
 from olu.core.errors import TrainError
 from olu.core.files import Workspace, write_json, write_text
-from olu.stages.hearing import HEARD_BY, ear_of, listener_of
+from olu.stages.train_setup import ear_of, listener_of
 from olu.train.family import SpokenSample
 from olu.train.recipe import Recipe
-from olu.train.run import Run
+from olu.train.run import HEARD_BY, Run
 
 from ..helpers.judged import Ears, reading, voice
 
@@ -75,12 +75,12 @@ def test_a_new_run_takes_the_newest_that_fits(ws: Workspace, monkeypatch: pytest
         asked.append(given)
         return SimpleNamespace(name="recogniser-003")
 
-    monkeypatch.setattr("olu.stages.recogniser.ready", ready)
+    monkeypatch.setattr("olu.stages.train_setup.ready", ready)
     assert listener_of(ws, Recipe(), run=None) == "recogniser-003"
     assert asked == [{"units": "letters", "everything": False}]  # never one that has heard the validation clips
 
 
 def test_a_workspace_that_was_never_read_has_none(ws: Workspace) -> None:
-    from olu.stages.recogniser import ready
+    from olu.families.runs import ready
 
     assert ready(ws, units="letters", everything=False) is None

@@ -20,9 +20,9 @@ from olu.families.recogniser.recognise import Trained
 from olu.families.runs import runs_of, voices
 from olu.stages.export import export
 from olu.stages.find_lr import find_lr
+from olu.stages.listener import _ahead, recogniser_for
 from olu.stages.plan import plan
 from olu.stages.prepare import prepare, wanted_by
-from olu.stages.recogniser import _ahead, recogniser_for
 from olu.stages.runs import runs
 from olu.stages.status import status
 from olu.stages.train import train

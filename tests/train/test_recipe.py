@@ -22,11 +22,11 @@ from olu.corpus.sources import Source
 from olu.families import family
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
-from olu.stages.train_ready import Setup
 from olu.stages.train_setup import prepare_run, set_up
 from olu.train.family import Clock, Figures, Loss, OpponentLoss, Update
 from olu.train.recipe import DataSettings, GuardSettings, PlanSettings, Recipe, read_recipe, recipe_toml
 from olu.train.run import Run
+from olu.train.setup.job import TrainingJob
 
 from ..helpers import toys
 
@@ -159,11 +159,11 @@ def test_the_written_recipe_reads_back_the_same(tmp_path: Path) -> None:
 ALWAYS_WINS = OpponentLoss(part="body", loss="match", won=1e9, chance=1e12)
 
 
-def toy_setup(recipe: Recipe, learner: toys.Toy) -> Setup:
+def toy_setup(recipe: Recipe, learner: toys.Toy) -> TrainingJob:
     clips = toys.examples(24)
     held = {f"v{id}": replace(example, id=f"v{id}") for id, example in toys.examples(8, seed=99).items()}
     both = {**clips, **held}
-    return Setup(
+    return TrainingJob(
         recipe=recipe,
         family=replace(
             family("vits"), figures=Figures(score="match", learns="body", steady=("match",), opponent=ALWAYS_WINS)
@@ -506,7 +506,7 @@ def test_a_model_larger_than_the_memory_is_one_sentence() -> None:
 
 
 def test_a_dry_run_rehearses_a_part_of_many_micro_batches(workspace: Workspace) -> None:
-    from olu.stages.train_dry import REHEARSED, dry_run
+    from olu.train.dry_run import REHEARSED, dry_run
 
     plain = recipe_for({}, plan={"accumulate": 1024, "batch_clips": 1})
     setup = set_up(workspace, plain, device="cpu")

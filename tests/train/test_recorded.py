@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -11,7 +12,6 @@ import torch
 
 from olu.core.errors import TrainError
 from olu.families import family
-from olu.stages.train_ready import Setup
 from olu.train.batches import Batches
 from olu.train.buckets import Buckets, _ends, make_buckets
 from olu.train.family import Clock, Example
@@ -19,6 +19,7 @@ from olu.train.gpu_cache import Resident
 from olu.train.guards import Observation, Spike
 from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe
+from olu.train.setup.job import TrainingJob
 
 RATE = 16000
 
@@ -152,9 +153,10 @@ def test_recording_several_batches_a_step_is_refused() -> None:
         PlanSettings(record=True, accumulate=2)
 
 
-def a_setup(record: bool | str, **changed: object) -> Setup:
+def a_setup(record: bool | str, **changed: object) -> TrainingJob:
     recipe = Recipe(plan=PlanSettings(record=record, accumulate=changed.pop("accumulate", 1)))  # type: ignore[arg-type]
     facts = {
+        **dict.fromkeys(field.name for field in fields(TrainingJob)),
         "recipe": recipe,
         "device": "cpu",
         "ranks": Ranks(),
@@ -163,19 +165,19 @@ def a_setup(record: bool | str, **changed: object) -> Setup:
         "start": None,
         **changed,
     }
-    setup = Setup.__new__(Setup)
+    setup = TrainingJob.__new__(TrainingJob)
     vars(setup).update(facts, family=SimpleNamespace(name="vits"), store=SimpleNamespace(length=len))
     return setup
 
 
 def test_recording_without_a_gpu_is_refused() -> None:
     with pytest.raises(TrainError, match=r"plan\.record cannot be: it is for a CUDA device"):
-        a_setup(True).decide_on_recording()
+        a_setup(True).with_recording_decided()
 
 
 def test_recording_is_left_out_where_it_cannot_be() -> None:
     for setup in (a_setup("auto"), a_setup(False), a_setup("auto", accumulate=2)):
-        setup.decide_on_recording()
+        setup = setup.with_recording_decided()
         assert setup.recipe.plan.record is False and setup.buckets() is None
 
 
@@ -183,7 +185,7 @@ def test_a_recorded_run_keeps_its_batches_where_nothing_can_be_recorded() -> Non
     lengths = {"a": 4000, "b": 9000, "c": 9500}
     held = {"train": list(lengths), "ids": dict.fromkeys(lengths, (1, 2)), "rate": 16000}
     setup = a_setup(True, **held)
-    setup.store = SimpleNamespace(length=lengths.__getitem__)  # type: ignore[assignment]
+    vars(setup)["store"] = SimpleNamespace(length=lengths.__getitem__)
     buckets = setup.buckets()
     assert buckets is not None and {buckets.shape_of([clip]).samples for clip in lengths} <= {4000, 9000, 9500}
     assert setup.not_recorded()

@@ -10,7 +10,7 @@ from olu.core.errors import TrainError
 
 if TYPE_CHECKING:
     from olu.core.job import Job
-    from olu.stages.train_stage import TrainSummary
+    from olu.stages.train import TrainSummary
 
 
 def work_of(

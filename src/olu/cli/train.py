@@ -18,7 +18,7 @@ from olu.core.errors import TrainError
 
 if TYPE_CHECKING:
     from olu.stages.evaluate import EvaluateSummary
-    from olu.stages.train_stage import TrainSummary
+    from olu.stages.train import TrainSummary
 
 
 def register(app: typer.Typer) -> None:

@@ -1,14 +1,21 @@
-"""Of what kind the runs of a workspace are (voices, listeners, vocoders), and which are damaged."""
+"""Runs of a workspace by kind (voices, listeners, vocoders), recognisers that fit its corpus, and damaged runs."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace
+from olu.corpus.manifest import Corpus
 from olu.families import family
+from olu.text.frontend import read_state
 from olu.train.family import Kind
 from olu.train.run import Run
 
 NAMES: dict[Kind, str] = {"voice": "a voice", "listener": "a recogniser", "vocoder": "a vocoder"}
+RECOGNISER = "recogniser"
+SECOND_HALF = 0.5  # of the training side is not heard by a second recogniser, which checks the first
+Units = Literal["letters", "symbols"]
 
 
 def kind_of(run: Run) -> Kind:
@@ -56,3 +63,31 @@ def voice_named(ws: Workspace, name: str) -> Run:
     if (kind := kind_of(run)) != "voice":
         raise TrainError(f"{name} is {NAMES[kind]} and does not speak: name a run of a voice; 'olu runs' lists them")
     return run
+
+
+def fitting(ws: Workspace, *, units: Units, everything: bool) -> list[Run]:
+    """The recognisers that were made, or are being made, from this corpus as it is read now, oldest first."""
+    return [run for run in runs_of(ws, "listener") if _fits(ws, run, units=units, everything=everything)]
+
+
+def is_second(run: Run) -> bool:
+    """Whether it is a second recogniser, that learnt from half of the training side."""
+    return run.recipe.data.hold_back == SECOND_HALF and run.recipe.model.get("units") == "letters"
+
+
+def ready(ws: Workspace, *, units: Units, everything: bool) -> Run | None:
+    """The newest finished one that fits, if there is any: nothing is trained."""
+    if not (ws.readings / "frontend.json").is_file():
+        return None
+    return next((run for run in reversed(fitting(ws, units=units, everything=everything)) if run.finished), None)
+
+
+def _fits(ws: Workspace, run: Run, *, units: Units, everything: bool) -> bool:
+    recipe = run.recipe
+    wanted = recipe.family == RECOGNISER and recipe.model.get("units") == units and recipe.data.everything == everything
+    if recipe.data.hold_back >= SECOND_HALF:  # one of the collusion check
+        return False
+    if not wanted or recipe.model.get("tone_marks") != "remove" or recipe.data.speakers or recipe.data.train_clips:
+        return False
+    same = run.document("facts.json").get("corpus") == Corpus.open(ws).fingerprint
+    return bool(same and run.document("frontend.json") == read_state(ws.readings / "frontend.json"))

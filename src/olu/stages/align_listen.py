@@ -65,7 +65,7 @@ class CachedRecogniser:
 def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, force: bool) -> Job[Listened]:
     """Every clip that is wanted, with its alignment and how well its text fits."""
     from olu.align.aligner import Aligner
-    from olu.stages import recogniser as makers
+    from olu.stages import listener as makers
 
     trained = yield from makers.recogniser_for(ws, units="symbols", device=device, everything=True, force=force)
     doubt = weakness(trained.natural_cer)

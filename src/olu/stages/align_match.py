@@ -80,7 +80,7 @@ def cross_match(
 
     One that has learnt from a wrong text may know it by heart, and would not be surprised by it.
     """
-    from olu.stages import recogniser as makers
+    from olu.stages import listener as makers
 
     found: dict[str, Match] = {}
     corpus = Corpus.open(ws)

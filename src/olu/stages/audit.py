@@ -32,8 +32,8 @@ from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
 from olu.families import family
 from olu.stages.base_choice import advise
-from olu.stages.read import corpus_frontend, read_clip
-from olu.text.frontend import read_settings
+from olu.stages.read import corpus_frontend
+from olu.text.frontend import read_clip, read_settings
 from olu.train.family import Family
 from olu.train.recipe import Recipe
 

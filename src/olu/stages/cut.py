@@ -24,8 +24,8 @@ from olu.corpus.manifest import Corpus
 from olu.corpus.shapes import CUT, FILE, ROW
 from olu.stages import import_
 from olu.stages.audit import read_thresholds
-from olu.stages.read import corpus_frontend, read_clip
-from olu.text.frontend import read_settings
+from olu.stages.read import corpus_frontend
+from olu.text.frontend import read_clip, read_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from olu.corpus.manifest import Corpus
 from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
 from olu.evaluate.samples import References, Transcriber, spread_evenly
-from olu.stages.recogniser import ready, recogniser_for
-from olu.stages.second_recogniser import second_recogniser
+from olu.families.runs import ready
+from olu.stages.listener import recogniser_for, second_recogniser
 from olu.train.machine import this_machine
 
 MOST_USUAL, MOST_OF_SPEAKER = 40, 20

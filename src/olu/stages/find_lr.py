@@ -21,7 +21,7 @@ from olu.train.find_lr import HIGH, LOW, STEPS, RatePoint, RateSearchResult, jud
 from olu.train.machine import best_device, take_device
 
 if TYPE_CHECKING:
-    from olu.stages.train_ready import Setup
+    from olu.train.setup.job import TrainingJob
 
 RATE = "model.learning_rate"
 WIDTH, HEIGHT, EDGE = 640, 280, 44
@@ -95,7 +95,7 @@ def command_with(
     return shlex.join(words)
 
 
-def _points(setup: Setup, steps: int) -> Iterator[RatePoint]:
+def _points(setup: TrainingJob, steps: int) -> Iterator[RatePoint]:
     from olu.train.run import Run
 
     never = 10 * steps  # no validation, no saving, no end in between

@@ -17,6 +17,7 @@ from olu.core.extras import need_training
 from olu.core.files import Workspace, write_text
 from olu.core.job import Job, Note
 from olu.core.words import many
+from olu.families import family as family_named
 from olu.families.runs import voices
 from olu.families.vits.hf_config.base import FOLDER as BASE
 from olu.families.vits.hf_config.base import base_for, language_for, state_for
@@ -28,8 +29,7 @@ from olu.stages.hf_vits_data import imported
 from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
-from olu.stages.train import train
-from olu.stages.train_stage import TrainSummary
+from olu.stages.train import TrainSummary, train
 from olu.train.machine import take_device
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import Run
@@ -123,7 +123,7 @@ def _prepared(
 ) -> Job[Path | TrainSummary]:
     """Every stage before the training, and the recipe that was written for it."""
     from olu.stages.train_setup import set_up
-    from olu.stages.train_start import rate_for
+    from olu.train.setup.start import rate_for
 
     base = base_for(ws, values, state=state_for(values))
 
@@ -132,7 +132,7 @@ def _prepared(
         return check(Recipe, with_overrides(nested({**flat, "base": base}), changes), where="the config as a recipe")
 
     first = recipe(1)
-    rate = rate_for(first)
+    rate = rate_for(family_named(first.family), first)
     yield from imported(ws, values, config=config)
     yield from audit(ws)
     yield from read_corpus(ws)

@@ -260,7 +260,7 @@ def _taken(family: Family, recipe: Recipe, advice: BaseAdvice) -> Foundation | N
 
 def _foundation(family: Family, recipe: Recipe) -> Foundation:
     need_training("a plan with a base")
-    from olu.stages.train_start import read_base
+    from olu.train.setup.start import read_base
 
     base = read_base(family, recipe)
     assert base is not None and recipe.base is not None
@@ -315,8 +315,8 @@ def _material(corpus: Corpus, asked: DataSettings, family: Family, *, verdict: s
 
 def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> Job[dict[str, Any]]:
     need_training("olu plan --measure")
-    from olu.stages.train_dry import dry_run
     from olu.stages.train_setup import prepare_run, set_up
+    from olu.train.dry_run import dry_run
 
     settings = check(Recipe, with_overrides(recipe_of(made).model_dump(), changes), where="recipe")
     yield from prepare_run(ws, settings)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from olu.core.errors import TextError
 from olu.core.files import Workspace, hash_file, hash_value, write_json, write_jsonl
 from olu.core.job import Job, Tick
 from olu.core.stage import Stage
-from olu.core.types import Frontend, Reading
 from olu.corpus.decisions import hash_dropped
 from olu.corpus.manifest import Corpus, fingerprint
 from olu.families.runs import voices
@@ -19,11 +16,19 @@ from olu.text.algorithms import detected
 from olu.text.characters import CharacterFrontend
 from olu.text.derive import derive
 from olu.text.fallback import bare
-from olu.text.frontend import AnyFrontend, ReadingSettings, for_language, has_other_lexicon, lexicon_path, read_settings
+from olu.text.frontend import (
+    AnyFrontend,
+    ReadingSettings,
+    for_language,
+    has_other_lexicon,
+    lexicon_path,
+    read_clip,
+    read_settings,
+)
 from olu.text.language_data import load_lexicon
 from olu.text.languages import folder_hash, load
 from olu.text.phones import PhoneFrontend
-from olu.text.vocabulary import SymbolVocabulary
+from olu.text.vocabulary import SymbolVocabulary, symbol_name
 
 READ_VERSION = 2
 FEW = 5  # clips named for each thing that could not be read
@@ -73,7 +78,7 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
             seen.update(reading.symbols(settings.marks))
         dropped.update(reading.dropped)
         for symbol in reading.dropped:
-            dropped_in.setdefault(named(symbol), []).append(clip.id)
+            dropped_in.setdefault(symbol_name(symbol), []).append(clip.id)
         if wrong:
             broken.append(f"{clip.id}: {wrong}")
         if not reading.words and clip.text:
@@ -91,7 +96,7 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
         options=dict(frontend.pack.options) if frontend.pack else {},
         symbols=dict(seen.most_common()),
         rare={symbol: count for symbol, count in seen.items() if count < RARE},
-        dropped={named(symbol): count for symbol, count in dropped.most_common()},
+        dropped={symbol_name(symbol): count for symbol, count in dropped.most_common()},
         dropped_in={symbol: clips[:FEW] for symbol, clips in dropped_in.items()},
         empty=empty,
         broken=broken,
@@ -129,25 +134,3 @@ def _limited(frontend: CharacterFrontend, corpus: Corpus) -> CharacterFrontend:
     wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
     found = derive({clip.id: read_clip(frontend, clip.text)[0].normal for clip in wanted})
     return frontend.with_alphabet(found.symbols, found.folds)
-
-
-def base_frontend(ws: Workspace, *, lower: bool, via: str | None) -> CharacterFrontend:
-    """Letters, as a base knows them; a workspace's own reading may be by phones."""
-    language = load(ws.language)
-    plain = for_language(language, settings=read_settings(ws).model_copy(update={"symbols": "characters"}))
-    return CharacterFrontend(language.code, lower=lower, pack=plain.pack, via=via)
-
-
-def read_clip(frontend: Frontend, text: str) -> tuple[Reading, str]:
-    """A transcript's reading; one whose markup is malformed has none, and why."""
-    try:
-        return frontend.read(text), ""
-    except TextError as bad:
-        return Reading(text=text, normal="", words=(), breaks=("",), dropped={}), str(bad)
-
-
-def named(symbol: str) -> str:
-    """A symbol people can recognise even when it cannot be seen."""
-    codes = "+".join(f"U+{ord(character):04X}" for character in symbol)
-    name = unicodedata.name(symbol[0], "") if len(symbol) == 1 else ""
-    return f"{codes} {name}".strip() if not symbol.isprintable() else symbol

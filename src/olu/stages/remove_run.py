@@ -12,9 +12,8 @@ from olu.core.errors import OluError, WorkspaceError
 from olu.core.files import Workspace, disk_bytes, write_text
 from olu.families.runs import kind_of
 from olu.stages.align import STAGE as ALIGN
-from olu.stages.hearing import HEARD_BY
 from olu.stages.run_state import run_state
-from olu.train.run import Run
+from olu.train.run import HEARD_BY, Run
 
 SHOWN = 3
 READ_AT_MOST = 2**24  # bytes of a card or an evaluation

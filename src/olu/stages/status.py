@@ -27,7 +27,7 @@ from olu.stages.prepare import LISTENING
 from olu.stages.run_state import run_state
 from olu.train.run import Run
 
-STAGES = ("import_", "audit", "read", "align", "prepare", "train_stage", "export")  # in the order of the data
+STAGES = ("import_", "audit", "read", "align", "prepare", "train", "export")  # in the order of the data
 MOVED = "moved"  # no recording of a source is where it was
 OPTIONAL = ("align", "prepare")  # not every voice needs one; training makes its features itself
 

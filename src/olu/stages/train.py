@@ -1,34 +1,101 @@
-"""Train a voice: everything a run needs, from the recipe to the last checkpoint."""
+"""Train a voice or a recogniser: from the recipe to the last checkpoint, recorded, shown and stamped.
+
+Under torchrun the first process does all of this, and the others only train along.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from olu.core.errors import TrainError
 from olu.core.extras import need_training
-from olu.core.files import Workspace
-from olu.core.job import Job, Note
+from olu.core.files import Workspace, hash_file, hash_value
+from olu.core.halt import Halt, heeded, why
+from olu.core.job import Job, Note, Tick
+from olu.core.stage import Stage
+from olu.corpus.corrections import hash_texts
+from olu.corpus.decisions import hash_chosen
 from olu.families import family as family_named
 from olu.families.runs import kind_of, passed_over, runs_of, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
 from olu.stages.run_state import run_state
 from olu.stages.threads import said_of_change, use_threads_for
-from olu.stages.train_go import follow, go
-from olu.stages.train_stage import STAGES, TrainSummary, options_of, stage_of
+from olu.stages.train_setup import prepare_run, set_up
 from olu.train.family import Kind
+from olu.train.guards import Verdict
 from olu.train.machine import take_device
 from olu.train.recipe import read_recipe
-from olu.train.run import Run
-from olu.train.view.workspace_settings import watching
+from olu.train.run import Recorder, Run
+from olu.train.view.profile import Profile
+from olu.train.view.viewer import Viewer
+from olu.train.view.workspace_settings import Watching, watching
 
 if TYPE_CHECKING:
     from olu.train.ranks import Ranks
+    from olu.train.setup.job import TrainingJob
 
-
+TRAIN_VERSION = 1
 BESIDE = "; or add --new to train another beside it"
+STOP = "stop"  # a file of this name in a run's folder ends its training
+
+
+def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
+    """What a training is made from: when it changes, a stamp is stale."""
+    paths = [ws.corpus / "clips.jsonl", ws.corpus / "splits.jsonl", ws.audit / "audit.jsonl"]
+    paths.append(ws.readings / "readings.jsonl")
+    known = [TRAIN_VERSION, hash_chosen(ws), [hash_file(path) if path.exists() else "" for path in paths]]
+    texts = hash_texts(ws)
+    return hash_value([*known, texts] if texts else known)
+
+
+STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)
+LISTENING = Stage(name="listening", command="olu train {ws} --set family=recogniser", folder="runs", inputs=_inputs)
+VOCODING = Stage(name="vocoding", command="olu train {ws} --recipe RECIPE", folder="runs", inputs=_inputs)
+STAGES: dict[Kind, Stage] = {"voice": STAGE, "listener": LISTENING, "vocoder": VOCODING}
+
+
+def stage_of(job: TrainingJob) -> Stage:
+    """Runs of one kind leave the stamps of the others alone."""
+    return STAGES[job.family.kind]
+
+
+def options_of(job: TrainingJob) -> dict[str, Any]:
+    return {"recipe": job.facts["recipe"], "from": job.facts["from"]}
+
+
+@dataclass(frozen=True)
+class TrainSummary:
+    run: str
+    steps: int
+    best: dict[str, Any] | None = None
+    stopped: str | None = None
+    leads: bool = True  # of several processes, this one speaks
+    fresh: bool = False  # nothing was done: an equal run exists
+    speaks: bool = True  # else it is a recogniser, and there is no voice to export
+    dry: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """What a training is asked for; see `train`."""
+
+    recipe: Path | None = None
+    overrides: tuple[str, ...] = ()
+    base: Path | None = None
+    resume: bool = False
+    new: bool = False
+    from_run: str | None = None
+    dry: bool = False
+    device: str = "cpu"
+    profile: int = 0
+    resumed: str | None = None
+    scratch: bool = True
+    compares: bool = False
 
 
 class UnfinishedRun(TrainError):
@@ -62,117 +129,111 @@ def train(
     `resumed` names the run to go on with, where it need not be the newest. Without `scratch` hours from scratch on too
     little speech are refused, unless a recipe asks for them. Beside an unfinished run a new one is refused at once, or
     with `compares` after the earlier stages, when it is known whether both have the same settings.
-
-    Under torchrun the first process does all of this, and the others only train along.
     """
     need_training("olu train")
     from olu.train.ranks import joined  # torch comes with it
 
-    device = take_device(device)
-    with joined(device) as (ranks, own):
-        if not ranks.leads:
-            return (yield from follow(ws, device=own, ranks=ranks))
-        return (
-            yield from _lead(
-                ws,
-                recipe=recipe,
-                overrides=overrides,
-                base=base,
-                resume=resume,
-                new=new,
-                from_run=from_run,
-                dry=dry,
-                device=own,
-                ranks=ranks,
-                profile=profile,
-                resumed=resumed,
-                scratch=scratch or dry,
-                compares=compares,
-            )
-        )
-
-
-def _lead(
-    ws: Workspace,
-    *,
-    recipe: Path | None,
-    overrides: list[str] | None,
-    base: Path | None,
-    resume: bool,
-    new: bool,
-    from_run: str | None,
-    dry: bool,
-    device: str,
-    ranks: Ranks,
-    profile: int,
-    resumed: str | None,
-    scratch: bool,
-    compares: bool,
-) -> Job[TrainSummary]:
-    from olu.stages.train_dry import dry_run
-    from olu.stages.train_setup import prepare_run, set_up
-    from olu.stages.train_start import parse_start
-
-    view, changes = watching(ws, list(overrides or []), profile=profile)
-    if resume:
-        if recipe or changes or base or from_run or new or dry:
-            raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
-        run = Run.named(ws.runs, resumed) if resumed else _unfinished(ws)
-        damaged = [] if resumed else passed_over(ws, run)
-        if run is not None and run.is_claimed():
-            raise being_trained(run)
-        if run is None:
-            told = f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'"
-            raise TrainError(". ".join([told, *damaged]))
-        yield from map(Note, damaged)
-        before = run.document("facts.json")
-        yield from map(Note, use_threads_for(before, run=run.name, device=device))
-        yield from map(Note, (yield from prepare_run(ws, run.recipe, run=run)))
-        with _room():
-            setup = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
-        if setup.facts["clips"] != before.get("clips"):
-            raise TrainError(
-                f"the clips are not those {run.name} began with, so it cannot go on exactly:"
-                f" start from its weights with 'olu train {ws.root} --from-run {run.name} --new'"
-            )
-        yield Note(f"going on with {run.name}")
-        yield from map(Note, said_of_change(before, setup.facts, run=run.name))
-        for sentence in setup.notes:
-            yield Note(sentence)
-        return (yield from go(ws, run, setup, view))
-    if not (new or dry or compares or from_run):
-        _refuse_beside_unfinished(ws, recipe, changes)
-    yield from map(Note, use_threads_for(None, run="", device=device))
-    start = parse_start(ws, from_run) if from_run else None
-    size = start[0].recipe.model.get("size") if start else None
-    own = start[0].folder / "recipe.toml" if start else None
-    settings, said = yield from choose_recipe(
-        ws, recipe=recipe or own, overrides=changes, base=base, device=device, scratch=scratch
+    asked = TrainOptions(
+        recipe=recipe,
+        overrides=tuple(overrides or ()),
+        base=base,
+        resume=resume,
+        new=new,
+        from_run=from_run,
+        dry=dry,
+        device=take_device(device),
+        profile=profile,
+        resumed=resumed,
+        scratch=scratch,
+        compares=compares,
     )
-    for sentence in said:
-        yield Note(sentence)
-    if start is None and (advice := advice_on(ws, settings)):
-        yield Note(advice.sentence())
-    if start and settings.model.get("size") != size:
-        raise TrainError(f"recipe: model.size has no effect with --from-run: {start[0].name} has its own sizes")
-    yield from map(Note, (yield from prepare_run(ws, settings, run=start[0] if start else None)))
+    with joined(asked.device) as (ranks, own):
+        if not ranks.leads:
+            return (yield from _follow(ws, device=own, ranks=ranks))
+        view, changes = watching(ws, list(asked.overrides), profile=profile)
+        asked = replace(asked, overrides=tuple(changes), device=own)
+        if resume:
+            run, job = yield from _resumed(ws, asked, ranks)
+        else:
+            job = yield from _begun(ws, asked, ranks)
+            if dry:
+                from olu.train.dry_run import dry_run
+
+                return TrainSummary(run="(dry run)", steps=0, dry=dry_run(job))
+            if not new and (earlier := _equal_run(ws, job)):
+                return earlier
+            run = Run.create(ws.runs, job.recipe, facts=job.facts, documents=job.documents)
+        return (yield from _go(ws, run, job, view))
+
+
+def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[tuple[Run, TrainingJob]]:
+    """A run that was left unfinished, ready to go on as it began."""
+    if asked.recipe or asked.overrides or asked.base or asked.from_run or asked.new or asked.dry:
+        raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
+    run = Run.named(ws.runs, asked.resumed) if asked.resumed else _unfinished(ws)
+    damaged = [] if asked.resumed else passed_over(ws, run)
+    if run is not None and run.is_claimed():
+        raise being_trained(run)
+    if run is None:
+        told = f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'"
+        raise TrainError(". ".join([told, *damaged]))
+    yield from map(Note, damaged)
+    before = run.document("facts.json")
+    yield from map(Note, use_threads_for(before, run=run.name, device=asked.device))
+    yield from map(Note, (yield from prepare_run(ws, run.recipe, run=run)))
     with _room():
-        setup = set_up(ws, settings, device=device, start=start, ranks=ranks)
-    for sentence in setup.notes:
-        yield Note(sentence)
-    if dry:
-        return TrainSummary(run="(dry run)", steps=0, dry=dry_run(setup))
-    if not new:
-        if (earlier := stage_of(setup).done(ws, options_of(setup))) and _is_there(ws, earlier["run"]):
-            return TrainSummary(**{**earlier, "fresh": True, "speaks": setup.family.kind == "voice"})
-        if (unfinished := _unfinished(ws, kind=setup.family.kind)) is not None:
-            if unfinished.is_claimed():
-                raise being_trained(unfinished, other=BESIDE)
-            same = unfinished.document("facts.json")["recipe"] == setup.facts["recipe"]
-            raise UnfinishedRun(ws, unfinished, same_recipe=same)
-        _refuse_beside_damage(ws, kind=setup.family.kind)
-    run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
-    return (yield from go(ws, run, setup, view))
+        job = set_up(ws, run.recipe, device=asked.device, run=run, ranks=ranks)
+    if job.facts["clips"] != before.get("clips"):
+        raise TrainError(
+            f"the clips are not those {run.name} began with, so it cannot go on exactly:"
+            f" start from its weights with 'olu train {ws.root} --from-run {run.name} --new'"
+        )
+    yield Note(f"going on with {run.name}")
+    yield from map(Note, [*said_of_change(before, job.facts, run=run.name), *job.notes])
+    return run, job
+
+
+def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[TrainingJob]:
+    """A new run with the settings that are asked for, or with the weights of another."""
+    from olu.train.setup.start import parse_start
+
+    if not (asked.new or asked.dry or asked.compares or asked.from_run):
+        _refuse_beside_unfinished(ws, asked.recipe, list(asked.overrides))
+    yield from map(Note, use_threads_for(None, run="", device=asked.device))
+    start = parse_start(ws, asked.from_run) if asked.from_run else None
+    before = start[0] if start else None
+    settings, said = yield from choose_recipe(
+        ws,
+        recipe=asked.recipe or (before.folder / "recipe.toml" if before else None),
+        overrides=list(asked.overrides),
+        base=asked.base,
+        device=asked.device,
+        scratch=asked.scratch or asked.dry,
+    )
+    yield from map(Note, said)
+    if before is None and (advice := advice_on(ws, settings)):
+        yield Note(advice.sentence())
+    if before and settings.model.get("size") != before.recipe.model.get("size"):
+        raise TrainError(f"recipe: model.size has no effect with --from-run: {before.name} has its own sizes")
+    yield from map(Note, (yield from prepare_run(ws, settings, run=before)))
+    with _room():
+        job = set_up(ws, settings, device=asked.device, start=start, ranks=ranks)
+    yield from map(Note, job.notes)
+    return job
+
+
+def _equal_run(ws: Workspace, job: TrainingJob) -> TrainSummary | None:
+    """A finished run of the same settings and clips, if there is one; beside an open or damaged one it is refused."""
+    kind = job.family.kind
+    if (earlier := stage_of(job).done(ws, options_of(job))) and _is_there(ws, earlier["run"]):
+        return TrainSummary(**{**earlier, "fresh": True, "speaks": kind == "voice"})
+    if (unfinished := _unfinished(ws, kind=kind)) is not None:
+        if unfinished.is_claimed():
+            raise being_trained(unfinished, other=BESIDE)
+        same = unfinished.document("facts.json")["recipe"] == job.facts["recipe"]
+        raise UnfinishedRun(ws, unfinished, same_recipe=same)
+    _refuse_beside_damage(ws, kind=kind)
+    return None
 
 
 def being_trained(run: Run, *, other: str = "") -> TrainError:
@@ -227,3 +288,105 @@ def _refuse_beside_damage(ws: Workspace, *, kind: Kind) -> None:
 def _is_there(ws: Workspace, name: str) -> bool:
     run = Run(ws.runs / name)
     return not run.fault and run.result is not None
+
+
+def _go(ws: Workspace, run: Run, job: TrainingJob, view: Watching) -> Job[TrainSummary]:
+    with run.claimed():
+        job.ranks.from_first(run.name)
+        try:
+            return (yield from _train(ws, run, job, view))
+        except RuntimeError as bad:
+            if "out of memory" in str(bad).lower():  # in a step the engine helps itself
+                low = "lower plan.batch_clips with --from-run, or go on with --resume when memory is free"
+                raise TrainError(f"the memory was full in validation: {low}") from None
+            if job.ranks.size == 1 or not _is_lost(bad):
+                raise
+            again = f"see its message, then go on with 'olu train {ws.root} --resume'"
+            raise TrainError(f"another process of this training ended: {again}") from None
+
+
+def _is_lost(bad: RuntimeError) -> bool:
+    """Whether the talk between processes broke off."""
+    return any(word in str(bad).lower() for word in ("gloo", "nccl", "connection", "socket", "process group"))
+
+
+def _follow(ws: Workspace, *, device: str, ranks: Ranks) -> Job[TrainSummary]:
+    """Train along with the first process: it alone writes and speaks."""
+    run = Run(ws.runs / ranks.from_first(""))
+    job = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
+    engine = job.engine(run)
+    try:
+        if ranks.from_first(False):
+            engine.resume()
+        with heeded(wait=True) as engine.asked:
+            reports = list(engine.train())
+    except RuntimeError as bad:
+        if not _is_lost(bad):
+            raise
+        return TrainSummary(run=run.name, steps=engine.step, stopped="another process ended", leads=False)
+    if engine.halted:
+        raise Halt("", asked=engine.halted)  # the first process says it
+    stopped = next((e.message for r in reports[-1:] for e in r.events if e.verdict is Verdict.STOP), None)
+    return TrainSummary(run=run.name, steps=engine.step, stopped=stopped, leads=False)
+    yield  # makes this a generator like its brother
+
+
+def _train(ws: Workspace, run: Run, job: TrainingJob, view: Watching) -> Job[TrainSummary]:
+    begun = stage_of(job).inputs(ws, options_of(job))  # clips may be dropped while it trains
+    engine = job.engine(run)
+    if job.ranks.from_first(bool(engine.checkpoints.steps())):
+        for sentence in engine.resume():
+            yield Note(sentence)
+    run.rewind_records(engine.step, rewinds=engine.rewinds)
+    if engine.best:
+        run.write_best(engine.best, metric=job.metric)
+    else:
+        (run.folder / "best.json").unlink(missing_ok=True)  # of a checkpoint that was damaged since
+    yield Note(f"{run.name}: {job.describe()}, from step {engine.step} to {engine.plan.steps}")
+    stopped, ended = None, False
+    viewer = Viewer(
+        run,
+        family=job.family,
+        settings=view.settings,
+        metric=job.metric,
+        step=engine.step,
+        rewinds=engine.rewinds,
+        steps=engine.plan.steps,
+        again=f"olu train {shlex.quote(str(ws.root))} --resume",
+    )
+    profile = Profile(run.folder, steps=view.profile)
+    stop = run.folder / STOP
+    stop.unlink(missing_ok=True)  # of a training that was over when it came
+    with Recorder(run) as recorder, viewer, heeded(stop, wait=job.ranks.size > 1) as engine.asked:
+        yield from map(Note, viewer.sentences())
+        yield Tick(0, 0, "the first step")  # may take long, and nothing else is told before its end
+        for report in profile.over(engine.train()):
+            if not report.cut:
+                recorder.record(report, best=engine.best, metric=job.metric)
+                viewer.show(report, best=engine.best)
+            yield report
+            yield from map(Note, viewer.sentences() + profile.sentences())
+            stopped = next((e.message for e in report.events if e.verdict is Verdict.STOP), None)
+            ended = report.ends
+        yield from map(Note, profile.sentences())
+        if not ended:
+            viewer.finish(stopped=stopped)
+    speaks = job.family.kind == "voice"
+    summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped, speaks=speaks)
+    if stopped is None:  # stamped first: a kill between the two leaves a run that --resume finishes at once
+        told = {"run": summary.run, "steps": summary.steps, "best": summary.best}
+        stage_of(job).stamp(ws, options_of(job), told, inputs=begun)
+    if not ended:  # a budget that was used up leaves a run to go on with
+        run.finish(steps=engine.step, stopped=stopped)
+    if engine.halted:
+        stop.unlink(missing_ok=True)
+        raise Halt(_said_of_halt(ws, run, engine.halted, ended=ended), asked=engine.halted)
+    return summary
+
+
+def _said_of_halt(ws: Workspace, run: Run, asked: int, *, ended: bool) -> str:
+    kept = run.checkpoints().steps()[-1]
+    if not ended:
+        return f"stopped {why(asked)}; {run.name} had just ended, at step {kept}, and is kept"
+    again = f"go on with 'olu train {shlex.quote(str(ws.root))} --resume'"
+    return f"{run.name} was stopped {why(asked)}; step {kept} is kept: {again}"

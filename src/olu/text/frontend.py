@@ -11,9 +11,9 @@ from pydantic import Field
 
 from olu.core.config import Strict, check, read_toml
 from olu.core.damage import Shape, damaged, misfit
-from olu.core.errors import LanguageError, VoiceError
+from olu.core.errors import LanguageError, TextError, VoiceError
 from olu.core.files import Workspace, read_json, write_text
-from olu.core.types import Marks
+from olu.core.types import Frontend, Marks, Reading
 from olu.text.characters import CharacterFrontend
 from olu.text.language_data import Pack, load_lexicon
 from olu.text.languages import load
@@ -142,3 +142,11 @@ def has_other_lexicon(ws: Workspace, held: Mapping[str, Any]) -> bool:
 def lexicon_path(ws: Workspace, settings: ReadingSettings) -> Path | None:
     """Relative to the workspace, so that it may move with it."""
     return None if settings.lexicon is None else ws.root / settings.lexicon
+
+
+def read_clip(frontend: Frontend, text: str) -> tuple[Reading, str]:
+    """A transcript's reading; one whose markup is malformed has none, and why."""
+    try:
+        return frontend.read(text), ""
+    except TextError as bad:
+        return Reading(text=text, normal="", words=(), breaks=("",), dropped={}), str(bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -58,3 +59,10 @@ class SymbolVocabulary:
 
     def state(self) -> dict[str, Any]:
         return {"symbols": list(self.symbols), "interleave": self.interleave, "marks": self.marks}
+
+
+def symbol_name(symbol: str) -> str:
+    """A symbol people can recognise even when it cannot be seen."""
+    codes = "+".join(f"U+{ord(character):04X}" for character in symbol)
+    name = unicodedata.name(symbol[0], "") if len(symbol) == 1 else ""
+    return f"{codes} {name}".strip() if not symbol.isprintable() else symbol

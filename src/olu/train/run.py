@@ -39,6 +39,7 @@ FAULTS: dict[str, Callable[[Any], str]] = {  # file -> in what its content is no
     "result.json": partial(misfit, shape={"finished": bool, "steps": int}),
     "best.json": partial(misfit, shape={"step": int}),
 }
+HEARD_BY = "heard_by"  # in its facts: the recogniser's run that hears its samples, also when it goes on
 SEALED = ("result.json", "best.json")  # these steer what is gone on with, spoken and exported
 REMEDIES = {
     "result.json": "delete it, and 'olu train {ws} --resume' writes it again",

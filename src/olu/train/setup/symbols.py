@@ -4,40 +4,102 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from olu.align.state import Marks, find_pauses, knows_pauses, mark_pauses
 from olu.core.errors import TrainError
 from olu.core.files import Workspace, read_json
 from olu.core.types import Clip, Reading
 from olu.core.words import many
 from olu.corpus.manifest import Corpus
-from olu.stages.read import base_frontend, named, read_clip
+from olu.text.characters import CharacterFrontend
 from olu.text.fallback import relative
-from olu.text.frontend import AnyFrontend, from_state, read_state
+from olu.text.frontend import AnyFrontend, for_language, from_state, read_clip, read_settings, read_state
+from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
-from olu.text.vocabulary import VOCABULARY, SymbolVocabulary
+from olu.text.vocabulary import BLANK, VOCABULARY, SymbolVocabulary, symbol_name
 from olu.train.base_reading import is_by_phones
 from olu.train.family import Base, DemoSentence
 from olu.train.grow_symbols import Growth
 from olu.train.recipe import Recipe
 from olu.train.run import Run
+from olu.train.setup.start import TrainingStart, vocabulary_of
 
 LISTED = 6  # of a kind in a sentence
 NEW_SYMBOLS = "new_symbols.json"
 SOME = 200  # clips that tell whether a base knows their letters or their phones
 Alphabet = tuple[SymbolVocabulary, dict[str, Any]]
+Ids = dict[str, tuple[int, ...]]
 
 
-def alphabet(corpus: Corpus, clips: list[Clip], *, run: Run | None, start: Run | None, base: Base | None) -> Alphabet:
-    """The vocabulary and the frontend that speaks it. A run that is gone on with keeps its own."""
-    if run:
-        return held_by(run), run.document("frontend.json")
-    if start:
-        return _extended(corpus, clips, start)
-    ws = corpus.ws
-    if base is None:
-        vocabulary = SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json", shape=VOCABULARY))
-        return vocabulary, read_state(ws.readings / "frontend.json")
+@dataclass(frozen=True)
+class TrainingTexts:
+    """What every clip that is wanted says, as the run reads it."""
+
+    vocabulary: SymbolVocabulary
+    frontend_state: dict[str, Any]
+    readings: dict[str, Reading]  # by clip
+    ids: Ids  # of the vocabulary's symbols; none where nothing is said
+    pauses: Marks  # the words of each clip after which a pause was marked
+
+    @property
+    def frontend(self) -> AnyFrontend:
+        return from_state(self.frontend_state)
+
+
+def read_texts(start: TrainingStart, alphabet: Alphabet, clips: Iterable[Clip]) -> TrainingTexts:
+    """Every transcript as ids. A family that listens writes symbols of its own instead of the alphabet's."""
+    vocabulary, state = alphabet
+    frontend = from_state(state)
+    readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in clips}
+    pauses: Marks = {}
+    if least := start.recipe.data.pauses:
+        kept = start.kept.pauses if start.kept else None
+        pauses = find_pauses(start.ws, readings, least=least) if kept is None else kept
+        readings = mark_pauses(readings, pauses)
+    if start.writes:
+        vocabulary, ids = _targets(start, {id: start.writes.symbols(reading) for id, reading in readings.items()})
+    else:
+        ids = {id: tuple(vocabulary.encode(reading)) if reading.words else () for id, reading in readings.items()}
+    return TrainingTexts(vocabulary, state, readings, ids, pauses)
+
+
+def _targets(start: TrainingStart, symbols: Mapping[str, list[str]]) -> tuple[SymbolVocabulary, Ids]:
+    """What a recogniser is to write for each clip. A run that goes on, or that it starts from, keeps its symbols."""
+    if start.kept:
+        vocabulary, holder = start.kept.vocabulary, start.kept.run
+    elif start.before:
+        vocabulary, holder = vocabulary_of(start.before), start.before.name
+    else:
+        seen = {symbol for stream in symbols.values() for symbol in stream}
+        vocabulary, holder = SymbolVocabulary((BLANK, *sorted(seen - {BLANK})), interleave=False), ""
+    known = {symbol: id for id, symbol in enumerate(vocabulary.symbols)}
+    for clip, stream in symbols.items():
+        if strange := next((symbol for symbol in stream if symbol not in known), None):
+            raise TrainError(f"clip {clip}: {holder} does not know {symbol_name(strange)!r}: start a new run")
+    return vocabulary, {id: tuple(known[symbol] for symbol in stream) for id, stream in symbols.items()}
+
+
+def build_vocabulary(start: TrainingStart, corpus: Corpus, clips: Sequence[Clip]) -> Alphabet:
+    """The vocabulary and the state of the frontend that speaks it. A run that goes on keeps its own."""
+    if start.kept:
+        return start.kept.vocabulary, start.kept.frontend
+    if start.before and not start.writes:
+        made = _extended(corpus, clips, start.before)
+    elif start.base and not start.writes:
+        made = _of_base(start.ws, start.base, clips)
+    else:
+        made = _own_vocabulary(start.ws), read_state(start.ws.readings / "frontend.json")
+    return knows_pauses(*made) if start.recipe.data.pauses else made
+
+
+def _own_vocabulary(ws: Workspace) -> SymbolVocabulary:
+    return SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json", shape=VOCABULARY))
+
+
+def _of_base(ws: Workspace, base: Base, clips: Sequence[Clip]) -> Alphabet:
+    """The symbols of a base, and those the corpus needs beside them."""
     frontend = _frontend_for(ws, base, clips)
     marks = frontend.marks if isinstance(frontend, PhoneFrontend) else "vowel"
     needed = {s for clip in clips for s in read_clip(frontend, clip.text)[0].symbols(marks)}
@@ -54,26 +116,24 @@ def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> AnyFronte
         own = from_state({**read_state(ws.readings / "frontend.json"), "inventory": None})
         if is_by_phones(base, own, (clip.text for clip in clips[:SOME]), language=ws.language):
             return own
-        return base_frontend(ws, lower=base.lower, via=base.via)
+        language = load(ws.language)  # letters, as the base knows them: the workspace's own reading may be by phones
+        plain = for_language(language, settings=read_settings(ws).model_copy(update={"symbols": "characters"}))
+        return CharacterFrontend(language.code, lower=base.lower, pack=plain.pack, via=base.via)
     same = base.frontend.get("language") == ws.language
     state = base.frontend if same else read_state(ws.readings / "frontend.json")
     return from_state({**state, "inventory": None})
 
 
-def held_by(run: Run) -> SymbolVocabulary:
-    return SymbolVocabulary.from_state(run.document("vocabulary.json"))
-
-
-def _extended(corpus: Corpus, clips: list[Clip], start: Run) -> Alphabet:
+def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
     """The reading of the run before, and the symbols the corpus has come to need since."""
-    before, state = held_by(start), start.document("frontend.json")
+    before, state = vocabulary_of(start), start.document("frontend.json")
     read = read_state(corpus.ws.readings / "frontend.json")
     folds = state.get("folds", {})
     if start.recipe.base:
         open_ = from_state({**state, "inventory": None})
         needed = {s for clip in clips for s in read_clip(open_, clip.text)[0].symbols(before.marks)}
     else:
-        now = SymbolVocabulary.from_state(read_json(corpus.ws.readings / "vocabulary.json", shape=VOCABULARY))
+        now = _own_vocabulary(corpus.ws)
         same = read["kind"] == state["kind"] and now.marks == before.marks
         needed = set(now.symbols) if same else set()
         folds = {**read.get("folds", {}), **folds} if same else folds
@@ -120,8 +180,8 @@ def said_of_new(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """In one line; all of it is in the run's folder."""
     if not rows:
         return []
-    near = [f"{named(row['symbol'])} from {named(row['from'])}" for row in rows if row["from"] is not None]
-    mean = [named(row["symbol"]) for row in rows if row["from"] is None]
+    near = [f"{symbol_name(row['symbol'])} from {symbol_name(row['from'])}" for row in rows if row["from"] is not None]
+    mean = [symbol_name(row["symbol"]) for row in rows if row["from"] is None]
     said = [f"{len(near)} {'starts' if len(near) == 1 else 'start'} from a relative ({_some(near)})"] if near else []
     said += [f"{len(mean)} at the mean of all ({_some(mean)})"] if mean else []
     return [f"{many(len(rows), 'new symbol')}: {', '.join(said)}; {NEW_SYMBOLS} in the run's folder has each"]
@@ -136,12 +196,14 @@ def _place(symbol: str, clip: Clip, reading: Reading) -> str:
     return f"{word!r} in {clip.id}" if word else clip.id
 
 
-def held_rows(recipe: Recipe, run: Run | None, start: Run | None, old: tuple[str, ...] | None) -> int:
+def held_rows(start: TrainingStart, old: tuple[str, ...] | None) -> int:
     """How many symbols stay as they are. What a run before already kept still goes on learning otherwise."""
-    if not recipe.plan.freeze_old_rows:
+    if not start.recipe.plan.freeze_old_rows:
         return 0
-    if held := run or (start if start and start.recipe.plan.freeze_old_rows else None):
-        return int(held.document("facts.json")["held_rows"])
+    if start.kept:
+        return start.kept.held_rows
+    if start.before and start.before.recipe.plan.freeze_old_rows:
+        return int(start.before.document("facts.json")["held_rows"])
     if old is None:
         raise TrainError("recipe: plan.freeze_old_rows has no effect without --base or --from-run: no symbol is old")
     return len(old)

@@ -11,23 +11,23 @@ from typing import Any
 import torch
 
 from olu.core.words import many
-from olu.stages.train_ready import Setup
 from olu.train.engine import Engine
 from olu.train.run import Run
+from olu.train.setup.job import TrainingJob
 
 REHEARSED = 8  # micro-batches of an update: the rest of a large plan.accumulate takes as long each
 
 
-def dry_run(setup: Setup) -> dict[str, Any]:
+def dry_run(job: TrainingJob) -> dict[str, Any]:
     """What the run would do, take and ignore."""
     with TemporaryDirectory() as folder:
         run = Run(Path(folder))
         run.checkpoints_folder.mkdir()
         before = _memory_now()
-        engine = setup.engine(run)
+        engine = job.engine(run)
         parts = min(REHEARSED, engine.plan.accumulate)
         more = engine.plan.accumulate / parts
-        ignored = ignored_settings(setup, engine)
+        ignored = ignored_settings(job, engine)
         engine.plan = engine.plan.model_copy(update={"accumulate": parts})
         engine.advance()  # the first step also pays for warming up
         report = engine.advance()
@@ -36,9 +36,9 @@ def dry_run(setup: Setup) -> dict[str, Any]:
         batches = engine.validation()[:1]
         engine.validation = lambda: batches
         scores, _ = engine._validate()
-    tokens = max(len(setup.ids[clip]) for clip in clips)
-    advice = setup.family.advice
-    predicted = advice and advice.memory(setup.config, clips=len(clips), seconds=longest, tokens=tokens)
+    tokens = max(len(job.ids[clip]) for clip in clips)
+    advice = job.family.advice
+    predicted = advice and advice.memory(job.config, clips=len(clips), seconds=longest, tokens=tokens)
     events = [event.message for one in (report, heavy) for event in one.events]
     return {
         "parameters": {name: sum(p.numel() for p in live.params) for name, live in engine.live.items()},
@@ -49,16 +49,16 @@ def dry_run(setup: Setup) -> dict[str, Any]:
         "events": events,
         "seconds_per_step": round(more * report.seconds, 3),
         "seconds_heaviest": round(more * heavy.seconds, 3),
-        "hours_expected": float(f"{more * report.seconds * setup.recipe.plan.steps / 3600:.3g}"),
+        "hours_expected": float(f"{more * report.seconds * job.recipe.plan.steps / 3600:.3g}"),
         "heaviest_batch": f"{many(len(clips), 'clip')} of up to {longest:.1f} s",
         "memory_predicted": round(predicted) if predicted else None,
         "memory_before": before if engine.device.type == "cpu" else 0,  # of which what was there without a step
         "memory_measured": peak_memory(engine.device),
-        "clips": len(setup.train),
-        "validation_clips": len(setup.valid),
-        "left_out": len(setup.documents["left_out.json"]),
+        "clips": len(job.train),
+        "validation_clips": len(job.valid),
+        "left_out": len(job.documents["left_out.json"]),
         "padding_share": round(engine.batches.padding_share(), 4),
-        "symbols": setup.vocabulary.size,
+        "symbols": job.vocabulary.size,
         "ignored": ignored,
     }
 
@@ -105,9 +105,9 @@ def _frozen(engine: Engine) -> dict[str, int]:
     return still
 
 
-def ignored_settings(setup: Setup, engine: Engine) -> list[str]:
+def ignored_settings(job: TrainingJob, engine: Engine) -> list[str]:
     """Settings that can have no effect in this run, with the reason. A good recipe has none."""
-    plan, said = setup.recipe.plan, list[str]()
+    plan, said = job.recipe.plan, list[str]()
     if plan.steps and plan.warmup_steps >= plan.steps:
         said.append(f"plan.warmup_steps = {plan.warmup_steps}: the run ends after {plan.steps}, below its full rate")
     for name in ("milestones", "late"):
@@ -120,12 +120,12 @@ def ignored_settings(setup: Setup, engine: Engine) -> list[str]:
             said.append(f"the part {name} starts at step {live.part.start}, after the last, {plan.steps}")
         if not live.params:
             said.append(f"the part {name}: plan.rates freezes all of it")
-    if plan.demo_clips > len(setup.valid):
-        are = "is" if len(setup.valid) == 1 else "are"
-        said.append(f"plan.demo_clips = {plan.demo_clips}: there {are} {many(len(setup.valid), 'validation clip')}")
+    if plan.demo_clips > len(job.valid):
+        are = "is" if len(job.valid) == 1 else "are"
+        said.append(f"plan.demo_clips = {plan.demo_clips}: there {are} {many(len(job.valid), 'validation clip')}")
     if plan.curriculum_epochs and plan.steps * plan.accumulate < len(engine.batches.plan(0)):
         said.append("plan.curriculum_epochs: the run is shorter than an epoch, so the long clips never come")
     sizes = [len(batch) for batch in engine.batches.plan(0)]
-    if len(setup.train) > plan.batch_clips > max(sizes):
+    if len(job.train) > plan.batch_clips > max(sizes):
         said.append(f"plan.batch_clips = {plan.batch_clips}: plan.batch_seconds allows {max(sizes)} at most")
     return said

@@ -1,19 +1,81 @@
-"""Which clips of a corpus a run learns from and is tried with, and why not the others."""
+"""Which clips of a corpus a run learns from and is validated with, of which speakers, and why not the others."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from dataclasses import dataclass
 
+from olu.align.state import said_of as said_of_pauses
 from olu.core.config import did_you_mean
 from olu.core.errors import TrainError
 from olu.core.types import Clip, Reading
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import place
 from olu.features.store import Store
-from olu.stages.read import named
-from olu.train.family import Family
+from olu.text.vocabulary import symbol_name
 from olu.train.recipe import Recipe
+from olu.train.run import Run
+from olu.train.setup.start import TrainingStart
+from olu.train.setup.symbols import TrainingTexts
+
+NAMED = 8  # speakers that a sentence lists
+
+
+@dataclass(frozen=True)
+class ClipChoice:
+    train: list[Clip]
+    valid: list[Clip]
+    kept: list[Clip]  # all that could be learnt from
+    left_out: dict[str, str]  # clip -> why
+    speakers: list[str]  # in the order of their rows
+    notes: list[str]
+
+    @property
+    def both(self) -> list[Clip]:
+        return self.train + self.valid
+
+
+def wanted_clips(corpus: Corpus, recipe: Recipe) -> list[Clip]:
+    """Those that nobody dropped, of the speakers that are asked for."""
+    check_speakers(corpus, recipe)
+    return [clip for clip in corpus if corpus.is_wanted(clip) and is_asked_for(clip, recipe)]
+
+
+def choose_clips(start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts) -> ClipChoice:
+    """The clips of both sides, their speakers, and what a person should know of the choice."""
+    kept, left_out = select(start, corpus, store, texts)
+    train, valid, notes = sides(corpus, start.recipe, kept, left_out, texts.readings)
+    if least := start.recipe.data.pauses:
+        inside = [clip.id for clip in train + valid]
+        marks = {id: texts.pauses[id] for id in inside if id in texts.pauses}
+        notes.append(said_of_pauses(marks, len(inside), least=least))
+    speakers, met = choose_speakers(start, {clip.speaker for clip in train})
+    notes += [*met, *strangers(valid, speakers)]
+    valid = [clip for clip in valid if clip.speaker in speakers]
+    return ClipChoice(train, valid, kept, left_out, speakers, notes)
+
+
+def choose_speakers(start: TrainingStart, heard: set[str]) -> tuple[list[str], list[str]]:
+    """Those of the training clips in the order of their rows, and what is said of them. A run keeps its own."""
+    if start.kept:
+        if unknown := sorted(heard - set(start.kept.speakers)):
+            raise TrainError(f"speaker {unknown[0]!r} is not in {start.kept.run}: start a new run")
+        return start.kept.speakers, []
+    return speakers_from(start.before, heard) if start.before else (sorted(heard), [])
+
+
+def speakers_from(start: Run, heard: set[str]) -> tuple[list[str], list[str]]:
+    """Those of the run before and the new ones after them, so that no row moves; and what is said of it."""
+    held: list[str] = start.document("speakers.json")
+    new = sorted(heard - set(held))
+    if not new:
+        return held, []
+    names = f"{', '.join(new[:NAMED])}{f' and {len(new) - NAMED} more' if len(new) > NAMED else ''}"
+    if len(held) == 1 and len(heard) == 1:
+        return new, [f"{start.name} has the speaker {held[0]}: {names} begins with that voice and takes its place"]
+    if len(held) == 1:
+        return held + new, [f"{start.name} has one speaker: more are added ({names}), who all begin with its voice"]
+    return held + new, [f"{start.name} has {len(held)} speakers, and not {names}: they begin near the mean of its own"]
 
 
 def check_speakers(corpus: Corpus, recipe: Recipe) -> None:
@@ -29,9 +91,10 @@ def is_asked_for(clip: Clip, recipe: Recipe) -> bool:
 
 
 def select(
-    corpus: Corpus, recipe: Recipe, family: Family, config: Any, store: Store, ids: dict[str, tuple[int, ...]]
+    start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts
 ) -> tuple[list[Clip], dict[str, str]]:
     """Clips to learn from, and why each other one is left out. Nothing is cut to fit."""
+    recipe, ids = start.recipe, texts.ids
     kept, left_out = [], {}
     for clip in corpus:
         why = _why_not(corpus, clip, recipe, store)
@@ -40,7 +103,7 @@ def select(
         if why is None and 0 < recipe.data.max_tokens < len(ids[clip.id]):
             why = f"{len(ids[clip.id])} tokens, and data.max_tokens is {recipe.data.max_tokens}"
         if why is None:
-            why = family.data.refuses(config, samples=store.length(clip.id), tokens=len(ids[clip.id]))
+            why = start.family.data.refuses(start.config, samples=store.length(clip.id), tokens=len(ids[clip.id]))
         if why is None:
             kept.append(clip)
         else:
@@ -88,7 +151,7 @@ def _unread(kept: list[Clip], readings: dict[str, Reading]) -> list[str]:
         counts.update(readings[clip.id].dropped)
         for symbol in readings[clip.id].dropped:
             first.setdefault(symbol, clip.id)
-    listed = ", ".join(f"{named(one)} x{count} (in {first[one]})" for one, count in counts.most_common(8))
+    listed = ", ".join(f"{symbol_name(one)} x{count} (in {first[one]})" for one, count in counts.most_common(8))
     return [f"characters that are not read: {listed}"] if listed else []
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from olu.core.errors import CorpusError, TrainError
 from olu.core.extras import need_training
@@ -10,23 +11,18 @@ from olu.core.files import Workspace
 from olu.core.job import Job, Note, Report, Tick
 from olu.core.units import length, minutes
 from olu.corpus.manifest import Corpus
-from olu.families.runs import runs_of
+from olu.families.runs import RECOGNISER, SECOND_HALF, Units, fitting, is_second, runs_of
 from olu.stages.audit import audit
 from olu.stages.plan import forecast
 from olu.stages.read import read_corpus
 from olu.stages.threads import use_threads
-from olu.stages.train import train
-from olu.stages.train_stage import TrainSummary
-from olu.text.frontend import read_state
+from olu.stages.train import TrainSummary, train
 from olu.train.machine import this_machine
 from olu.train.run import Run
 
 if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained
 
-Units = Literal["letters", "symbols"]
-FAMILY = "recogniser"
-SECOND_HALF = 0.5  # of the training side is not heard by a second recogniser, which checks the first
 ENOUGH_TO_JUDGE = 60.0  # minutes of speech: see docs/recogniser.md
 LEAST_MINUTES = 10.0  # of speech: with less, boundaries are no better than spreading the sounds evenly
 
@@ -40,29 +36,54 @@ def recogniser_for(
     trains even on a corpus that is too small to align with.
     """
     need_training("a recogniser")
-    from olu.families.recogniser.recognise import load
-
     use_threads()
     yield from audit(ws)
     yield from read_corpus(ws)
     where = this_machine(device).device
-    fitting = [run for run in runs_of(ws, "listener") if _fits(ws, run, units=units, everything=everything)]
-    if done := [run for run in fitting if run.finished]:
-        return load(done[-1], language=ws.language, device=where)
-    if everything and not force:
+    known = fitting(ws, units=units, everything=everything)
+    if everything and not force and not any(run.finished for run in known):
         _check_enough(ws)
-    open_ = [run for run in fitting if run.result is None and run.checkpoints().steps() and not run.is_claimed()]
-    if open_:
-        summary = yield from as_ticks(train(ws, resume=True, resumed=open_[-1].name, device=where))
-    else:
-        changes = [f"family={FAMILY}", f"model.units={units}", f"data.everything={str(everything).lower()}"]
-        changes += ["data.hold_back=0.0"] if everything else []
-        steps, hours = yield from forecast(ws, overrides=changes, device=where)
+
+    def changes() -> Job[list[str]]:
+        asked = [f"family={RECOGNISER}", f"model.units={units}", f"data.everything={str(everything).lower()}"]
+        asked += ["data.hold_back=0.0"] if everything else []
+        steps, hours = yield from forecast(ws, overrides=asked, device=where)
         yield Note(_ahead(ws, steps=steps, hours=hours, judges=not everything))
-        summary = yield from as_ticks(train(ws, overrides=changes, new=True, device=where))
+        return asked
+
+    return (yield from _newest(ws, known, changes, device=where, what="training the recogniser"))
+
+
+def second_recogniser(ws: Workspace, *, device: str | None = None) -> Job[Trained]:
+    """One from half of the training side: where it agrees with the first, neither has learnt a fault by heart."""
+    corpus = Corpus.open(ws).fingerprint
+    second = [run for run in runs_of(ws, "listener") if is_second(run)]
+    known = [run for run in second if run.document("facts.json").get("corpus") == corpus]
+
+    def changes() -> Job[list[str]]:
+        return [f"family={RECOGNISER}", "model.units=letters", f"data.hold_back={SECOND_HALF}"]
+        yield  # makes this a generator like its brother
+
+    where = this_machine(device).device
+    return (yield from _newest(ws, known, changes, device=where, what="second recogniser"))
+
+
+def _newest(
+    ws: Workspace, known: list[Run], changes: Callable[[], Job[list[str]]], *, device: str, what: str
+) -> Job[Trained]:
+    """The newest finished one of the known; an unfinished one is gone on with, else one with `changes` is trained."""
+    from olu.families.recogniser.recognise import load
+
+    if done := [run for run in known if run.finished]:
+        return load(done[-1], language=ws.language, device=device)
+    if open_ := [run for run in known if run.result is None and run.checkpoints().steps() and not run.is_claimed()]:
+        work = train(ws, resume=True, resumed=open_[-1].name, device=device)
+    else:
+        work = train(ws, overrides=(yield from changes()), new=True, device=device)
+    summary = yield from as_ticks(work, what)
     if summary.stopped:
         raise TrainError(f"{summary.run} stopped at step {summary.steps}: {summary.stopped}")
-    return load(Run.named(ws.runs, summary.run), language=ws.language, device=where)
+    return load(Run.named(ws.runs, summary.run), language=ws.language, device=device)
 
 
 def _ahead(ws: Workspace, *, steps: int, hours: float | None, judges: bool) -> str:
@@ -84,26 +105,6 @@ def speech_minutes(ws: Workspace) -> float:
     return sum(corpus.taken(clip).seconds for clip in corpus if corpus.why_not(clip) is None) / 60
 
 
-def ready(ws: Workspace, *, units: Units, everything: bool) -> Run | None:
-    """The newest finished one that fits, if there is any: nothing is trained."""
-    if not (ws.readings / "frontend.json").is_file():
-        return None
-    fitting = [run for run in runs_of(ws, "listener") if _fits(ws, run, units=units, everything=everything)]
-    return next((run for run in reversed(fitting) if run.finished), None)
-
-
-def _fits(ws: Workspace, run: Run, *, units: Units, everything: bool) -> bool:
-    """Whether it was made, or is being made, from this corpus as it is read now."""
-    recipe = run.recipe
-    wanted = recipe.family == FAMILY and recipe.model.get("units") == units and recipe.data.everything == everything
-    if recipe.data.hold_back >= SECOND_HALF:  # one of the collusion check
-        return False
-    if not wanted or recipe.model.get("tone_marks") != "remove" or recipe.data.speakers or recipe.data.train_clips:
-        return False
-    same = run.document("facts.json").get("corpus") == Corpus.open(ws).fingerprint
-    return bool(same and run.document("frontend.json") == read_state(ws.readings / "frontend.json"))
-
-
 def _check_enough(ws: Workspace) -> None:
     minutes = speech_minutes(ws)
     if minutes < LEAST_MINUTES:
@@ -114,7 +115,7 @@ def _check_enough(ws: Workspace) -> None:
         )
 
 
-def as_ticks(work: Job[TrainSummary], what: str = "training the recogniser") -> Job[TrainSummary]:
+def as_ticks(work: Job[TrainSummary], what: str) -> Job[TrainSummary]:
     """A training as progress."""
     while True:
         try:

@@ -1,0 +1,341 @@
+"""A training that is ready to begin: made from a recipe and a workspace by a chain of small steps.
+
+    resolve_start -> build_vocabulary -> read_texts -> choose_clips -> build_learner -> collect_facts
+
+Each takes frozen inputs and writes nothing. `TrainingJob.engine` is what trains.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import olu
+from olu.align.state import DOCUMENT as PAUSES
+from olu.core.errors import TrainError
+from olu.core.files import hash_value
+from olu.core.types import Clip
+from olu.core.units import length
+from olu.core.words import many
+from olu.corpus.manifest import Corpus
+from olu.features.store import Store, WaveFeature
+from olu.text.vocabulary import SymbolVocabulary
+from olu.train.batches import Batches
+from olu.train.best_step import metric_of
+from olu.train.buckets import Buckets, make_buckets
+from olu.train.engine import Engine
+from olu.train.family import DemoSentence, Example, Family
+from olu.train.gpu_cache import Resident
+from olu.train.grow_symbols import Growth
+from olu.train.guards.build import watchmen
+from olu.train.ranks import Ranks
+from olu.train.recipe import PlanSettings, Recipe
+from olu.train.run import HEARD_BY, Run, hash_base
+from olu.train.setup.clips import ClipChoice, choose_clips, wanted_clips
+from olu.train.setup.start import (
+    RunStep,
+    TrainingRequest,
+    TrainingStart,
+    begun_from,
+    changes_from,
+    check_fits,
+    resolve_start,
+    vocabulary_of,
+)
+from olu.train.setup.symbols import (
+    NEW_SYMBOLS,
+    TrainingTexts,
+    build_vocabulary,
+    growth_from,
+    held_rows,
+    new_symbols,
+    own_readings,
+    own_sentences,
+    read_texts,
+    said_of_new,
+)
+from olu.train.validation import Ear
+from olu.train.view.viewer import TEXTS as SAMPLE_TEXTS
+
+BUCKETS = 8  # padded sizes of a run whose steps are recorded: more pad less, and each costs a recording
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """Everything ready to train; nothing has been written yet."""
+
+    recipe: Recipe
+    family: Family
+    config: Any
+    learner: nn.Module
+    vocabulary: SymbolVocabulary
+    frontend_state: dict[str, Any]
+    speakers: list[str]
+    store: Store
+    rate: int
+    train: list[str]
+    seconds: dict[str, float]
+    valid: list[str]
+    ids: dict[str, tuple[int, ...]]
+    speaker_of: dict[str, int]
+    device: str
+    facts: dict[str, Any]
+    documents: dict[str, Any]
+    start: RunStep | None = None  # a checkpoint of another run whose weights it begins with
+    notes: list[str] = field(default_factory=list)
+    ranks: Ranks = field(default_factory=Ranks)
+    sentences: list[DemoSentence] = field(default_factory=list)
+    growth: Growth | None = None  # new symbols since the base or the run it starts from
+    held_rows: int = 0  # symbols that stay as they are
+    ear: Ear | None = None  # what hears the samples, beside the cheap figures
+
+    @property
+    def metric(self) -> str:
+        """What the best step is chosen by."""
+        return metric_of(self.plan.choose, loss=self.family.figures.score)
+
+    @property
+    def plan(self) -> PlanSettings:
+        """As it can be followed here: without a recogniser nobody hears the samples, and the loss chooses."""
+        plan = self.recipe.plan
+        return plan if self.ear else plan.model_copy(update={"choose": "loss"})
+
+    def example(self, clip: str) -> Example:
+        return Example(id=clip, ids=self.ids[clip], samples=self.store[clip], speaker=self.speaker_of[clip])
+
+    def batches(self) -> Batches:
+        plan = self.recipe.plan
+        return Batches(
+            self.train,
+            [self.seconds[clip] for clip in self.train],
+            example=self.example,
+            collate=self.learner.collate,  # type: ignore[arg-type]
+            seed=self.recipe.seed,
+            batch_clips=plan.batch_clips,
+            batch_seconds=plan.batch_seconds,
+            curriculum_epochs=plan.curriculum_epochs,
+            buckets=self.buckets(),
+        )
+
+    def buckets(self) -> Buckets | None:
+        """Where steps are recorded, batches come in a few shapes only; they stay so if the run goes on elsewhere."""
+        plan = self.recipe.plan
+        if plan.record is not True:
+            return None
+        samples = {clip: self.store.length(clip) for clip in self.train}
+        tokens = {clip: len(self.ids[clip]) for clip in self.train}
+        limits = {"batch_clips": plan.batch_clips, "batch_seconds": plan.batch_seconds}
+        return make_buckets(samples, tokens, rate=self.rate, most=BUCKETS, **limits)  # type: ignore[arg-type]
+
+    def with_recording_decided(self) -> TrainingJob:
+        """Whether steps become CUDA graphs. A new run keeps what is decided; one that has them can go on without."""
+        plan = self.recipe.plan
+        reasons = self.not_recorded()
+        if plan.record is True and reasons and not self.start:  # else the setting is the old run's
+            raise TrainError(f"plan.record cannot be: {reasons[0]}: leave it out")
+        plan = plan.model_copy(update={"record": plan.record is not False and not reasons})
+        return replace(self, recipe=self.recipe.model_copy(update={"plan": plan}))
+
+    def not_recorded(self) -> list[str]:
+        """Why steps cannot be recorded as CUDA graphs here."""
+        reasons = []
+        if self.device != "cuda":
+            reasons.append("it is for a CUDA device")
+        if not hasattr(self.learner, "unpack"):
+            reasons.append(f"the family {self.family.name} has no fixed shapes")
+        if self.ranks.size > 1:
+            reasons.append("it is for one GPU")
+        if self.recipe.plan.accumulate > 1:
+            reasons.append("a step of several batches (plan.accumulate) is not recorded")
+        if not reasons and not Resident.fits(sum(map(self.store.length, self.train)), self.device):
+            reasons.append("there is too much sound to keep it on the GPU")
+        return reasons
+
+    def validation(self) -> list[Any]:
+        size = self.recipe.plan.batch_clips
+        groups = [self.valid[at : at + size] for at in range(0, len(self.valid), size)]
+        return [self.learner.collate([self.example(clip) for clip in group]) for group in groups]  # type: ignore[operator]
+
+    def engine(self, run: Run) -> Engine:
+        batches = self.batches()
+        resident = None
+        if batches.buckets and not self.not_recorded():
+            resident = Resident(
+                self.learner, self.train, example=self.example, buckets=batches.buckets, device=self.device
+            )
+        engine = Engine(
+            self.learner,
+            batches,
+            validation=self.validation,
+            score=self.family.figures.score,
+            plan=self.plan,
+            rewinds=self.recipe.guards,
+            guards=watchmen(self.recipe, self.family, from_weights=bool(self.recipe.base or self.facts["from"])),
+            checkpoints=run.checkpoints(keep=self.recipe.plan.keep),
+            seed=self.recipe.seed,
+            device=self.device,
+            ranks=self.ranks,
+            sentences=self.sentences,
+            held_rows=dict.fromkeys(self.family.bases.symbol_rows if self.family.bases else (), self.held_rows),
+            resident=resident,
+            ear=self.ear,
+        )
+        if self.start and not engine.checkpoints.steps():
+            made = begun_from(
+                self.start, family=self.family, learner=self.learner, growth=self.growth, speakers=self.speakers
+            )
+            engine.restore(made, weights_only=True)
+        return engine
+
+    def describe(self) -> str:
+        sound = length(sum(self.seconds[clip] for clip in self.train))
+        return f"{many(len(self.train), 'clip')} ({sound}), {len(self.valid)} for validation, on {self.device}"
+
+
+@dataclass(frozen=True)
+class LearnerStart:
+    """A learner with the weights it begins with, and what was decided for it."""
+
+    module: nn.Module
+    recipe: Recipe
+    config: Any
+    growth: Growth | None  # new symbols since the base or the run before; none without either
+    strange: list[dict[str, Any]]  # the new symbols, as a row each
+    held_rows: int
+    notes: list[str]
+
+
+def build_job(asked: TrainingRequest) -> TrainingJob:
+    """From what is asked for to what can train: the whole chain."""
+    corpus = Corpus.open(asked.ws)
+    start = resolve_start(asked, corpus)
+    wanted = wanted_clips(corpus, start.recipe)
+    texts = read_texts(start, build_vocabulary(start, corpus, wanted), wanted)
+    rate, data = start.family.data.rate(start.config), start.recipe.data
+    store = Store(asked.ws.features / WaveFeature(rate, data.resample, data.edges, data.loudness).key)
+    clips = choose_clips(start, corpus, store, texts)
+    learner = build_learner(start, texts, clips)
+    seconds = {clip.id: store.length(clip.id) / rate for clip in clips.both}
+    pace = sum(seconds[clip.id] for clip in clips.train) / sum(len(texts.ids[clip.id]) for clip in clips.train)
+    listener, frontend = asked.listener, texts.frontend
+    job = TrainingJob(
+        recipe=learner.recipe,
+        family=start.family,
+        config=learner.config,
+        learner=learner.module,
+        vocabulary=texts.vocabulary,
+        frontend_state=texts.frontend_state,
+        speakers=clips.speakers,
+        store=store,
+        rate=rate,
+        train=[clip.id for clip in clips.train],
+        seconds=seconds,
+        valid=[clip.id for clip in clips.valid],
+        ids=texts.ids,
+        speaker_of={clip.id: clips.speakers.index(clip.speaker) for clip in clips.both},
+        device=asked.device,
+        facts={
+            **collect_facts(start, learner, corpus, clips, seconds=seconds),
+            HEARD_BY: listener.run if listener else None,
+        },
+        documents=documents_of(start, learner, texts, clips),
+        start=start.weights,
+        notes=[*clips.notes, *learner.notes],
+        ranks=asked.ranks,
+        sentences=own_sentences(learner.recipe, frontend, texts.vocabulary, speakers=len(clips.speakers), pace=pace),
+        growth=learner.growth if learner.growth and learner.growth.parents else None,
+        held_rows=learner.held_rows,
+        ear=listener.ear({**texts.readings, **own_readings(learner.recipe, frontend)}) if listener else None,
+    )
+    return job if start.kept else job.with_recording_decided()
+
+
+def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice) -> LearnerStart:
+    """The networks with the weights of the base or of the run before; other shapes than theirs are refused."""
+    recipe, config, base, vocabulary = start.recipe, start.config, start.base, texts.vocabulary
+    torch.manual_seed(recipe.seed)
+    if base and base.num_speakers > len(clips.speakers) == 1:
+        config = config.model_copy(update=dict(base.alone))
+        recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
+    old = base.symbols if base and not start.writes else vocabulary_of(start.before).symbols if start.before else None
+    scale, notes = getattr(config, "init_scale", 1.0), list[str]()
+    growth = None if old is None else growth_from(old, vocabulary, scale=scale, language=start.ws.language)
+    learner = start.family.learner(config, vocab_size=vocabulary.size, num_speakers=len(clips.speakers))
+    if start.writes:
+        learner.knows(vocabulary.symbols, start.writes.spell)  # type: ignore[operator]
+    if base:
+        notes += base.load(learner, growth, clips.speakers)
+    if start.weights:
+        notes += changes_from(start.weights[0].recipe, recipe, start.weights)
+        given = begun_from(start.weights, family=start.family, learner=learner, growth=growth, speakers=clips.speakers)
+        check_fits(learner, start.weights, given)
+    if scale != 1.0 and not start.kept and not (growth and growth.parents):
+        notes.append(f"model.init_scale = {scale:g} has no effect: no symbol is new")
+    strange = new_symbols(vocabulary, growth, texts.readings, clips.kept) if growth else []
+    notes += said_of_new(strange)
+    return LearnerStart(learner, recipe, config, growth, strange, held_rows(start, old), notes)
+
+
+def documents_of(
+    start: TrainingStart, learner: LearnerStart, texts: TrainingTexts, clips: ClipChoice
+) -> dict[str, Any]:
+    """The JSON files a run needs to be understood alone."""
+    plan = learner.recipe.plan
+    own = {f"sentence-{number}": text for number, text in enumerate(plan.sentences, 1)}
+    return {
+        "vocabulary.json": texts.vocabulary.state(),
+        "frontend.json": texts.frontend_state,
+        "speakers.json": clips.speakers,
+        "left_out.json": clips.left_out,
+        SAMPLE_TEXTS: {clip.id: clip.text for clip in clips.valid[: plan.demo_clips]} | own,
+        **({PAUSES: texts.pauses} if start.recipe.data.pauses else {}),
+        **({NEW_SYMBOLS: learner.strange} if learner.strange else {}),
+    }
+
+
+def collect_facts(
+    start: TrainingStart, learner: LearnerStart, corpus: Corpus, clips: ClipChoice, *, seconds: dict[str, float]
+) -> dict[str, Any]:
+    """What a run was made of and where: its facts.json."""
+    recipe, device = learner.recipe, start.device
+    return {
+        "olu": olu.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "machine": f"{platform.system()} {platform.machine()}",
+        "device": torch.cuda.get_device_name() if device.startswith("cuda") else device,
+        **({"threads": torch.get_num_threads()} if device == "cpu" else {}),
+        "corpus": corpus.fingerprint,
+        "base": hash_base(recipe.base) if recipe.base else None,
+        "recipe": hash_value(recipe.model_dump(mode="json")),
+        "resample": recipe.data.resample,
+        "started": int(time.time()),
+        "from": start.started_from,
+        "clips": hash_value([clip_names(corpus, clips.train), clip_names(corpus, clips.valid)]),
+        "held_rows": learner.held_rows,
+        "trained": {
+            "clips": len(clips.train),
+            "seconds": round(sum(seconds[clip.id] for clip in clips.train), 3),
+            "valid": len(clips.valid),
+            "of": len(corpus),
+            "of_seconds": round(corpus.seconds, 3),
+        },
+    }
+
+
+def clip_names(corpus: Corpus, clips: list[Clip]) -> list[Any]:
+    """What names each clip: its id, with its stretch where only that is taken, and its text where it was corrected."""
+    found: list[Any] = []
+    for clip in clips:
+        part, changed = corpus.taken(clip), corpus.correction(clip)
+        stretch = [] if part is clip else [part.start, part.seconds]
+        text = [changed.text] if changed else []
+        found.append([clip.id, *stretch, *text] if stretch or text else clip.id)
+    return found
