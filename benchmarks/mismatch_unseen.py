@@ -20,6 +20,7 @@ from mismatch import LONGEST, judged, watched
 from olu.align.state import to_align
 from olu.core.files import Workspace, read_jsonl
 from olu.core.job import finish
+from olu.core.rows import from_row
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
 from olu.stages.align_match import Texts
@@ -51,7 +52,7 @@ def main() -> None:
         for id, pair in to_align(ws, corpus).items()
         if (id in held_back or corpus.split(pair[0]) != "train") and pair[0].seconds <= LONGEST
     }
-    readings = {row["id"]: Reading.from_row(row) for row in read_jsonl(ws.readings / "readings.jsonl")}
+    readings = {row["id"]: from_row(row, Reading) for row in read_jsonl(ws.readings / "readings.jsonl")}
     ids = {id: trained.ids(trained.target(readings[id])) for id in todo}
     heard = {id: trained.log_probs(corpus.audio(clip)) for id, (clip, _) in todo.items()}
     draws = []

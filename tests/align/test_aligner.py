@@ -12,6 +12,7 @@ from olu.align.aligner import PAD_SECONDS, Aligner, AlignerClip, train_frames
 from olu.align.frames import FrameModel
 from olu.core.errors import AlignError
 from olu.core.job import finish
+from olu.core.rows import from_row
 from olu.core.types import Alignment, Audio
 
 from ..helpers.aligner_clips import PHONES, RATE, Made, MadeRecogniser, clip
@@ -47,7 +48,7 @@ def holds(alignment: Alignment, made: Made) -> None:
     starts = {span.start for span in alignment.phones if span.label}
     assert all(word.start in starts for word in alignment.words)
     assert all(span.score is not None and span.score <= 0 for span in alignment.phones if span.label)
-    assert Alignment.from_row(alignment.row()).row() == alignment.row()
+    assert from_row(alignment.row(), Alignment).row() == alignment.row()
 
 
 def test_from_an_even_start_boundaries_come_within_a_frame(flat_model: FrameModel) -> None:

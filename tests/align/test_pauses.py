@@ -9,6 +9,7 @@ import pytest
 from olu.align.state import alignment_path, words_of
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace, read_jsonl, write_jsonl
+from olu.core.rows import from_row
 from olu.core.types import Alignment, Reading, Span
 from olu.stages.train_setup import set_up
 from olu.train.recipe import Recipe, read_recipe
@@ -31,7 +32,7 @@ def aligned(ws: Workspace, gaps: dict[str, list[float]]) -> None:
     for row in read_jsonl(ws.readings / "readings.jsonl"):
         if row["id"] not in gaps:
             continue
-        words = words_of(Reading.from_row(row))
+        words = words_of(from_row(row, Reading))
         assert len(gaps[row["id"]]) == len(words) - 1
         spans, at = [], 0.0
         for (text, _), after in zip(words, [*gaps[row["id"]], 0.0], strict=True):

@@ -412,7 +412,7 @@ AS_IMPORTED = {  # who may read the manifest without what people corrected, and 
     "stages/correct.py": "writes the corrections",
     "stages/unpack.py": "only which ids there are",
 }
-ASIDE = re.compile(r"read_clips|clips_named|clip_of\b|clips_path|shape=CLIP")
+ASIDE = re.compile(r"read_clips|clips_named|check_inside|clips_path")
 
 
 def test_every_other_reader_of_texts_goes_through_the_corpus() -> None:

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from olu.core.errors import VoiceError
+from olu.core.rows import as_row, from_row
 from olu.core.types import Reading
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import from_state
@@ -177,7 +178,7 @@ def consistent(frontend: CharacterFrontend, reading: Reading) -> None:
     again = frontend.read(reading.normal)
     assert (again.normal, again.words, again.breaks) == (reading.normal, reading.words, reading.breaks)
     assert again.dropped == {}
-    assert Reading.from_row(reading.row()) == reading
+    assert from_row(as_row(reading), Reading) == reading
 
 
 @given(TEXTS)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olu.core.errors import TextError
+from olu.core.rows import as_row, from_row
 from olu.core.types import Reading
 from olu.text import algorithms, words
 from olu.text.frontend import AnyFrontend, ReadingSettings, for_language, from_state
@@ -231,7 +232,7 @@ def test_any_text_is_read_or_refused_in_words(code: str, text: str) -> None:
         reading = reads.read(text)
     except TextError:
         return
-    assert Reading.from_row(json.loads(json.dumps(reading.row()))) == reading
+    assert from_row(json.loads(json.dumps(as_row(reading))), Reading) == reading
     assert len(reading.breaks) == len(reading.words) + 1
     known = {row[0] for row in reads.pack.rows("phones.tsv")}
     assert all(word.phones and set(word.phones) <= known for word in reading.words)

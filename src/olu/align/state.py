@@ -11,11 +11,10 @@ from typing import Any
 
 from olu.align.text_match import Match
 from olu.core.errors import TrainError, WorkspaceError
-from olu.core.files import Workspace, read_jsonl
-from olu.core.types import Alignment, Clip, Reading
+from olu.core.files import Workspace, read_rows
+from olu.core.types import Alignment, Clip, Reading, ReadingRow
 from olu.core.words import many
 from olu.corpus.manifest import Corpus
-from olu.corpus.shapes import ROW
 from olu.text.vocabulary import BLANK, SymbolVocabulary
 
 Words = tuple[tuple[str, tuple[str, ...]], ...]  # each with its phones
@@ -59,23 +58,23 @@ def to_align(ws: Workspace, corpus: Corpus) -> dict[str, tuple[Clip, Words]]:
     return found
 
 
-def fits(row: Mapping[str, Any], words: Words) -> bool:
-    """Whether a row of an alignment is of these phones."""
-    return [span[0] for span in row["phones"] if span[0]] == phones_of(words)
+def fits(alignment: Alignment, words: Words) -> bool:
+    """Whether an alignment is of these phones."""
+    return [span.label for span in alignment.phones if span.label] == phones_of(words)
 
 
 def unaligned(ws: Workspace) -> list[str]:
     """Clips that should be aligned and are not, or are with other phones than they have now."""
     corpus = Corpus.open(ws)
-    readings = {row["id"]: row for row in read_jsonl(ws.readings / "readings.jsonl", shape=ROW)}
-    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW)}
+    readings = {one.id: one for one in read_rows(ws.readings / "readings.jsonl", ReadingRow)}
+    known = {one.id: one for one in read_rows(alignment_path(ws), Alignment)}
     found = []
     for clip in corpus:
         if not corpus.is_wanted(clip):
             continue
         reading = readings.get(clip.id)
-        words = words_of(Reading.from_row(reading)) if reading else None
-        if words is None or (words and (clip.id not in rows or not fits(rows[clip.id], words))):
+        words = words_of(reading) if reading else None
+        if words is None or (words and (clip.id not in known or not fits(known[clip.id], words))):
             found.append(clip.id)
     return found
 
@@ -162,7 +161,7 @@ def find_pauses(ws: Workspace, readings: Mapping[str, Reading], *, least: float)
         raise TrainError(
             f"recipe: data.pauses = {least:g} needs an alignment: run 'olu align {ws.root}', or leave it out"
         )
-    rows = (Alignment.from_row(row) for row in read_jsonl(path, shape=ROW) if row["id"] in readings)
+    rows = (one for one in read_rows(path, Alignment) if one.id in readings)
     return {one.id: _pauses(readings[one.id], one, least) for one in rows if _same(readings[one.id], one)}
 
 

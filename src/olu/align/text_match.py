@@ -33,15 +33,12 @@ class Match:
             "last": self.last.row() if self.last else None,
         }
 
-    @staticmethod
-    def from_row(row: dict[str, Any]) -> Match:
-        return Match(
-            score=row["score"],
-            chance=tuple(row["chance"]),
-            cer=row["cer"],
-            first=Span(*row["first"]) if row["first"] else None,
-            last=Span(*row["last"]) if row["last"] else None,
-        )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchRow(Match):
+    """A line of match.jsonl: the match of one clip."""
+
+    id: str
 
 
 def match_path(ws: Workspace) -> Path:
@@ -50,7 +47,7 @@ def match_path(ws: Workspace) -> Path:
 
 def read_match(ws: Workspace) -> dict[str, Match]:
     """Clip id -> what was heard; nothing before 'olu align'."""
-    return dict(read_rows(match_path(ws), lambda row: (row["id"], Match.from_row(row))))
+    return {one.id: one for one in read_rows(match_path(ws), MatchRow)}
 
 
 def write_match(ws: Workspace, found: Iterable[tuple[str, Match]]) -> None:

@@ -194,11 +194,11 @@ def within(alignment: Alignment, *, start: float, seconds: float) -> Alignment:
             if span.label and high - low < (span.end - span.start) / 2:
                 raise CorpusError(f"the stretch that trains leaves out {span.label!r} at {span.start:.2f} s")
             if high > low:
-                yield replace(span, start=low - start, end=high - start)
+                yield span._replace(start=low - start, end=high - start)
 
     phones = tuple(moved(alignment.phones))
     if phones:
-        phones = (*phones[:-1], replace(phones[-1], end=seconds))
+        phones = (*phones[:-1], phones[-1]._replace(end=seconds))
     return replace(alignment, seconds=seconds, words=tuple(moved(alignment.words)), phones=phones)
 
 
@@ -206,7 +206,7 @@ def _exact(alignment: Alignment, clip: Clip) -> Alignment:
     """The file rounds its times: the end is the sound's."""
     phones = alignment.phones
     return replace(
-        alignment, seconds=clip.seconds, phones=(*phones[:-1], replace(phones[-1], end=clip.seconds)) if phones else ()
+        alignment, seconds=clip.seconds, phones=(*phones[:-1], phones[-1]._replace(end=clip.seconds)) if phones else ()
     )
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from olu.audit.thresholds import Thresholds
 from olu.core.files import Workspace, read_rows, write_jsonl
-from olu.core.types import Clip, Mark
+from olu.core.types import EXACT, Clip, Mark
 from olu.corpus.decisions import CURES, Decision, in_force, stretch
 
 
@@ -31,18 +31,26 @@ class Quiet(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeFacts:
-    """A row of audit/facts.jsonl, as `Quiet`."""
+    """What audit/facts.jsonl keeps of a clip, as `Quiet`."""
 
     seconds: float
     leading: float
     trailing: float
     pause: float
     speech: float
+    __pydantic_config__ = EXACT
 
     @staticmethod
     def of(facts: Quiet) -> EdgeFacts:
         names = ("seconds", "leading", "trailing", "pause", "speech")
         return EdgeFacts(**{name: round(float(getattr(facts, name)), 4) for name in names})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeRow(EdgeFacts):
+    """The facts of one clip."""
+
+    id: str
 
 
 def edges_path(ws: Workspace) -> Path:
@@ -55,7 +63,7 @@ def write_edges(ws: Workspace, facts: Mapping[str, Quiet]) -> None:
 
 
 def read_edges(ws: Workspace) -> dict[str, EdgeFacts]:
-    return dict(read_rows(edges_path(ws), lambda row: (row.pop("id"), EdgeFacts(**row))))
+    return {one.id: one for one in read_rows(edges_path(ws), EdgeRow)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import typer
 from olu.cli.doubts import show_standing
 from olu.cli.show import followed, many, print_json, say, table
 from olu.core.errors import ConfigError
+from olu.core.rows import as_row
 
 if TYPE_CHECKING:
     from olu.core.types import Reading
@@ -115,7 +116,7 @@ def _explain(reading: Reading, notes: ReadingTrace, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     if as_json:
-        print_json({**reading.row(), "symbols": reading.symbols(), "steps": [asdict(step) for step in notes.steps]})
+        print_json({**as_row(reading), "symbols": reading.symbols(), "steps": [asdict(step) for step in notes.steps]})
         return
     say(f"text     {reading.text}")
     stages = list(dict.fromkeys(step.stage for step in notes.steps))
@@ -135,7 +136,7 @@ def _explain(reading: Reading, notes: ReadingTrace, *, as_json: bool) -> None:
 
 
 def _row(reading: Reading, settings: ReadingSettings) -> dict[str, Any]:
-    return {**reading.row(), "symbols": reading.symbols(settings.marks)}
+    return {**as_row(reading), "symbols": reading.symbols(settings.marks)}
 
 
 def _workspace(ws: Path, chosen: dict[str, Any], *, as_json: bool) -> None:

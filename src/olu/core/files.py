@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from olu.core.damage import Shape, damaged, misfit
 from olu.core.errors import WorkspaceError
 from olu.core.exchange import replace_folder, take_back
-from olu.core.parse import BadData, from_json, load_json, load_toml
+from olu.core.parse import BadData, load_json, load_toml
+from olu.core.rows import Shape, corrupt_file, load_rows, schema_error
 
 SCHEMA = 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -124,9 +124,9 @@ def read_json(path: Path, *, shape: Shape | None = None) -> Any:
     try:
         value = load_json(path)
     except BadData as bad:
-        raise damaged(path, str(bad)) from None
-    if shape is not None and (fault := misfit(value, shape)):
-        raise damaged(path, fault)
+        raise corrupt_file(path, str(bad)) from None
+    if shape is not None and (fault := schema_error(value, shape)):
+        raise corrupt_file(path, fault)
     return value
 
 
@@ -140,50 +140,18 @@ def read_jsonl(
     path: Path, *, shape: Shape | None = None, lost: list[WorkspaceError] | None = None
 ) -> Iterator[dict[str, Any]]:
     """The rows of a file; a missing file has none. With a shape, each has these keys."""
-    return read_rows(path, _same, shape=shape, lost=lost)
-
-
-def _same(row: dict[str, Any]) -> dict[str, Any]:
-    return row
+    return load_rows(enumerate(_lines(path), 1), path, shape or {}, lost=lost)
 
 
 def read_rows(
     path: Path,
-    make: Callable[[dict[str, Any]], Made],
+    kind: type[Made],
     *,
-    shape: Shape | None = None,
+    check: Callable[[Made], None] | None = None,
     lost: list[WorkspaceError] | None = None,
 ) -> Iterator[Made]:
-    """What `make` makes of each row; with `lost`, rows that cannot be read are named there and passed over."""
-    return rows_from(enumerate(_lines(path), 1), path, make, shape=shape, lost=lost)
-
-
-def rows_from(
-    lines: Iterable[tuple[int, bytes]],
-    path: Path,
-    make: Callable[[dict[str, Any]], Made],
-    *,
-    shape: Shape | None = None,
-    lost: list[WorkspaceError] | None = None,
-) -> Iterator[Made]:
-    """The same of some lines of the file, each with its number (0: not known)."""
-    for number, line in lines:
-        try:
-            if not line.strip():  # left behind by an editor
-                continue
-            row = from_json(line)
-            if fault := misfit(row, shape or {}):
-                raise ValueError(fault)
-            made = make(row)
-        except (ValueError, TypeError, KeyError) as bad:
-            why = bad.why if isinstance(bad, BadData) else str(bad)
-            why = f"no {why}" if isinstance(bad, KeyError) else why
-            found = damaged(path, why, line=number or None)
-            if lost is None:
-                raise found from None
-            lost.append(found)
-        else:
-            yield made
+    """The rows of a file, as a dataclass; see `load_rows`."""
+    return load_rows(enumerate(_lines(path), 1), path, kind, check=check, lost=lost)
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -346,4 +314,4 @@ class Workspace:
         except WorkspaceError:
             return None  # a damaged stamp only means the stage runs again
         shape = {"inputs": str, "options": dict, "summary": dict}
-        return None if misfit(stamp, shape) else dict(stamp)
+        return None if schema_error(stamp, shape) else dict(stamp)

@@ -39,6 +39,16 @@ def from_json(data: str | bytes) -> Any:
     return value
 
 
+def check_json(line: bytes) -> None:
+    """Refuse a JSON text that another reader took and this one would not."""
+    if len(line) > DEEPEST and (line.count(b"[") + line.count(b"{") > DEEPEST or _has_long(line)):
+        from_json(line)
+
+
+def _has_long(line: bytes) -> bool:
+    return len(line) > MOST_DIGITS and LONG.search(line.decode("utf-8")) is not None
+
+
 def load_json(path: Path) -> Any:
     """What a file holds; that it cannot be read at all stays an OSError."""
     return from_json(path.read_bytes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warn", "info"]
 Split = Literal["train", "valid", "test"]
+EXACT = {"extra": "forbid"}  # as __pydantic_config__ of a dataclass: a row with a key that it does not know is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Clip:
     language: str
     start: float = 0.0
     speaker: str = "default"
+    __pydantic_config__ = EXACT
 
     @property
     def transcribed(self) -> bool:
@@ -62,6 +64,14 @@ class Mark:
     severity: Severity
     value: float
     message: str
+    __pydantic_config__ = EXACT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkRow(Mark):
+    """A line of audit.jsonl: a mark of one clip."""
+
+    id: str
 
 
 Marks = Literal["vowel", "separate", "none"]  # how tones and stress become symbols
@@ -115,38 +125,12 @@ class Reading:
             stream += after
         return stream
 
-    def row(self) -> dict[str, Any]:
-        """What readings.jsonl and --json hold of it."""
-        return {
-            "text": self.text,
-            "normal": self.normal,
-            "words": [
-                {
-                    "text": word.text,
-                    "phones": list(word.phones),
-                    "tones": list(word.tones),
-                    "bearers": list(word.bearers),
-                    "stress": word.stress,
-                }
-                for word in self.words
-            ],
-            "breaks": list(self.breaks),
-            "dropped": self.dropped,
-        }
 
-    @staticmethod
-    def from_row(row: dict[str, Any]) -> Reading:
-        words = tuple(
-            Word(w["text"], tuple(w["phones"]), tuple(w["tones"]), tuple(w["bearers"]), w["stress"])
-            for w in row["words"]
-        )
-        return Reading(
-            text=row["text"],
-            normal=row["normal"],
-            words=words,
-            breaks=tuple(row["breaks"]),
-            dropped=dict(row["dropped"]),
-        )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRow(Reading):
+    """A line of readings.jsonl: the reading of one clip."""
+
+    id: str
 
 
 class Frontend(Protocol):
@@ -195,8 +179,7 @@ class Feature(Protocol):
     def compute(self, audio: Audio) -> NDArray[Any]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A sound or a word and when it is heard, in seconds from the start of its clip."""
 
     label: str  # "" is silence
@@ -230,17 +213,6 @@ class Alignment:
             "words": [span.row() for span in self.words],
             "phones": [span.row() for span in self.phones],
         }
-
-    @staticmethod
-    def from_row(row: dict[str, Any]) -> Alignment:
-        return Alignment(
-            id=row["id"],
-            seconds=row["seconds"],
-            words=tuple(Span(*span) for span in row["words"]),
-            phones=tuple(Span(*span) for span in row["phones"]),
-            score=row["score"],
-            method=row["method"],
-        )
 
 
 class Recogniser(Protocol):

@@ -12,9 +12,9 @@ from typing import Any
 
 from olu.core.files import Workspace, hash_file, read_jsonl, write_jsonl
 from olu.corpus.again import import_again
-from olu.corpus.shapes import FILE as KNOWN
 
 FILE = "hashes.jsonl"  # of recordings whose date differs from that of the import: each is read once
+RECORDING = {"audio": str, "sha256": str, "bytes": int, "mtime_ns": int}  # a row of files.jsonl and of hashes.jsonl
 SHOWN = 3
 
 _known: dict[tuple[str, int, int], str] = {}  # path, size and date -> hash, for as long as this process lives
@@ -29,7 +29,7 @@ class ChangeWatch:
         self.imported = imported if imported is not None else _imported(ws.corpus / "files.jsonl")
         self.hashed: dict[str, dict[str, Any]] = {}
         with suppress(OSError):  # what cannot be read of it is made again
-            self.hashed = {row["audio"]: row for row in read_jsonl(self.path, shape=KNOWN, lost=[])}
+            self.hashed = {row["audio"]: row for row in read_jsonl(self.path, shape=RECORDING, lost=[])}
         self.news = False
 
     def has_changed(self, audio: str, path: str) -> bool:
@@ -80,7 +80,7 @@ def _imported(path: Path) -> Mapping[str, dict[str, Any]]:
 
 @lru_cache(maxsize=1)  # one command asks several times, and a large corpus takes a while
 def _rows(path: Path, *state: int) -> Mapping[str, dict[str, Any]]:
-    return {row["audio"]: row for row in read_jsonl(path, shape=KNOWN) if row["bytes"]}
+    return {row["audio"]: row for row in read_jsonl(path, shape=RECORDING) if row["bytes"]}
 
 
 def is_other(path: Path, *, sha256: str, bytes: int, mtime_ns: int) -> bool:

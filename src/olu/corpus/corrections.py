@@ -12,14 +12,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace, hash_value
-from olu.core.types import Clip
+from olu.core.types import EXACT, Clip
 from olu.core.workspace_lock import appending
 from olu.corpus.journal import Journal
-from olu.corpus.shapes import CORRECTION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +30,10 @@ class Correction:
     by: str  # who
     at: str  # when, in UTC
     batch: str  # the same for all that one command corrected: they are taken back together
+    __pydantic_config__ = EXACT
 
     def __post_init__(self) -> None:
-        if not all(isinstance(value, str) for value in (self.text, self.imported, self.batch)) or not self.text.strip():
+        if not self.text.strip():
             raise ValueError(f"no correction: {asdict(self)}")
 
 
@@ -46,13 +45,10 @@ class Undo:
     undo: str  # the batch
     by: str
     at: str
+    __pydantic_config__ = EXACT
 
 
 Row = Correction | Undo
-
-
-def _made(row: dict[str, Any]) -> Row:
-    return Undo(**row) if "undo" in row else Correction(**row)
 
 
 def held(rows: Iterable[Row]) -> list[Row]:
@@ -67,7 +63,7 @@ def held(rows: Iterable[Row]) -> list[Row]:
 
 
 def journal(ws: Workspace) -> Journal[Row]:
-    return Journal(ws, "texts.jsonl", CORRECTION, _made, asdict, held)
+    return Journal(ws, "texts.jsonl", Correction | Undo, held)
 
 
 def path(ws: Workspace) -> Path:

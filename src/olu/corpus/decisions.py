@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from olu.core.files import Workspace, hash_value
-from olu.core.types import Clip, Mark
+from olu.core.types import EXACT, Clip, Mark
 from olu.core.workspace_lock import appending
 from olu.corpus.journal import Journal
-from olu.corpus.shapes import DECISION
 
 Kind = Literal["drop", "keep", "trim", "cap", "undo"]  # undo: what was decided before holds no more
 By = Literal["person", "cut", "fix"]  # the first of them that decided of a clip has the last word
@@ -31,6 +30,7 @@ class Decision:
     reason: str = ""
     start: float = 0.0  # trim and cap: the stretch that stays, from the clip's own start
     seconds: float | None = None
+    __pydantic_config__ = EXACT
 
     def __post_init__(self) -> None:
         known = self.decision in ("drop", "keep", "undo", *STRETCHES) and self.by in BY
@@ -51,7 +51,7 @@ def _counts(rows: Iterable[Decision]) -> list[Decision]:
 
 
 def journal(ws: Workspace) -> Journal[Decision]:
-    return Journal(ws, "decisions.jsonl", DECISION, lambda row: Decision(**row), asdict, _counts)
+    return Journal(ws, "decisions.jsonl", Decision, _counts)
 
 
 def path(ws: Workspace) -> Path:

@@ -11,14 +11,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from olu.core.damage import Shape
 from olu.core.files import Workspace, read_jsonl, write_jsonl
+from olu.core.rows import Shape
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import Timing
 
 SHAPE: Shape = {"audio": str, "text": str}
-NUMBER = (int, float)
-TIMING: Shape = {"sha256": str, "audio": str, "shift": NUMBER, "stretch": NUMBER, "in_sync": bool, "starts": list}
+TIMING: Shape = {"sha256": str, "audio": str, "shift": float, "stretch": float, "in_sync": bool, "starts": list[int]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

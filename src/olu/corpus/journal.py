@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from olu.core.damage import Shape
-from olu.core.files import FULL, Workspace, rows_from, write_jsonl
+from olu.core.files import FULL, Workspace, write_jsonl
 from olu.core.parse import BadData, from_json
+from olu.core.rows import as_row, load_rows
 from olu.core.workspace_lock import appending
 
 FEW = 16  # ids that are looked for one by one
@@ -55,9 +55,7 @@ class Journal(Generic[Row]):
 
     ws: Workspace
     name: str
-    shape: Shape
-    make: Callable[[dict[str, Any]], Row]
-    row: Callable[[Row], dict[str, Any]]
+    kind: Any  # the dataclass of a row, or a union of some
     counts: Callable[[Iterable[Row]], list[Row]]
 
     @property
@@ -66,13 +64,13 @@ class Journal(Generic[Row]):
 
     def rows(self) -> Iterator[Row]:
         """All of them, as they were written. A last line that was cut off does not count."""
-        return rows_from(enumerate(self._lines(), 1), self.path, self.make, shape=self.shape)
+        return load_rows(enumerate(self._lines(), 1), self.path, self.kind)
 
     def rows_of(self, ids: Collection[str]) -> Iterator[Row]:
         """Those of these clips, and perhaps others: quick where they are few."""
         if len(ids) > FEW:
             return self.rows()
-        return rows_from(((0, line) for line in lines_with(self.path, ids)), self.path, self.make, shape=self.shape)
+        return load_rows(((0, line) for line in lines_with(self.path, ids)), self.path, self.kind)
 
     def rows_since(self, place: int) -> tuple[list[Row], int]:
         """What was appended behind this place, and the place behind it."""
@@ -83,7 +81,7 @@ class Journal(Generic[Row]):
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
         lines = ((0, line) for line in whole.splitlines())
-        return list(rows_from(lines, self.path, self.make, shape=self.shape)), place + len(whole)
+        return list(load_rows(lines, self.path, self.kind)), place + len(whole)
 
     def end(self) -> int:
         """The place behind the last whole line."""
@@ -111,7 +109,7 @@ class Journal(Generic[Row]):
         with appending(self.ws):
             told = self._mend()
             before = self.path.stat().st_size if self.path.exists() else 0
-            data = "".join(json.dumps(self.row(one), ensure_ascii=False) + "\n" for one in rows).encode()
+            data = "".join(json.dumps(as_row(one), ensure_ascii=False) + "\n" for one in rows).encode()
             after = before + len(data)
             if len(rows) >= BULK:
                 self.replace(self.counts([*self.rows(), *rows]))
@@ -124,7 +122,7 @@ class Journal(Generic[Row]):
     def replace(self, rows: Iterable[Row]) -> None:
         """Write the file anew, whole."""
         with appending(self.ws):
-            write_jsonl(self.path, map(self.row, rows))
+            write_jsonl(self.path, map(as_row, rows))
 
     def _compact(self) -> None:
         every = list(self.rows())

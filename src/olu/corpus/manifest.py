@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,16 @@ from typing import Any
 from olu.audio import io
 from olu.core.errors import AudioError, CorpusError, WorkspaceError
 from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl
-from olu.core.types import Alignment, Audio, Clip, Mark, Reading, Split
+from olu.core.rows import as_row
+from olu.core.types import Alignment, Audio, Clip, Mark, MarkRow, Reading, ReadingRow, Split
 from olu.corpus import corrections, decisions
 from olu.corpus.changed_files import ChangeWatch, state_of, to_drop, to_import, told
 from olu.corpus.corrections import Correction
 from olu.corpus.decisions import Decision
 from olu.corpus.moved_files import Lost, lost, place_now
-from olu.corpus.shapes import MARK, ROW, SPLIT
 from olu.corpus.sources import Source, clips_path, read_clips, read_sources
+
+SIDE = {"id": str, "split": str | None}  # a row of splits.jsonl
 
 
 class Corpus:
@@ -49,9 +50,9 @@ class Corpus:
     @staticmethod
     def save(ws: Workspace, clips: list[Clip], sources: list[Source], splits: Mapping[str, Split | None]) -> None:
         """Write sources and splits first: a manifest never names what is not there. The clips are as imported."""
-        write_json(ws.corpus / "sources.json", [asdict(source) for source in sources])
+        write_json(ws.corpus / "sources.json", [as_row(source) for source in sources])
         Corpus.save_splits(ws, clips, splits)
-        write_jsonl(clips_path(ws), (asdict(clip) for clip in clips))
+        write_jsonl(clips_path(ws), map(as_row, clips))
 
     @staticmethod
     def save_splits(ws: Workspace, clips: Sequence[Clip], splits: Mapping[str, Split | None]) -> None:
@@ -199,8 +200,8 @@ class Corpus:
     @cached_property
     def _marks(self) -> dict[str, tuple[Mark, ...]]:
         marks: dict[str, list[Mark]] = {}
-        for id, mark in read_rows(self.ws.audit / "audit.jsonl", lambda row: (row.pop("id"), Mark(**row)), shape=MARK):
-            marks.setdefault(id, []).append(mark)
+        for mark in read_rows(self.ws.audit / "audit.jsonl", MarkRow):
+            marks.setdefault(mark.id, []).append(mark)
         return {id: tuple(found) for id, found in marks.items()}
 
     def marks(self, clip: Clip) -> tuple[Mark, ...]:
@@ -227,23 +228,22 @@ class Corpus:
         return decisions.why_left_out(clip, decision=self.decision(clip), marks=self.marks(clip), errors=errors)
 
     @cached_property
-    def _readings(self) -> dict[str, dict[str, Any]]:
-        return {row["id"]: row for row in read_jsonl(self.ws.readings / "readings.jsonl", shape=ROW)}
+    def _readings(self) -> dict[str, ReadingRow]:
+        return {one.id: one for one in read_rows(self.ws.readings / "readings.jsonl", ReadingRow)}
 
     def reading(self, clip: Clip) -> Reading:
-        row = self._readings.get(clip.id)
-        if row is None:
+        reading = self._readings.get(clip.id)
+        if reading is None:
             raise WorkspaceError(f"clip {clip.id} has no reading: run 'olu read {self.ws.root}'")
-        return Reading.from_row(row)
+        return reading
 
     @cached_property
-    def _alignments(self) -> dict[str, dict[str, Any]]:
-        return {row["id"]: row for row in read_jsonl(self.ws.alignment / "alignment.jsonl", shape=ROW)}
+    def _alignments(self) -> dict[str, Alignment]:
+        return {one.id: one for one in read_rows(self.ws.alignment / "alignment.jsonl", Alignment)}
 
     def alignment(self, clip: Clip) -> Alignment | None:
         """Where its words and sounds are, once 'olu align' has looked."""
-        row = self._alignments.get(clip.id)
-        return None if row is None else Alignment.from_row(row)
+        return self._alignments.get(clip.id)
 
     @cached_property
     def sides(self) -> dict[str, Split | None]:
@@ -310,7 +310,7 @@ def sides(ws: Workspace) -> str:
 
 
 def read_sides(ws: Workspace) -> dict[str, Split | None]:
-    return {row["id"]: row["split"] for row in read_jsonl(ws.corpus / "splits.jsonl", shape=SPLIT)}
+    return {row["id"]: row["split"] for row in read_jsonl(ws.corpus / "splits.jsonl", shape=SIDE)}
 
 
 def imported(ws: Workspace) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 from olu.core.errors import CorpusError
 from olu.core.files import Workspace, hash_file, read_jsonl
 from olu.core.types import Clip
+from olu.corpus.changed_files import RECORDING
 from olu.corpus.corrections import Correction, in_force
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import exists
-from olu.corpus.shapes import FILE
 from olu.corpus.sources import Source, free_name
 
 Content = tuple[str, float, float]  # hash of a recording, start and seconds of a clip in it
@@ -49,7 +49,7 @@ class WorkspaceIndex:
     def of(ws: Workspace) -> WorkspaceIndex:
         empty = not (ws.corpus / "clips.jsonl").exists()
         corpus = Corpus(ws, (), {}) if empty else Corpus.open(ws)
-        files = {row["audio"]: row for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
+        files = {row["audio"]: row for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
         clips = tuple(map(corpus.as_imported, corpus))
         return WorkspaceIndex(ws, clips, corpus.sources, files, load(ws), in_force(ws))
 

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from olu.core.config import did_you_mean, read_toml
-from olu.core.damage import damaged, misfit
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_json, write_json, write_text
+from olu.core.rows import corrupt_file, schema_error
 from olu.core.workspace_lock import writing
 from olu.corpus.consent import Answer, answer
 
@@ -72,8 +72,8 @@ def by_source(ws: Workspace) -> dict[str, Rights]:
     path = ws.corpus / "rights.json"
     held = read_json(path, shape={}) if path.exists() else {}
     for name, row in held.items():
-        if fault := misfit(row, {}):
-            raise damaged(path, f"{name}: {fault}")
+        if fault := schema_error(row, {}):
+            raise corrupt_file(path, f"{name}: {fault}")
     return {name: Rights.of(row, where=f"{path} {name}") for name, row in held.items()}
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from olu.core.damage import damaged, misfit
 from olu.core.errors import WorkspaceError
-from olu.core.files import Workspace, read_json, read_rows, rows_from
+from olu.core.files import Workspace, read_json, read_rows
+from olu.core.rows import corrupt_file, load_rows, schema_error
 from olu.core.types import Clip
 from olu.corpus.journal import FEW, lines_with
-from olu.corpus.shapes import CLIP, SOURCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,16 +22,19 @@ class Source:
     layout: str
 
 
+SOURCE = {"name": str, "root": str, "layout": str}
+
+
 def read_sources(ws: Workspace) -> dict[str, Source]:
     path = ws.corpus / "sources.json"
     if not path.exists():
-        raise damaged(path, "it is not there")
+        raise corrupt_file(path, "it is not there")
     rows = read_json(path)
-    if not isinstance(rows, list) or any(misfit(row, SOURCE) or len(row) > len(SOURCE) for row in rows):
-        raise damaged(path, "it is no list of sources")
+    if not isinstance(rows, list) or any(schema_error(row, SOURCE) or len(row) > len(SOURCE) for row in rows):
+        raise corrupt_file(path, "it is no list of sources")
     for row in rows:
         if ".." in PurePosixPath(row["root"]).parts or "\0" in row["root"]:
-            raise damaged(path, f"the root {row['root']!r} of {row['name']} leads out of the workspace")
+            raise corrupt_file(path, f"the root {row['root']!r} of {row['name']} leads out of the workspace")
     return {row["name"]: Source(**row) for row in rows}
 
 
@@ -43,12 +44,10 @@ def free_name(sources: Iterable[str], clips: Iterable[Clip]) -> str:
     return next(f"s{n}" for n in range(1, len(taken) + 2) if f"s{n}" not in taken)
 
 
-def clip_of(row: dict[str, Any]) -> Clip:
-    """A clip of a manifest, which may come from elsewhere: its recording lies inside its source."""
-    audio = row["audio"]
-    if "\0" in audio or ("." in audio and ".." in audio.split("/")):
-        raise ValueError(f"{audio!r} leads out of its source")
-    return Clip(**row)
+def check_inside(clip: Clip) -> None:
+    """A manifest may come from elsewhere: the recording of a clip lies inside its source."""
+    if "\0" in clip.audio or ("." in clip.audio and ".." in clip.audio.split("/")):
+        raise ValueError(f"{clip.audio!r} leads out of its source")
 
 
 def clips_path(ws: Workspace) -> Path:
@@ -60,7 +59,7 @@ def read_clips(ws: Workspace) -> tuple[Clip, ...]:
     path = clips_path(ws)
     if not path.exists():
         raise WorkspaceError(f"{ws.root} has no clips yet: run 'olu import {ws.root} SOURCE' first")
-    return tuple(read_rows(path, clip_of, shape=CLIP))
+    return tuple(read_rows(path, Clip, check=check_inside))
 
 
 def clips_named(ws: Workspace, ids: Collection[str]) -> dict[str, Clip]:
@@ -70,7 +69,7 @@ def clips_named(ws: Workspace, ids: Collection[str]) -> dict[str, Clip]:
         return {}
     if len(wanted) <= FEW and path.exists():
         found: dict[str, Clip] = {}
-        for clip in rows_from(((0, line) for line in lines_with(path, wanted)), path, clip_of, shape=CLIP):
+        for clip in load_rows(((0, line) for line in lines_with(path, wanted)), path, Clip, check=check_inside):
             if clip.id in wanted:
                 found[clip.id] = clip
             if len(found) == len(wanted):

@@ -16,10 +16,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from olu.core.errors import ConfigError, WorkspaceError
-from olu.core.files import Workspace, read_json, read_jsonl
-from olu.core.types import Clip, Split
+from olu.core.files import Workspace, read_json, read_jsonl, read_rows
+from olu.core.types import Clip, MarkRow, Split
+from olu.corpus.changed_files import RECORDING
 from olu.corpus.manifest import read_sides
-from olu.corpus.shapes import FILE, MARK
 
 ADJOINING_SECONDS = 1.0  # a smaller gap may hold the end of the neighbour's word or breath
 SEAM_EVERY = 10  # one clip in so many, by its hash
@@ -280,7 +280,7 @@ def choose_sides(
     A clip without a text has one too, by its id, and stays there: a text that somebody writes for it moves nothing.
     With `written`, the clips that have a text by now, these too are chosen anew.
     """
-    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
+    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
     shares, copies = shares or remembered(ws), _copies(ws)
     before = read_sides(ws) if written is None else {}
     clips = [replace(one, text=one.id) if not one.text.strip() and one.id in (written or ()) else one for one in clips]
@@ -327,8 +327,8 @@ def remembered(ws: Workspace) -> Shares:
 
 def _copies(ws: Workspace) -> list[tuple[str, str]]:
     pairs = []
-    for row in read_jsonl(ws.audit / "audit.jsonl", shape=MARK):
-        first = COPY.search(row["message"]) if row["check"] in COPY_CHECKS else None
+    for mark in read_rows(ws.audit / "audit.jsonl", MarkRow):
+        first = COPY.search(mark.message) if mark.check in COPY_CHECKS else None
         if first:
-            pairs.append((row["id"], first[1]))
+            pairs.append((mark.id, first[1]))
     return pairs

@@ -11,13 +11,13 @@ from typing import Any
 from olu.align.state import Listened, Spread, alignment_path, fits, spread, to_align, unaligned
 from olu.align.text_match import Match, match_path, read_match, write_match
 from olu.core.errors import CorpusError
-from olu.core.files import Workspace, hash_value, read_jsonl, write_jsonl
+from olu.core.files import Workspace, hash_value, read_rows, write_jsonl
 from olu.core.job import Job
+from olu.core.rows import from_row
 from olu.core.stage import Stage
 from olu.core.types import Alignment
 from olu.core.workspace_lock import AFTER_WORK, writing
 from olu.corpus.manifest import Corpus, fingerprint, recordings
-from olu.corpus.shapes import ROW
 from olu.stages.read import read_corpus
 
 ALIGN_VERSION = 1
@@ -41,10 +41,6 @@ class AlignSummary:
     problems: list[str]  # clips without an alignment, and why
     notes: list[str]
     doubt: str = ""  # why its times are worth little
-
-    @staticmethod
-    def from_row(row: dict[str, Any]) -> AlignSummary:
-        return AlignSummary(**{**row, "spread": Spread(**row["spread"])})
 
 
 def align(
@@ -81,7 +77,7 @@ def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSumm
         return None
     made: dict[str, Any] = stamp["options"]
     served = made["from"] is not None or (made["ctc_only"] == options["ctc_only"] and made["cross"] >= options["cross"])
-    return AlignSummary.from_row(stamp["summary"]) if keep or served else None
+    return from_row(stamp["summary"], AlignSummary) if keep or served else None
 
 
 def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Job[AlignSummary]:
@@ -93,7 +89,7 @@ def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Job[AlignSummary
     options = {"from": str(source.resolve()), "grids": hash_value(contents), "ctc_only": False, "cross": False}
     earlier = None if force else STAGE.done(ws, options)
     if earlier is not None and match_path(ws).exists():
-        return AlignSummary.from_row(earlier)
+        return from_row(earlier, AlignSummary)
     begun = fingerprint(ws)
     corpus = Corpus.open(ws)
     found, problems, notes = yield from take_grids(ws, corpus, grids)
@@ -111,9 +107,9 @@ def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Job[AlignSummary
 
 def _others(ws: Workspace, corpus: Corpus, taken: set[str]) -> list[Alignment]:
     """Alignments that are there and still fit, of clips that are not taken anew: a few corrected grids lose nothing."""
-    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW) if row["id"] not in taken}
+    known = {one.id: one for one in read_rows(alignment_path(ws), Alignment) if one.id not in taken}
     wanted = to_align(ws, corpus)
-    return [Alignment.from_row(rows[id]) for id, (_, words) in wanted.items() if id in rows and fits(rows[id], words)]
+    return [known[id] for id, (_, words) in wanted.items() if id in known and fits(known[id], words)]
 
 
 def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun: str) -> AlignSummary:

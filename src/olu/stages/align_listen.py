@@ -21,6 +21,7 @@ from olu.core.errors import AlignError, AudioError, CorpusError
 from olu.core.files import Workspace, hash_value, read_json, write_json
 from olu.core.job import Job, Tick
 from olu.core.parse import BadData, from_json
+from olu.core.rows import from_row
 from olu.core.types import Alignment, Audio, Clip
 from olu.corpus.manifest import Corpus, recordings
 from olu.stages.align_match import Texts, cross_match, halves_path
@@ -136,8 +137,8 @@ def _kept(path: Path, key: str) -> dict[str, tuple[Alignment, Match]]:
         except BadData:
             continue
         if row["key"] == key:
-            alignment = Alignment.from_row(row["row"])
-            found[alignment.id] = (alignment, Match.from_row(row["match"]))
+            alignment = from_row(row["row"], Alignment)
+            found[alignment.id] = (alignment, from_row(row["match"], Match))
     return found
 
 

@@ -6,9 +6,9 @@ from shlex import quote
 
 from olu.align.state import alignment_path
 from olu.audit.cut_clips import without_aside
-from olu.core.files import Workspace, read_jsonl
+from olu.core.files import Workspace, read_rows
+from olu.core.types import Alignment
 from olu.corpus.manifest import Corpus
-from olu.corpus.shapes import ROW
 from olu.stages import audit
 from olu.stages.status import status
 
@@ -29,4 +29,4 @@ def _cuttable(ws: Workspace) -> bool:
     if aside:
         return False
     wanted = {clip.id for clip in audit.long_clips(corpus)}
-    return any(row["id"] in wanted for row in read_jsonl(alignment_path(ws), shape=ROW))
+    return any(one.id in wanted for one in read_rows(alignment_path(ws), Alignment))

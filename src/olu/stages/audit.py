@@ -23,10 +23,10 @@ from olu.audit.thresholds import Thresholds
 from olu.audit.verdict import DefaultTraining
 from olu.core.config import Strict, check, read_toml
 from olu.core.errors import OluError, WorkspaceError
-from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, write_json, write_jsonl, write_text
+from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl, write_text
 from olu.core.job import Job, Tick
 from olu.core.stage import Stage
-from olu.core.types import Clip, Mark, Span
+from olu.core.types import Alignment, Clip, Mark, Span
 from olu.core.words import many
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
@@ -196,8 +196,7 @@ def _room(family: Family, config: Strict, clips: int, seconds: float, letters: i
 
 def _words(ws: Workspace) -> dict[str, tuple[str, tuple[Span, ...]]]:
     """Clip id -> how it was aligned, and its words; of pieces too, which have theirs from the whole."""
-    rows = read_jsonl(alignment_path(ws))
-    return {row["id"]: (row["method"], tuple(Span(*word) for word in row["words"])) for row in rows}
+    return {one.id: (one.method, one.words) for one in read_rows(alignment_path(ws), Alignment)}
 
 
 def _marks(found: Mapping[str, Sequence[Finding]]) -> dict[str, list[Mark]]:

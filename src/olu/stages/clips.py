@@ -17,7 +17,7 @@ from olu.audit.check import SEVERITIES
 from olu.audit.coverage import count_letters
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace, read_json, read_rows, whole
-from olu.core.types import Clip, Reading
+from olu.core.types import Clip, ReadingRow
 from olu.corpus import corrections, decisions
 from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal
@@ -255,12 +255,11 @@ def _tokens(ws: Workspace) -> dict[str, tuple[str, int]]:
         return {}
     blanks = bool(read_json(known, shape=VOCABULARY)["interleave"])
 
-    def count(row: dict[str, Any]) -> tuple[str, tuple[str, int]]:
-        reading = Reading.from_row(row)
+    found = {}
+    for reading in read_rows(ws.readings / "readings.jsonl", ReadingRow):
         symbols = len(reading.symbols())
-        return row["id"], (reading.text, 2 * symbols + 1 if blanks else symbols)
-
-    return dict(read_rows(ws.readings / "readings.jsonl", count))
+        found[reading.id] = (reading.text, 2 * symbols + 1 if blanks else symbols)
+    return found
 
 
 def _quantiles(values: list[float]) -> dict[str, float]:

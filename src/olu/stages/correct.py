@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from olu.core.errors import CorpusError, WorkspaceError
-from olu.core.files import Workspace, rows_from
+from olu.core.files import Workspace
+from olu.core.rows import load_rows
 from olu.core.types import Clip
 from olu.core.workspace_lock import appending, writing
 from olu.corpus import corrections
@@ -16,8 +17,7 @@ from olu.corpus.correction_file import GivenText, read_texts
 from olu.corpus.corrections import Correction, folded, is_same
 from olu.corpus.intake.probe import printable
 from olu.corpus.journal import FEW, lines_with
-from olu.corpus.manifest import Corpus, read_sides
-from olu.corpus.shapes import SPLIT
+from olu.corpus.manifest import SIDE, Corpus, read_sides
 from olu.corpus.sources import clips_named, read_clips
 from olu.corpus.split import choose_sides
 from olu.stages.decide import check_known, hint
@@ -155,7 +155,7 @@ def _sides_of(ws: Workspace, ids: Collection[str]) -> dict[str, str | None]:
         return {id: sides.get(id) for id in ids}
     path = ws.corpus / "splits.jsonl"
     lines = ((0, line) for line in lines_with(path, ids))
-    found = {row["id"]: row["split"] for row in rows_from(lines, path, dict, shape=SPLIT)}
+    found = {row["id"]: row["split"] for row in load_rows(lines, path, SIDE)}
     return {id: found.get(id) for id in ids}
 
 

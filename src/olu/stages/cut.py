@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from olu.align.cut import CutLengths, CutPiece, choose, places
 from olu.align.state import alignment_path, fits, to_align, words_of
 from olu.align.text_match import low_score, named, unheard
 from olu.audit.fix import lost
 from olu.core.errors import ConfigError, WorkspaceError
-from olu.core.files import Workspace, hash_file, read_jsonl, write_jsonl
+from olu.core.files import Workspace, hash_file, read_jsonl, read_rows, write_jsonl
 from olu.core.job import Job, Tick
 from olu.core.types import Alignment, Clip, Frontend, Span, Split
 from olu.core.workspace_lock import writing
+from olu.corpus.changed_files import RECORDING
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.intake.probe import clip_id
 from olu.corpus.manifest import Corpus
-from olu.corpus.shapes import CUT, FILE, ROW
 from olu.stages import import_
 from olu.stages.audit import read_thresholds
 from olu.stages.read import corpus_frontend
@@ -72,25 +71,26 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Job[CutSummary]:
     gone = lost(corpus, marks, corpus.decisions.values(), most=longest)
     if not long:
         return _summary(longest, [], [], [], gone, written=False)
-    rows = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW)}
-    if not rows:
+    aligned = {one.id: one for one in read_rows(alignment_path(ws), Alignment)}
+    if not aligned:
         raise WorkspaceError(f"{ws.root} has no alignment to cut by: run 'olu align {ws.root}' first")
     wanted = to_align(ws, corpus)
     frontend = corpus_frontend(ws, corpus, read_settings(ws))
     limits = read_thresholds(ws)
-    low = low_score(_scores(rows.values()), far=limits.unheard_iqr)
+    scores = [word.score for one in aligned.values() for word in one.words if word.score is not None]
+    low = low_score(scores, far=limits.unheard_iqr)
     bounds = _Bounds(low, limits.unheard_share)
-    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=FILE)}
+    contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
     plans: list[_Plan] = []
     refused: list[str] = []
     for done, clip in enumerate(long, 1):
         yield Tick(done, len(long), clip.id)
-        row = rows.get(clip.id)
-        if row is None or clip.id not in wanted or not fits(row, wanted[clip.id][1]):
+        alignment = aligned.get(clip.id)
+        if alignment is None or clip.id not in wanted or not fits(alignment, wanted[clip.id][1]):
             refused.append(f"clip {clip.id}: not aligned as it is read now: run 'olu align {ws.root}'")
             continue
         sha256 = contents.get(clip.audio) or hash_file(corpus.locate(clip))
-        plan = _plan(clip, Alignment.from_row(row), frontend, CutLengths(longest=longest), bounds, sha256=sha256)
+        plan = _plan(clip, alignment, frontend, CutLengths(longest=longest), bounds, sha256=sha256)
         if isinstance(plan, str):
             refused.append(f"clip {clip.id}: {plan}")
         else:
@@ -151,10 +151,10 @@ def _part(alignment: Alignment, piece: CutPiece, clip: Clip) -> Alignment:
     for span in alignment.phones:
         low, high = max(span.start, piece.start), min(span.end, end)
         if high > low:
-            phones.append(replace(span, start=low - piece.start, end=high - piece.start))
-    phones[-1] = replace(phones[-1], end=clip.seconds)
+            phones.append(span._replace(start=low - piece.start, end=high - piece.start))
+    phones[-1] = phones[-1]._replace(end=clip.seconds)
     words = [
-        replace(span, start=span.start - piece.start, end=span.end - piece.start)
+        span._replace(start=span.start - piece.start, end=span.end - piece.start)
         for span in alignment.words[piece.first : piece.last]
     ]
     return replace(alignment, id=clip.id, seconds=clip.seconds, words=tuple(words), phones=tuple(phones))
@@ -162,10 +162,6 @@ def _part(alignment: Alignment, piece: CutPiece, clip: Clip) -> Alignment:
 
 def _read(frontend: Frontend, text: str) -> list[str]:
     return [word for word, _ in words_of(read_clip(frontend, text)[0])]
-
-
-def _scores(rows: Iterable[dict[str, Any]]) -> list[float]:
-    return [word[3] for row in rows for word in row["words"] if len(word) > 3]
 
 
 def cuts_path(ws: Workspace) -> Path:
@@ -181,10 +177,10 @@ def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
     sides: dict[str, Split | None] = {clip.id: corpus.sides.get(clip.id, "train") for clip in before}
     sides |= {one.id: corpus.split(plan.clip) for plan in plans for one in plan.clips}
     _save(ws, corpus, clips, sides)
-    aligned = {row["id"]: row for row in read_jsonl(alignment_path(ws), shape=ROW)}
-    aligned |= {one.id: one.row() for plan in plans for one in plan.alignments}
-    write_jsonl(alignment_path(ws), aligned.values())
-    known = {row["id"]: row for row in read_jsonl(cuts_path(ws), shape=CUT)}
+    aligned = {one.id: one for one in read_rows(alignment_path(ws), Alignment)}
+    aligned |= {one.id: one for plan in plans for one in plan.alignments}
+    write_jsonl(alignment_path(ws), (one.row() for one in aligned.values()))
+    known = {row["id"]: row for row in read_jsonl(cuts_path(ws), shape={"id": str, "clips": list[str]})}
     known |= {id: {"id": id, "clips": [clip.id for clip in clips]} for id, clips in new.items()}
     write_jsonl(cuts_path(ws), known.values())
     record(
@@ -208,7 +204,7 @@ def undo_cut(ws: Workspace) -> tuple[int, int]:
     """Take the pieces away again and the long clips back; returns how many long ones and how many pieces."""
     with writing(ws):
         corpus = Corpus.open(ws)
-        pieces = {id for row in read_jsonl(cuts_path(ws), shape=CUT) for id in row["clips"]}
+        pieces = {id for row in read_jsonl(cuts_path(ws), shape={"id": str, "clips": list[str]}) for id in row["clips"]}
         clips = [corpus.as_imported(clip) for clip in corpus if clip.id not in pieces]
         gone = len(corpus) - len(clips)
         if gone:

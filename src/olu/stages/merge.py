@@ -13,7 +13,6 @@ from olu.corpus import corrections, decisions
 from olu.corpus.manifest import Corpus
 from olu.corpus.merge_workspaces import Join, WorkspaceIndex
 from olu.corpus.rights import of_sources, save_source
-from olu.corpus.shapes import DUPLICATE
 from olu.corpus.split import choose_sides
 from olu.stages.import_ import STAGE
 
@@ -80,7 +79,7 @@ def _keep_rights(ws: Workspace, join: Join, guests: list[Workspace]) -> None:
 
 def _write_duplicates(ws: Workspace, join: Join) -> None:
     path = ws.corpus / "duplicates.jsonl"
-    before = list(read_jsonl(path, shape=DUPLICATE))
+    before = list(read_jsonl(path, shape={"workspace": str, "id": str}))
     rows = join.duplicate_rows(before)
     if rows != before:
         write_jsonl(path, rows)

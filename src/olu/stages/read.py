@@ -8,6 +8,7 @@ from typing import Any
 
 from olu.core.files import Workspace, hash_file, hash_value, write_json, write_jsonl
 from olu.core.job import Job, Tick
+from olu.core.rows import as_row
 from olu.core.stage import Stage
 from olu.corpus.decisions import hash_dropped
 from olu.corpus.manifest import Corpus, fingerprint
@@ -83,7 +84,7 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
             broken.append(f"{clip.id}: {wrong}")
         if not reading.words and clip.text:
             empty.append(clip.id)
-        rows.append({"id": clip.id, **reading.row()})
+        rows.append({"id": clip.id, **as_row(reading)})
         if number % 100 == 0 or number == len(corpus):
             yield Tick(number, len(corpus), "transcripts")
     symbols = {*seen, *map(bare, seen)} if isinstance(frontend, PhoneFrontend) else set(seen)

@@ -17,7 +17,6 @@ from olu.core.parse import load_json
 from olu.core.units import size as in_units
 from olu.corpus.readers.audio_index import ABSOLUTE
 from olu.corpus.readers.tar import BadHeader, open_tar
-from olu.corpus.shapes import ROW
 from olu.stages.pack import MANIFEST, SCHEMA
 from olu.train.run import Run
 
@@ -72,7 +71,7 @@ def _same_clips(place: Path, ws: Workspace) -> bool:
     """Whether both have clips in common: more may have been imported since."""
 
     def ids(root: Path) -> set[str]:
-        return {row["id"] for row in read_jsonl(root / "corpus" / "clips.jsonl", shape=ROW)}
+        return {row["id"] for row in read_jsonl(root / "corpus" / "clips.jsonl", shape={"id": str})}
 
     here, there = ids(ws.root), ids(place)
     return bool(here & there) or here == there

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from olu.core.config import Strict, check, read_toml
-from olu.core.damage import Shape, damaged, misfit
 from olu.core.errors import LanguageError, TextError, VoiceError
 from olu.core.files import Workspace, read_json, write_text
+from olu.core.rows import Shape, corrupt_file, schema_error
 from olu.core.types import Frontend, Marks, Reading
 from olu.text.characters import CharacterFrontend
 from olu.text.language_data import Pack, load_lexicon
@@ -29,7 +29,7 @@ KINDS: dict[str, Callable[[dict[str, Any]], AnyFrontend]] = {
 }
 
 
-FRONTEND: Shape = {"kind": str, "inventory": (list, type(None))}  # what its file must hold, and each kind beside it
+FRONTEND: Shape = {"kind": str, "inventory": list[Any] | None}  # what its file must hold, and each kind beside it
 BESIDE: dict[str, Shape] = {
     CharacterFrontend.kind: {"language": str, "lower": bool},
     PhoneFrontend.kind: {"pack": dict, "marks": str},
@@ -76,14 +76,14 @@ def for_language(
 
 def fault_of(state: Any) -> str:
     """In what a state is none of a frontend; nothing when it is one."""
-    return misfit(state, FRONTEND) or misfit(state, BESIDE.get(state["kind"], {}))
+    return schema_error(state, FRONTEND) or schema_error(state, BESIDE.get(state["kind"], {}))
 
 
 def read_state(path: Path) -> dict[str, Any]:
     """The state that a file of a workspace holds."""
     state = read_json(path)
     if fault := fault_of(state):
-        raise damaged(path, fault)
+        raise corrupt_file(path, fault)
     return dict(state)
 
 

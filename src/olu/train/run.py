@@ -14,12 +14,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 from olu.audio import io
 from olu.core.config import read_toml
-from olu.core.damage import damaged, misfit
 from olu.core.errors import ConfigError, OluError, TrainError
 from olu.core.files import hash_file, lock, whole, write_json, write_jsonl, write_text
 from olu.core.job import plain
 from olu.core.parse import BadData, from_json, load_json
 from olu.core.places import PICKLED, SAFE, located
+from olu.core.rows import corrupt_file, schema_error
 from olu.text.frontend import fault_of
 from olu.text.vocabulary import VOCABULARY
 from olu.train.best_step import why
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 RECIPE = {"family": str, "seed": int, "data": dict, "model": dict, "plan": dict, "guards": dict}
 FAULTS: dict[str, Callable[[Any], str]] = {  # file -> in what its content is not what was written
-    "facts.json": partial(misfit, shape={"recipe": str}),
-    "vocabulary.json": partial(misfit, shape=VOCABULARY),
+    "facts.json": partial(schema_error, shape={"recipe": str}),
+    "vocabulary.json": partial(schema_error, shape=VOCABULARY),
     "frontend.json": fault_of,
     "speakers.json": lambda value: "" if isinstance(value, list) and value else "it is no list of speakers",
-    "result.json": partial(misfit, shape={"finished": bool, "steps": int}),
-    "best.json": partial(misfit, shape={"step": int}),
+    "result.json": partial(schema_error, shape={"finished": bool, "steps": int}),
+    "best.json": partial(schema_error, shape={"step": int}),
 }
 HEARD_BY = "heard_by"  # in its facts: the recogniser's run that hears its samples, also when it goes on
 SEALED = ("result.json", "best.json")  # these steer what is gone on with, spoken and exported
@@ -89,12 +89,12 @@ class Run:
     def recipe(self) -> Recipe:
         path = self.folder / "recipe.toml"
         try:
-            fault = misfit(read_toml(path), RECIPE)  # all of them were written: an empty file is no recipe of defaults
+            fault = schema_error(read_toml(path), RECIPE)  # all of them were written: an empty file is no recipe
             if not fault:
                 return read_recipe(path, [])
         except ConfigError as bad:
             fault = str(bad).removeprefix(str(path)).lstrip(": ")
-        raise damaged(path, fault, remedy=self._remedy)
+        raise corrupt_file(path, fault, remedy=self._remedy)
 
     @property
     def fault(self) -> str:
@@ -115,11 +115,11 @@ class Run:
             value = load_json(path)
             value = unsealed(value) if name in SEALED and isinstance(value, dict) else value
         except FileNotFoundError:
-            raise damaged(path, "it is not there", remedy=remedy) from None
+            raise corrupt_file(path, "it is not there", remedy=remedy) from None
         except BadData as bad:
-            raise damaged(path, str(bad), remedy=remedy) from None
+            raise corrupt_file(path, str(bad), remedy=remedy) from None
         if fault := FAULTS[name](value) if name in FAULTS else "":
-            raise damaged(path, fault, remedy=remedy)
+            raise corrupt_file(path, fault, remedy=remedy)
         return value
 
     @property

@@ -11,10 +11,10 @@ from typing import Any
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_json, read_jsonl, read_rows, whole
 from olu.core.types import Clip
+from olu.corpus.changed_files import RECORDING
 from olu.corpus.corrections import Correction, in_force
 from olu.corpus.moved_files import lost, source_found
-from olu.corpus.shapes import CLIP, FILE
-from olu.corpus.sources import Source, clip_of, free_name, read_sources
+from olu.corpus.sources import Source, check_inside, free_name, read_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class HeldCorpus:
     def of(ws: Workspace) -> HeldCorpus:
         lines: dict[Path, list[WorkspaceError]] = {}
         path = ws.corpus / "clips.jsonl"
-        clips = tuple(read_rows(path, clip_of, shape=CLIP, lost=lines.setdefault(path, [])))
+        clips = tuple(read_rows(path, Clip, check=check_inside, lost=lines.setdefault(path, [])))
         path = ws.corpus / "files.jsonl"
-        files = {row["audio"]: row for row in read_jsonl(path, shape=FILE, lost=lines.setdefault(path, []))}
+        files = {row["audio"]: row for row in read_jsonl(path, shape=RECORDING, lost=lines.setdefault(path, []))}
         known, copied = ws.corpus / "sources.json", ws.corpus / "audio" / "origins.json"
         sources: dict[str, Source] = {}
         try:

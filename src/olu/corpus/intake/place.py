@@ -14,10 +14,10 @@ from olu.core.errors import CorpusError
 from olu.core.files import Workspace, read_json, read_jsonl, write_json
 from olu.core.job import Job
 from olu.core.workspace_lock import writing
+from olu.corpus.changed_files import RECORDING
 from olu.corpus.readers import Layout, Options, films, hub, huggingface, shards
 from olu.corpus.readers.huggingface import DatasetRow
 from olu.corpus.readers.rows import Problem, Row, look
-from olu.corpus.shapes import FILE
 
 DECODED = "decoded.json"  # in corpus/audio: hash of a film or a phone's recording -> hash of its sound
 
@@ -89,7 +89,9 @@ class Workbench(ExitStack):
 
     def _known(self) -> dict[str, Path]:
         """Hash of a film -> its sound, decoded at an earlier import."""
-        files = read_jsonl(self.ws.corpus / "files.jsonl", shape=FILE, lost=[])  # what cannot be read is decoded again
+        files = read_jsonl(
+            self.ws.corpus / "files.jsonl", shape=RECORDING, lost=[]
+        )  # what cannot be read is decoded again
         there = {row["sha256"]: self.ws.corpus / "audio" / row["audio"] for row in files}
         sounds = {film: there[sound] for film, sound in _decoded(self.ws).items() if sound in there}
         return {film: path for film, path in sounds.items() if path.is_file()}
