@@ -100,7 +100,7 @@ def test_another_phone_set_in_a_tar_by_the_recordings_names(
     (tmp_path / "mfa" / "speaker").mkdir(parents=True)
     for clip in Corpus.open(ws):
         one = truth[clip.id]
-        phones = tuple(replace(p, label=names.get(p.label, p.label.upper())) for p in one.phones if p.label)
+        phones = tuple(p._replace(label=names.get(p.label, p.label.upper())) for p in one.phones if p.label)
         grid = TextGrid(0, one.seconds + 0.01, (Tier("words", one.words), Tier("phones", phones)))
         stem = Path(clip.audio).stem
         (tmp_path / "mfa" / "speaker" / f"{stem}.TextGrid").write_text(render(grid), encoding="utf-8")
@@ -278,7 +278,7 @@ def test_a_few_corrected_grids_leave_the_other_clips_as_they_were(
     one, broken = list(truth)[:2]
     (tmp_path / "few").mkdir()
     phones = truth[one].phones
-    moved = replace(truth[one], phones=(Span("", 0.0, 0.32), replace(phones[1], start=0.32), *phones[2:]))
+    moved = replace(truth[one], phones=(Span("", 0.0, 0.32), phones[1]._replace(start=0.32), *phones[2:]))
     (tmp_path / "few" / f"{one}.TextGrid").write_text(render(from_alignment(moved)), encoding="utf-8")
     (tmp_path / "few" / f"{broken}.TextGrid").write_text("no grid", encoding="utf-8")
     summary = finish(align(ws, source=tmp_path / "few"))
