@@ -154,7 +154,7 @@ def small(path: Path) -> None:
         scores={},
         facts={},
     )
-    finish(write_package(path, contents, graphs=lambda folder: vits.export(learner, folder=folder)))
+    finish(write_package(path, contents, graphs=lambda folder: vits.speaks.export(learner, folder=folder)))
 
 
 # ---------------------------------------------------------------- measures

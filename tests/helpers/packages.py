@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from olu.core.job import finish
-from olu.export.package import Contents, write_package
+from olu.export.package import Contents, declared, write_package
 from olu.families import family
 from olu.speak.voice import Voice
 from olu.text.characters import CharacterFrontend
@@ -53,8 +53,12 @@ def contents(*, speakers: list[str], name: str = "test") -> Contents:
 
 def pack(path: Path, *, speakers: list[str]) -> Voice:
     made = learner(speakers=len(speakers))
-    export = family("vits").speaks.export
-    return finish(write_package(path, contents(speakers=speakers), graphs=lambda folder: export(made, folder=folder)))
+    speaks = family("vits").speaks
+
+    def graphs(folder: Path) -> dict[str, Any]:
+        return {**declared(speaks, made.config), **speaks.export(made, folder=folder)}
+
+    return finish(write_package(path, contents(speakers=speakers), graphs=graphs))
 
 
 def zipped(folder: Path, path: Path) -> Path:

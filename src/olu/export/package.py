@@ -17,12 +17,13 @@ from olu.core.files import hash_file, whole, write_json
 from olu.core.job import Job, Tick
 from olu.export.slim import halve, optimise
 from olu.networks.session import open_session, quiet, read_network
-from olu.speak.engines import engine_named
+from olu.speak.engines import engine_named, knob_row
 from olu.speak.package import NUMBERS, SCHEMA
 from olu.speak.voice import Voice
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language
 from olu.text.vocabulary import SymbolVocabulary
+from olu.train.family import Speaks
 
 STEPS = 5  # of an export: reading, writing, slimming, speaking once, and pushing where that is asked for
 
@@ -122,6 +123,11 @@ def seal(folder: Path, rows: list[dict[str, Any]]) -> None:
     """What opening the voice will prove: the bytes of every file, how some sentences are read and how long they are."""
     digests = {name: hash_file(file) for name, file in _files(folder).items() if name != "check.json"}
     write_json(folder / "check.json", {"sentences": rows, "files": digests})
+
+
+def declared(speaks: Speaks, config: Any) -> dict[str, Any]:
+    """What voice.json says of how a family speaks."""
+    return {"engine": speaks.engine, "knobs": {knob.name: knob_row(knob) for knob in speaks.knobs(config)}}
 
 
 def _listed(folder: Path, names: list[str]) -> dict[str, Any]:

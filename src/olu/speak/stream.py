@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from olu.audio.loudness import Leveller, Limiter
 from olu.core.errors import VoiceError
-from olu.core.types import Audio, Reading, Span
+from olu.core.types import Audio, Knob, Reading, Span
 from olu.speak.sentences import LONGEST_PAUSE
 
 if TYPE_CHECKING:
@@ -44,20 +44,6 @@ class Wishes(TypedDict, total=False):
     knobs: Mapping[str, float]
     noise: float | None
     duration_noise: float | None
-
-
-@dataclass(frozen=True)
-class Knob:
-    """A number of its engine that a voice lets whoever speaks with it choose."""
-
-    name: str
-    least: float
-    most: float
-    default: float
-    help: str = ""
-
-    def check(self, value: float) -> None:
-        _between(self.name.replace("_", " "), value, self.least, self.most)
 
 
 @dataclass(frozen=True, kw_only=True, init=False)
@@ -121,7 +107,7 @@ class Manner:
         if unknown := next((name for name in self.knobs if name not in knobs), None):
             raise VoiceError(f"the voice {voice} has no knob {unknown!r}; it has: {', '.join(knobs) or 'none'}")
         for name, value in self.knobs.items():
-            knobs[name].check(value)
+            _between(name.replace("_", " "), value, knobs[name].low, knobs[name].high)
         return Manner.of(self, knobs={name: knob.default for name, knob in knobs.items()} | dict(self.knobs))
 
 

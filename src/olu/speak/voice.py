@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from olu.core.errors import ConfigError, LanguageError, OluError, TextError, VoiceError
-from olu.core.types import Audio, Reading
+from olu.core.types import Audio, Knob, Reading
 from olu.speak.engines import ChunkPlan, LineJob, SpeechEngine, engine_named, number
 from olu.speak.graphs import OnnxGraph, RunTerminator
 from olu.speak.package import Package, package_place, read_package
@@ -20,7 +20,6 @@ from olu.speak.sentences import AS_PLAIN, lines
 from olu.speak.stream import (
     Ahead,
     Chunk,
-    Knob,
     LineMaking,
     Making,
     Manner,

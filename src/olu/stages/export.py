@@ -16,7 +16,7 @@ from olu.core.stage import Stage
 from olu.export.card import quoted_example, readme
 from olu.export.formats import VOICE, Format, format_named
 from olu.export.measures import evaluation_of
-from olu.export.package import STEPS, Contents, write_package
+from olu.export.package import STEPS, Contents, declared, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject
 from olu.families.runs import passed_over, voice_named, voices
@@ -291,10 +291,12 @@ def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> Job[
             (folder / "training").mkdir()
             subject.speaks.writers["training"](subject.learner, folder=folder / "training", card=subject.card)
             write_json(folder / "training" / "frontend.json", subject.frontend.state())
-        if subject.resample == 1.0:
-            return subject.speaks.export(subject.learner, folder=folder)
-        restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
-        return {**subject.speaks.export(subject.learner, folder=folder), "resample": subject.resample}
+        facts: dict[str, Any] = {}
+        if subject.resample != 1.0:
+            restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
+            facts = {"resample": subject.resample}
+        made = subject.speaks.export(subject.learner, folder=folder)
+        return {**declared(subject.speaks, subject.learner.config), **made, **facts}
 
     voice = yield from write_package(path, contents, graphs=graphs)
     return [], int(voice.facts["parameters"])

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from olu.families.vits.config import MOST_NOISE
 from olu.families.vits.export_conv2d import FlatDecoder, context_frames
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Generator
@@ -91,10 +90,7 @@ def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
         outputs=["wave"],
         axes={"latents": {0: "B", 2: "F"}, "wave": {0: "B", 1: "S"}, **{name: {0: "B"} for name in names}},
     )
-    knobs = {"noise": (config.noise_scale, "how much the sound varies")}
-    knobs["duration_noise"] = (config.noise_scale_duration, "how much the rhythm varies")
     return {
-        "engine": "latents",
         "rate": config.sampling_rate,
         "hop": config.hop_length,
         "channels": config.flow_size,
@@ -103,10 +99,6 @@ def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
             "noise_scale": config.noise_scale,
             "duration_noise_scale": config.noise_scale_duration,
             "length_scale": 1 / config.speaking_rate,
-        },
-        "knobs": {
-            name: {"least": 0.0, "most": MOST_NOISE, "default": usual, "help": words}
-            for name, (usual, words) in knobs.items()
         },
         "parameters": sum(t.numel() for n, t in gen.state_dict().items() if not n.startswith("posterior_encoder.")),
     }

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.core.errors import VoiceError
-from olu.core.types import Reading, Span
+from olu.core.types import Knob, Reading, Span
 from olu.speak.graphs import OnnxGraph
-from olu.speak.stream import Chunk, Knob, LineMaking, Manner, ReadLine, SpokenSentence, SpokenWave, Wave
+from olu.speak.stream import Chunk, LineMaking, Manner, ReadLine, SpokenSentence, SpokenWave, Wave
 
 if TYPE_CHECKING:
     from olu.speak.package import Package
@@ -125,9 +125,14 @@ def declared_knobs(facts: Mapping[str, Any], known: Sequence[str]) -> dict[str, 
     for name, row in rows.items():
         if not KNOB_NAME.fullmatch(name) or name not in known:
             raise ValueError(f"its engine has no knob {name!r:.40}")
-        least, most = number(row["least"], -1e6, 1e6), number(row["most"], -1e6, 1e6)
-        knobs[name] = Knob(name, least, most, number(row["default"], -1e6, 1e6), str(row.get("help", ""))[:200])
+        low, high = number(row["low"], -1e6, 1e6), number(row["high"], -1e6, 1e6)
+        knobs[name] = Knob(name, number(row["default"], -1e6, 1e6), low, high, str(row.get("what", ""))[:200])
     return knobs
+
+
+def knob_row(knob: Knob) -> dict[str, Any]:
+    """A knob as voice.json has it."""
+    return {"default": knob.default, "low": knob.low, "high": knob.high, "what": knob.what}
 
 
 # ---------------------------------------------------------------- frames in chunks

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olu.core.errors import VoiceError
+from olu.core.types import Knob
 from olu.speak.engines import (
     MOST_CONTEXT,
     MOST_HOP,
@@ -30,7 +31,7 @@ from olu.speak.engines import (
     word_spans,
 )
 from olu.speak.graphs import OnnxGraph
-from olu.speak.stream import MOST_NOISE, SHORT_NAMES, Chunk, Knob, LineMaking, Manner, SpokenSentence, Wave
+from olu.speak.stream import MOST_NOISE, SHORT_NAMES, Chunk, LineMaking, Manner, SpokenSentence, Wave
 
 if TYPE_CHECKING:
     from olu.speak.package import Package
@@ -64,7 +65,7 @@ class LatentsEngine:
         self.knobs = (
             declared_knobs(facts, SHORT_NAMES)
             if package.schema > 2
-            else {name: Knob(name, 0.0, MOST_NOISE, scale) for name, scale in zip(SHORT_NAMES, scales, strict=True)}
+            else {name: Knob(name, scale, 0.0, MOST_NOISE) for name, scale in zip(SHORT_NAMES, scales, strict=True)}
         )
         if [knob.default for knob in self.knobs.values()] != scales:
             raise ValueError("its knobs are not what its sampling says")
