@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from olu.core.files import write_text
-from olu.pages.curves import smoothed
+from olu.pages.charts import smoothed
 from olu.train.run import Run
 from olu.train.view.history import History
 

@@ -13,10 +13,10 @@ import pytest
 import soundfile
 
 import olu.audit.report
-from olu.audit.picture import HEIGHT, WIDTH
 from olu.core.files import Workspace
 from olu.core.job import finish
-from olu.pages.histogram import histogram, nice
+from olu.pages.charts import histogram, nice
+from olu.pages.media import HEIGHT, WIDTH
 from olu.stages.audit import audit
 
 from .conftest import silence, speech
@@ -67,7 +67,7 @@ def test_the_page_is_whole_and_loads_nothing(page: str):
 
 def test_what_people_wrote_is_escaped(page: str):
     assert page.count("<script>") == 1
-    assert "alert(&quot;x&quot;)" in page
+    assert "alert(&#34;x&#34;)" in page
     assert "<b>bold" not in page
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from olu.evaluate.blind import Trial, count, render
-from olu.evaluate.players import Melody
 from olu.evaluate.report import ShownSounds
 from olu.evaluate.report import render as render_report
+from olu.pages.charts import Melody
 
 from ..helpers.judged import voice
 from .test_judge import made

@@ -17,11 +17,10 @@ from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.core.types import Clip
 from olu.corpus.manifest import Corpus, Source
-from olu.evaluate.blind import Trial, count, render, say, swapped
+from olu.evaluate.blind import Trial, coin, count, preference, render, say, swapped
 from olu.evaluate.compare import compare, pairs
 from olu.evaluate.estimates import figure
 from olu.evaluate.evaluation import WAVS
-from olu.evaluate.stats import coin, preference
 from olu.stages.compare import FACTS, LISTEN, PAGE
 from olu.stages.compare import compare as stage
 

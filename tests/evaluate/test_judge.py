@@ -14,12 +14,12 @@ from olu.core.job import finish
 from olu.core.types import Audio
 from olu.evaluate.estimates import figure
 from olu.evaluate.evaluation import CheckpointMeans, Evaluation, Missing, SentenceResult, Subject, load
-from olu.evaluate.gates import gates, verdict_of
 from olu.evaluate.judge import INSTALL, Judged, chosen, judge
 from olu.evaluate.metrics.f0 import PitchError
-from olu.evaluate.players import Melody
 from olu.evaluate.report import ShownSounds, render, worst_first
 from olu.evaluate.samples import References, spread_evenly
+from olu.evaluate.words import gates, verdict_of
+from olu.pages.charts import Melody
 
 from ..helpers.judged import Ears, evaluation, take, voice
 

@@ -10,8 +10,8 @@ import numpy as np
 from olu.core.types import Audio, Reading, Word
 from olu.evaluate.estimates import Estimate, figure
 from olu.evaluate.evaluation import Domain, Evaluation, SentenceResult, Subject
-from olu.evaluate.gates import gates, verdict_of
 from olu.evaluate.samples import Sample
+from olu.evaluate.words import gates, verdict_of
 
 RATE = 16000
 

@@ -113,7 +113,7 @@ def test_the_reference_loads_nothing_from_elsewhere(http: httpx2.Client):
     page = http.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
     assert "response_format" in page.text and "/v1/audio/voices" in page.text
-    links = re.findall(r"(?:src|href)='([^']+)'", page.text)
+    links = re.findall(r'(?:src|href)="([^"]+)"', page.text)
     assert set(links) == {"docs.css", "openapi.json", "./"}
     assert "<script" not in page.text and " style=" not in page.text
     document = http.get("/openapi.json").json()

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from olu.pages.render import style_sheet
+
 from ..helpers.servers import Running, running
 
 FOLDER = Path(str(files("olu.serve").joinpath("page")))
@@ -128,7 +130,7 @@ def test_what_the_page_points_at_is_there() -> None:
     page = Page()
     for address in page.all("src") + page.all("href"):
         assert not address.startswith("/"), f"{address}: a proxy may put a prefix before the page"
-        assert address == "docs" or (FOLDER / address.removeprefix("page/")).is_file(), address
+        assert address in ("docs", "docs.css") or (FOLDER / address.removeprefix("page/")).is_file(), address
     for path in SCRIPTS:
         for name in re.findall(r'from "([^"]+)"', path.read_text(encoding="utf-8")):
             assert (FOLDER / name).is_file(), f"{path.name}: {name}"
@@ -159,8 +161,7 @@ def test_the_page_is_labelled_and_fits_a_phone() -> None:
 
 
 def _colours(scheme: str) -> dict[str, str]:
-    css = (FOLDER / "page.css").read_text(encoding="utf-8")
-    light, dark = css.split("@media (prefers-color-scheme: dark)", 1)
+    light, dark = style_sheet().split("@media (prefers-color-scheme: dark)", 1)
     rules = light if scheme == "light" else dark.split("} }", 1)[0]
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6})\b", rules))
 
@@ -176,7 +177,10 @@ def _light(colour: str) -> float:
 def test_words_stand_out_from_what_is_behind_them(scheme: str) -> None:
     """WCAG: 4.5 for words, 3 for the edges of fields."""
     colours = _colours(scheme)
-    pairs = [("ink", "card"), ("ink", "mark"), ("ink", "paper"), ("soft", "card"), ("soft", "paper"), ("error", "card")]
+    pairs = [("ink", "card"), ("ink", "glow"), ("ink", "paper"), ("soft", "card"), ("soft", "paper"), ("error", "card")]
+    pairs += [
+        (front, back) for front in ("error", "warn", "info", "good", "c1", "c2", "c3") for back in ("card", "paper")
+    ]
     for front, back in [*pairs, ("main-ink", "main"), ("main", "paper"), ("edge", "card"), ("edge", "paper")]:
         high, low = sorted((_light(colours[front]), _light(colours[back])), reverse=True)
         contrast = (high + 0.05) / (low + 0.05)

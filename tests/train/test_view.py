@@ -26,21 +26,19 @@ from olu.core.errors import ConfigError, MissingExtra, TrainError
 from olu.core.files import Workspace, write_json
 from olu.core.types import Audio
 from olu.families import family
-from olu.pages.curves import Curve, chart
-from olu.pages.png import heat_png, shrunk
+from olu.pages.charts import Curve, chart
+from olu.pages.media import heat_png, shrunk
 from olu.train.engine import Engine, StepReport
 from olu.train.family import Figures, SpokenSample, Update
 from olu.train.guards import Finite, GuardEvent, Observation, Verdict
 from olu.train.recipe import Recipe
 from olu.train.run import Recorder, Run
-from olu.train.view import pace
-from olu.train.view.bands import reference, verdict
-from olu.train.view.events import PATTERN, records
+from olu.train.view import history
 from olu.train.view.history import MOST_POINTS, History, Series
-from olu.train.view.profile import Profile
-from olu.train.view.settings import ViewSettings
-from olu.train.view.viewer import PAGE, Viewer
-from olu.train.view.workspace_settings import watching
+from olu.train.view.page import reference, verdict
+from olu.train.view.settings import ViewSettings, watching
+from olu.train.view.trackers import PATTERN, records
+from olu.train.view.viewer import PAGE, Profile, Viewer
 
 from ..helpers import toys
 
@@ -306,7 +304,7 @@ def test_the_page_shows_the_run_and_needs_nothing_else(tmp_path: Path) -> None:
     )
     assert text.count("<audio") == text.count("data:audio/wav") == 4  # two clips, at steps 10 and 20
     assert text.count("data:image/png") == 8 and text.count("<svg") >= 4
-    assert "All 20 steps are done." in text and "plan.batch_clips" in text and "meta http-equiv" not in text
+    assert "All 20 steps are done." in text and "plan.batch_clips" in text and 'http-equiv="refresh"' not in text
     assert "Nothing out of the ordinary" in text
     assert sorted(p.name for p in (run.folder / "samples" / "step-20").iterdir())[:2] == [
         "c00.alignment.png",
@@ -340,7 +338,7 @@ def test_the_page_says_whether_the_run_lives(tmp_path: Path, monkeypatch: pytest
         reports = engine.train()
         for _ in range(10):
             shown.show(next(reports), best=engine.best)
-        assert "running = true" in page(run) and "http-equiv" in page(run) and "Step 10 of 30" in page(run)
+        assert "running = true" in page(run) and 'http-equiv="refresh"' in page(run) and "Step 10 of 30" in page(run)
         shown.show(next(reports), best=engine.best)
         assert "Step 10 of 30" in page(run), "not at every step"
         monkeypatch.setattr("olu.train.view.viewer.PAGE_SECONDS", 0.0)
@@ -395,8 +393,8 @@ def test_a_view_that_cannot_be_written_never_ends_a_training(tmp_path: Path, mon
     shown, said = viewer(run, engine), list[str]()
     for report in engine.train():
         if report.step == 4:
-            for place in ("viewer.write_text", "viewer.keep_pictures", "events.EventFile._write"):
-                monkeypatch.setattr(f"olu.view.{place}", full)
+            for place in ("viewer.write_text", "viewer.keep_pictures", "trackers.EventFile._write"):
+                monkeypatch.setattr(f"olu.train.view.{place}", full)
         shown.show(report, best=engine.best)
         said += shown.sentences()
     shown.__exit__()
@@ -507,7 +505,7 @@ def test_the_terminal_shows_all_figures(terminal: bool, monkeypatch: pytest.Monk
 
     written, lines = io.StringIO(), io.StringIO()
     monkeypatch.setattr("sys.stderr", lines)
-    monkeypatch.setattr("olu.train.view.pace.gpu_use", lambda: 93)
+    monkeypatch.setattr("olu.train.view.history.gpu_use", lambda: 93)
     console = Console(file=written, force_terminal=terminal, width=200, legacy_windows=False)
     event = GuardEvent(3, "finite", Verdict.SKIP, "a [bold] loss")
     with Screen(console) as screen:
@@ -540,18 +538,18 @@ def test_how_busy_a_gpu_is_comes_from_nvml_where_it_is(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "pynvml", fake)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: types.SimpleNamespace(uuid="12-ab"))
-    pace._device.cache_clear()
-    assert pace.gpu_use() == 87 and asked == [b"GPU-12-ab"]
+    history._device.cache_clear()
+    assert history.gpu_use() == 87 and asked == [b"GPU-12-ab"]
 
     def lost(handle: str) -> None:
         raise fake.NVMLError  # type: ignore[attr-defined]
 
     fake.nvmlDeviceGetUtilizationRates = lost  # type: ignore[attr-defined]
-    assert pace.gpu_use() is None
+    assert history.gpu_use() is None
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    pace._device.cache_clear()
-    assert pace.gpu_use() is None
-    pace._device.cache_clear()
+    history._device.cache_clear()
+    assert history.gpu_use() is None
+    history._device.cache_clear()
 
 
 def test_only_the_first_process_draws(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,29 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from html import escape
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from olu.audit.check import SEVERITIES, Check, Finding, MeasuredClip
+import soundfile
+
+from olu.audio import io
+from olu.audit.check import Check, Finding, MeasuredClip
 from olu.audit.checks import CHECKS
 from olu.audit.checks.timing import letters_per_second
-from olu.audit.commands import for_check
-from olu.audit.picture import HEIGHT, WIDTH
-from olu.audit.player import LONGEST_SECONDS, PlayerClip
-from olu.audit.report_head import clips as count_clips
-from olu.audit.report_head import command_lines, head
-from olu.audit.style import SCRIPT, STYLE
 from olu.audit.summary import AuditSummary
 from olu.audit.thresholds import Thresholds
-from olu.core.types import Clip
-from olu.pages.histogram import histogram
+from olu.core.errors import AudioError, CorpusError
+from olu.core.types import Clip, Mark
+from olu.core.words import many
+from olu.corpus.manifest import Corpus
+from olu.pages import media
+from olu.pages.charts import histogram
+from olu.pages.render import render as render_page
 
 WORST_PER_CHECK = 5
 PAGE_BYTES = 8_000_000
 WORDS = {"error": "left out", "warn": "worth a look", "info": "noted"}
+MOST_NAMED = 5  # clips in one command: more are chosen with --where
 
-# The page itself forbids loading anything, so a transcript that slipped through could not either.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; media-src data:; img-src data:"
+RATE = 16000
+LONGEST_SECONDS = 15.0
+MOST_BYTES = 70_000  # of a file that is embedded as it is
+COMPRESSION = 0.7  # about 37 kbit/s: speech stays clear
+
+Command = tuple[str, str]  # what to type, and what it does
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerClip:
+    """A clip to hear and to see, as data: URIs."""
+
+    sound: str
+    picture: str
+
+    @property
+    def size(self) -> int:
+        return len(self.sound) + len(self.picture)
+
+
+@dataclass(frozen=True)
+class ShownClip:
+    """One of the worst clips of a check."""
+
+    mark: Mark
+    clip: Clip
+    readable: bool
+    shown: PlayerClip | None
+
+
+@dataclass(frozen=True)
+class CheckSection:
+    """What one check found."""
+
+    check: Check
+    counts: Counter[str]  # by severity
+    shown: list[ShownClip]
+    rest: int  # clips that are not shown
+    commands: list[Command]
 
 
 def render(
@@ -38,93 +81,120 @@ def render(
     play: Callable[[Clip], PlayerClip | None],
 ) -> str:
     """`place` is the workspace; `findings` are those of each check, worst first; `play` gives a clip to hear."""
+    t = thresholds
     clips = {one.clip.id: one for one in heard}
     sounds = _sounds(clips, findings, play)
-    found = [check for check in CHECKS if findings.get(check.name)]
-    sections = [_section(check, findings[check.name], clips, sounds, place=place) for check in found]
-    listen = f"<h2>Listen to the worst</h2>{''.join(sections)}" if found else ""
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}: audit</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style></head><body><main>"
-        f"<h1><bdi>{escape(title)}</bdi></h1>{head(summary, heard, findings, place=place)}"
-        "<h2>What was checked</h2>"
-        '<p class="soft">An error leaves a clip out of training; a warning is worth a look.</p>'
-        f"{_table(findings, thresholds)}"
-        f"<h2>The corpus in two pictures</h2>{_charts(heard, thresholds)}"
-        f"<h2>{summary.units.capitalize()}</h2>{_letters(summary, thresholds)}"
-        f"{listen}</main><script>{SCRIPT}</script></body></html>\n"
+    broken, marked = (
+        {f.id for found in findings.values() for f in found if f.mark.severity == severity}
+        for severity in ("error", "warn")
     )
-
-
-def _table(findings: Mapping[str, Sequence[Finding]], thresholds: Thresholds) -> str:
-    heads = "".join(f'<th class="n">{WORDS[severity].capitalize()}</th>' for severity in SEVERITIES)
-    rows, fine = list[str](), list[str]()
-    unasked, unaligned = list[str](), list[str]()
-    for check in CHECKS:
-        if check.name not in findings:
-            (unaligned if check.aligned else unasked).append(check.title.lower())
-            continue
-        found = findings[check.name]
-        name = escape(check.title)
-        if not found:
-            fine.append(f"<li><b>{name}</b> {escape(check.rule(thresholds))}</li>")
-            continue
-        link = f'<a href="#{check.name}">{name}</a>'
-        cells = ""
-        for severity in SEVERITIES:
-            count = sum(f.mark.severity == severity for f in found)
-            style = severity if count else "zero"
-            cells += f'<td class="n {style}" data-label="{WORDS[severity]}">{count:,}</td>'
-        rows.append(
-            f'<tr><th scope="row">{link}</th><td class="rule">{escape(check.rule(thresholds))}</td>{cells}</tr>'
-        )
-    more = f'<p class="soft">Not looked at without --deep: {escape(", ".join(unasked))}.</p>' if unasked else ""
-    more += f'<p class="soft">Not looked at before olu align: {escape(", ".join(unaligned))}.</p>' if unaligned else ""
-    table = (
-        f'<div class="scroll"><table class="checks"><thead><tr><th>Check</th><th>What it looks for</th>{heads}</tr>'
-        f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
-    good = (
-        f'<details><summary><span class="tag good">{len(fine)} checks found nothing</span></summary>'
-        f"<ul>{''.join(fine)}</ul></details>"
-    )
-    return (table if rows else "") + (good if fine else "") + more
-
-
-def _charts(heard: Sequence[MeasuredClip], t: Thresholds) -> str:
+    looked = [check for check in CHECKS if check.name in findings]
+    absent = [check for check in CHECKS if check.name not in findings]
+    limits = [(t.duration_error_under, "error"), (t.duration_warn_under, "warn")]
+    limits += [(t.duration_warn_over, "warn"), (t.duration_error_over, "error")]
     lengths = [one.facts.seconds if one.facts else one.clip.seconds for one in heard]
     rates = [rate for one in heard if (rate := letters_per_second(one)) is not None]
-    limits = (
-        (t.duration_error_under, "error"),
-        (t.duration_warn_under, "warn"),
-        (t.duration_warn_over, "warn"),
-        (t.duration_error_over, "error"),
-    )
-    return (
-        '<div class="charts"><figure><figcaption>How long the clips are</figcaption>'
-        f"{histogram(lengths, unit='seconds', limits=limits)}"
-        '<p class="soft">Dashed lines: where warnings and errors begin. '
-        "The last bar also counts what lies beyond it.</p></figure>"
-        "<figure><figcaption>How fast they are spoken</figcaption>"
-        f"{histogram(rates, unit='letters per second')}"
-        '<p class="soft">One speaker makes one hill; a clip far from it rarely fits its text.</p></figure></div>'
+    return render_page(
+        "audit.html",
+        title=title,
+        words=WORDS,
+        longest=LONGEST_SECONDS,
+        length=length,
+        thresholds=t,
+        summary=summary,
+        languages=", ".join(sorted({one.clip.language for one in heard})),
+        lead=_lead(summary, findings, look=len(marked - broken)),
+        cards=_cards(summary, look=len(marked - broken)),
+        hours=[
+            ("recorded", summary.seconds, summary.clips),
+            ("with a text and without errors", summary.seconds_left, summary.clips_left),
+            ("after a fix: errors out, ends trimmed", summary.seconds_fixed, summary.clips_fixed),
+        ],
+        commands=list(_commands(place, summary, broken=bool(broken))),
+        found=[
+            _section(check, findings[check.name], clips, sounds, place=place)
+            for check in looked
+            if findings[check.name]
+        ],
+        fine=[check for check in looked if not findings[check.name]],
+        unasked=[check.title.lower() for check in absent if not check.aligned],
+        unaligned=[check.title.lower() for check in absent if check.aligned],
+        lengths=histogram(lengths, unit="seconds", limits=limits),
+        rates=histogram(rates, unit="letters per second"),
     )
 
 
-def _letters(summary: AuditSummary, t: Thresholds) -> str:
-    """Every letter or phone and its count; those that occur too rarely stand out."""
-    rare = set(summary.rare)
-    cells = "".join(
-        f'<span class="letter{" warn" if unit in rare else ""}"><b><bdi>{escape(unit)}</bdi></b> {count:,}</span>'
-        for unit, count in summary.letters.items()
-    )
-    return (
-        f'<p class="soft">How often each of the {len(summary.letters):,} {summary.units} occurs in the usable clips; '
-        f"marked: fewer than {t.coverage_few} times.</p>"
-        f'<div class="letters">{cells or "No usable text."}</div>'
-    )
+def exhibit(corpus: Corpus, clip: Clip) -> PlayerClip | None:
+    """The first seconds of a clip as Ogg (Vorbis: Opus packs ten times slower), or None when it cannot be heard."""
+    try:
+        path = corpus.locate(clip)
+        audio = io.resample(io.read(path, start=clip.start, seconds=min(clip.seconds, LONGEST_SECONDS)), RATE)
+        small = _is_small(path, clip)
+        sound = path.read_bytes() if small else media.packed(audio, "OGG", "VORBIS", compression_level=COMPRESSION)
+    except (AudioError, CorpusError, OSError, soundfile.SoundFileError):
+        return None
+    return PlayerClip(media.data_uri(sound, "audio/ogg"), media.spectrogram(audio))
+
+
+def _is_small(path: Path, clip: Clip) -> bool:
+    """Whether the file itself can be embedded: packing again would cost time and gain nothing."""
+    if path.suffix.lower() not in (".ogg", ".opus") or path.stat().st_size > MOST_BYTES:
+        return False
+    return clip.start == 0 and abs(io.header(path).seconds - clip.seconds) < 0.01 and clip.seconds <= LONGEST_SECONDS
+
+
+def length(seconds: float) -> str:
+    if seconds >= 3600:
+        return f"{seconds / 3600:.2f} hours"
+    return f"{seconds / 60:.1f} minutes" if seconds >= 60 else f"{seconds:.1f} seconds"
+
+
+def _cards(summary: AuditSummary, *, look: int) -> list[tuple[str, str]]:
+    out = summary.clips - summary.clips_left
+    return [
+        (f"{summary.clips:,}", "clip" if summary.clips == 1 else "clips"),
+        (f"{summary.speakers:,}", "speaker" if summary.speakers == 1 else "speakers"),
+        (f"{out:,}", "clip left out" if out == 1 else "clips left out"),
+        (f"{look:,}", "clip worth a look" if look == 1 else "clips worth a look"),
+    ]
+
+
+def _lead(summary: AuditSummary, findings: Mapping[str, Sequence[Finding]], *, look: int) -> str:
+    """How many clips can be used, and why the others cannot: errors first, with those that lack a text too."""
+    out, left = summary.clips - summary.clips_left, summary.clips_left
+    if out:
+        rest = out - summary.clips_out_by_error
+        why = [f"{summary.clips_out_by_error:,} for an error"] if summary.clips_out_by_error else []
+        why += [f"{rest:,} without a text or dropped by a person"] if rest else []
+        said = (
+            f"{many(out, 'clip')} of {summary.clips:,} would be left out of training: {', '.join(why)}. "
+            f"{many(left, 'clip')} {'remains' if left == 1 else 'remain'}, "
+            f"{length(summary.seconds_left)} of {length(summary.seconds)}."
+        )
+    else:
+        said = f"No clip has to be left out: all {length(summary.seconds)} can be used."
+    if look:
+        most = max(CHECKS, key=lambda one: sum(f.mark.severity == "warn" for f in findings.get(one.name, ())))
+        said += f" {many(look, 'clip')} could be better but can stay; the commonest reason is {most.title.lower()}."
+    return said
+
+
+def _commands(place: str, summary: AuditSummary, *, broken: bool) -> Iterator[Command]:
+    """What a person may want next for the corpus as a whole; long clips are cut before a fix leaves them out."""
+    ws = shlex.quote(place)
+    if summary.long and not summary.aside:  # what a cut has left long, another one would too
+        yield f"olu read {ws} && olu align {ws}", "finds every word, so that long clips can be cut"
+        cut = f"cuts {many(summary.long, 'long clip')} at pauses: before a fix, which leaves out what is too long"
+        yield f"olu cut {ws}", cut
+        yield f"olu read {ws} && olu audit {ws}", "reads and audits the new clips"
+    if broken or summary.seconds_fixed < summary.seconds_left:
+        yield f"olu audit {ws} --fix --dry-run", "shows what a fix would decide, and writes nothing"
+        yield f"olu audit {ws} --fix", "decides it: leaves out errors, trims silent ends; no sound is changed"
+        yield f"olu audit {ws} --undo", "takes those decisions back"
+    if broken:
+        where = shlex.quote('worst == "error"')
+        yield f"olu clips {ws} --where {where}", "lists every clip with an error"
+    yield f"olu read {ws}", "the next step"
 
 
 def _section(
@@ -134,45 +204,22 @@ def _section(
     sounds: Mapping[tuple[str, str], PlayerClip],
     *,
     place: str,
-) -> str:
-    tags = "".join(
-        f'<span class="tag {severity}">{count:,} {WORDS[severity]}</span>'
-        for severity in SEVERITIES
-        if (count := sum(f.mark.severity == severity for f in found))
-    )
-    shown = found[:WORST_PER_CHECK]
-    rest = len(found) - len(shown)
-    more = f'<p class="soft">And {count_clips(rest)} more, listed in audit.jsonl.</p>' if rest else ""
-    items = "".join(_item(f, clips[f.id], sounds.get((check.name, f.id))) for f in shown)
-    return (
-        f'<section class="check" id="{check.name}"><h3>{escape(check.title)} {tags}</h3>'
-        f"<p>{escape(check.reason)}</p><p><b>What to do:</b> {escape(check.fix)}</p>"
-        f'<ol class="clips">{items}</ol>{more}{command_lines(for_check(place, check.name, found))}</section>'
-    )
-
-
-def _item(finding: Finding, heard: MeasuredClip, shown: PlayerClip | None) -> str:
-    clip, mark = heard.clip, finding.mark
-    if heard.facts is None:
-        player = "This clip cannot be played."
-    elif shown is None:
-        player = f"Not embedded to keep this page small: {escape(clip.audio)}"
+) -> CheckSection:
+    """The worst clips of a check, and the commands to see them all or to decide on the worst by hand."""
+    ws, where = shlex.quote(place), shlex.quote(f'"{check.name}" in marks')
+    commands = [(f"olu clips {ws} --where {where}", "lists them all")]
+    if check.name == "overlap":
+        commands.append((f"olu split {ws}", "splits again, the same words on one side"))
+    worst = " ".join(shlex.quote(one.id) for one in found[:MOST_NAMED])
+    if found[0].mark.severity == "error":
+        commands.append((f"olu keep {ws} {worst}", "takes these after all, if they sound right to you"))
     else:
-        player = (
-            f'<img src="{shown.picture}" alt="Spectrogram" width="{WIDTH}" height="{HEIGHT}">'
-            f'<audio controls preload="metadata" src="{shown.sound}"></audio>'
-        )
-        if clip.seconds > LONGEST_SECONDS:
-            player += f"The first {LONGEST_SECONDS:g} of {clip.seconds:.1f} s."
-    speaker = f" · {escape(clip.speaker)}" if clip.speaker != "default" else ""
-    text = escape(clip.text.strip()) or '<span class="none">(no text)</span>'
-    return (
-        f'<li><div><span class="tag {mark.severity}">{WORDS[mark.severity]}</span> '
-        f'<span class="what">{escape(mark.message)}</span>'
-        f'<div class="clip">{escape(clip.id)}{speaker}</div>'
-        f'<div class="said" dir="auto" lang="{escape(clip.language)}">{text}</div></div>'
-        f'<div class="sound">{player}</div></li>'
-    )
+        commands.append((f"olu drop {ws} {worst}", "leaves these out, if they sound wrong to you"))
+    shown = [
+        ShownClip(f.mark, clips[f.id].clip, clips[f.id].facts is not None, sounds.get((check.name, f.id)))
+        for f in found[:WORST_PER_CHECK]
+    ]
+    return CheckSection(check, Counter(f.mark.severity for f in found), shown, len(found) - len(shown), commands)
 
 
 def _sounds(

@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
             return
         if first is None or second is None:
             raise typer.BadParameter("Missing argument 'A B'.")
-        from olu.evaluate.table import table_of_two
+        from olu.evaluate.compare import table_of_two
         from olu.stages.compare import compare as stage
         from olu.stages.evaluate import EvaluateOptions
 

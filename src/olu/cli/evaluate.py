@@ -67,7 +67,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show_evaluation(summary: EvaluateSummary) -> None:
-    from olu.evaluate.table import table_of
+    from olu.evaluate.report import table_of
 
     evaluation = summary.evaluation
     columns, rows = table_of(evaluation)

@@ -21,7 +21,7 @@ from olu.core.job import Event, EventLog, Job, Note, Report, Tick
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from olu.train.view.pace import Pace
+    from olu.train.view.history import Pace
 
 Result = TypeVar("Result")
 QUIET = 10.0  # seconds: what ends sooner has nothing to tell
@@ -167,7 +167,7 @@ class Screen:
         self._progress.update(self._bar, total=tick.total or None, completed=tick.done, description=described)
 
     def report(self, report: Report) -> None:
-        from olu.train.view.pace import Pace
+        from olu.train.view.history import Pace
 
         if self._lines:
             self._lines.tick(None)
@@ -196,7 +196,7 @@ class Screen:
 
 def figures(report: Report, pace: Any) -> list[tuple[str, str]]:
     """What each line of the view is about, and the line."""
-    from olu.train.view.pace import clock, gpu_use
+    from olu.train.view.history import clock, gpu_use
 
     parts = report.parts()
     losses = {name: value for part in parts.values() for name, value in part["losses"].items()}

@@ -7,19 +7,51 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from olu.core.errors import ConfigError
 from olu.core.files import hash_value
 from olu.core.parse import from_json, load_json
 from olu.core.types import Audio
-from olu.evaluate.page import page
-from olu.evaluate.players import flac_uri
-from olu.evaluate.stats import Preference, preference
+from olu.pages import media
+from olu.pages.render import render as render_page
 
 KIND = "olu-choices"
 SCHEMA = 1
+LONGEST_SECONDS = 20.0
+LOUD_DBFS = -23.0  # both sides of a pair are brought to it
+
+
+@dataclass(frozen=True)
+class Preference:
+    """How often each of two was chosen. `chance` is how often a coin would be at least as far from half."""
+
+    first: int
+    second: int
+    equal: int
+    chance: float | None  # None where nobody preferred either
+
+    @property
+    def share(self) -> float | None:
+        """Of those who preferred one, how many preferred the second."""
+        both = self.first + self.second
+        return self.second / both if both else None
+
+
+def preference(first: int, second: int, *, equal: int = 0) -> Preference:
+    return Preference(first, second, equal, coin(first, second) if first + second else None)
+
+
+def coin(first: int, second: int) -> float:
+    """The exact two-sided binomial test against an even coin."""
+    total = first + second
+    far = abs(2 * first - total)
+    ways = sum(comb(total, heads) for heads in range(total + 1) if abs(2 * heads - total) >= far)
+    return float(min(1.0, ways / 2**total))
 
 
 @dataclass(frozen=True)
@@ -51,23 +83,19 @@ def render(trials: Sequence[Trial], *, first: str, second: str, language: str, s
     for place in order:
         trial = trials[place]
         sides = (trial.second, trial.first) if turns[place] else (trial.first, trial.second)
-        rows.append({"id": trial.id, "text": trial.text, "sounds": [flac_uri(side) for side in sides]})
-    data = _safe(
-        {
-            "trials": rows,
-            "key": packed,
-            "language": language,
-            "kind": KIND,
-            "schema": SCHEMA,
-            "id": hash_value(key)[:16],
-        }
-    )
-    return page("Which sounds better?", BODY, script=f"const data = {data};\n{SCRIPT}", style=STYLE)
+        rows.append({"id": trial.id, "text": trial.text, "sounds": [_flac_uri(side) for side in sides]})
+    data = {"trials": rows, "key": packed, "language": language, "kind": KIND, "schema": SCHEMA}
+    return render_page("blind.html", data={**data, "id": hash_value(key)[:16]})
 
 
-def _safe(value: Any) -> str:
-    """JSON that can stand inside a script: no text can end it."""
-    return json.dumps(value, ensure_ascii=True).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def _flac_uri(audio: Audio) -> str:
+    """The first seconds, nothing lost, at a loudness that gives neither side away."""
+    start = media.first_seconds(audio, LONGEST_SECONDS)
+    power = float(np.mean(np.square(start.samples, dtype=np.float64))) if len(start.samples) else 0.0
+    gain = 10 ** (LOUD_DBFS / 20) / max(power**0.5, 1e-6)
+    peak = float(np.max(np.abs(start.samples), initial=1e-6))
+    louder = Audio(start.samples * np.float32(min(gain, 0.98 / peak)), start.rate)
+    return media.data_uri(media.packed(louder, "FLAC", "PCM_16"), "audio/flac")
 
 
 @dataclass(frozen=True)
@@ -150,101 +178,3 @@ def say(counted: Counted) -> list[str]:
     else:
         lines.append(f"Not decided: chance alone does this in {100 * held.chance:.0f} of 100 cases. Listen to more.")
     return lines
-
-
-BODY = """
-<h1>Which sounds better?</h1>
-<p class="soft">Two voices say the same sentence. Listen to both, then choose. Keys: <kbd>1</kbd> and
-<kbd>2</kbd> play them; <kbd>Shift</kbd> with <kbd>1</kbd> or <kbd>2</kbd>: that one is better; <kbd>0</kbd>: no
-difference; arrows go back and
-forth.</p>
-<div class="bar" role="progressbar" aria-label="Progress"><span id="bar"></span></div>
-<p class="soft" id="place"></p>
-<div class="item" id="trial">
- <p class="said big" id="text" dir="auto"></p>
- <div class="sides"><div><h4>1</h4><audio controls id="one" preload="auto"></audio></div>
- <div><h4>2</h4><audio controls id="two" preload="auto"></audio></div></div>
- <div class="choose"><button type="button" data-choice="1">1 is better</button>
- <button type="button" data-choice="0">No difference</button>
- <button type="button" data-choice="2">2 is better</button></div>
-</div>
-<p class="moves"><button type="button" id="back">Back</button> <button type="button" id="next">Next</button></p>
-<h2>Save</h2>
-<p><label>Your name, if you like: <input id="listener" autocomplete="off" maxlength="60"></label></p>
-<p><button type="button" id="save">Save my choices</button> <button type="button" id="forget">Start over</button></p>
-<p class="soft" id="note">Choices are kept in this browser until you save or start over. Nothing is sent anywhere.</p>
-"""
-
-STYLE = """
-.big { font-size: 1.25rem; }
-.bar { height: .5rem; border-radius: .25rem; background: var(--line); margin: 1rem 0 .3rem; }
-.bar span { display: block; height: 100%; width: 0; border-radius: .25rem; background: var(--c0); }
-button, input { font: inherit; color: inherit; background: var(--card); border: 1px solid var(--line);
-  border-radius: .5rem; padding: .6rem 1rem; } button { cursor: pointer; } button:hover { border-color: var(--soft); }
-.choose { display: grid; grid-template-columns: repeat(3, 1fr); gap: .5rem; margin-top: .8rem; }
-.choose button.on, #save.on { background: var(--c0); border-color: var(--c0); color: #fff; }
-kbd { font: .85em ui-monospace, Menlo, Consolas, monospace; border: 1px solid var(--line); border-radius: .25rem;
-  padding: 0 .3rem; }
-@media (max-width: 30rem) { .choose { grid-template-columns: 1fr; } }
-"""
-
-SCRIPT = """
-const at = id => document.getElementById(id);
-const store = "olu-choices-" + data.id;
-let choices = {}, place = 0;
-try { choices = JSON.parse(localStorage.getItem(store) || "{}"); } catch { choices = {}; }
-const first = data.trials.findIndex(trial => !(trial.id in choices));
-place = first < 0 ? 0 : first;
-function keep() { try { localStorage.setItem(store, JSON.stringify(choices)); } catch { /* private windows */ } }
-function show() {
-  const trial = data.trials[place], done = Object.keys(choices).length;
-  at("text").textContent = trial.text;
-  at("text").lang = data.language;
-  for (const [id, sound] of [["one", 0], ["two", 1]])
-    if (at(id).dataset.trial !== trial.id) { at(id).src = trial.sounds[sound]; at(id).dataset.trial = trial.id; }
-  for (const button of document.querySelectorAll("[data-choice]"))
-    button.classList.toggle("on", choices[trial.id] === Number(button.dataset.choice));
-  at("place").textContent = `Sentence ${place + 1} of ${data.trials.length}; ${done} chosen`
-    + (done === data.trials.length ? ". All done: save your choices below." : "");
-  at("save").classList.toggle("on", done === data.trials.length);
-  at("bar").style.width = 100 * done / data.trials.length + "%";
-  at("back").disabled = place === 0;
-  at("next").disabled = place === data.trials.length - 1;
-}
-function go(step) {
-  place = Math.min(Math.max(place + step, 0), data.trials.length - 1);
-  for (const player of document.querySelectorAll("audio")) player.pause();
-  show();
-}
-function choose(choice) { choices[data.trials[place].id] = choice; keep(); go(1); }
-function play(id) { at(id).currentTime = 0; at(id).play().catch(() => {}); }
-function saved() {
-  return JSON.stringify({ kind: data.kind, schema: data.schema, listener: at("listener").value.trim(), key: data.key,
-    choices, of: data.trials.length, saved: new Date().toISOString() });
-}
-document.addEventListener("play", event => {
-  for (const other of document.querySelectorAll("audio")) if (other !== event.target) other.pause();
-}, true);
-document.addEventListener("keydown", event => {
-  if (event.target === at("listener") || event.ctrlKey || event.metaKey || event.altKey) return;
-  const digit = (/^(?:Digit|Numpad)([0-2])$/.exec(event.code) || [])[1];  // the key itself, whatever Shift makes of it
-  if (digit === "0") choose(0);
-  else if (digit && event.shiftKey) choose(Number(digit));
-  else if (digit) play(digit === "1" ? "one" : "two");
-  else if (event.key === "ArrowLeft") go(-1);
-  else if (event.key === "ArrowRight") go(1);
-});
-for (const button of document.querySelectorAll("[data-choice]"))
-  button.addEventListener("click", () => choose(Number(button.dataset.choice)));
-at("back").addEventListener("click", () => go(-1));
-at("next").addEventListener("click", () => go(1));
-at("save").addEventListener("click", () => {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([saved()], { type: "application/json" }));
-  link.download = "choices.json";
-  link.click();
-  at("note").textContent = `${Object.keys(choices).length} choices saved as choices.json: give it to whoever asked.`;
-});
-at("forget").addEventListener("click", () => { choices = {}; keep(); place = 0; show(); });
-show();
-"""

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from html import escape
+from itertools import islice
 from typing import Any, Literal
 
 from olu.core.types import Audio
 from olu.evaluate.estimates import FEW, Interval, interval, nearer, paired
 from olu.evaluate.evaluation import DOMAINS, Domain, Evaluation, SentenceResult
-from olu.evaluate.format import WHO, named, spread_of, written
-from olu.evaluate.page import page
-from olu.evaluate.players import player
-from olu.evaluate.report import SPLIT
+from olu.evaluate.metrics import METRICS
+from olu.evaluate.report import LONGEST_SECONDS
+from olu.evaluate.words import SPLIT, WHO, named, spread_of, written
+from olu.pages import media
+from olu.pages.render import render as render_page
 
 Better = Literal["first", "second", "even", "unclear"]
 Pair = tuple[SentenceResult, SentenceResult]
 MOST_PLAYED = 24
+KNOWN = {"kind": "what it is", "run": "run", "step": "step", "noise": "noise it spoke with", "language": "language"}
 WORDS = {
     "first": "first is better",
     "second": "second is better",
@@ -146,44 +148,35 @@ def render(
     natural: Callable[[SentenceResult], Audio | None] = lambda item: None,
 ) -> str:
     """`hear` gives both sides of a sentence, `natural` its recording where there is one; `listen` is the blind page."""
-    one, two = comparison.first.subject, comparison.second.subject
-    title = f"{one.name} and {two.name}"
-    notes = "".join(f'<p class="warn">{escape(note)}</p>' for note in comparison.notes)
-    blind = ""
-    if listen is not None:
-        blind = (
-            f'<p>To hear without knowing which is which: <a href="{escape(listen)}">the blind listening page</a>.</p>'
+    return render_page(
+        "comparison.html",
+        comparison=comparison,
+        lead=said(comparison),
+        listen=listen,
+        words=WORDS,
+        split=SPLIT,
+        named=named,
+        written=written,
+        spread_of=spread_of,
+        sentences=list(islice(_sentences(comparison, hear, natural), MOST_PLAYED)),
+        facts=_facts(comparison),
+    )
+
+
+def table_of_two(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """The main figures as rows for a terminal."""
+    rows = []
+    for one in comparison.differences:
+        if one.name in METRICS and not METRICS[one.name].main:
+            continue
+        between = spread_of(one.low, one.high, one.unit)
+        difference = (
+            f"{written(one.difference, one.unit)} ({between})" if between else written(one.difference, one.unit)
         )
-    body = (
-        f"<h1><bdi>{escape(one.name)}</bdi> and <bdi>{escape(two.name)}</bdi></h1>"
-        f'<p class="lead">{escape(said(comparison))}</p>{notes}'
-        f"{blind}{_table(comparison)}{_players(comparison, hear, natural)}"
-        f"<h2>Facts</h2>{_facts(comparison)}"
-    )
-    return page(title, body)
-
-
-KNOWN = {"kind": "what it is", "run": "run", "step": "step", "noise": "noise it spoke with", "language": "language"}
-
-
-def _facts(comparison: Comparison) -> str:
-    """What tells the two apart, side by side; comparison.json beside the page has all of it."""
-    sides = [asdict(one.subject) for one in (comparison.first, comparison.second)]
-    rows = [(said, *(_fact(side[key]) for side in sides)) for key, said in KNOWN.items()]
-    rows += [("sentences", str(len(comparison.first.items)), str(len(comparison.second.items)))]
-    rows += [("sentences both have", str(comparison.shared), str(comparison.shared))]
-    names = "".join(f"<th>{escape(side['name'])}</th>" for side in sides)
-    cells = "".join(
-        f'<tr><th scope="row">{escape(said)}</th><td>{escape(one)}</td><td>{escape(two)}</td></tr>'
-        for said, one, two in rows
-    )
-    return f'<div class="scroll"><table><thead><tr><th></th>{names}</tr></thead><tbody>{cells}</tbody></table></div>'
-
-
-def _fact(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        cells = [written(one.first, one.unit), written(one.second, one.unit), difference]
+        where = f" ({SPLIT[one.domain]})" if one.domain == "out" else ""
+        rows.append([f"{named(one.name).title}{where}", *cells, str(one.n), WORDS[one.better]])
+    return ["figure", "first", "second", "second - first", "n", ""], rows
 
 
 def said(comparison: Comparison) -> str:
@@ -202,45 +195,32 @@ def said(comparison: Comparison) -> str:
     return f"{'; '.join(parts)}. All else is within what chance does to so few sentences."
 
 
-def _table(comparison: Comparison) -> str:
-    rows = []
-    for one in comparison.differences:
-        about, between = named(one.name), spread_of(one.low, one.high, one.unit)
-        colour = {"first": "c1", "second": "c0"}.get(one.better, "soft")
-        basis = f"{between}, n = {one.n}" if one.n else "means only"
-        rows.append(
-            f'<tr><th scope="row">{escape(about.title.capitalize())}<small>{SPLIT[one.domain]}</small></th>'
-            f'<td class="n" data-label="first">{written(one.first, one.unit)}</td>'
-            f'<td class="n" data-label="second">{written(one.second, one.unit)}</td>'
-            f'<td class="n" data-label="second - first">{written(one.difference, one.unit)}<small>{basis}</small></td>'
-            f'<td><span class="{colour}">{WORDS[one.better]}</span></td></tr>'
-        )
-    names = "".join(f'<th class="n">{escape(one.subject.name)}</th>' for one in (comparison.first, comparison.second))
-    return (
-        '<h2>Figures</h2><p class="soft">Differences are of the same sentences, with their 95 % interval.</p>'
-        f'<div class="scroll"><table class="figures"><thead><tr><th>Figure</th>{names}<th class="n">Difference</th>'
-        f"<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+def _facts(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """What tells the two apart, side by side; comparison.json beside the page has all of it."""
+    one, two = (asdict(side.subject) for side in (comparison.first, comparison.second))
+    rows = [(words, _fact(one[key]), _fact(two[key])) for key, words in KNOWN.items()]
+    rows.append(("sentences", str(len(comparison.first.items)), str(len(comparison.second.items))))
+    return [*rows, ("sentences both have", str(comparison.shared), str(comparison.shared))]
 
 
-def _players(
+def _fact(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _sentences(
     comparison: Comparison,
     hear: Callable[[SentenceResult, SentenceResult], tuple[Audio, Audio] | None],
     natural: Callable[[SentenceResult], Audio | None],
-) -> str:
-    shown: list[str] = []
+) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """The text of each sentence that can be heard, and (whose it is, its sound)."""
+    names = comparison.first.subject.name, comparison.second.subject.name
     for domain in DOMAINS:
         for one, two in pairs(comparison.first, comparison.second, domain):
-            if len(shown) == MOST_PLAYED or (sounds := hear(one, two)) is None:
+            if (sounds := hear(one, two)) is None:
                 continue
-            sides = "".join(
-                f"<div><h4>{escape(subject.name)}</h4>{player(sound, label=escape(subject.name))}</div>"
-                for subject, sound in zip((comparison.first.subject, comparison.second.subject), sounds, strict=True)
-            )
+            sides = list(zip(names, sounds, strict=True))
             if (recorded := natural(one)) is not None:
-                sides = f"<div><h4>Recording</h4>{player(recorded, label='recording')}</div>{sides}"
-            shown.append(
-                f'<div class="item"><p class="said" dir="auto">{escape(one.text)}</p>'
-                f'<div class="sides">{sides}</div></div>'
-            )
-    return f"<h2>Side by side</h2>{''.join(shown)}" if shown else ""
+                sides.insert(0, ("Recording", recorded))
+            yield one.text, [(name, media.mp3_uri(media.first_seconds(a, LONGEST_SECONDS))) for name, a in sides]

@@ -18,9 +18,9 @@ from olu.evaluate.evaluation import FILE, WAVS, Evaluation, SentenceResult, Subj
 from olu.evaluate.metric_groups import Transcript
 from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.sanity import FAULTS
-from olu.evaluate.players import Melody
 from olu.evaluate.report import ShownSounds, render
 from olu.evaluate.samples import Sample
+from olu.pages.charts import Melody
 
 
 def folder_for(ws: Workspace | None, subject: Subject, out: Path | None) -> Path:

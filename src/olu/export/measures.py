@@ -7,7 +7,7 @@ from typing import Any
 
 from olu.core.files import Workspace
 from olu.core.parse import BadData, load_json
-from olu.evaluate.format import named, spread_of, written
+from olu.evaluate.words import named, spread_of, written
 from olu.train.run import Run
 
 

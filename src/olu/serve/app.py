@@ -17,6 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from olu import __version__
+from olu.pages.render import style_sheet
 from olu.serve import errors, reference, shapes
 from olu.serve.guard import TRACE, AccessLog, RequestGuard
 from olu.serve.logs import Log
@@ -98,9 +99,7 @@ def _add_reference(app: FastAPI, desk: Desk) -> None:
         )
         return Response(reference.page(document(), example), media_type="text/html")
 
-    @app.get("/docs.css", include_in_schema=False)
-    async def style() -> Response:
-        return Response(reference.STYLE, media_type="text/css")
+    app.add_api_route("/docs.css", _file("docs.css", style_sheet().encode()), include_in_schema=False)
 
 
 def _fitted(document: dict[str, Any], settings: ServeSettings) -> dict[str, Any]:

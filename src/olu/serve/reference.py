@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-from olu.pages.style import STYLE as LOOK
+from olu.pages.render import render
 
-STYLE = LOOK + "\npre { overflow-x: auto; padding: .7rem .9rem; }\n"
 GREETING = "Habari ya asubuhi."
 
 
@@ -42,43 +40,24 @@ with client.audio.speech.with_streaming_response.create(**wish) as said:
 
 def page(document: dict[str, Any], example: SampleCall) -> str:
     schemas = document["components"]["schemas"]
-    parts = [
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        "<title>Olu over HTTP</title><link rel='stylesheet' href='docs.css'></head><body><main>",
-        "<h1>Olu over HTTP</h1>",
-        "<p class='lead'>Speech as OpenAI's clients ask for it. The same as a file for programs: "
-        "<a href='openapi.json'>openapi.json</a>. To try it by hand: <a href='./'>the page</a>.</p>",
-        f"<pre class='card'>{escape(example.curl())}</pre><pre class='card'>{escape(example.client())}</pre>",
-        "<p>Where the server has a key, send it as <code>Authorization: Bearer KEY</code>. "
-        'Errors have OpenAI\'s shape: <code>{"error": {"message", "type", "param", "code"}}</code>.</p>',
-    ]
-    for address, ways in document["paths"].items():
-        for method, way in ways.items():
-            parts.append(_way(method, address, way, schemas))
-    return "".join([*parts, "</main></body></html>"])
+
+    def fields(body: dict[str, Any]) -> list[list[str]]:
+        """Each field of a request, what it holds, what it means."""
+        schema = schemas[body["schema"]["$ref"].rpartition("/")[2]]
+        needed = schema.get("required", [])
+        return [
+            [name, f"{_kind(field)}; {_default(field, needed=name in needed)}", field.get("description", "")]
+            for name, field in schema["properties"].items()
+        ]
+
+    return render("reference.html", document=document, example=example, fields=fields, answers=_answers)
 
 
-def _way(method: str, address: str, way: dict[str, Any], schemas: dict[str, Any]) -> str:
-    told = (
-        f"<h2><code>{escape(method.upper())} {escape(address)}</code></h2><p>{escape(way.get('description', ''))}</p>"
-    )
-    for body in way.get("requestBody", {}).get("content", {}).values():
-        name = body["schema"]["$ref"].rpartition("/")[2]
-        told += _table(["field", "what", "meaning"], _fields(schemas[name]))
-    rows = [
+def _answers(way: dict[str, Any]) -> list[list[str]]:
+    return [
         [status, answer.get("description", ""), ", ".join(answer.get("content", {}))]
         for status, answer in sorted(way["responses"].items())
     ]
-    return told + _table(["answer", "means", "as"], rows)
-
-
-def _fields(schema: dict[str, Any]) -> list[list[str]]:
-    needed = schema.get("required", [])
-    rows = []
-    for name, field in schema["properties"].items():
-        rows.append([name, f"{_kind(field)}; {_default(field, needed=name in needed)}", field.get("description", "")])
-    return rows
 
 
 def _default(field: dict[str, Any], *, needed: bool) -> str:
@@ -102,9 +81,3 @@ def _kind(field: dict[str, Any]) -> str:
     if low is None or high is None:
         return kind
     return f"{kind}, {low:g} to {high:g}" if high < 2**53 else f"{kind}, {low:g} or more"
-
-
-def _table(heads: list[str], rows: list[list[str]]) -> str:
-    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
-    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<div class='scroll'><table><tr>{top}</tr>{lines}</table></div>"

@@ -16,8 +16,7 @@ from olu.audit.coverage import Spoken
 from olu.audit.cut_clips import set_aside, without_aside
 from olu.audit.fix import edges_path, effect, plan, too_long, write_edges
 from olu.audit.measure import hear_all
-from olu.audit.player import exhibit
-from olu.audit.report import render
+from olu.audit.report import exhibit, render
 from olu.audit.summary import AuditSummary, row, summarise
 from olu.audit.thresholds import Thresholds
 from olu.audit.verdict import DefaultTraining

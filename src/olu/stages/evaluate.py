@@ -238,8 +238,8 @@ def _known(bench: Bench, takes: Sequence[Sample], language: str) -> Job[Referenc
 
 def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Sequence[str]) -> Job[Evaluation]:
     from olu.evaluate.folder import facts_of, items
-    from olu.evaluate.gates import gates, verdict_of
     from olu.evaluate.judge import judge
+    from olu.evaluate.words import gates, verdict_of
 
     judged = yield from judge(takes, known, only=_metrics(bench))
     figures = dict(judged.figures)

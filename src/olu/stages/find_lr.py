@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from olu.core.extras import need_training
 from olu.core.files import Workspace, write_json, write_text
 from olu.core.halt import Halt, heeded, why
 from olu.core.job import Job, Note, Tick
-from olu.pages.style import STYLE
+from olu.pages.charts import rate_chart
+from olu.pages.render import render as render_page
 from olu.stages.plan import choose_recipe
 from olu.stages.threads import use_threads_for
 from olu.train.find_lr import HIGH, LOW, STEPS, RatePoint, RateSearchResult, judge, range_test
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from olu.train.setup.job import TrainingJob
 
 RATE = "model.learning_rate"
-WIDTH, HEIGHT, EDGE = 640, 280, 44
 
 
 @dataclass(frozen=True)
@@ -111,57 +110,23 @@ def _points(setup: TrainingJob, steps: int) -> Iterator[RatePoint]:
 
 
 def render(name: str, summary: RateSummary) -> str:
+    """find-lr.html: the loss against the rate, and what it suggests."""
     found = summary.finding
-    lead = f"Try {found.rate:.1e}: {found.why}." if found.rate is not None else f"No suggestion: {found.why}."
-    rows = "".join(
-        f"<tr><td>{point.rate:.2e}</td><td>{point.loss:.4g}</td><td>{point.smooth:.4g}</td></tr>"
-        for point in summary.points[:: max(1, len(summary.points) // 40)]
+    marks = (("suggested", found.rate), ("recipe", summary.planned), ("edge", found.edge))
+    drawn = rate_chart(
+        [(point.rate, point.loss) for point in summary.points],
+        [(point.rate, point.smooth) for point in summary.points],
+        label="loss against the learning rate",
+        ends=(LOW, HIGH),
+        marks=[(rate, f"{word} {rate:.1e}") for word, rate in marks if rate is not None],
     )
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(name)}: learning rate</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style><main>'
-        f'<h1>{escape(name)}: which learning rate?</h1><p class="lead">{escape(lead)}</p>'
-        f"<p>The recipe has {summary.planned:.1e}. The rate rose from {LOW:g} to {HIGH:g} while {escape(summary.loss)}"
-        " was watched; a short test sees only the start of a training, so take it as a hint and stay near the recipe's"
-        f" rate where both are close.</p><figure><figcaption>{escape(summary.loss)} against the rate</figcaption>"
-        f"{_curve(summary)}</figure><p><code>{escape(summary.command)}</code></p>"
-        f"<details><summary>Figures</summary><div class=scroll><table><tr><th>rate</th><th>loss</th><th>smoothed</th>"
-        f"</tr>{rows}</table></div></details></main></html>\n"
+    return render_page(
+        "find_lr.html",
+        name=name,
+        summary=summary,
+        lead=f"Try {found.rate:.1e}: {found.why}." if found.rate is not None else f"No suggestion: {found.why}.",
+        low=LOW,
+        high=HIGH,
+        drawn=drawn,
+        points=summary.points[:: max(1, len(summary.points) // 40)],
     )
-
-
-def _curve(summary: RateSummary) -> str:
-    from math import isfinite, log10
-
-    points = [point for point in summary.points if isfinite(point.smooth)]
-    if not points:
-        return '<p class="soft">No figures.</p>'
-    low = min(min(point.smooth for point in points), sorted(point.loss for point in points)[len(points) // 50])
-    high = sorted(point.loss for point in points)[int(0.97 * (len(points) - 1))]
-    tall = max(high - low, 1e-9)
-
-    def x(rate: float) -> float:
-        return EDGE + (WIDTH - 2 * EDGE) * (log10(rate) - log10(LOW)) / (log10(HIGH) - log10(LOW))
-
-    def y(loss: float) -> float:
-        return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * min(max((loss - low) / tall, -0.05), 1.1)
-
-    def line(style: str, values: list[tuple[float, float]]) -> str:
-        return f'<polyline class="{style}" points="{" ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in values)}"/>'
-
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="loss against the learning rate">']
-    for power in range(round(log10(LOW)), round(log10(HIGH)) + 1):
-        at = x(10.0**power)
-        parts.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{EDGE}" y2="{HEIGHT - EDGE}"/>')
-        parts.append(f'<text class="axis" x="{at:.1f}" y="{HEIGHT - EDGE + 18}" text-anchor="middle">1e{power}</text>')
-    for value in (low, low + tall / 2, high):
-        parts.append(f'<text class="axis" x="{EDGE - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.3g}</text>')
-    parts.append(line("line c0 faint", [(point.rate, point.loss) for point in points]))
-    parts.append(line("line c0", [(point.rate, point.smooth) for point in points]))
-    marks = (("suggested", summary.finding.rate), ("recipe", summary.planned), ("edge", summary.finding.edge))
-    for place, (name, rate) in enumerate(marks):
-        if rate is not None and LOW <= rate <= HIGH:
-            at, top = x(rate), 14 + 12 * place
-            parts.append(f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{top}" y2="{HEIGHT - EDGE}"/>')
-            parts.append(f'<text class="axis" x="{at + 4:.1f}" y="{top + 4}">{name} {rate:.1e}</text>')
-    return "".join(parts) + "</svg>"

@@ -31,9 +31,8 @@ from olu.train.guards import Verdict
 from olu.train.machine import take_device
 from olu.train.recipe import read_recipe
 from olu.train.run import Recorder, Run
-from olu.train.view.profile import Profile
-from olu.train.view.viewer import Viewer
-from olu.train.view.workspace_settings import Watching, watching
+from olu.train.view.settings import Watching, watching
+from olu.train.view.viewer import Profile, Viewer
 
 if TYPE_CHECKING:
     from olu.train.ranks import Ranks

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 
-from olu.core.config import Strict
-from olu.core.errors import MissingExtra
+from olu.core.config import Strict, check, read_toml, with_overrides
+from olu.core.errors import MissingExtra, TrainError
+from olu.core.files import Workspace
 
 
 class ViewSettings(Strict):
@@ -25,3 +27,20 @@ def check_packages(settings: ViewSettings) -> None:
     wants_tensorboard(settings)
     if settings.wandb and find_spec("wandb") is None:
         raise MissingExtra("view.wandb", package="wandb", install="pip install wandb")
+
+
+@dataclass(frozen=True)
+class Watching:
+    settings: ViewSettings
+    profile: int  # steps to profile
+
+
+def watching(ws: Workspace, changes: list[str], *, profile: int) -> tuple[Watching, list[str]]:
+    """What was chosen, and the changes that are of the recipe: views never make a run another run."""
+    if profile < 0:
+        raise TrainError(f"--profile {profile}: give the number of steps to profile")
+    of_view = [change for change in changes if change.startswith("view.")]
+    held = with_overrides({"view": read_toml(ws.root / "olu.toml").get("view", {})}, of_view)["view"]
+    settings = check(ViewSettings, held, where=f"{ws.root / 'olu.toml'} [view]")
+    check_packages(settings)
+    return Watching(settings, profile), [change for change in changes if change not in of_view]

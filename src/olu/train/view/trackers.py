@@ -1,7 +1,8 @@
-"""TensorBoard event files: written record by record, and cut back exactly where a run resumes.
+"""Trackers that others made, fed with the reports of a run: TensorBoard event files, and Weights & Biases.
 
-A record is a length, a checksum, the event and its checksum. A rewind is written as the start of a session, which makes
-TensorBoard forget the steps that were undone; counting these starts says which try an event belongs to.
+Event files are written record by record, and cut back exactly where a run resumes. A record is a length, a checksum,
+the event and its checksum. A rewind is written as the start of a session, which makes TensorBoard forget the steps that
+were undone; counting these starts says which try an event belongs to.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from olu.core.errors import TrainError
 from olu.core.files import whole
-from olu.train.view.sounds import mel_picture, picture, wav
+from olu.train.view.samples import mel_picture, picture, wav
 
 if TYPE_CHECKING:
     from olu.train.report import StepReport
@@ -103,3 +105,32 @@ def records(path: Path) -> Iterator[tuple[bytes, bytes]]:
             return
         yield data[at:end], held
         at = end
+
+
+class WandbRun:
+    """Weights & Biases, for those who name a project; the package is imported on use."""
+
+    def __init__(self, folder: Path, *, project: str, id: str, config: Mapping[str, Any]) -> None:
+        import wandb
+
+        self._wandb = wandb
+        try:
+            self._run = wandb.init(
+                project=project, id=id, name=folder.name, dir=str(folder), config=dict(config), resume="allow"
+            )
+        except Exception as bad:  # of many kinds: no key, no network, no such project
+            raise TrainError(
+                f"view.wandb: Weights & Biases did not start ({bad}): log in with 'wandb login', or leave it out"
+            ) from None
+        self._run.define_metric("*", step_metric="step")
+
+    def add(self, report: StepReport, found: Mapping[str, float], *, row: int) -> None:
+        """`row` counts the rows of metrics.jsonl: a resumed run sends some again, and these are not taken twice."""
+        values: dict[str, Any] = {"step": report.tried, **found}
+        for exhibit in report.exhibits:
+            sound = self._wandb.Audio(exhibit.audio.samples, sample_rate=exhibit.audio.rate)
+            values[f"samples/{exhibit.name}"] = sound
+        self._run.log(values, step=row)
+
+    def close(self) -> None:
+        self._run.finish()
