@@ -261,7 +261,7 @@ def test_logs_are_json_and_hold_no_texts():
     assert (said["characters"], said["spoken"], said["client"]) == (len(SECRET), 1.0, "127.0.0.1")
     assert 0 < said["first_byte"] <= said["seconds"]
     assert (failure["event"], failure["kind"], failure["level"]) == ("failure", "KeyError", "error")
-    assert any("running.py" in place for place in failure["where"])
+    assert any("servers.py" in place for place in failure["where"])
     assert (failed["status"], failed["code"], failed["request"]) == (500, "internal", failure["request"])
     assert (wrong["status"], wrong["code"]) == (400, "invalid_request")
 
