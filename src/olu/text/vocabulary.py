@@ -1,4 +1,8 @@
-"""Symbols and their ids. Id 0 is the blank that VITS-like models put between symbols."""
+"""Symbols and their ids. Id 0 is the blank that VITS-like models put between symbols.
+
+A vocabulary is written down as a state with its `kind`: symbols (the default), streams (tones and stress beside their
+sounds) or pieces (BPE, see `text/pieces.py`).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from olu.core.types import Marks, Reading
 
 BLANK = "_"
 BLANK_ID = 0
+TONES = ("?", "H", "M", "L", "D", "HL", "LH", "HM", "MH", "ML", "LM")  # ids from 1 on; the first is unknown
 VOCABULARY = {"symbols": list, "interleave": bool}  # what its file must hold
 
 
@@ -32,6 +37,10 @@ class SymbolVocabulary:
     def from_state(state: dict[str, Any]) -> SymbolVocabulary:
         """Of what `state` gave; files are read with the shape VOCABULARY."""
         return SymbolVocabulary(state["symbols"], interleave=state["interleave"], marks=state.get("marks", "vowel"))
+
+    def streams(self, reading: Reading) -> dict[str, list[int]]:
+        """What goes with the ids, one number for each, by name; nothing for most kinds."""
+        return {}
 
     @property
     def size(self) -> int:
@@ -59,6 +68,30 @@ class SymbolVocabulary:
 
     def state(self) -> dict[str, Any]:
         return {"symbols": list(self.symbols), "interleave": self.interleave, "marks": self.marks}
+
+
+class StreamVocabulary(SymbolVocabulary):
+    """Sounds as symbols; tone and stress of each stand in streams of their own."""
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        super().__init__(symbols, interleave=False, marks="none")
+
+    def extend(self, symbols: Iterable[str]) -> StreamVocabulary:
+        return StreamVocabulary(super().extend(symbols).symbols)
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "kind": "streams"}
+
+    def streams(self, reading: Reading) -> dict[str, list[int]]:
+        """`tones`: 0 where there is none, else the place in TONES from 1 on; `stress`: 1 on what carries it."""
+        tones, stress = [0] * len(reading.breaks[0]), [0] * len(reading.breaks[0])
+        for word, after in zip(reading.words, reading.breaks[1:], strict=True):
+            borne = dict(zip(word.bearers, word.tones, strict=True))
+            named = [borne.get(place) for place in range(len(word.phones))]
+            tones += [0 if tone is None else 1 + (TONES.index(tone) if tone in TONES else 0) for tone in named]
+            tones += [0] * len(after)
+            stress += [int(place == word.stress) for place in range(len(word.phones))] + [0] * len(after)
+        return {"tones": tones, "stress": stress}
 
 
 def symbol_name(symbol: str) -> str:

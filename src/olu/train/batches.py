@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,33 @@ from olu.train.buckets import Buckets
 from olu.train.family import Batch, Example
 
 POOL = 50  # batches worth of clips that are sorted by length together: enough to pad little, few enough to stay random
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Which clip stands beside another: one of the same speaker, never itself; the same for seed, epoch and clip."""
+
+    seed: int
+    speaker_of: Mapping[str, int]
+    clips: Sequence[str]  # those that may be chosen
+
+    @cached_property
+    def _of_speaker(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for clip in sorted(self.clips):
+            found.setdefault(self.speaker_of[clip], []).append(clip)
+        return found
+
+    def choose(self, clip: str, *, epoch: int) -> str | None:
+        """None where the speaker has no other."""
+        others = self._of_speaker.get(self.speaker_of[clip], [])
+        at = bisect_left(others, clip)
+        own = at < len(others) and others[at] == clip
+        if len(others) == own:
+            return None
+        drawn = int.from_bytes(sha256(f"beside {self.seed} {epoch} {clip}".encode()).digest()[:8], "big")
+        place = drawn % (len(others) - own)
+        return others[place + (own and place >= at)]
 
 
 class Batches:
@@ -28,12 +59,13 @@ class Batches:
         batch_seconds: float,
         curriculum_epochs: int = 0,
         buckets: Buckets | None = None,
+        prompts: Prompts | None = None,
     ) -> None:
         self.clips, self.seconds = list(clips), list(seconds)
         self._length = dict(zip(self.clips, self.seconds, strict=True))
         self.example, self.collate = example, collate
         self.seed, self.batch_clips, self.batch_seconds = seed, batch_clips, batch_seconds
-        self.curriculum_epochs, self.buckets = curriculum_epochs, buckets
+        self.curriculum_epochs, self.buckets, self.prompts = curriculum_epochs, buckets, prompts
         self.epoch, self.place, self.quarantine = 0, 0, list[str]()
         self._plan = self.plan(0)
 
@@ -106,7 +138,12 @@ class Batches:
         raise StopIteration
 
     def make(self, clips: Sequence[str]) -> Batch:
-        return self.collate([self.example(id) for id in clips])
+        return self.collate([self.made(id, epoch=self.epoch) for id in clips])
+
+    def made(self, clip: str, *, epoch: int) -> Example:
+        """An example, with the clip beside it where there is to be one."""
+        example, other = self.example(clip), self.prompts.choose(clip, epoch=epoch) if self.prompts else None
+        return replace(example, beside=self.example(other)) if other else example
 
     def length(self, clip: str) -> float:
         """In seconds."""

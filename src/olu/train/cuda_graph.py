@@ -42,7 +42,9 @@ class RecordedStep:
     knobs: Tensor
     names: dict[str, int]  # place of each knob
     out: Tensor = field(default_factory=lambda: torch.zeros(0))
-    rows: list[tuple[str, list[str]]] = field(default_factory=list)  # part and its losses, in the order of `out`
+    rows: list[tuple[str, list[str], list[str]]] = field(
+        default_factory=list
+    )  # part, losses, limited prefixes, as in `out`
 
 
 @dataclass
@@ -265,13 +267,13 @@ class FastSteps:
             norm = nn.utils.get_total_norm(grads)
             well = torch.isfinite(norm) & torch.isfinite(sums).all() & (norm <= knob[f"limit/{update.part}"])
             bad = torch.maximum(bad, 1.0 - well.float())
-            if live.part.clip is not None:
-                nn.utils.clip_grads_with_norm_(live.params, live.part.clip, norm)
+            norms = live.norms()
+            live.clip(norm, norms)
             rates = [knob[f"rate/{update.part}/{at}"] for at, _ in enumerate(live.scales())]
             live.apply_recorded(rates, knob[f"follow/{update.part}"], bad)
             over = torch.stack([knob[f"count/{loss.over}"] for loss in update.losses.values()])
-            parts += [*(sums / over), norm]
-            graph.rows.append((update.part, list(update.losses)))
+            parts += [*(sums / over), norm, *norms.values()]
+            graph.rows.append((update.part, list(update.losses), list(norms)))
             for parameter in live.params:
                 parameter.grad = None
 
@@ -283,9 +285,10 @@ class FastSteps:
         numbers, at = flight.numbers.tolist(), 0
         seen: list[Observation] = []
         events: list[GuardEvent] = []
-        for part, names in flight.graph.rows:
+        for part, names, limited in flight.graph.rows:
             losses = dict(zip(names, numbers[at : at + len(names)], strict=True))
             norm, at = numbers[at + len(names)], at + len(names) + 1
+            norms, at = dict(zip(limited, numbers[at:], strict=False)), at + len(limited)
             one = Observation(
                 step=flight.step,
                 part=part,
@@ -296,6 +299,7 @@ class FastSteps:
                 epoch=flight.epoch,
                 ratio=e.live[part].ratio_now(),
                 limit=flight.limits[part],
+                norms=norms,
             )
             seen.append(one)
             if not self._accepted(one, flight, events):
@@ -320,7 +324,7 @@ class FastSteps:
             e.note_losses(one)
             return True
         e.batches.put_aside([clip for event in raised for clip in event.aside])
-        rest = [part for part, _ in flight.graph.rows]
+        rest = [part for part, *_ in flight.graph.rows]
         for part in () if made else rest[rest.index(one.part) :]:
             e.live[part].updates -= 1  # the device made none of them
         return False

@@ -319,6 +319,7 @@ class Engine:
                     sick=sick,
                     epoch=self.batches.epoch,
                     ratio=live.ratio,
+                    norms={prefix: float(norm) for prefix, norm in live.norms().items()},
                 )
             )
         seen += fresh
@@ -335,9 +336,9 @@ class Engine:
             return True
         self.scale.went_well()
         for live, observation in zip(parts, fresh, strict=True):
-            if live.part.clip is not None:
-                norm = torch.tensor(observation.grad_norm, device=self.device)
-                nn.utils.clip_grads_with_norm_(live.params, live.part.clip, norm)
+            if live.limits:
+                norms = {name: torch.tensor(norm, device=self.device) for name, norm in observation.norms.items()}
+                live.clip(torch.tensor(observation.grad_norm, device=self.device), norms)
             live.apply(observation.lr)
             live.clear()
             self.note_losses(observation)
@@ -347,6 +348,8 @@ class Engine:
         for name, value in observation.losses.items():
             total, number = self.learnt.get(name, [0.0, 0.0])
             self.learnt[name] = [total + value, number + 1]
+        if (live := self.live[observation.part]).limits:
+            live.note_limits(observation.grad_norm, observation.norms)
 
     def _ask(self, seen: Seen) -> list[GuardEvent]:
         return [event for guard in self.guards if (event := guard.watch(seen)) is not None]

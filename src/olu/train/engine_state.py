@@ -60,6 +60,8 @@ def taken(engine: Engine, *, extra: bool = False) -> Checkpoint:
         "batches": engine.batches.state(),
         "guards": {type(guard).__name__: guard.state() for guard in engine.guards},
     }
+    if limited := {name: live.acted for name, live in engine.live.items() if live.limits}:
+        state["limits"] = limited
     if engine.due is not None:
         state["due"] = asdict(engine.due)
     if extra:
@@ -90,6 +92,8 @@ def put_back(engine: Engine, checkpoint: Checkpoint, *, weights_only: bool) -> N
     engine.learnt = {name: list(held) for name, held in checkpoint.state["learnt"].items()}
     engine.scale.load(checkpoint.state["scale"])
     engine.batches.load(checkpoint.state["batches"])
+    for name, acted in checkpoint.state.get("limits", {}).items():
+        engine.live[name].acted |= {prefix: acted.get(prefix, 0) for prefix in engine.live[name].limits}
     engine.due = StepUpdates.of(checkpoint.state["due"]) if "due" in checkpoint.state else None
     engine.extra = engine.step if checkpoint.state.get(EXTRA) else None
     for guard in engine.guards:

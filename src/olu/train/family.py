@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from torch import Tensor, device, nn
 
     from olu.core.config import Strict
-    from olu.core.types import Audio, Knob, Reading
+    from olu.core.types import Audio, Reading
     from olu.features.store import PreparedFeature
+    from olu.speak.stream import Knob
     from olu.train.buckets import BatchShape
     from olu.train.plan.facts import Advice
 
@@ -33,6 +34,8 @@ class Part:
     eps: float = 1e-8
     weight_decay: float = 0.0
     clip: float | None = None
+    clips: Mapping[str, float] = field(default_factory=dict)  # prefix -> the most its own gradients may have, before
+    plain: tuple[str, ...] = ()  # prefixes that weight decay leaves alone: norms, biases, tables
     ema: float | None = None
     lr_scale: Mapping[str, float] = field(default_factory=dict)  # parameter-name prefix -> factor; 0 freezes
     start: int = 0  # this part moves from this step on
@@ -101,6 +104,8 @@ class Example:
     ids: tuple[int, ...]
     samples: NDArray[np.int16]
     speaker: int
+    features: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # what `olu prepare` made of it, by name
+    beside: Example | None = None  # another clip of the same speaker, for families with `Data.beside`
 
 
 class Batch(Protocol):

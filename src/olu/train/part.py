@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from olu.core.errors import TrainError
+from olu.core.words import many
 from olu.train.family import Part
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -38,10 +39,18 @@ class LivePart:
             raise TrainError("plan.rates freezes every weight of a part: let some of it learn")
         self.late = {name: _first(name, late or {}, 0) for name in self.named if _first(name, late or {}, 0)}
         self.held = {name: rows for name, rows in (held or {}).items() if name in self.named and rows}
-        by_scale: dict[float, list[nn.Parameter]] = {}
+        alike: dict[tuple[float, bool], list[nn.Parameter]] = {}
         for name, parameter in self.named.items():
-            by_scale.setdefault(_first(name, asked, 1.0), []).append(parameter)
-        groups = [{"params": params, "scale": scale} for scale, params in by_scale.items()]
+            alike.setdefault((_first(name, asked, 1.0), name.startswith(part.plain)), []).append(parameter)
+        groups = [
+            {"params": params, "scale": scale, **({"weight_decay": 0.0} if plain else {})}
+            for (scale, plain), params in alike.items()
+        ]
+        fitting = {prefix: [p for name, p in self.named.items() if name.startswith(prefix)] for prefix in part.clips}
+        self.limited = {prefix: params for prefix, params in fitting.items() if params}  # the rest is frozen
+        self.limits = {prefix: part.clips[prefix] for prefix in self.limited}
+        self.limits |= {} if part.clip is None else {"": part.clip}
+        self.acted = dict.fromkeys(self.limits, 0)  # in how many updates each limit of the gradients was exceeded
         settings = {"lr": part.lr, "betas": part.betas, "eps": part.eps, "weight_decay": part.weight_decay}
         on_gpu = all(p.is_cuda for p in self.params)  # there one kernel moves all, and its steps can be recorded
         fused = {"fused": True, "capturable": True} if on_gpu and self.params else {}
@@ -71,6 +80,34 @@ class LivePart:
 
     def grads(self) -> list[Tensor]:
         return [p.grad for p in self.params if p.grad is not None]
+
+    def norms(self) -> dict[str, Tensor]:
+        """Of the gradients that have a limit of their own, by prefix."""
+        return {
+            prefix: nn.utils.get_total_norm([p.grad for p in params if p.grad is not None])
+            for prefix, params in self.limited.items()
+        }
+
+    def clip(self, norm: Tensor, norms: Mapping[str, Tensor]) -> None:
+        """Bring gradients to their limits: first single layers, by `norms`, then all together, who had `norm`."""
+        for prefix, params in self.limited.items():
+            nn.utils.clip_grads_with_norm_(params, self.part.clips[prefix], norms[prefix])
+        if self.part.clip is not None:
+            left = nn.utils.get_total_norm(self.grads()) if self.limited else norm
+            nn.utils.clip_grads_with_norm_(self.params, self.part.clip, left)
+
+    def note_limits(self, norm: float, norms: Mapping[str, float]) -> None:
+        """Count the limits that an update exceeded."""
+        for prefix, limit in self.limits.items():
+            self.acted[prefix] += (norms[prefix] if prefix else norm) > limit
+
+    def said_of_limits(self, name: str) -> list[str]:
+        """A sentence for every limit: how often it acted."""
+        return [
+            f"the gradients of {f'{name}.{prefix}' if prefix else name} were cut to {limit:g} in"
+            f" {self.acted[prefix]:,} of {many(self.updates, 'update')}"
+            for prefix, limit in self.limits.items()
+        ]
 
     def clear(self) -> None:
         self.optimiser.zero_grad(set_to_none=True)

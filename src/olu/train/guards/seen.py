@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -37,6 +37,7 @@ class Observation:
     epoch: int = 0
     limit: float | None = None  # where the device itself drew the line for the norm, as the history stood then
     ratio: float | None = None  # how far the last measured update moved the weights, as a share of them
+    norms: Mapping[str, float] = field(default_factory=dict)  # of gradients with a limit of their own, by prefix
 
 
 @dataclass(frozen=True)
