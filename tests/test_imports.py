@@ -44,10 +44,7 @@ LEAVES = {
     ("cli/align.py", "olu.align.textgrid_files"): "the kinds of files it writes",
     ("cli/compare.py", "olu.evaluate.compare"): "the table a person reads",
     ("cli/evaluate.py", "olu.evaluate.report"): "the table a person reads",
-    ("cli/make.py", "olu.train.machine"): "whether this machine has the device that was asked for",
     ("cli/train.py", "olu.train.machine"): "whether this machine has the device that was asked for",
-    ("cli/families.py", "olu.families"): "it lists what is installed: there is no workspace, so no stage to call",
-    ("cli/audit.py", "olu.audit.checks"): "the titles of the checks, for the table",
     ("cli/progress.py", "olu.train.view.history"): "how fast a run goes, from the reports its stage yields",
 }
 CLI_MAY = ("cli", "stages", "core", "text")

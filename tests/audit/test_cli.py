@@ -7,19 +7,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from olu.cli.audit import register
+from olu.cli.build import register
 from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.stages import import_
 from olu.stages.read import read_corpus
 from olu.stages.status import status
+from olu.stages.verbs import VERBS
 
 from .conftest import silence, speech
 
 Make = Callable[..., Workspace]
 app = typer.Typer()
 app.callback()(lambda: None)  # keeps the verb a verb though it is alone
-register(app)
+register(app, VERBS["audit"])
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from olu.audit.thresholds import Thresholds
-from olu.stages import base_choice, plan
+from olu.stages import bases, plan
 from olu.train.plan.facts import Machine
 
 from .conftest import TINY, fine, make_recordings, next_command, olu
@@ -122,10 +122,10 @@ def test_bases_names_the_one_that_is_always_there():
 
 def test_one_place_decides():
     limits = Thresholds()
-    assert base_choice.advise(3600.0, language="wol", limits=limits) is None
-    little = base_choice.advise(720.0, language="wol", limits=limits)
+    assert bases.advise(3600.0, language="wol", limits=limits) is None
+    little = bases.advise(720.0, language="wol", limits=limits)
     assert little is not None and little.option == "--base embedded" and "12 minutes" in little.sentence()
-    seconds = base_choice.advise(24.0, language="wol", limits=limits)
+    seconds = bases.advise(24.0, language="wol", limits=limits)
     assert seconds is not None and seconds.sentence().startswith("24.0 seconds of speech: too little to train from")
-    assert [one.base for one in base_choice.offers("amh")] == ["embedded"]  # its own language: nothing is nearer
-    assert [one.base for one in base_choice.offers("hau")] == ["embedded", "facebook/mms-tts/full_models/hau"]
+    assert [one.base for one in bases.offers("amh")] == ["embedded"]  # its own language: nothing is nearer
+    assert [one.base for one in bases.offers("hau")] == ["embedded", "facebook/mms-tts/full_models/hau"]

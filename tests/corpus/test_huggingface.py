@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 pa = pytest.importorskip("pyarrow", reason="needs the extra hub")
 import pyarrow.parquet as pq  # noqa: E402
 
-from olu.cli import import_ as verb  # noqa: E402
+from olu.cli.build import register  # noqa: E402
 from olu.core.errors import CorpusError, MissingExtra  # noqa: E402
 from olu.core.files import Workspace  # noqa: E402
 from olu.core.job import finish  # noqa: E402
@@ -30,6 +30,7 @@ from olu.corpus.readers import detect, hub, shards  # noqa: E402
 from olu.corpus.readers.huggingface import hub_id, split_of  # noqa: E402
 from olu.corpus.readers.rows import Problem  # noqa: E402
 from olu.stages.import_ import STAGE, ImportSummary, import_source  # noqa: E402
+from olu.stages.verbs import VERBS  # noqa: E402
 
 RATE = 8000
 
@@ -95,7 +96,7 @@ def test_command(ws: Workspace, tmp_path: Path) -> None:
     source = configs(tmp_path / "in")
     app = typer.Typer()
     app.callback()(lambda: None)
-    verb.register(app)
+    register(app, VERBS["import"])
     words = ["import", str(ws.root), str(source), "--config", "ibo", "--split", "test", "--layout", "huggingface"]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.stdout.startswith("Layout huggingface: asked for with --layout.\nAdded 1 clip.\n")

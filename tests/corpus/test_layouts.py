@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from olu.cli import import_ as verb
+from olu.cli.build import register
 from olu.core.errors import CorpusError, OluError
 from olu.core.files import Workspace
 from olu.core.job import finish
@@ -28,6 +28,8 @@ from olu.corpus.manifest import Corpus
 from olu.corpus.readers import LAYOUTS, Options, choose, detect
 from olu.corpus.readers.rows import Problem, Row
 from olu.stages.import_ import ImportSummary, import_source
+from olu.stages.verbs import VERBS
+from olu.stages.verbs.corpus import LAYOUTS as SHOWN_LAYOUTS
 
 Files = dict[str, bytes]
 
@@ -234,7 +236,7 @@ def said(ws: Workspace) -> list[tuple[str, str]]:
 
 def test_every_layout_has_a_corpus_here_and_a_line_of_help() -> None:
     assert set(CORPORA) == set(READ) == set(LAYOUTS)
-    assert ", ".join(LAYOUTS) == verb.LAYOUTS
+    assert ", ".join(LAYOUTS) == SHOWN_LAYOUTS
 
 
 @pytest.mark.parametrize("layout", CORPORA)
@@ -375,7 +377,7 @@ def test_command(ws: Workspace, tmp_path: Path) -> None:
     source = lay(tmp_path / "in", {"t.csv": f"f,words\n{store / 'a.wav'},one\n".encode()})
     app = typer.Typer()
     app.callback()(lambda: None)
-    verb.register(app)
+    register(app, VERBS["import"])
     words = ["import", str(ws.root), str(source), "--columns", "audio=f,text=words", "--root", str(store)]
     result = CliRunner().invoke(app, words, catch_exceptions=False)
     assert result.stdout.startswith("Layout table: t.csv has a header with audio=f, text=words.\nAdded 1 clip.\n")

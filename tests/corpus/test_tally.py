@@ -9,17 +9,18 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from olu.cli import import_ as verb
+from olu.cli.build import register
 from olu.core.files import Workspace, read_jsonl
 from olu.core.job import finish
 from olu.stages.import_ import import_source
+from olu.stages.verbs import VERBS
 
 from .test_layouts import CORPORA, LAYOUTS, lay, wav
 
 
 def told(ws: Path, source: Path, *options: str) -> list[str]:
     app = typer.Typer()
-    verb.register(app)
+    register(app, VERBS["import"])
     app.command("other")(lambda: None)
     done = CliRunner().invoke(app, ["import", str(ws), str(source), *options], catch_exceptions=False)
     assert done.exit_code == 0

@@ -13,7 +13,7 @@ import soundfile
 import typer
 from typer.testing import CliRunner
 
-from olu.cli import import_ as verb
+from olu.cli.build import register
 from olu.core.errors import CorpusError, WorkspaceError
 from olu.core.files import Workspace, hash_file, read_jsonl, write_json
 from olu.core.job import finish
@@ -22,6 +22,7 @@ from olu.corpus.intake.probe import clip_id
 from olu.corpus.manifest import Corpus
 from olu.stages.import_ import STAGE, ImportSummary, import_source
 from olu.stages.status import status
+from olu.stages.verbs import VERBS
 
 KINDS = {".opus": ("OGG", "OPUS"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "MPEG_LAYER_III")}
 
@@ -406,7 +407,7 @@ def test_stage_goes_stale_when_the_manifest_is_edited_but_not_when_recordings_mo
 def run(*words: str) -> str:
     app = typer.Typer()
     app.callback()(lambda: None)
-    verb.register(app)
+    register(app, VERBS["import"])
     result = CliRunner().invoke(app, ["import", *words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout

@@ -11,7 +11,7 @@ import soundfile
 import typer
 from typer.testing import CliRunner
 
-from olu.cli import merge as verb
+from olu.cli.build import register
 from olu.core.errors import OluError, WorkspaceError
 from olu.core.files import Workspace, read_jsonl
 from olu.core.job import finish
@@ -20,6 +20,7 @@ from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus
 from olu.stages.import_ import STAGE, import_source
 from olu.stages.merge import MergeSummary, merge
+from olu.stages.verbs import VERBS
 
 
 def made(source: Path, numbers: range | list[int], *, prefix: str = "c") -> Path:
@@ -292,7 +293,7 @@ def test_stopped_at_any_write_it_is_completed(
 def run(*words: str) -> str:
     app = typer.Typer()
     app.callback()(lambda: None)
-    verb.register(app)
+    register(app, VERBS["merge"])
     result = CliRunner().invoke(app, ["merge", *words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout

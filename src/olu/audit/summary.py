@@ -46,6 +46,7 @@ class AuditSummary:
     long: int  # clips that only their length keeps from training: a cut could save them
     long_seconds: float
     deep: bool  # whether the networks listened too
+    fresh: bool = False  # made before, and nothing has changed since
 
     @property
     def marks(self) -> Path:
@@ -68,7 +69,9 @@ class AuditSummary:
 
     def row(self) -> dict[str, Any]:
         """Without the folder: a workspace may move."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "folder"}
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("folder", "fresh")
+        }
 
     @staticmethod
     def from_row(row: dict[str, Any], *, folder: Path) -> AuditSummary:

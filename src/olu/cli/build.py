@@ -11,7 +11,8 @@ from typing import Any, get_args, get_origin
 
 import typer
 
-from olu.cli.progress import follow, record_result, recorded
+from olu.cli.progress import follow, is_recorded, record_result, recorded
+from olu.cli.rights import with_rights
 from olu.cli.show import print_json, print_told, warn
 from olu.core.errors import ConfigError
 from olu.core.options import Parameter, Verb
@@ -55,13 +56,22 @@ def _typer(one: Parameter) -> Any:
 
 def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
     """Run a verb to its end and print what it comes to. Exit code 2 where its summary says that it failed."""
+    if hasattr(options, "consent"):
+        options = with_rights(options, quiet=as_json or getattr(options, "dry_run", False))
     made = verb.call()(options)
-    summary = follow(made, label=verb.label or verb.name) if isinstance(made, Generator) else made
-    row = summary.row(options) if hasattr(summary, "row") else asdict(summary)
-    record_result(row)
-    if as_json:
-        print_json(row)
-    else:
+    summary = (
+        follow(made, label=verb.name if verb.label is None else verb.label) if isinstance(made, Generator) else made
+    )
+    if hasattr(summary, "json_rows"):  # as many as lines were read
+        if as_json:
+            for row in summary.json_rows(options):
+                print_json(row)
+    elif as_json or is_recorded():
+        row = summary.row(options) if hasattr(summary, "row") else asdict(summary)
+        record_result(row)
+        if as_json:
+            print_json(row)
+    if not as_json:
         print_told(summary.sentences(options))
     failed = summary.failure(options) if hasattr(summary, "failure") else None
     if failed is not None:

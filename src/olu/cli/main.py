@@ -22,34 +22,9 @@ from olu.core.halt import Halt, announce_to
 from olu.stages.verbs import VERBS
 
 ORDER = (
-    "make",
-    "new",
-    "sample",
-    "import_",
-    "merge",
-    "audit",
-    "clips",
-    "drop",
-    "correct",
-    "split",
-    "read",
-    "align",
-    "prepare",
-    "plan",
-    "train",
-    "runs",
-    "evaluate",
-    "compare",
-    "export",
-    "pack",
-    "speak",
-    "serve",
-    "status",
-    "doctor",
-    "languages",
-    "families",
-    "bases",
-    "clean",
+    ("make", "new", "sample", "import", "merge", "audit", "clips", "drop", "keep", "correct", "split", "read", "g2p"),
+    ("align", "prepare", "plan", "train", "runs", "evaluate", "compare", "export", "pack", "speak", "serve"),
+    ("status", "doctor", "languages", "families", "bases", "clean"),
 )
 JOBS = (  # those that run for long and tell events
     *("make", "sample", "import", "merge", "audit", "read", "align", "cut", "prepare", "plan", "train"),
@@ -94,7 +69,7 @@ def root(
     """From recordings in any language to a voice that speaks."""
 
 
-for name in ORDER:
+for name in (name for names in ORDER for name in names):
     if name in VERBS:
         register(app, VERBS[name])
     else:

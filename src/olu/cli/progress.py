@@ -41,6 +41,11 @@ def record_in(log: EventLog | None) -> None:
     _logs[:] = [] if log is None else [log]
 
 
+def is_recorded() -> bool:
+    """Whether --events asks for what a command tells."""
+    return bool(_logs)
+
+
 def recorded(command: Callable[..., None], *, verb: str) -> Callable[..., None]:
     """The same command with the option --events."""
     import inspect

@@ -5,6 +5,7 @@ A verb's options are one frozen dataclass whose fields are made by `argument` an
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -121,11 +122,15 @@ class Verb:
     help: str
     options: type[Any]
     run: str  # "olu.stages.split:run": takes the options; returns the summary, or a job that ends with it
-    label: str = ""  # stands before its progress
+    label: str | None = None  # stands before its progress; else its name
     job: bool = False  # it may run for long and tells how far it is: it takes --events
     json: str = JSON  # the help of --json
+    environment: Mapping[str, str] = field(default_factory=dict)  # for libraries, before they are imported
 
     def call(self) -> Callable[[Any], Any]:
+        """What runs it, imported now."""
+        for name, value in self.environment.items():
+            os.environ.setdefault(name, value)
         module, name = self.run.split(":")
         found: Callable[[Any], Any] = getattr(import_module(module), name)
         return found

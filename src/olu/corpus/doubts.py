@@ -7,15 +7,17 @@ recording is used again at the next import of it.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from olu.core.files import Workspace, read_jsonl, write_jsonl
 from olu.core.rows import Shape
+from olu.core.told import some
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import Timing
 
+SHOWN = 5
 SHAPE: Shape = {"audio": str, "text": str}
 TIMING: Shape = {"sha256": str, "audio": str, "shift": float, "stretch": float, "in_sync": bool, "starts": list[int]}
 
@@ -98,3 +100,10 @@ def save_timings(ws: Workspace, used: Mapping[str, Timing]) -> None:
     if after != before:
         rows = ({"sha256": hash, **asdict(one), "starts": list(one.starts)} for hash, one in after.items())
         write_jsonl(ws.corpus / "timings.jsonl", ({k: v for k, v in row.items() if k != "again"} for row in rows))
+
+
+def in_doubt(sentences: Sequence[str]) -> Iterator[str]:
+    """The first of them, under a heading, for a person."""
+    if sentences:
+        yield "Texts in doubt:"
+        yield from some(sentences, most=SHOWN, more="see corpus/doubts.jsonl in the workspace")

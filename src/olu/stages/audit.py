@@ -30,7 +30,7 @@ from olu.core.words import many
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
 from olu.families import family
-from olu.stages.base_choice import advise
+from olu.stages.bases import advise
 from olu.stages.read import corpus_frontend
 from olu.text.frontend import read_clip, read_settings
 from olu.train.family import Family
@@ -75,7 +75,7 @@ def audit(
     if earlier is not None:
         summary = AuditSummary.from_row(earlier, folder=ws.audit)
         if all(path.exists() for path in (summary.marks, summary.report, summary.summary, edges_path(ws))):
-            return summary
+            return replace(summary, fresh=True)
 
     begun = STAGE.inputs(ws, options)
     corpus, aside = without_aside(Corpus.open(ws))

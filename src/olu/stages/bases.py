@@ -1,17 +1,28 @@
-"""Which published checkpoints a language can start from, by a table that comes with each family."""
+"""Which checkpoints a language can start from: a table of each family, the voice inside this package, and advice."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
+from olu.audit.thresholds import Thresholds
+from olu.audit.verdict import is_little
 from olu.core.errors import OluError
 from olu.core.extras import need_training
+from olu.core.files import EMBEDDED, embedded_voice, read_json
 from olu.core.places import located
+from olu.core.told import Remedy
+from olu.core.units import minutes
+from olu.corpus.manifest import Corpus
 from olu.families import FAMILIES, family
+from olu.stages.verbs.machine import BasesOptions
 from olu.text.languages import load, resolve, traits
-from olu.train.base_licence import licence_of
+from olu.train.base_licence import Licence, licence_of
+
+# benchmarks/results/voices_h200_202611.md: 136 minutes of Yoruba from scratch, and from an Amharic voice
+MEASURED = "for Yoruba it was worth 17 instead of 29 % wrong letters"
 
 
 @dataclass(frozen=True)
@@ -33,8 +44,33 @@ class BasesSummary:
     near: list[Listed]
     languages: int
 
-    def json(self) -> dict[str, Any]:
-        return asdict(self)
+    def sentences(self, options: BasesOptions) -> Iterator[str]:
+        if not self.language:
+            yield f"{len(self.listed)} checkpoints for {self.languages} languages: name one with --language CODE"
+            return
+        if not self.listed:
+            yield f"No checkpoint is known for {self.language}." + (" Near it are:" if self.near else "")
+        yield from _listed(self.listed or self.near)
+        here = next((one for one in offers(self.language) if one.here), None)
+        if here:  # the voice that comes with Olu
+            yield f"Always there: --base {here.base}, {here.facts()}{here.gain()}."
+        if self.listed:
+            whole = Remedy("doctor", (), {"base": self.listed[0].id}, why="fetches it and says whether it is whole")
+            yield f"Next: {whole}  ({whole.why})"
+        elif here:
+            yield f"Next: {Remedy('train', ('WS',), {'base': here.base})}"
+
+
+def _listed(rows: Sequence[Listed]) -> Iterator[str]:
+    width = max((len(row.id) for row in rows), default=0)  # ids are for pasting: a table would cut them
+    for row in rows:
+        facts = f"discriminator {row.discriminator}, uroman {row.uroman}, licence {row.licence}"
+        yield f"{row.id:{width}}  {row.language}  {facts}"
+
+
+def run(options: BasesOptions) -> BasesSummary:
+    """`olu bases`"""
+    return bases(options.language)
 
 
 def bases(language: str | None = None) -> BasesSummary:
@@ -87,3 +123,103 @@ def check_base(text: str, *, name: str = next(iter(FAMILIES))) -> Checked:
         f"discriminator: {'yes' if base.judged else 'no'}; texts go through: {base.via or 'nothing'}",
     ]
     return Checked(True, [*facts, *notes, licence_of(place, origin=text).sentence()])
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A base that a language can begin with."""
+
+    base: str  # as --base takes it
+    language: str  # its name
+    own: bool  # whether it is the language asked for
+    licence: str
+    non_commercial: bool
+
+    @property
+    def here(self) -> bool:
+        """Whether it needs no network."""
+        return self.base == EMBEDDED
+
+    def facts(self) -> str:
+        """What it is, and what it allows."""
+        kind = f"the {self.language} voice that comes with Olu" if self.here else f"a checkpoint of {self.language}"
+        allows = f"{self.licence}: non-commercial" if self.non_commercial else self.licence
+        return f"{kind} ({allows}{'' if self.here else ', fetched from the hub'})"
+
+    def gain(self) -> str:
+        """What one of another language is good for."""
+        return "" if self.own else f". A base of any language can already sound: {MEASURED}"
+
+
+@dataclass(frozen=True)
+class BaseAdvice:
+    """What to begin with, for a corpus that is too little to train from scratch."""
+
+    seconds: float  # of the speaker who has most
+    least: float  # minutes that a start from scratch takes
+    offers: tuple[Offer, ...]  # the one to take first comes first
+
+    @property
+    def option(self) -> str:
+        """For a command line: --base embedded."""
+        return f"--base {self.offers[0].base}"
+
+    def sentence(self) -> str:
+        first = self.offers[0]
+        return (
+            f"{self._little()}, so begin with a base: {self.option} is {first.facts()}{first.gain()}.{self._nearer()}"
+        )
+
+    @property
+    def to_take(self) -> str:
+        """The base that is taken where nobody names one: what needs no network and forbids no use."""
+        first = self.offers[0]
+        return first.base if first.here and not first.non_commercial else ""
+
+    def sentence_of_taking(self) -> str:
+        first = self.offers[0]
+        return (
+            f"{self._little()}, so the plan begins with {first.facts()}{first.gain()}.{self._nearer()}"
+            " --from-scratch plans without a base."
+        )
+
+    def _little(self) -> str:
+        return f"{minutes(self.seconds)} of speech: too little to train from scratch (about {self.least:g} minutes)"
+
+    def _nearer(self) -> str:
+        return "".join(f" Nearer is --base {one.base}, {one.facts()}." for one in self.offers[1:])
+
+
+@lru_cache(maxsize=32)
+def offers(language: str) -> tuple[Offer, ...]:
+    """The voice that comes with Olu, as it is always here; then the best published one of the language itself."""
+    code = load(language).code
+    found = list[Offer]()
+    if (own := embedded_voice()) is not None:
+        spoken, allows = load(read_json(own / "voice.json", shape={"language": str})["language"]), licence_of(own)
+        found.append(
+            Offer(
+                EMBEDDED, spoken.name, spoken.code == code, allows.name or "licence not stated", allows.non_commercial
+            )
+        )
+    if not any(one.own for one in found) and (listed := bases(code).listed):
+        best = listed[0]  # with a discriminator, where one has it
+        found.append(Offer(best.id, load(code).name, True, best.licence, Licence(best.licence).non_commercial))
+    return tuple(found)
+
+
+def advise(seconds: float, *, language: str, limits: Thresholds) -> BaseAdvice | None:
+    """`seconds` of the speaker who has most; nothing where they are enough, or where no base is known."""
+    known = offers(language)
+    if not known or not is_little(seconds, limits):
+        return None
+    return BaseAdvice(seconds=seconds, least=limits.enough_scratch, offers=known)
+
+
+def most_of_one(corpus: Corpus) -> float:
+    """Seconds that may train of the speaker who has most, after the audit and the decisions."""
+    by_speaker: dict[str, float] = {}
+    for clip in corpus:
+        if corpus.why_not(clip) is None:
+            by_speaker[clip.speaker] = by_speaker.get(clip.speaker, 0.0) + corpus.taken(clip).seconds
+    return max(by_speaker.values(), default=0.0)

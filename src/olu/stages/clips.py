@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import shlex
 from bisect import insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 from itertools import compress
@@ -17,13 +19,17 @@ from olu.audit.check import SEVERITIES
 from olu.audit.coverage import count_letters
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace, read_json, read_rows, whole
+from olu.core.told import TextTable, Told, Verbatim, quoted
 from olu.core.types import Clip, ReadingRow
+from olu.core.units import length
+from olu.core.words import many
 from olu.corpus import corrections, decisions
 from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal
 from olu.corpus.manifest import Corpus
 from olu.corpus.query import Kind, comparer, sorter, where
 from olu.stages.audit import THRESHOLDS, read_thresholds
+from olu.stages.verbs.corpus import SHOWN, ClipsOptions
 from olu.text.vocabulary import VOCABULARY
 
 COLUMNS: dict[str, Kind] = {
@@ -47,6 +53,7 @@ COLUMNS: dict[str, Kind] = {
     "imported": "text",  # the source's text, where another holds
     "text": "text",
 }
+CORRECTED = "* "  # before a text that is not the source's
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
 VIEWS = 8  # questions whose answers are kept
@@ -66,6 +73,92 @@ class ClipList:
     found: int  # before the limit
     seconds: float  # of those found
     total: int  # clips in the workspace
+
+    def row(self, options: ClipsOptions) -> dict[str, Any]:
+        return {**self._facts(options), "clips": list(self.rows)}
+
+    def _facts(self, options: ClipsOptions) -> dict[str, Any]:
+        return {"workspace": str(options.ws), "total": self.total, "found": self.found, "seconds": self.seconds}
+
+    def sentences(self, options: ClipsOptions) -> Iterator[Told]:
+        if options.csv is not None and str(options.csv) == "-":
+            out = io.StringIO()
+            print_csv(self.rows, out)
+            yield Verbatim(out.getvalue())
+        elif options.csv is not None:
+            yield f"Wrote {many(len(self.rows), 'clip')} to {options.csv}."
+        elif options.ids:
+            yield from (row["id"] for row in self.rows)
+        else:
+            yield from self._listed(options)
+
+    def _listed(self, options: ClipsOptions) -> Iterator[Told]:
+        measures = ("id", "speaker", "split", "seconds", "rate", "letters", "s/letter", "tokens", "frames")
+        rows = [_shown(row) for row in self.rows]
+        yield TextTable([*measures, "marks", "decision", "text"], rows, plain=True, right=range(3, len(measures)))
+        yield self.counted()
+        if number := sum(bool(row["corrected"]) for row in self.rows):
+            yield f"{CORRECTED.strip()} {many(number, 'text')} corrected; --json and --csv have the source's as well"
+        if len(self.rows) < self.found:
+            asked = [f"--where {shlex.quote(options.where)}"] if options.where is not None else []
+            asked += [f"--sort={shlex.quote(options.sort)}"] if options.sort is not None else []
+            everything = " ".join(["olu clips", quoted(options.ws), *asked, "--csv clips.csv"])
+            yield f"{len(self.rows)} {'is' if len(self.rows) == 1 else 'are'} shown; all of them: {everything}"
+
+    def counted(self) -> str:
+        of_all = "" if self.found == self.total else f"{self.found} of "
+        return f"{of_all}{many(self.total, 'clip')}, {length(self.seconds)}"
+
+
+def _shown(row: Row) -> list[str]:
+    """The cells of a clip on a screen."""
+    text = " ".join(row["text"].split())
+    cells = [row["id"], row["speaker"], row["split"] or "-", f"{row['seconds']:.2f}", row["rate"], row["letters"]]
+    cells += ["-" if row[name] is None else f"{row[name]:g}" for name in ("seconds_per_letter", "tokens")]
+    cells += [row["frames"], f"{row['worst']}: {', '.join(row['marks'])}" if row["marks"] else "-"]
+    return [*map(str, cells), row["decision"] or "-", f"{CORRECTED}{text}" if row["corrected"] else text]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipSpread:
+    """How the clips found are spread."""
+
+    clips: ClipList
+    quantiles: dict[str, dict[str, float]]  # column -> per cent -> value
+
+    def row(self, options: ClipsOptions) -> dict[str, Any]:
+        return {**self.clips._facts(options), "quantiles": self.quantiles}
+
+    def sentences(self, options: ClipsOptions) -> Iterator[str]:
+        points = next((list(points) for points in self.quantiles.values() if points), [])
+        titles = {"0%": "least", "50%": "middle", "100%": "most"}
+        lines = [["", *(titles.get(point, point) for point in points)]]
+        for name, values in self.quantiles.items():
+            if values:
+                short = {"seconds_per_letter": "s/letter"}.get(name, name)
+                lines.append([short, *(f"{value:.4g}" for value in values.values())])
+        for line in lines:
+            yield f"{line[0]:8}" + "".join(cell.rjust(8) for cell in line[1:])
+        yield self.clips.counted()
+
+
+def run(options: ClipsOptions) -> ClipList | ClipSpread:
+    """`olu clips`"""
+    wanted = {"--csv": options.csv is not None, "--ids": options.ids, "--summary": options.summary}
+    chosen = [name for name, is_wanted in {**wanted, "--json": options.as_json}.items() if is_wanted]
+    if len(chosen) > 1 and set(chosen) != {"--summary", "--json"}:
+        raise ConfigError(f"{' and '.join(chosen)} are different outputs: choose one")
+    if options.summary and (options.sort is not None or options.limit is not None):
+        raise ConfigError("--summary counts all the clips found: leave --sort and --limit out")
+    ws = Workspace.open(options.ws)
+    if options.summary:
+        found, spread = quantiles(ws, expression=options.where)
+        return ClipSpread(clips=found, quantiles=spread)
+    limit = SHOWN if not chosen and options.limit is None else options.limit
+    found = clips(ws, expression=options.where, sort=options.sort, limit=limit)
+    if options.csv is not None and str(options.csv) != "-":
+        write_csv(found.rows, options.csv)
+    return found
 
 
 def clips(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from olu.core.errors import CorpusError, WorkspaceError
+from olu.core.errors import ConfigError, CorpusError, WorkspaceError
 from olu.core.files import Workspace
 from olu.core.rows import load_rows
+from olu.core.told import Remedy
 from olu.core.types import Clip
+from olu.core.words import many
 from olu.core.workspace_lock import appending, writing
 from olu.corpus import corrections
 from olu.corpus.correction_file import GivenText, read_texts
@@ -21,7 +24,9 @@ from olu.corpus.manifest import SIDE, Corpus, read_sides
 from olu.corpus.sources import clips_named, read_clips
 from olu.corpus.split import choose_sides
 from olu.stages.decide import check_known, hint
+from olu.stages.verbs.corpus import CorrectOptions
 
+SHOWN = 5
 NO_VALID = "no clip with a text is on the valid side, so that a training could only be judged by what it learns from"
 
 
@@ -38,12 +43,64 @@ class CorrectSummary:
     refused: tuple[str, ...]  # where, and why
     notes: tuple[str, ...]
 
+    def row(self, options: CorrectOptions) -> dict[str, Any]:
+        return {"workspace": str(options.ws), "undone": False, **asdict(self)}
+
+    def sentences(self, options: CorrectOptions) -> Iterator[str]:
+        other = f"; {self.unchanged} unchanged" if self.unchanged else ""
+        yield f"{many(len(self.ids), 'text')} corrected by {self.by}{other}."
+        if self.first:
+            yield f"{many(self.first, 'clip')} had none before, and may train now."
+        if self.empty:
+            yield f"{many(self.empty, 'clip')} had no text and got none."
+        for lines, what in ((self.refused, "not taken"), (self.unknown, "of no clip here")):
+            if lines:
+                yield f"{many(len(lines), 'row')} {what}:"
+                yield from (f"  {line}" for line in lines[:SHOWN])
+            if len(lines) > SHOWN:
+                yield f"  and {len(lines) - SHOWN} more: --json lists them all"
+        for note in self.notes:
+            yield f"Note: {note}."
+        if self.ids:
+            yield f"Back again: {Remedy('correct', (options.ws,), {'undo': True})}"
+        yield f"Next: {Remedy('status', (options.ws,))}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoSummary:
     ids: tuple[str, ...]
     by: tuple[str, ...]  # who had written them
     at: str  # when the last of them was written
+
+    def row(self, options: CorrectOptions) -> dict[str, Any]:
+        return {"workspace": str(options.ws), "undone": True, **asdict(self)}
+
+    def sentences(self, options: CorrectOptions) -> Iterator[str]:
+        if not self.ids:
+            yield "Nothing to take back: no text was corrected so."
+            return
+        yield f"Taken back for {many(len(self.ids), 'clip')}: what {', '.join(self.by)} wrote, last at {self.at}."
+        yield f"Next: {Remedy('status', (options.ws,))}"
+
+
+def run(options: CorrectOptions) -> CorrectSummary | UndoSummary:
+    """`olu correct`"""
+    file, clip, text = options.file, options.clip, options.text
+    if options.undo and (file is not None or text is not None):
+        raise ConfigError("--undo takes back what was corrected last: give no FILE and no --text with it")
+    if file is not None and (clip is not None or text is not None):
+        raise ConfigError("a FILE names its clips itself: leave --clip and --text out, or leave the file out")
+    if file is None and (clip is None or text is None) and not options.undo:
+        raise ConfigError("nothing to correct: name a FILE, or one clip with --clip ID --text TEXT")
+    ws = Workspace.open(options.ws)
+    if options.undo:
+        return undo_corrections(ws, clip=clip, by=options.by)
+    if file is None:
+        assert clip is not None and text is not None
+        return correct_clip(ws, clip, text, by=options.by)
+    piped = str(file) == "-"
+    data = sys.stdin.buffer.read() if piped else read_file(file)
+    return correct_file(ws, data, name="stdin" if piped else file.name, by=options.by)
 
 
 @dataclass(slots=True)
@@ -68,7 +125,7 @@ class _Sorted:
             self.empty += not now.strip()
             self.unchanged += bool(now.strip())
         elif not given.text.strip():
-            drop = f"olu drop {shlex.quote(str(ws.root))} {shlex.quote(clip.id)}"
+            drop = Remedy("drop", (ws.root, clip.id))
             self.refused.append(
                 f"{given.where}: clip {clip.id} has no text there and keeps its own; to leave it out: {drop}"
             )

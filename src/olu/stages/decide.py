@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 from olu.core.config import did_you_mean
-from olu.core.errors import CorpusError
+from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace
+from olu.core.told import Remedy
+from olu.core.words import many
 from olu.core.workspace_lock import appending
 from olu.corpus.decisions import Decision, of_clips, record, take_back
 from olu.corpus.sources import clips_named, read_clips
+from olu.stages.verbs.corpus import DecideOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +25,56 @@ class DecideSummary:
     ids: tuple[str, ...]  # those it was recorded for, or taken back from
     already: int  # stood so before
     notes: tuple[str, ...] = ()
+
+    def row(self, options: DecideOptions) -> dict[str, Any]:
+        return {"workspace": str(options.ws), "undone": options.undo, **asdict(self)}
+
+    def sentences(self, options: DecideOptions) -> Iterator[str]:
+        clips = many(len(self.ids), "clip")
+        if options.undo:
+            yield f"Taken back for {clips}{f'; {self.already} had none' if self.already else ''}."
+        else:
+            what = "left out" if self.decision == "drop" else "taken as they are"
+            yield f"{clips} {what}{f'; {self.already} stood so already' if self.already else ''}."
+        for note in self.notes:
+            yield f"Note: {note}."
+        yield f"Next: {Remedy('status', (options.ws,))}"
+
+
+def run_drop(options: DecideOptions) -> DecideSummary:
+    """`olu drop`"""
+    return _run("drop", options)
+
+
+def run_keep(options: DecideOptions) -> DecideSummary:
+    """`olu keep`"""
+    return _run("keep", options)
+
+
+def _run(decision: Literal["drop", "keep"], options: DecideOptions) -> DecideSummary:
+    if options.undo and options.reason:
+        raise ConfigError("--reason has no effect with --undo: leave it out")
+    if not options.ids and options.listed is None:
+        raise ConfigError(f"no clip named: give ids, --from FILE, or - for stdin: see 'olu {decision} --help'")
+    ws = Workspace.open(options.ws)
+    wanted = [one for id in options.ids for one in (_cleaned(sys.stdin.read()) if id == "-" else [id])]
+    wanted += _listed(options.listed) if options.listed else []
+    if options.undo:
+        return undo(ws, wanted, decision=decision)
+    return decide(ws, wanted, decision=decision, reason=options.reason)
+
+
+def _listed(path: Path) -> list[str]:
+    try:
+        return _cleaned(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"--from {path} is not there: check the path") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"--from {path} is not UTF-8 text: give a file with one id a line") from None
+
+
+def _cleaned(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def decide(ws: Workspace, ids: Iterable[str], *, decision: Literal["drop", "keep"], reason: str = "") -> DecideSummary:

@@ -1,21 +1,128 @@
-"""Read any text in a language, without a workspace."""
+"""Read any text in a language, without a workspace; and the verbs that read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from olu.core.config import check
-from olu.core.errors import TextError
+from olu.core.errors import ConfigError, TextError
+from olu.core.files import Workspace
+from olu.core.job import Job
+from olu.core.rows import as_row
+from olu.core.told import TextTable, Told
 from olu.core.types import Reading
+from olu.stages.next_training import training_advice, training_command
+from olu.stages.read import ReadSummary, counts, read_corpus
+from olu.stages.verbs.text import G2pOptions, ReadOptions
 from olu.text.algorithms import detected
-from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, for_language
+from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, change_settings, for_language
 from olu.text.language_data import ReadingTrace, load_lexicon
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
 
+NOTHING = "(nothing to say)"
 CLEAR = ("unmarked_high", "welmers")  # conventions that only many lines together can show
+
+
+@dataclass(frozen=True)
+class ReadTexts:
+    """The readings of some texts, read as they are asked for."""
+
+    readings: Iterator[Reading]
+    settings: ReadingSettings
+
+    def json_rows(self, options: ReadOptions | G2pOptions) -> Iterator[dict[str, Any]]:
+        for reading in self.readings:
+            yield {**as_row(reading), "symbols": reading.symbols(self.settings.marks)}
+
+    def sentences(self, options: ReadOptions | G2pOptions) -> Iterator[str]:
+        for reading in self.readings:
+            yield " ".join(reading.symbols(self.settings.marks)) if reading.words else NOTHING
+            if reading.dropped:
+                yield f"  not read: {counts(reading.dropped)}"
+
+
+@dataclass(frozen=True)
+class ReadingExplained:
+    """A reading, and what each step did."""
+
+    reading: Reading
+    trace: ReadingTrace
+
+    def row(self, options: ReadOptions | G2pOptions) -> dict[str, Any]:
+        steps = [asdict(step) for step in self.trace.steps]
+        return {**as_row(self.reading), "symbols": self.reading.symbols(), "steps": steps}
+
+    def sentences(self, options: ReadOptions | G2pOptions) -> Iterator[Told]:
+        reading = self.reading
+        yield f"text     {reading.text}"
+        for stage in dict.fromkeys(step.stage for step in self.trace.steps):
+            steps = [[s.rule, s.before, s.after] for s in self.trace.steps if s.stage == stage]
+            yield TextTable(["rule", "before", "after"], steps, title=stage)
+        yield f"normal   {reading.normal}"
+        rows = [
+            [w.text, " ".join(w.phones), " ".join(w.tones), "" if w.stress is None else w.phones[w.stress]]
+            for w in reading.words
+        ]
+        yield TextTable(["word", "phones", "tones", "stress"], rows, title="words")
+        yield f"symbols  {' '.join(reading.symbols()) if reading.words else NOTHING}"
+        if reading.dropped:
+            yield f"not read {counts(reading.dropped)}"
+
+
+def run_read(options: ReadOptions) -> Job[ReadSummary] | ReadTexts | ReadingExplained:
+    """`olu read`"""
+    given = _given(options)
+    if options.language is not None:
+        return _read_texts(options, options.language, options.what, given)
+    if options.what is None or options.lines is not None or options.explain:
+        raise ConfigError("name a workspace, or give --language CODE and a text")
+    return _read_workspace(Workspace.open(Path(options.what)), given)
+
+
+def _read_workspace(ws: Workspace, given: dict[str, Any]) -> Job[ReadSummary]:
+    if given:
+        change_settings(ws, given)
+    summary = yield from read_corpus(ws)
+    command = training_command(ws)
+    advice = training_advice(ws) if " --base " in command else None
+    return replace(summary, following=(*([advice.sentence()] if advice else []), f"Next: {command}"))
+
+
+def run_g2p(options: G2pOptions) -> ReadTexts | ReadingExplained:
+    """`olu g2p`"""
+    return _read_texts(options, options.language, options.text, _given(options))
+
+
+def _given(options: ReadOptions | G2pOptions) -> dict[str, Any]:
+    """What was given, under the names that reading.toml has."""
+    own = {}
+    for item in options.language_options:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--option {item!r} is not NAME=VALUE: write for example --option tone_convention=full")
+        own[name.strip()] = value.strip()
+    given: dict[str, Any] = {name: getattr(options, name) for name in ("dialect", "symbols", "marks")}
+    given |= {"lexicon": str(options.lexicon) if options.lexicon else None, "options": own or None}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _read_texts(
+    options: ReadOptions | G2pOptions, language: str, text: str | None, given: dict[str, Any]
+) -> ReadTexts | ReadingExplained:
+    if (text is None) == (options.lines is None):
+        raise ConfigError("give either a text or --lines FILE")
+    if options.explain and options.lines is not None:
+        raise ConfigError("--explain is for one text: leave --lines out")
+    settings = chosen_settings(given)
+    if options.explain:
+        return ReadingExplained(*explain_text(text or "", language=language, settings=settings))
+    if options.lines:
+        return ReadTexts(read_lines(options.lines, language=language, settings=settings), settings)
+    return ReadTexts(iter([read_text(text or "", language=language, settings=settings)]), settings)
 
 
 def chosen_settings(given: dict[str, Any]) -> ReadingSettings:

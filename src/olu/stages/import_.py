@@ -13,9 +13,14 @@ from olu.audit.verdict import to_cut
 from olu.core.errors import CorpusError, LanguageError
 from olu.core.files import Workspace
 from olu.core.job import Job, Tick
+from olu.core.options import parameters
 from olu.core.stage import Stage, State
+from olu.core.told import Remedy, some, write_texts
+from olu.core.units import length
+from olu.core.words import many
 from olu.core.workspace_lock import AFTER_WORK
 from olu.corpus import doubts, readers
+from olu.corpus.doubts import in_doubt
 from olu.corpus.intake import apply
 from olu.corpus.intake.held import HeldCorpus
 from olu.corpus.intake.place import ImportPlace, Workbench, stream_of, total_of
@@ -29,9 +34,13 @@ from olu.corpus.readers.refusal import unusable
 from olu.corpus.readers.rows import Doubt, Problem, Row, Timing
 from olu.corpus.readers.texts import check_encoding
 from olu.corpus.rights import Rights
+from olu.stages.new import given_rights
+from olu.stages.verbs.corpus import ImportOptions
 from olu.text.languages import resolve
 from olu.train.recipe import Recipe
 
+SHOWN = 5
+WITHOUT_DRY = "the same without --dry-run"
 MET = "changed"  # in the stamp: recordings that stayed other ones than were imported, with size and date
 ALONE = ("auto", "subtitles", "recordings")  # layouts that one recording can have
 STRETCHES = (0.5, 2.0)
@@ -90,6 +99,61 @@ class ImportSummary:
     lost: str = ""  # a sentence where more than a tenth was skipped
     untranscribed: int = 0  # of the corpus' clips: nobody has written down what is said in them
     plan: PlannedClips | None = None  # of a dry run
+
+    def row(self, options: ImportOptions) -> dict[str, Any]:
+        following = self.mending or f"olu audit {options.ws}"
+        shown = {key: value for key, value in asdict(self).items() if key != "plan" or value is not None}
+        return {"workspace": str(options.ws), **shown, "next": following if self.plan is None else WITHOUT_DRY}
+
+    def sentences(self, options: ImportOptions) -> Iterator[str]:
+        ws, dry = options.ws, self.plan is not None
+        yield f"Layout {self.layout}: {self.why}."
+        were = "was" if self.already == 1 else "were"
+        already = f", {self.already} {were} there already" if self.already else ""
+        skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        yield f"{'Would add' if dry else 'Added'} {many(self.added, 'clip')}{already}{skipped}."
+        if self.plan is not None:
+            for kind, ids in asdict(self.plan).items():
+                named = ", ".join(ids[:SHOWN]) + (" ..." if len(ids) > SHOWN else "")
+                yield f"  {kind}: {len(ids)}{f' ({named})' if ids else ''}"
+        clips = f"{many(self.clips, 'clip')}, {length(self.seconds)}, in {self.language}"
+        yield f"The corpus {'would have' if dry else 'has'} {clips}; speakers: {', '.join(self.speakers)}."
+        if self.untranscribed:
+            have = "has no text and is" if self.untranscribed == 1 else "have no text and are"
+            yield f"{self.untranscribed} of them {have} never trained on. To change that: {write_texts(ws)}"
+        yield from self._left_out(ws)
+        if self.plan is not None:
+            yield f"Nothing was written. Next: {WITHOUT_DRY}"
+            return
+        audited = Remedy("audit", (ws,))
+        if self.mending:
+            yield f"Next: listen to a few clips; if it is so, {self.mending}"
+            yield f"Else: {self.fitting}, then {audited}"
+        else:
+            yield f"Next: {audited}"
+
+    def _left_out(self, ws: Path) -> Iterator[str]:
+        """What was skipped, and what is strange of the rest."""
+        all_of_them = "--json lists them all"
+        if self.skipped:
+            yield f"Skipped: {self.summed}."
+            more = all_of_them if self.plan is not None else f"see {ws / 'corpus' / 'problems.jsonl'}"
+            yield from some(self.examples, most=len(self.examples), of=len(self.skipped), more=more)
+        if self.notes:
+            yield "Notes:"
+            yield from some(self.notes, most=SHOWN, more=all_of_them)
+        yield from in_doubt(self.doubts)
+        if self.lost:
+            yield f"Much is lost: {self.lost}."
+
+
+def run(options: ImportOptions) -> Job[ImportSummary]:
+    """`olu import`"""
+    ws = Workspace.open(options.ws)
+    given = {one.name: getattr(options, one.name) for one in parameters(ImportOptions)}
+    rights = given_rights({name: given.pop(name) for name in ("licence", "consent", "agreed", "credits")})
+    del given["ws"]
+    return import_source(ws, rights=rights, **given)
 
 
 def import_source(

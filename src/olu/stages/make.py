@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from olu.core.errors import CorpusError, TrainError, WorkspaceError
+from olu.core.errors import ConfigError, CorpusError, TrainError, WorkspaceError
 from olu.core.files import Workspace
 from olu.core.job import Job, Note, phase
+from olu.core.told import Remedy
 from olu.core.words import many
 from olu.stages.export import ExportSummary, export
 from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
+from olu.stages.threads import ask_for
 from olu.stages.train import UnfinishedRun, train
+from olu.stages.verbs.training import MakeOptions
 from olu.text.languages import resolve
-
-if TYPE_CHECKING:
-    pass
+from olu.train.machine import best_device
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,28 @@ class MakeSummary:
     clips: int
     run: str
     voice: ExportSummary
+
+    def sentences(self, options: MakeOptions) -> Iterator[str]:
+        said = f"a voice from {self.clips} clips ({self.run})"
+        yield f"{self.voice.voice}: {said}. Report: {options.ws}/audit/report.html"
+        yield f"Next: {Remedy('speak', ('...',), {'voice': options.ws, 'output': 'out.wav'})}"
+
+
+def run(options: MakeOptions) -> Job[MakeSummary]:
+    """`olu make`"""
+    if options.from_scratch and options.base:
+        raise ConfigError("--from-scratch and --base exclude each other: leave one out")
+    ask_for(options.threads)
+    return make(
+        options.ws,
+        options.source,
+        language=options.language,
+        recipe=options.recipe,
+        overrides=list(options.changes),
+        base=options.base,
+        device=options.device or best_device(),
+        scratch=options.from_scratch,
+    )
 
 
 def make(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_jsonl, write_jsonl
 from olu.core.job import Job, Tick
+from olu.core.told import Remedy, some
+from olu.core.words import many
 from olu.core.workspace_lock import appending, writing
 from olu.corpus import corrections, decisions
 from olu.corpus.manifest import Corpus
@@ -15,6 +19,9 @@ from olu.corpus.merge_workspaces import Join, WorkspaceIndex
 from olu.corpus.rights import of_sources, save_source
 from olu.corpus.split import choose_sides
 from olu.stages.import_ import STAGE
+from olu.stages.verbs.corpus import MergeOptions
+
+SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +39,39 @@ class MergeSummary:
     seconds: float
     speakers: tuple[str, ...]
 
+    def row(self, options: MergeOptions) -> dict[str, Any]:
+        return {"workspace": str(options.ws), **asdict(self), "next": f"olu audit {options.ws}"}
 
-def merge(ws: Workspace, others: list[Path], *, same_speakers: bool = False) -> Job[MergeSummary]:
+    def sentences(self, options: MergeOptions) -> Iterator[str]:
+        for workspace, number in self.added.items():
+            yield f"Added {number} clips of {workspace}."
+        if not self.added:
+            yield "Nothing new."
+        if self.already:
+            yield f"{self.already} clips were there already."
+        for workspace, names in self.renamed.items():
+            for there, here in names.items():
+                yield f"The speaker {there} of {workspace} is {here} here."
+        if self.decisions:
+            yield f"{many(self.decisions, 'decision')} came along."
+        if self.corrections:
+            yield f"{many(self.corrections, 'corrected text')} came along."
+        if self.texts:
+            yield f"{self.texts} clips that had no text have one now."
+        if self.duplicates:
+            yield f"Left out, since their sound is here already: {len(self.duplicates)}"
+            yield from some(self.duplicates, most=SHOWN, more=f"see {options.ws / 'corpus' / 'duplicates.jsonl'}")
+        speakers = ", ".join(self.speakers)
+        yield f"The corpus has {self.clips} clips, {self.seconds / 3600:.2f} h; speakers: {speakers}."
+        yield f"Next: {Remedy('audit', (options.ws,))}"
+
+
+def run(options: MergeOptions) -> Job[MergeSummary]:
+    """`olu merge`"""
+    return merge(Workspace.open(options.ws), options.others, same_speakers=options.same_speakers)
+
+
+def merge(ws: Workspace, others: Sequence[Path], *, same_speakers: bool = False) -> Job[MergeSummary]:
     """Look at all of them, then write, the manifest last. When nothing is new nothing is written."""
     guests = _open(ws, others)
     with writing(ws):
@@ -53,7 +91,7 @@ def merge(ws: Workspace, others: list[Path], *, same_speakers: bool = False) -> 
         return summary
 
 
-def _open(ws: Workspace, others: list[Path]) -> list[Workspace]:
+def _open(ws: Workspace, others: Sequence[Path]) -> list[Workspace]:
     """The other workspaces, each with clips in the same language and its recordings in place."""
     guests: list[Workspace] = []
     for path in others:

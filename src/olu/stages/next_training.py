@@ -9,7 +9,7 @@ from olu.core.places import is_here
 from olu.corpus.manifest import Corpus
 from olu.families.runs import voices
 from olu.stages.audit import read_thresholds
-from olu.stages.base_choice import BaseAdvice, advise, most_of_one
+from olu.stages.bases import BaseAdvice, advise, most_of_one
 from olu.stages.plan import recipe_path
 
 

@@ -22,7 +22,7 @@ from olu.corpus.decisions import hash_chosen
 from olu.corpus.manifest import Corpus, fingerprint, sides
 from olu.families import family as family_named
 from olu.stages.audit import audit, read_thresholds
-from olu.stages.base_choice import BaseAdvice, advise, most_of_one
+from olu.stages.bases import BaseAdvice, advise, most_of_one
 from olu.train.base_language import language_of
 from olu.train.base_licence import licence_of
 from olu.train.family import Family

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from olu.core.files import Workspace, hash_file, hash_value, write_json, write_jsonl
 from olu.core.job import Job, Tick
 from olu.core.rows import as_row
 from olu.core.stage import Stage
+from olu.core.told import TextTable, Told
+from olu.core.words import many
 from olu.corpus.decisions import hash_dropped
+from olu.corpus.doubts import in_doubt, standing
 from olu.corpus.manifest import Corpus, fingerprint
 from olu.families.runs import voices
+from olu.stages.verbs.text import ReadOptions
 from olu.text.algorithms import detected
 from olu.text.characters import CharacterFrontend
 from olu.text.derive import derive
@@ -59,13 +65,44 @@ class ReadSummary:
     dropped_in: dict[str, list[str]]  # the first clips of each
     empty: list[str]  # clips with nothing to say
     broken: list[str]  # clips whose markup is malformed, and how
+    fresh: bool = False  # read before, and nothing has changed since
+    following: tuple[str, ...] = ()  # what to do next, where a verb says so
+
+    def row(self, options: Any = None) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name not in ("fresh", "following")}
+
+    def sentences(self, options: ReadOptions) -> Iterator[Told]:
+        ws = Workspace.open(Path(options.what or ""))
+        own = "".join(f", {name} = {value}" for name, value in self.options.items())
+        yield f"{many(self.clips, 'transcript')}, {many(len(self.symbols), 'symbol')} ({self.kind}{own})"
+        most = [[symbol, str(count)] for symbol, count in list(self.symbols.items())[:12]]
+        yield TextTable(["symbol", "times"], most, title="most frequent")
+        if self.rare:
+            yield f"rare, hard to learn: {counts(self.rare)}"
+        if self.dropped:
+            yield f"not read: {counts(self.dropped)}"
+            first, clips = next(iter(self.dropped_in.items()))
+            yield f"  {first!r} stands for example in {', '.join(clips)}"
+        if self.empty:
+            yield f"nothing to say in {many(len(self.empty), 'clip')}: {', '.join(self.empty[:5])}"
+        for wrong in self.broken[:5]:
+            yield f"malformed markup in {wrong}"
+        if self.fresh:
+            yield "The corpus has not changed since it was read: nothing was done again."
+        yield from kept_lexicons(ws)
+        yield from in_doubt([one.sentence(ws) for one in standing(ws)])
+        yield from self.following
+
+
+def counts(found: dict[str, int]) -> str:
+    return ", ".join(f"{symbol!r} x{count}" for symbol, count in list(found.items())[:20])
 
 
 def read_corpus(ws: Workspace) -> Job[ReadSummary]:
     settings = read_settings(ws)
     asked = settings.model_dump()
     if earlier := STAGE.done(ws, asked):
-        return ReadSummary(**earlier)
+        return ReadSummary(**earlier, fresh=True)
     begun = STAGE.inputs(ws, asked)
     corpus = Corpus.open(ws)
     frontend = corpus_frontend(ws, corpus, settings)
@@ -102,7 +139,7 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
         empty=empty,
         broken=broken,
     )
-    STAGE.stamp(ws, asked, asdict(summary), inputs=begun)
+    STAGE.stamp(ws, asked, summary.row(), inputs=begun)
     return summary
 
 

@@ -11,6 +11,7 @@ from olu.core.errors import ConfigError, CorpusError, LanguageError, OluError
 from olu.core.files import embedded_voice, whole, write_text
 from olu.core.job import Job, Tick
 from olu.speak.voice import Voice, each
+from olu.stages.verbs.corpus import SampleOptions
 from olu.text.languages import Language, load
 
 CLIPS = 60
@@ -26,6 +27,16 @@ class SampleSummary:
     clips: int
     seconds: float
     spoken_by: str
+
+    def sentences(self, options: SampleOptions) -> Iterator[str]:
+        said = f"{self.clips} clips of {self.language}, {self.seconds:.1f} s, spoken by {self.spoken_by}"
+        yield f"{self.folder}: {said}."
+        yield f"Next: olu new WS --language {self.language}, then olu import WS {self.folder}"
+
+
+def run(options: SampleOptions) -> Job[SampleSummary]:
+    """`olu sample`"""
+    return sample_corpus(options.folder, language=options.language, clips=options.clips, pitch=options.pitch)
 
 
 def sample_corpus(

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from olu.audit.checks.heard import UNTOLD
 from olu.audit.cut_clips import without_aside
 from olu.audit.verdict import to_cut
 from olu.core.files import Workspace, disk_bytes
 from olu.core.stage import Stage
+from olu.core.told import Remedy, TextTable, Told, write_texts
+from olu.core.units import length, size
+from olu.core.words import many
 from olu.corpus import corrections, decisions
 from olu.corpus.again import import_again
 from olu.corpus.decisions import Decision
-from olu.corpus.doubts import standing
+from olu.corpus.doubts import in_doubt, standing
 from olu.corpus.manifest import Corpus
 from olu.corpus.moved_files import Lost, place_now
 from olu.families.runs import kind_of
@@ -25,6 +30,7 @@ from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.next_training import training_advice, training_command
 from olu.stages.prepare import LISTENING
 from olu.stages.run_state import run_state
+from olu.stages.verbs.machine import StatusOptions
 from olu.train.run import Run
 
 STAGES = ("import_", "audit", "read", "align", "prepare", "train", "export")  # in the order of the data
@@ -56,11 +62,51 @@ class Status:
     long: str  # a sentence on clips that are too long to train, with the commands that cut them
     seconds_left: float  # that train, after the audit's errors and the decisions
     stages: list[StageStatus]
-    runs: list[dict[str, object]]
+    runs: list[dict[str, Any]]
     bytes: int
     next: str
     features: str  # a sentence on features that are there though the stage is not done
     advice: str  # what to begin with, where that is next and the speech too little to train from scratch
+
+    def sentences(self, options: StatusOptions) -> Iterator[Told]:
+        ws = options.ws
+        yield f"{self.workspace}: {self.language}, {many(self.clips, 'clip')}, {length(self.seconds)}"
+        yield from self._clips(ws)
+        yield from (sentence[:1].upper() + sentence[1:] for sentence in (*self.lost, *self.torn))
+        if self.decisions:
+            kinds = ", ".join(f"{number} {kind}" for kind, number in self.decisions.items())
+            yield f"Decided: {kinds}; {length(self.seconds_left)} are left to train on"
+        yield from in_doubt(self.doubts)
+        rows = [[s.name, s.state, size(s.bytes) if s.bytes else "-", s.command] for s in self.stages]
+        yield TextTable(["stage", "state", "disk", "command"], rows)
+        if self.features:
+            yield self.features
+        for run in self.runs:
+            if run["aside"]:
+                names, cleaned = ", ".join(map(str, run["aside"])), Remedy("clean", (ws,), {"damaged": True})
+                yield f"{run['run']}: damaged and put aside: {names} ('{cleaned}' removes it)"
+            yield f"{run['run']}: {run['says']}"
+        if self.advice:
+            yield self.advice
+        yield f"Next: {self.next}"
+
+    def _clips(self, ws: Path) -> Iterator[str]:
+        if self.aside:
+            lie = "lies aside, cut" if self.aside == 1 else "lie aside, cut"
+            yield f"{many(self.aside, 'long clip')} {lie} into shorter ones, which are counted instead"
+        if self.untranscribed:
+            have = "has no text and is" if self.untranscribed == 1 else "have no text and are"
+            yield f"{self.untranscribed} of the clips {have} never trained on. To change that: {write_texts(ws)}"
+        if self.long:
+            yield self.long
+        if self.corrected:
+            listed = Remedy("clips", (ws,), {"where": 'corrected != ""'})
+            yield f"{many(self.corrected, 'text')} corrected: {listed}"
+
+
+def run(options: StatusOptions) -> Status:
+    """`olu status`"""
+    return status(Workspace.open(options.ws))
 
 
 def status(ws: Workspace) -> Status:
@@ -170,18 +216,18 @@ def _status(ws: Workspace, stage: Stage) -> StageStatus:
     return StageStatus(stage.name, state, used, stage.command.format(ws=shlex.quote(str(ws.root))))
 
 
-def _runs(ws: Workspace) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
+def _runs(ws: Workspace) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
     for run in Run.all(ws.runs):
         stands = run_state(run)
-        row: dict[str, object] = {"run": run.name, **asdict(stands), "says": stands.sentence()}
+        row: dict[str, Any] = {"run": run.name, **asdict(stands), "says": stands.sentence()}
         row["aside"] = [path.name for path in run.checkpoints().damaged()]
         whole = not stands.fault
         rows.append({**row, "best": run.best if whole else None, "speaks": kind_of(run) == "voice" if whole else None})
     return rows
 
 
-def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, object]], *, mending: str) -> str:
+def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, Any]], *, mending: str) -> str:
     """`mending`: an import that would bring texts to where they are said."""
     of_voices = [run for run in runs if run["speaks"]]
     damaged = runs[-1]["run"] if runs and runs[-1]["fault"] else None

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from olu.core.options import Verb
-from olu.stages.verbs import corpus, machine
+from olu.stages.verbs import corpus, machine, text, training
 
-VERBS: dict[str, Verb] = {verb.name: verb for verb in (*corpus.VERBS, *machine.VERBS)}
+VERBS: dict[str, Verb] = {verb.name: verb for verb in (*training.VERBS, *corpus.VERBS, *text.VERBS, *machine.VERBS)}

@@ -3,8 +3,139 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from olu.core.options import Verb, option, options, workspace
+from olu.core.options import Verb, argument, flag, option, options, workspace
+
+LANGUAGE = "Language code: am, amh, am-ET, ig, es, swa ..."
+SHOWN = 40  # clips on a screen
+# Typed here so that --help needs no reader; a test holds it to the readers.
+LAYOUTS = (
+    "kaldi, festvox, coqui, commonvoice, ljspeech, mailabs, libritts, huggingface, jsonl, table, filelist, folder, "
+    "subtitles, recordings"
+)
+
+
+def language_option() -> Any:
+    return option(LANGUAGE, "--language", "-l", default=...)
+
+
+def licence_option() -> Any:
+    return option("Of the recordings: CC-BY-4.0, CC0-1.0, ... or a text.", default="")
+
+
+def consent_option() -> Any:
+    return option("Of the speakers: who agreed, when, to what.", default="")
+
+
+def agreed_option() -> Any:
+    return option("Whether the speakers agreed, in a word.", default="", metavar="YES|NO")
+
+
+def credits_option() -> Any:
+    return option("Who is to be named.", default="")
+
+
+@options
+class NewOptions:
+    ws: Path = argument("WS", "The folder to make.", role="folder")
+    language: str = language_option()
+    licence: str = licence_option()
+    consent: str = consent_option()
+    agreed: str = agreed_option()
+    credits: str = credits_option()
+    source: str = option("Where the recordings come from.", default="")
+
+
+@options
+class SampleOptions:
+    folder: Path = argument("FOLDER", "The folder to make.", role="folder")
+    language: str | None = option("The language of Olu's own voice: amh.", "--language", "-l")
+    clips: int = option("How many clips, 1 to 60.", default=60, metavar="N", least=1, most=60)
+    pitch: float = option("Times the own voice's pitch, 0.7 to 1.4: another speaker.", default=1.2, least=0.7, most=1.4)
+
+
+@options
+class ImportOptions:
+    ws: Path = workspace()
+    source: Path = argument(
+        "SOURCE", "The folder, zip or tar with recordings and texts, or hf:OWNER/NAME.", role="input"
+    )
+    layout: str = option(f"auto, {LAYOUTS}.", default="auto", choices=("auto", *LAYOUTS.split(", ")))
+    speaker: str | None = option("Who speaks, when it is one person.")
+    columns: str | None = option("Columns of a table: audio=NAME,text=NAME,speaker=NAME.", metavar="KIND=NAME,...")
+    root: Path | None = option("The folder that absolute paths may lead into.", metavar="DIR", role="folder")
+    config: str | None = option("The part of a Hugging Face dataset, such as ibo_tts.")
+    split: str | None = option("The split of a Hugging Face dataset; all by default.")
+    subtitles: Path | None = option("The .srt or .vtt of one film or recording.", metavar="FILE", role="input")
+    shift: float | None = option("Move all subtitles by this; a minus is earlier.", metavar="SECONDS")
+    stretch: float | None = option(
+        "Multiply the times of all subtitles by this, before --shift.", metavar="FACTOR", least=0.5, most=2
+    )
+    in_sync: bool = flag("The subtitles fit: what was measured otherwise is not kept as a doubt.")
+    encoding: str | None = option("Of tables, texts and subtitles that are not UTF-8, such as cp1252.", metavar="NAME")
+    copy: bool = flag("Copy the audio into the workspace.")
+    licence: str = licence_option()
+    consent: str = consent_option()
+    agreed: str = agreed_option()
+    credits: str = credits_option()
+    dry_run: bool = flag("Say what would come in, and write nothing.")
+
+
+@options
+class MergeOptions:
+    ws: Path = workspace("The workspace that takes the clips in.")
+    others: tuple[Path, ...] = argument("OTHER...", "The workspaces they come from.", role="workspace")
+    same_speakers: bool = flag("The same name is the same person.")
+
+
+@options
+class AuditOptions:
+    ws: Path = workspace(here=True)
+    strict: bool = flag("Exit with code 2 when any clip has an error.")
+    deep: bool = flag("Let networks listen too: voice, quality, speakers. Slow.")
+    force: bool = flag("Listen again even if the corpus has not changed.")
+    fix: bool = flag("Decide what to leave out and what to trim.")
+    dry_run: bool = flag("With --fix: show it, write nothing.")
+    undo: bool = flag("Take back what --fix decided; a person's decisions stay.")
+
+
+@options
+class ClipsOptions:
+    ws: Path = workspace(here=True)
+    where: str | None = option("""Such as 'seconds > 20 and "clipping" in marks'.""", metavar="EXPR")
+    sort: str | None = option("-COLUMN: the largest first.", metavar="COLUMN")
+    limit: int | None = option(f"Default: {SHOWN} on a screen, else all.", metavar="N", least=0)
+    csv: Path | None = option("Write a CSV file; - for stdout.", metavar="FILE", role="output")
+    ids: bool = flag("Print the ids only, one a line.")
+    summary: bool = flag("How lengths are spread, instead of the clips.")
+    as_json: bool = flag("Print one JSON object.", "--json")
+
+
+@options
+class DecideOptions:
+    ws: Path = workspace()
+    ids: tuple[str, ...] = argument(
+        "ID...", "Clips, as 'olu clips WS --ids' lists them; - reads them from stdin.", default=()
+    )
+    listed: Path | None = option("Take the ids from this file, one a line.", "--from", metavar="FILE", role="input")
+    reason: str = option("Why; it is kept beside the decision.", default="", metavar="TEXT")
+    undo: bool = flag("Take this decision back.")
+
+
+@options
+class CorrectOptions:
+    ws: Path = workspace()
+    file: Path | None = argument(
+        "[FILE]",
+        "What 'olu clips WS --csv FILE' wrote, with texts edited; or id|text lines; - for stdin.",
+        default=None,
+        role="input",
+    )
+    clip: str | None = option("One clip, instead of a file.", metavar="ID")
+    text: str | None = option("What is said in it.", metavar="TEXT")
+    undo: bool = flag("Take the last corrections back; with --clip, those of a clip.")
+    by: str | None = option("Who corrects. Default: your login name.", metavar="NAME")
 
 
 @options
@@ -16,6 +147,57 @@ class SplitOptions:
 
 
 VERBS = (
+    Verb("new", "Make a workspace folder.", NewOptions, "olu.stages.new:run"),
+    Verb(
+        "sample",
+        "Make a small corpus spoken by Olu's own voice, to try the other commands with.",
+        SampleOptions,
+        "olu.stages.sample:run",
+        job=True,
+    ),
+    Verb(
+        "import",
+        "Take in recordings and their texts; running it again adds only what is new.",
+        ImportOptions,
+        "olu.stages.import_:run",
+        job=True,
+    ),
+    Verb(
+        "merge",
+        "Take in the clips of other workspaces; their recordings stay where they lie.",
+        MergeOptions,
+        "olu.stages.merge:run",
+        job=True,
+    ),
+    Verb(
+        "audit",
+        "Listen to every clip and report what is wrong with which.",
+        AuditOptions,
+        "olu.stages.fix:run",
+        job=True,
+        label="listening",
+        # it has threads of its own: numpy's would only wait for each other, at twice the cost
+        environment={"OPENBLAS_NUM_THREADS": "1"},
+    ),
+    Verb("clips", "List, filter, sort and export the clips.", ClipsOptions, "olu.stages.clips:run"),
+    Verb(
+        "drop",
+        "Leave clips out of everything to come. Nothing is deleted.",
+        DecideOptions,
+        "olu.stages.decide:run_drop",
+    ),
+    Verb(
+        "keep",
+        "Take clips as they are, whatever the audit says of them.",
+        DecideOptions,
+        "olu.stages.decide:run_keep",
+    ),
+    Verb(
+        "correct",
+        "Correct texts, or give clips their first. The source's stay on record.",
+        CorrectOptions,
+        "olu.stages.correct:run",
+    ),
     Verb(
         "split",
         "Choose which clips train and which are kept for validation and tests.",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from olu.core.options import Verb, flag, option, options, workspace
+from olu.core.options import Verb, argument, flag, option, options, workspace
 
 
 @options
-class CleanOptions:
+class StatusOptions:
     ws: Path = workspace(here=True)
-    damaged: bool = flag("Remove damaged checkpoints that were put aside, too.")
 
 
 @options
@@ -19,8 +18,50 @@ class DoctorOptions:
     base: str | None = option("Fetch this base and load it: a path, or an id on the hub.")
 
 
+@options
+class LanguagesOptions:
+    code: str | None = argument("[CODE]", "All about one of them.", default=None)
+
+
+@options
+class FamiliesOptions:
+    pass
+
+
+@options
+class BasesOptions:
+    language: str | None = option("What there is for a language.", metavar="CODE")
+
+
+@options
+class CleanOptions:
+    ws: Path = workspace(here=True)
+    damaged: bool = flag("Remove damaged checkpoints that were put aside, too.")
+
+
 VERBS = (
+    Verb(
+        "status",
+        "Say which stage is stale, how much disk each uses, and what to run next.",
+        StatusOptions,
+        "olu.stages.status:run",
+    ),
     Verb("doctor", "Say what this machine has and what it can do.", DoctorOptions, "olu.stages.doctor:run", job=True),
+    Verb(
+        "languages",
+        "List the languages that come with a folder of their own, and what each can do.",
+        LanguagesOptions,
+        "olu.stages.lists:run_languages",
+    ),
+    Verb(
+        "families", "List the families of voices and their settings.", FamiliesOptions, "olu.stages.lists:run_families"
+    ),
+    Verb(
+        "bases",
+        "List published checkpoints to fine-tune, from a table that comes with Olu.",
+        BasesOptions,
+        "olu.stages.bases:run",
+    ),
     Verb(
         "clean",
         "Remove what can be made again: features and leftovers of killed commands.",
