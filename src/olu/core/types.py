@@ -156,6 +156,17 @@ class Vocabulary(Protocol):
     def state(self) -> dict[str, Any]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """A number that a voice takes when it speaks, such as how much noise; one it does not declare is refused."""
+
+    name: str
+    default: float
+    low: float
+    high: float
+    what: str = ""  # in a few words, for help
+
+
 class Feature(Protocol):
     """Something computed once per clip and cached under a hash of its own settings."""
 

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from torch import Tensor, device, nn
 
     from olu.core.config import Strict
-    from olu.core.types import Audio, Reading
+    from olu.core.types import Audio, Knob, Reading
     from olu.features.store import PreparedFeature
-    from olu.speak.stream import Knob
     from olu.train.buckets import BatchShape
     from olu.train.plan.facts import Advice
 

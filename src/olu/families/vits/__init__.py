@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olu.core.errors import ConfigError
+from olu.core.types import Knob
 from olu.families.vits.config import MOST_NOISE, VitsConfig
 from olu.families.vits.plan import ADVICE
 from olu.train.family import Base, Bases, Card, Data, Family, Figures, OpponentLoss, Speaks
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from olu.core.types import Audio
-    from olu.speak.stream import Knob
 
 
 def _refuses(config: VitsConfig, *, samples: int, tokens: int) -> str | None:
@@ -94,11 +94,9 @@ def _copy(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
 
 
 def _knobs(config: VitsConfig) -> tuple[Knob, ...]:
-    from olu.speak.stream import Knob
-
     return (
-        Knob("noise", 0.0, MOST_NOISE, config.noise_scale, "how much the sound varies"),
-        Knob("duration_noise", 0.0, MOST_NOISE, config.noise_scale_duration, "how much the rhythm varies"),
+        Knob("noise", config.noise_scale, 0.0, MOST_NOISE, "how much the sound varies"),
+        Knob("duration_noise", config.noise_scale_duration, 0.0, MOST_NOISE, "how much the rhythm varies"),
     )
 
 
