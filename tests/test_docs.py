@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -70,6 +71,13 @@ def test_cli_page_has_every_option_and_no_other(verb: str):
     assert described <= _options(verb) | ({"--language"} if verb in ("g2p", "read") else set())
     (example,) = re.findall(r"```\n(olu .*)\n```", section)
     assert shlex.split(example)[1] == verb
+
+
+def test_cli_page_is_what_the_declarations_make_of_it():
+    page = ROOT / "docs" / "cli.md"
+    written = page.read_text(encoding="utf-8")
+    made = runpy.run_path(str(ROOT / "dev" / "cli_page.py"))["rewritten"](written, COMMANDS)
+    assert made == written, "run 'python dev/cli_page.py'"
 
 
 def _commands(page: Path) -> list[str]:
