@@ -29,7 +29,10 @@ def _section(text: str, commands: dict[str, Any]) -> str:
     options = [one for one in commands[verb].params if one.opts[0].startswith("-") and "--help" not in one.opts]
     rows = [(_names(one), _meaning(one), more.get(max(one.opts, key=len), "")) for one in options]
     wide = any(row[2] for row in rows)
-    lines = ["| option | meaning | more |" if wide else "| option | meaning |", "|---|---|---|" if wide else "|---|---|"]
+    lines = [
+        "| option | meaning | more |" if wide else "| option | meaning |",
+        "|---|---|---|" if wide else "|---|---|",
+    ]
     lines += [f"| {' | '.join(row if wide else row[:2])} |" for row in rows]
     table = "\n".join(lines) + "\n" if rows else ""
     if held:

@@ -67,7 +67,8 @@ def test_cli_page_has_every_option_and_no_other(verb: str):
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     listed = {name for row in rows for name in re.findall(r"`(-[^`]+)`", row)}
     assert listed == _options(verb)
-    described = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section)) | listed
+    own = re.sub(r"'olu [^']*'", "", section)  # what other verbs take is looked at below
+    described = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", own)) | listed
     assert described <= _options(verb) | ({"--language"} if verb in ("g2p", "read") else set())
     (example,) = re.findall(r"```\n(olu .*)\n```", section)
     assert shlex.split(example)[1] == verb
