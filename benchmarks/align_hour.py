@@ -57,7 +57,7 @@ def hour(asked: argparse.Namespace) -> None:
 def _measure(root: Path, weights: Path | None, seconds: float, device: str, queue: Any) -> None:
     ws = Workspace.open(root)
     if weights is None:
-        run = [run for run in Run.all(ws.runs) if run.finished][-1]
+        run = [run for run in Run.all(ws.runs_folder) if run.finished][-1]
         recogniser = load(run, language=ws.language, device=device)
     else:
         recogniser = from_weights(weights, language=ws.language, device=device)

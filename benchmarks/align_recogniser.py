@@ -114,13 +114,13 @@ def from_weights(path: Path, *, language: str, device: str) -> Trained:
 def train_on(folder: Path, asked: argparse.Namespace, log: Log, *, language: str, units: str) -> Trained:
     """A finished run of the workspace under --out, or a new one of --steps."""
     ws = opened(asked.out / "ws", folder, language=language)
-    done = [run for run in Run.all(ws.runs) if run.finished] if ws.runs.exists() else []
+    done = [run for run in Run.all(ws.runs_folder) if run.finished] if ws.runs_folder.exists() else []
     if not done:
         changes = ["family=recogniser", f"model.units={units}", "data.everything=true", "data.hold_back=0.0"]
         changes += [f"plan.steps={asked.steps}", *asked.changes]
         summary = _reported(train(ws, overrides=changes, new=True, device=asked.device), log)
         log(str(summary))
-        done = [Run.named(ws.runs, summary.run)]
+        done = [Run.named(ws.runs_folder, summary.run)]
     return load(done[-1], language=ws.language, device=asked.device)
 
 

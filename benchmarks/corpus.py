@@ -253,7 +253,7 @@ def deciding(place: Path, before: Path | None) -> list[tuple[str, str]]:
         ws = _made(place / name, count)
         ids = [clip.id for clip in Corpus.open(ws)]
         marks = ({"id": id, "check": "noise", "severity": "warn", "value": 1.0, "message": "x"} for id in ids[::5])
-        write_jsonl(ws.audit / "audit.jsonl", marks)
+        write_jsonl(ws.audit_folder / "audit.jsonl", marks)
         save(ws, [Decision(id=id, decision="trim", by="fix", start=0.2, seconds=1.5) for id in ids[::20]])
         environment = {**os.environ, "PYTHONPATH": str(src)}
         told = subprocess.check_output([sys.executable, "-c", DECIDE, str(ws.root)], env=environment)

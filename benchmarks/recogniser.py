@@ -62,7 +62,7 @@ def main() -> None:
         pace, each = measured(setup, log)
         left = 60 * asked.minutes - (time.monotonic() - started) - VALIDATIONS * (each + SAVING)
         setup = with_steps(setup, max(200, int(left / pace)), most=LATE * asked.minutes)
-    run = Run.create(ws.runs, setup.recipe, facts=setup.facts, documents=setup.documents)
+    run = Run.create(ws.runs_folder, setup.recipe, facts=setup.facts, documents=setup.documents)
     trained(setup, run, log)
     minutes = (time.monotonic() - started) / 60
     voice = load(run, language=ws.language, device=asked.device)

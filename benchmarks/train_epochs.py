@@ -33,7 +33,7 @@ def main() -> None:
     ask.add_argument("--json", type=Path)
     given = ask.parse_args()
     ws = Workspace.open(given.ws)
-    run = Run.named(ws.runs, given.run)
+    run = Run.named(ws.runs_folder, given.run)
     found = {"machine": machine(), "run": of_the_run(run), "made": made(ws, run, epochs=given.epochs)}
     found["share"] = found["run"]["samples_per_s_of_steps"] / found["made"]["samples_per_s"]
     found["share_of_whole_run"] = found["run"]["samples_per_s"] / found["made"]["samples_per_s"]

@@ -110,7 +110,7 @@ def test_without_an_alignment_it_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_that_goes_on_keeps_its_pauses(ws: Workspace) -> None:
     trained(ws, "data.pauses=0.15")
-    run = Run(ws.runs / "vits-001")
+    run = Run(ws.runs_folder / "vits-001")
     assert run.document("pauses.json") == {"c0": [1], "c1": [1, 3], "c2": [0]}
     recipe = run.recipe
     first = texts(set_up(ws, recipe, device="cpu", run=run))

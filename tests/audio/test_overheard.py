@@ -106,7 +106,7 @@ def test_the_audit_marks_it_and_the_terminal_stays_clean(tmp_path: Path) -> None
         [sys.executable, "-m", "olu", "audit", str(ws.root)], capture_output=True, text=True, check=True
     )
     assert "mpg123" not in done.stdout + done.stderr
-    marks = [row for row in read_jsonl(ws.audit / "audit.jsonl") if row["check"] == "unreadable"]
+    marks = [row for row in read_jsonl(ws.audit_folder / "audit.jsonl") if row["check"] == "unreadable"]
     assert [(row["severity"], row["id"][:4]) for row in marks] == [("warn", "bad-")]
     assert finish(audit(ws)).clips == 2
 

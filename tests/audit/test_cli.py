@@ -39,7 +39,7 @@ def test_a_person_sees_counts_names_report_and_what_comes_next(mixed: Workspace)
     assert done.exit_code == 0, done.output
     assert "Silence inside" in done.stdout
     assert "[mute]: nothing is heard" in done.stdout
-    assert str(mixed.audit / "report.html") in done.stdout
+    assert str(mixed.audit_folder / "report.html") in done.stdout
     assert f"olu read {mixed.root}" in done.stdout
 
 
@@ -58,7 +58,7 @@ def test_json_is_one_object_and_nothing_else(mixed: Workspace):
         assert done.stdout.count("\n") == 1
         found = json.loads(done.stdout)
         assert (found["clips"], found["clips_with_errors"]) == (2, 1)
-        assert found["report"] == str(mixed.audit / "report.html")
+        assert found["report"] == str(mixed.audit_folder / "report.html")
 
 
 def test_strict_exits_with_two_and_one_line(mixed: Workspace):
@@ -67,7 +67,7 @@ def test_strict_exits_with_two_and_one_line(mixed: Workspace):
     assert json.loads(done.stdout)["clips_with_errors"] == 1
     assert done.stderr.count("\n") == 1
     assert "1 of 2 clips has errors" in done.stderr
-    assert (mixed.audit / "report.html").exists()
+    assert (mixed.audit_folder / "report.html").exists()
 
 
 def test_strict_is_content_with_good_clips(make: Make):

@@ -64,7 +64,7 @@ def test_what_is_missing_is_named_with_the_command_that_brings_it(make: Make, mo
         MissingExtra, match="olu audit --deep needs the package 'silero_vad': olu doctor --install-eval"
     ):
         finish(audit(ws, deep=True))
-    assert not ws.audit.exists()
+    assert not ws.audit_folder.exists()
 
 
 def test_installing_says_what_failed_and_what_to_type(monkeypatch: pytest.MonkeyPatch):

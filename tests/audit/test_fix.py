@@ -179,7 +179,7 @@ def test_the_facts_of_an_audit_are_kept_and_made_again_when_lost(faulty: Workspa
     assert kept["edge"].leading == pytest.approx(1.1, abs=0.15) and kept["edge"].trailing == pytest.approx(
         2.1, abs=0.15
     )
-    (faulty.audit / "facts.jsonl").unlink()
+    (faulty.audit_folder / "facts.jsonl").unlink()
     finish(audit(faulty))
     assert read_edges(faulty) == kept
 
@@ -329,7 +329,7 @@ def test_audit_and_fix_say_what_a_cut_would_save(long: Workspace) -> None:
     steps = " && ".join(f"olu {verb} {root}" for verb in ("read", "align", "cut", "read", "audit"))
     _, out, _ = olu("audit", root)
     assert "2 clips (1.1 minutes) are longer than 20 s" in out and f"Cut before you fix: {steps} --fix" in out
-    page = (long.audit / "report.html").read_text(encoding="utf-8")
+    page = (long.audit_folder / "report.html").read_text(encoding="utf-8")
     assert f"olu cut {root}</code>" in page and page.index(f"olu cut {root}<") < page.index(f"olu audit {root} --fix")
     _, out, _ = olu("audit", root, "--fix", "--dry-run")
     assert "1 clip (0.7 minutes) is left out only because it is too long" in out
@@ -349,7 +349,7 @@ def test_audit_and_fix_say_what_a_cut_would_save(long: Workspace) -> None:
 def test_short_clips_ask_for_no_cut(faulty: Workspace) -> None:
     _, out, _ = olu("audit", faulty.root)
     assert "olu cut" not in out
-    assert "olu cut " not in (faulty.audit / "report.html").read_text(encoding="utf-8").replace(
+    assert "olu cut " not in (faulty.audit_folder / "report.html").read_text(encoding="utf-8").replace(
         "then olu cut do it", ""
     )
 
@@ -369,4 +369,4 @@ def test_one_is_said_as_one(make: Make) -> None:
     record(ws, [Decision(id="mute", decision="keep", by="person")])
     _, out, _ = olu("audit", ws.root, "--fix")
     assert "1 clip stays as a person decided" in out
-    assert "1 clips" not in (ws.audit / "report.html").read_text(encoding="utf-8")
+    assert "1 clips" not in (ws.audit_folder / "report.html").read_text(encoding="utf-8")

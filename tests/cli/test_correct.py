@@ -137,5 +137,5 @@ def test_an_export_is_checked_by_the_corrected_sentences(voiced: Path) -> None:
     fine("correct", voiced, "--clip", held, "--text", "Habari gani")
     fine("correct", voiced, "--clip", learnt, "--text", "Nzuri sana")
     assert len(corrections(ws)) == 2
-    subject = from_run(ws, Run.all(ws.runs)[0], 2, name="x", licence="", override="")
+    subject = from_run(ws, Run.all(ws.runs_folder)[0], 2, name="x", licence="", override="")
     assert "Habari gani" in subject.held_out and "Nzuri sana" in subject.texts

@@ -84,7 +84,7 @@ def test_what_a_run_was_made_from_stays(ws: Path, how: str) -> None:
 def test_a_recogniser_that_judged_or_aligned_stays(ws: Path) -> None:
     fine("train", ws, "--set", "family=recogniser", "--set", "plan.steps=1", "--set", "plan.batch_clips=2")
     space = Workspace.open(ws)
-    name = Run.all(space.runs)[0].name
+    name = Run.all(space.runs_folder)[0].name
     space.stamp("align", inputs="x", options={}, summary={"made_by": f"{name}, step 1"})
     evaluation = space.evaluations / "ws-vits-001"
     evaluation.mkdir(parents=True)

@@ -205,7 +205,7 @@ def test_choosing_by_ear_without_an_ear_is_said_and_the_loss_chooses(ws: Path) -
     best = done.json()["best"]
     assert best["metric"] == "mel" and "loss" not in best
     begin_training(ws)
-    path = Workspace.open(ws).runs / "vits-002" / "recipe.toml"
+    path = Workspace.open(ws).runs_folder / "vits-002" / "recipe.toml"
     path.write_text(path.read_text(encoding="utf-8").replace('choose = "loss"', 'choose = "heard"'), encoding="utf-8")
     fine("train", ws, "--resume")
     assert (Run(path.parent).best or {})["metric"] == "mel"

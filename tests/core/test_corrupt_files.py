@@ -156,7 +156,7 @@ def test_a_reading_that_was_deleted_is_read_again(ws: Workspace, name: str) -> N
 @pytest.mark.parametrize("name", ["audit.jsonl", "facts.jsonl"])
 def test_a_forced_audit_writes_what_was_cut(ws: Workspace, name: str) -> None:
     finish(audit(ws))
-    path = ws.audit / name
+    path = ws.audit_folder / name
     whole = path.read_bytes()
     cut(path)
     finish(audit(ws, force=True))

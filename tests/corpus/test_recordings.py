@@ -176,7 +176,7 @@ def test_never_trained_on(ws: Workspace, tmp_path: Path) -> None:
     silent = {clip.id for clip in corpus if not clip.transcribed}
     assert len(silent) == summary.untranscribed == status(ws).untranscribed == len(corpus) - 1
     found = finish(audit(ws))
-    marks = list(read_jsonl(ws.audit / "audit.jsonl"))
+    marks = list(read_jsonl(ws.audit_folder / "audit.jsonl"))
     assert {row["id"] for row in marks if row["check"] == "untranscribed"} == silent
     assert {row["severity"] for row in marks if row["check"] == "untranscribed"} == {"info"}
     of_text = {"text", "duplicate_text", "rate", "frames", "script", "shifted", "sound_note", "other_language"}

@@ -90,7 +90,7 @@ def test_a_clip_that_cannot_be_measured_stops_no_audit(
     bad = corpus.audio(corpus.clips[1])
     monkeypatch.setattr(hear, "measure", strange)
     decided = finish(fix(ws)).decisions
-    found = [row for row in read_jsonl(ws.audit / "audit.jsonl") if row["check"] == "unreadable"]
+    found = [row for row in read_jsonl(ws.audit_folder / "audit.jsonl") if row["check"] == "unreadable"]
     assert [(row["id"], row["severity"]) for row in found] == [(corpus.clips[1].id, "warn")]
     assert corpus.clips[1].id not in {one.id for one in decided}  # whose fault it is, is not known
     assert "c1.wav cannot be measured (ZeroDivisionError: division by zero)" in found[0]["message"]

@@ -95,7 +95,7 @@ def test_a_card_counts_the_clips_that_trained_and_names_the_folder_they_came_fro
     folder = Path(json.loads((ws.corpus / "sources.json").read_text())[0]["root"]).name
     assert f"- Licence of the recordings '{folder}': not stated" in told
     assert "recordings s1" not in told
-    facts = ws.runs / "vits-001" / "facts.json"
+    facts = ws.runs_folder / "vits-001" / "facts.json"
     older = json.loads(facts.read_text())
     assert older.pop("trained")["clips"] == 2
     facts.write_text(json.dumps(older))

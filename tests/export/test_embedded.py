@@ -202,7 +202,7 @@ def test_a_run_starts_from_it(inside: Path, tmp_path: Path) -> None:
     rows = [("n1", "Maji ya mto", "z", "train"), ("n2", "Jua kali", "z", "train"), ("n3", "Jua", "z", "valid")]
     ws = workspace(tmp_path / "new", rows, language="swa")
     summary, said = trained(ws, base=Path("embedded"))
-    run = Run(ws.runs / summary.run)
+    run = Run(ws.runs_folder / summary.run)
     assert run.recipe.base == "embedded" and run.document("facts.json")["base"] == hash_base("embedded")
     assert any("CC-BY-SA-4.0" in sentence for sentence in said), "its terms are said"
     assert not any("started fresh" in sentence for sentence in said)

@@ -371,11 +371,11 @@ def test_a_run_that_went_on_from_one_that_is_gone_does_not_say_from_scratch(tmp_
     ws = workspace(tmp_path / "a", rows)
     trained(ws)
     trained(ws, from_run="vits-001")
-    (ws.runs / "vits-001" / "recipe.toml").write_bytes(b"")
+    (ws.runs_folder / "vits-001" / "recipe.toml").write_bytes(b"")
     finish(export(ws.root, out=tmp_path / "d.voice"))
     card = (tmp_path / "d.voice" / "README.md").read_text(encoding="utf-8")
     assert "started from vits-001 (a run that is damaged)" in card
-    shutil.rmtree(ws.runs / "vits-001")
+    shutil.rmtree(ws.runs_folder / "vits-001")
     made = finish(export(ws.root, out=tmp_path / "x.voice"))
     card = (tmp_path / "x.voice" / "README.md").read_text(encoding="utf-8")
     assert "from scratch" not in card and "started from vits-001 (a run that is not here)" in card

@@ -27,7 +27,7 @@ from ..helpers.workspaces import trained, workspace
 
 def test_a_run_starts_from_a_voice_by_phones(phones: Workspace, phones_voice: Path, tmp_path: Path) -> None:
     path = phones_voice
-    base, old = read_base(path), Run(phones.runs / "vits-001")
+    base, old = read_base(path), Run(phones.runs_folder / "vits-001")
     assert base.judged and base.lacks == () and list(base.symbols) == old.document("vocabulary.json")["symbols"]
     fam = family("vits")
     learner = fam.learner(fam.config(**base.settings), vocab_size=len(base.symbols), num_speakers=1)
@@ -44,7 +44,7 @@ def test_a_run_starts_from_a_voice_by_phones(phones: Workspace, phones_voice: Pa
     ]
     ws = workspace(tmp_path / "new", rows, language="swa")
     summary, _ = trained(ws, base=path)
-    run = Run(ws.runs / summary.run)
+    run = Run(ws.runs_folder / summary.run)
     assert run.document("frontend.json")["kind"] == "phones", "it reads on as the voice did"
     symbols = run.document("vocabulary.json")["symbols"]
     assert symbols[: len(base.symbols)] == list(base.symbols)
@@ -61,7 +61,7 @@ def test_a_voice_of_another_language_lends_its_sound_only(phones_voice: Path, tm
         [("a1", "a red fox", "z", "train"), ("a2", "an old hen", "z", "train"), ("a3", "oh", "z", "valid")],
     )
     summary, _ = trained(ws, base=phones_voice)
-    assert Run(ws.runs / summary.run).document("frontend.json")["language"] == "eng"
+    assert Run(ws.runs_folder / summary.run).document("frontend.json")["language"] == "eng"
 
 
 def test_a_voice_without_it_says_so(letters_voice: Path, tmp_path: Path) -> None:

@@ -195,14 +195,14 @@ def test_a_run_goes_on_with_more_symbols(tmp_path: Path) -> None:
     root = tmp_path / "w"
     ws = workspaces.workspace(root, texts(PLAIN_TEXT))
     workspaces.trained(ws)
-    first = Run(ws.runs / "vits-001")
+    first = Run(ws.runs_folder / "vits-001")
     workspaces.save(ws, root, texts("ịhe ịma ị ị ị ịị"))
     summary, said = workspaces.trained(ws, from_run="vits-001")
     assert summary.run == "vits-002" and summary.stopped is None
     assert any("1 new symbol: 1 starts from a relative (ị from i)" in one for one in said)
-    (row,) = Run(ws.runs / "vits-002").document("new_symbols.json")
+    (row,) = Run(ws.runs_folder / "vits-002").document("new_symbols.json")
     assert (row["symbol"], row["times"], row["from"]) == ("ị", 7, "i")
-    second = Run(ws.runs / "vits-002")
+    second = Run(ws.runs_folder / "vits-002")
     old, new = (run.document("vocabulary.json")["symbols"] for run in (first, second))
     assert new == [*old, "ị"] and "ị" in second.document("frontend.json")["inventory"]
     step = int((first.best or {"step": 2})["step"])
@@ -223,7 +223,7 @@ def test_a_run_that_lacks_nothing_keeps_its_alphabet(tmp_path: Path) -> None:
     ws = workspaces.workspace(tmp_path / "w", texts())
     workspaces.trained(ws)
     _, said = workspaces.trained(ws, from_run="vits-001")
-    runs = [Run(ws.runs / name) for name in ("vits-001", "vits-002")]
+    runs = [Run(ws.runs_folder / name) for name in ("vits-001", "vits-002")]
     for document in ("vocabulary.json", "frontend.json", "speakers.json"):
         assert runs[0].document(document) == runs[1].document(document)
     assert not any("new symbol" in sentence for sentence in said)
@@ -234,8 +234,8 @@ def test_rows_that_learn_are_the_ones_asked_for(tmp_path: Path) -> None:
     root = tmp_path / "w"
     ws = workspaces.workspace(root, texts(PLAIN_TEXT))
     workspaces.trained(ws)
-    old = len(Run(ws.runs / "vits-001").document("vocabulary.json")["symbols"])
+    old = len(Run(ws.runs_folder / "vits-001").document("vocabulary.json")["symbols"])
     workspaces.save(ws, root, texts("ịhe ịma ị ị ị ịị"))
     workspaces.trained(ws, "plan.freeze_old_rows=true", from_run="vits-001")
     workspaces.trained(ws, from_run="vits-002")
-    assert [Run(ws.runs / f"vits-00{n}").document("facts.json")["held_rows"] for n in (1, 2, 3)] == [0, old, old]
+    assert [Run(ws.runs_folder / f"vits-00{n}").document("facts.json")["held_rows"] for n in (1, 2, 3)] == [0, old, old]

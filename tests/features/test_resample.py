@@ -101,7 +101,7 @@ def test_a_recogniser_hears_recordings_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_run_keeps_it(moved: Workspace) -> None:
-    run = Run(moved.runs / "vits-001")
+    run = Run(moved.runs_folder / "vits-001")
     assert run.recipe.data.resample == run.document("facts.json")["resample"] == FACTOR
     settings = Recipe.model_validate({"model": {"size": "tiny", "hidden_size": 32}, "data": {"resample": FACTOR}})
     setup = set_up(moved, settings, device="cpu")
@@ -129,7 +129,7 @@ def test_the_voice_speaks_in_the_tempo_of_the_recordings(moved: Workspace, tmp_p
 
 
 def test_what_others_train_on_keeps_the_tempo_it_learnt(moved: Workspace) -> None:
-    run = Run(moved.runs / "vits-001")
+    run = Run(moved.runs_folder / "vits-001")
     subject = from_run(moved, run, 2, name="x", licence="", override="")
     (said,) = _at_tempo(subject, format_named("hf-train"))
     assert "1.1 times slower" in said and subject.learner.config.speaking_rate == 1.0

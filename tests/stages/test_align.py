@@ -266,7 +266,7 @@ def test_texts_that_nobody_can_judge_are_named_before_training(tmp_path: Path, e
     finish(audit(ws, force=True))
     found = status(ws)
     assert any("cannot tell right texts from wrong ones" in doubt for doubt in found.doubts)
-    report = ws.audit / "report.html"
+    report = ws.audit_folder / "report.html"
     assert found.next.startswith(f"listen to clips in {report}; if their texts are right, olu train ")
     shown = " ".join(CliRunner().invoke(app, ["audit", str(ws.root)]).output.split())
     assert f"Next: {found.next}" in shown

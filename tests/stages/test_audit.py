@@ -148,7 +148,7 @@ def test_stopping_half_way_leaves_nothing_behind(make: Make):
     work = audit(ws)
     next(work)
     work.close()
-    assert not ws.audit.exists()
+    assert not ws.audit_folder.exists()
     assert STAGE.state(ws) == "missing"
 
 

@@ -28,7 +28,7 @@ def ws(tmp_path: Path) -> Workspace:
 
 
 def run_with(ws: Workspace, heard_by: str | None) -> Run:
-    run = Run(ws.runs / "vits-001")
+    run = Run(ws.runs_folder / "vits-001")
     write_json(run.folder / "facts.json", {"recipe": "", "clips": "", "corpus": "", "from": None, HEARD_BY: heard_by})
     return run
 
@@ -43,7 +43,7 @@ def test_wrong_letters_are_the_mean_of_the_samples_whose_text_is_known(
         return Ears(lambda audio: "mama" if audio.seconds < 1 else "")
 
     monkeypatch.setattr("olu.families.recogniser.recognise.load", load)
-    write_text(ws.runs / "recogniser-002" / "recipe.toml", "")
+    write_text(ws.runs_folder / "recogniser-002" / "recipe.toml", "")
     ear = ear_of(ws, "recogniser-002", {"a": reading("mama"), "b": reading("baba")}, device="cpu")
     assert loaded == []  # not before it is asked
     samples = [SpokenSample("a", voice(0.5)), SpokenSample("b", voice(1.5)), SpokenSample("unknown", voice())]
@@ -53,7 +53,7 @@ def test_wrong_letters_are_the_mean_of_the_samples_whose_text_is_known(
 
 
 def test_a_run_hears_with_the_recogniser_it_began_with(ws: Workspace) -> None:
-    name = Run.create(ws.runs, Recipe(family="recogniser"), facts={"recipe": ""}, documents={}).name
+    name = Run.create(ws.runs_folder, Recipe(family="recogniser"), facts={"recipe": ""}, documents={}).name
     assert listener_of(ws, heard_recipe(), run=run_with(ws, name)) == name
     assert listener_of(ws, heard_recipe(), run=run_with(ws, None)) is None
 
@@ -62,7 +62,7 @@ def test_a_run_hears_with_the_recogniser_it_began_with(ws: Workspace) -> None:
 def test_a_recogniser_that_is_gone_or_damaged_stops_only_who_depends_on_it(ws: Workspace, how: str) -> None:
     run = run_with(ws, "recogniser-009")
     if how == "damaged":
-        write_text(ws.runs / "recogniser-009" / "recipe.toml", "")
+        write_text(ws.runs_folder / "recogniser-009" / "recipe.toml", "")
     assert listener_of(ws, Recipe(), run=run) is None
     with pytest.raises(TrainError, match="recogniser-009 is gone or damaged"):
         listener_of(ws, heard_recipe(), run=run)

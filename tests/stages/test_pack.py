@@ -57,7 +57,7 @@ def test_there_and_back_again(home: Workspace, tmp_path: Path) -> None:
     shutil.move(tmp_path / "gone", tmp_path / "home" / "wavs")
     back = finish(unpack(tmp_path / "b.tar", into=home.root))
     assert back.merged and back.runs == ["vits-002"]
-    assert [run.name for run in Run.all(home.runs)] == ["vits-001", "vits-002"]
+    assert [run.name for run in Run.all(home.runs_folder)] == ["vits-001", "vits-002"]
     assert not list(home.root.glob(".*partial")), "nothing is left lying about"
     voice = finish(export(home.root, out=tmp_path / "x.voice"))
     assert voice.run == "vits-002", "and it speaks at home"
@@ -69,7 +69,7 @@ def test_an_unfinished_run_goes_on_there_and_comes_back_farther(home: Workspace,
     work = train(
         home, overrides=["model.size=tiny", "plan.steps=4", "plan.batch_clips=2", "plan.save_every=2"], new=True
     )
-    run = Run(home.runs / "vits-001")
+    run = Run(home.runs_folder / "vits-001")
     while not (run.folder / "checkpoints" / "step-2").exists():
         next(work)
     work.close()
@@ -80,7 +80,7 @@ def test_an_unfinished_run_goes_on_there_and_comes_back_farther(home: Workspace,
     work = train(ws, resume=True)
     for _ in work:
         pass
-    assert Run(ws.runs / "vits-001").finished
+    assert Run(ws.runs_folder / "vits-001").finished
     packed(ws, tmp_path / "b.tar")
     back = finish(unpack(tmp_path / "b.tar", into=home.root))
     assert back.runs == ["vits-001"] and run.finished and max(run.checkpoints().steps()) == 4
@@ -95,11 +95,11 @@ def test_two_runs_of_one_name_are_both_kept(home: Workspace, tmp_path: Path) -> 
     ws = Workspace.open(tmp_path / "far")
     trained(ws, "seed=7")
     packed(ws, tmp_path / "b.tar", runs="all")
-    before = {path: path.read_bytes() for path in home.runs.rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in home.runs_folder.rglob("*") if path.is_file()}
     back = finish(unpack(tmp_path / "b.tar", into=home.root))
     assert back.runs == ["vits-002"] and "became vits-002" in back.notes[0]
     assert all(path.read_bytes() == data for path, data in before.items()), "ours is untouched"
-    assert Run(home.runs / "vits-002").recipe.seed == 7
+    assert Run(home.runs_folder / "vits-002").recipe.seed == 7
 
 
 def test_what_travels(home: Workspace, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_it_learns_to_hear_what_it_has_not_heard(tmp_path: Path, corpus: Any) ->
     )
     assert " of speech it will hear too badly to judge a voice" in first
     assert [tick.done for tick in ticks if tick.what == "training the recogniser"] == list(range(1, 151))
-    run = Run.named(ws.runs, "recogniser-001")
+    run = Run.named(ws.runs_folder, "recogniser-001")
     assert run.finished and run.recipe.data.hold_back == 0.2 and not run.recipe.data.everything
     assert [event for event in (run.folder / "events.jsonl").read_text().splitlines() if "NOTE" not in event] == []
     random, wrong, count = np.random.default_rng(99), 0, 0
@@ -158,7 +158,7 @@ def test_a_plan_that_holds_back_gives_way_to_everything(tmp_path: Path, corpus: 
     (ws.root / "recipe.toml").unlink()
     few = ["family=recogniser", "data.everything=true", "model.size=tiny", "plan.steps=1"]
     summary = finish(train(ws, overrides=few))
-    recipe = Run.named(ws.runs, summary.run).recipe
+    recipe = Run.named(ws.runs_folder, summary.run).recipe
     assert recipe.data.everything and recipe.data.hold_back == 0.0
     with pytest.raises(ConfigError, match="data: hold_back and everything exclude each other") as refused:
         finish(train(ws, overrides=[*few, "data.hold_back=0.1"]))
@@ -173,9 +173,9 @@ def test_what_aligns_learns_from_all_and_wants_ten_minutes(tmp_path: Path, corpu
     ws = workspace(tmp_path, corpus)
     with pytest.raises(CorpusError, match=r"1\.\d minutes of speech to learn from.* needs 10.*--force"):
         made(ws, everything=True)
-    assert Run.all(ws.runs) == []
+    assert Run.all(ws.runs_folder) == []
     heard, _ = made(ws, everything=True, force=True, units="symbols")
-    recipe = Run.named(ws.runs, heard.run).recipe
+    recipe = Run.named(ws.runs_folder, heard.run).recipe
     assert recipe.data.everything and recipe.data.hold_back == 0
     assert "of clips it has learnt from" in heard.version
     assert made(ws, everything=True, units="symbols")[0].run == heard.run  # what is there may be used
@@ -189,10 +189,12 @@ def test_an_unfinished_one_is_gone_on_with(tmp_path: Path, corpus: Any) -> None:
         if isinstance(tick, Tick) and tick.what == "training the recogniser" and tick.done == 3:
             break
     work.close()
-    assert Run.named(ws.runs, "recogniser-001").result is None
+    assert Run.named(ws.runs_folder, "recogniser-001").result is None
     voice = _voice(ws)  # a voice that came later is not what is gone on with
     heard, _ = made(ws)
-    assert heard.run == "recogniser-001" and Run.named(ws.runs, "recogniser-001").finished and voice == "vits-002"
+    assert (
+        heard.run == "recogniser-001" and Run.named(ws.runs_folder, "recogniser-001").finished and voice == "vits-002"
+    )
 
 
 def _voice(ws: Workspace, **more: Any) -> str:
@@ -249,13 +251,13 @@ def test_one_of_another_corpus_is_a_start(tmp_path: Path, corpus: Any) -> None:
     """The first steps begin where the other ended, though the symbols stand in another order and some are new."""
     first = workspace(tmp_path / "a", corpus, steps=100)
     made(first)
-    before = Run.named(first.runs, "recogniser-001").folder
+    before = Run.named(first.runs_folder, "recogniser-001").folder
     wavs, clips, sides = corpus
     renamed = [replace(clip, text=clip.text.replace("a", "z").replace("k", "b")) for clip in clips]
     second = workspace(tmp_path / "b", (wavs, renamed, sides), steps=2)
     said = [str(event) for event in train(second, overrides=[f"base={before}"], new=True, device="cpu")]
     assert any("hears as recogniser-001 did at the start; 2 of 12 symbols are new" in one for one in said)
-    run = Run.named(second.runs, "recogniser-001")
+    run = Run.named(second.runs_folder, "recogniser-001")
     assert run.recipe.model["learning_rate"] == Run(before).recipe.model["learning_rate"]
     assert run.document("facts.json")["base"] and run.best and run.best["score"] < 0.5
     assert run.document("facts.json")["base"] == hash_file(before / "checkpoints" / "step-100" / "weights.safetensors")
@@ -272,13 +274,13 @@ def test_one_of_another_corpus_is_a_start(tmp_path: Path, corpus: Any) -> None:
     voice = [*VOICE, "family=vits"]
     finish(train(first, overrides=voice, new=True, device="cpu"))  # type: ignore[arg-type]
     with pytest.raises(OluError, match="is a run of vits"):
-        finish(train(second, overrides=[f"base={first.runs / 'vits-002'}"], new=True, device="cpu"))  # type: ignore[arg-type]
+        finish(train(second, overrides=[f"base={first.runs_folder / 'vits-002'}"], new=True, device="cpu"))  # type: ignore[arg-type]
 
 
 def test_a_judge_does_not_start_from_one_that_has_learnt_everything(tmp_path: Path, corpus: Any) -> None:
     ws = workspace(tmp_path, corpus, steps=4)
     made(ws, everything=True, force=True)
-    before = Run.named(ws.runs, "recogniser-001").folder
+    before = Run.named(ws.runs_folder, "recogniser-001").folder
     with pytest.raises(OluError, match="has learnt from all clips of this corpus"):
         finish(train(ws, overrides=[f"base={before}"], new=True, device="cpu"))  # type: ignore[arg-type]
     aligner = [f"base={before}", "data.everything=true", "data.hold_back=0"]
@@ -310,8 +312,8 @@ def test_a_run_can_begin_with_another_ones_weights(tmp_path: Path, corpus: Any) 
     made(ws)
     summary = finish(train(ws, from_run="recogniser-001", overrides=["plan.steps=3"], new=True))  # type: ignore[arg-type]
     assert summary.run == "recogniser-002" and not summary.speaks
-    assert Run.named(ws.runs, "recogniser-002").document("vocabulary.json") == Run.named(
-        ws.runs, "recogniser-001"
+    assert Run.named(ws.runs_folder, "recogniser-002").document("vocabulary.json") == Run.named(
+        ws.runs_folder, "recogniser-001"
     ).document("vocabulary.json")
 
 

@@ -332,7 +332,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     finish(read_corpus(ws))
     finish(prepare(ws, rate=16000, jobs=1))
     mark = {"id": "marked", "check": "silent", "severity": "error", "value": 1.0, "message": "it is silent"}
-    write_jsonl(ws.audit / "audit.jsonl", [mark, {**mark, "id": "good", "severity": "warn"}])
+    write_jsonl(ws.audit_folder / "audit.jsonl", [mark, {**mark, "id": "good", "severity": "warn"}])
     return ws
 
 

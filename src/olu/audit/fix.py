@@ -54,7 +54,7 @@ class EdgeRow(EdgeFacts):
 
 
 def edges_path(ws: Workspace) -> Path:
-    return ws.audit / "facts.jsonl"
+    return ws.audit_folder / "facts.jsonl"
 
 
 def write_edges(ws: Workspace, facts: Mapping[str, Quiet]) -> None:

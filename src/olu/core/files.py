@@ -268,7 +268,7 @@ class Workspace:
         return self.root / "corpus"
 
     @property
-    def audit(self) -> Path:
+    def audit_folder(self) -> Path:
         return self.root / "audit"
 
     @property
@@ -284,7 +284,7 @@ class Workspace:
         return self.root / "features"
 
     @property
-    def runs(self) -> Path:
+    def runs_folder(self) -> Path:
         return self.root / "runs"
 
     @property

@@ -200,7 +200,7 @@ class Corpus:
     @cached_property
     def _marks(self) -> dict[str, tuple[Mark, ...]]:
         marks: dict[str, list[Mark]] = {}
-        for mark in read_rows(self.ws.audit / "audit.jsonl", MarkRow):
+        for mark in read_rows(self.ws.audit_folder / "audit.jsonl", MarkRow):
             marks.setdefault(mark.id, []).append(mark)
         return {id: tuple(found) for id, found in marks.items()}
 

@@ -327,7 +327,7 @@ def remembered(ws: Workspace) -> Shares:
 
 def _copies(ws: Workspace) -> list[tuple[str, str]]:
     pairs = []
-    for mark in read_rows(ws.audit / "audit.jsonl", MarkRow):
+    for mark in read_rows(ws.audit_folder / "audit.jsonl", MarkRow):
         first = COPY.search(mark.message) if mark.check in COPY_CHECKS else None
         if first:
             pairs.append((mark.id, first[1]))

@@ -32,7 +32,7 @@ def _kind(name: str) -> Kind:
 
 def whole_runs(ws: Workspace) -> list[Run]:
     """The runs whose files are whole, oldest first: a damaged one is used only where it is named, and says so then."""
-    return [run for run in Run.all(ws.runs) if not run.fault]
+    return [run for run in Run.all(ws.runs_folder) if not run.fault]
 
 
 def runs_of(ws: Workspace, kind: Kind) -> list[Run]:
@@ -50,7 +50,7 @@ def passed_over(ws: Workspace, chosen: Run | None = None, *, kind: Kind | None =
 
     Its name begins with its family, so that a recogniser is not missed among the voices.
     """
-    runs = Run.all(ws.runs)
+    runs = Run.all(ws.runs_folder)
     names = [run.name for run in runs]
     later = runs[names.index(chosen.name) + 1 :] if chosen and chosen.name in names else runs
     alike = [run for run in later if kind is None or _kind(run.name.rpartition("-")[0]) == kind]
@@ -59,7 +59,7 @@ def passed_over(ws: Workspace, chosen: Run | None = None, *, kind: Kind | None =
 
 def voice_named(ws: Workspace, name: str) -> Run:
     """A run that makes a voice."""
-    run = Run.named(ws.runs, name)
+    run = Run.named(ws.runs_folder, name)
     if (kind := kind_of(run)) != "voice":
         raise TrainError(f"{name} is {NAMES[kind]} and does not speak: name a run of a voice; 'olu runs' lists them")
     return run

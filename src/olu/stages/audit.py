@@ -73,7 +73,7 @@ def audit(
     options = {"thresholds": limits.model_dump(), "deep": deep}
     earlier = None if force else STAGE.done(ws, options) or STAGE.done(ws, {**options, "deep": True})
     if earlier is not None:
-        summary = AuditSummary.from_row(earlier, folder=ws.audit)
+        summary = AuditSummary.from_row(earlier, folder=ws.audit_folder)
         if all(path.exists() for path in (summary.marks, summary.report, summary.summary, edges_path(ws))):
             return replace(summary, fresh=True)
 
@@ -102,7 +102,7 @@ def audit(
         heard,
         worst_first,
         limits=limits,
-        folder=ws.audit,
+        folder=ws.audit_folder,
         plan=training,
         fixed=effect(corpus, decisions),
         aside=aside,

@@ -45,7 +45,7 @@ def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:
     What a killed command had moved aside to put a new version in its place is put back, not removed.
     """
     back = take_back(sorted({path.parent for path in ws.root.rglob("*.old.partial")}))
-    aside = [path for run in Run.all(ws.runs) for path in run.checkpoints().damaged()]
+    aside = [path for run in Run.all(ws.runs_folder) for path in run.checkpoints().damaged()]
     partial = [path for path in ws.root.rglob("*.partial") if not any(p.suffix == ".partial" for p in path.parents)]
     stores = sorted(ws.features.glob("*"))
     used = [store for store in stores if is_read(store) or _in_use(store)]

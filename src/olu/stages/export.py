@@ -42,7 +42,7 @@ olu speak {text} --voice {path} -o out.wav
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
-    weights = ws.runs / str(options.get("run")) / "checkpoints" / f"step-{options.get('step')}" / "state.json"
+    weights = ws.runs_folder / str(options.get("run")) / "checkpoints" / f"step-{options.get('step')}" / "state.json"
     newest = [run.name for run in voices(ws) if run.finished][-1:]
     rights = [ws.root / "olu.toml", ws.corpus / "rights.json"]
     return hash_value([hash_file(path) if path.exists() else "" for path in (weights, *rights)] + newest)

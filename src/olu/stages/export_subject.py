@@ -169,9 +169,9 @@ def base_of(ws: Workspace, run: Run) -> str:
         before = str(run.document("facts.json").get("from") or "").partition("@")[0]
         if not before:
             break
-        if not (ws.runs / before / "recipe.toml").is_file():
+        if not (ws.runs_folder / before / "recipe.toml").is_file():
             return f"{before} (a run that is not here)"  # what that one began with is not known
-        run = Run(ws.runs / before)
+        run = Run(ws.runs_folder / before)
         if run.fault:
             return f"{before} (a run that is damaged)"
     return ""

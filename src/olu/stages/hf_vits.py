@@ -195,7 +195,7 @@ def _pushing(ws: Workspace, values: Mapping[str, Any], *, run: str) -> list[str]
         return []
     where = values.get("hub_model_id") or Path(values["output_dir"]).name
     place = where if "/" in where else f"OWNER/{where}"
-    model = check(VitsConfig, Run.named(ws.runs, run).recipe.model, where=f"{run}/recipe.toml [model]")
+    model = check(VitsConfig, Run.named(ws.runs_folder, run).recipe.model, where=f"{run}/recipe.toml [model]")
     said = (
         "push_to_hub: nothing was uploaded. finetune-hf-vits would have pushed model, tokenizer and feature extractor"
         f" to {where}."

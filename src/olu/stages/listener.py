@@ -83,7 +83,7 @@ def _newest(
     summary = yield from as_ticks(work, what)
     if summary.stopped:
         raise TrainError(f"{summary.run} stopped at step {summary.steps}: {summary.stopped}")
-    return load(Run.named(ws.runs, summary.run), language=ws.language, device=device)
+    return load(Run.named(ws.runs_folder, summary.run), language=ws.language, device=device)
 
 
 def _ahead(ws: Workspace, *, steps: int, hours: float | None, judges: bool) -> str:

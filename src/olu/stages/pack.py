@@ -101,7 +101,7 @@ def pack(
 def _runs(ws: Workspace, which: Which) -> list[Run]:
     if which not in ("last", "all", "none"):
         raise WorkspaceError(f"--runs {which!r} is none of last, all, none")
-    taken = Run.all(ws.runs) if which == "all" else voices(ws)[-1:] if which == "last" else []
+    taken = Run.all(ws.runs_folder) if which == "all" else voices(ws)[-1:] if which == "last" else []
     for run in taken:
         if run.is_claimed():
             raise WorkspaceError(f"{run.name} is being trained now: stop it first, or pack with --runs none")
@@ -187,7 +187,7 @@ def _files(
     folders = [folder for folder in sorted(ws.root.iterdir()) if folder.is_dir() and folder.name not in LEFT]
     places = [*folders, *(run.folder for run in runs), *([ws.features] if features and ws.features.exists() else [])]
     loose = [path for path in sorted(ws.root.iterdir()) if path.is_file()]
-    homes = (ws.root.resolve(), ws.runs.resolve())  # runs may lie on a larger disk
+    homes = (ws.root.resolve(), ws.runs_folder.resolve())  # runs may lie on a larger disk
     for path in [*loose, *(file for place in places for file in sorted(place.rglob("*")) if file.is_file())]:
         name = path.relative_to(ws.root).as_posix()
         if name in anew or not _is_ours(name):

@@ -38,7 +38,7 @@ MAIN = ("model.size", "model.learning_rate", "plan.steps", "plan.batch_clips")  
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
-    marks = ws.audit / "audit.jsonl"
+    marks = ws.audit_folder / "audit.jsonl"
     held = hash_file(marks) if marks.exists() else ""
     aligned = alignment_path(ws).exists()
     return hash_value([PLAN_VERSION, fingerprint(ws), sides(ws), hash_chosen(ws), held, aligned])

@@ -28,7 +28,7 @@ class Removal:
 
 def removal(ws: Workspace, name: str) -> Removal:
     """What would be removed; an error where it may not be."""
-    run = Run.named(ws.runs, name)
+    run = Run.named(ws.runs_folder, name)
     if run.is_claimed():
         raise WorkspaceError(f"{name} is being trained now: stop it first")
     if made := list(dict.fromkeys(_made_from(ws, run))):
@@ -41,7 +41,7 @@ def removal(ws: Workspace, name: str) -> Removal:
 def remove_run(ws: Workspace, name: str) -> Removal:
     """Out of sight first, so that it is never seen half removed. Its number is not given again."""
     found = removal(ws, name)
-    folder = Run.named(ws.runs, name).folder
+    folder = Run.named(ws.runs_folder, name).folder
     gone = folder.with_name(f".{name}.gone.partial")
     shutil.rmtree(gone, ignore_errors=True)
     folder.rename(gone)
@@ -60,7 +60,7 @@ def _made_from(ws: Workspace, run: Run) -> Iterator[str]:
     for voice in sorted(path for path in ws.voices.glob("*") if path.is_dir() and not path.name.startswith(".")):
         if any(named.search(_text(voice / file)) for file in ("voice.json", "README.md")):
             yield f"voices/{voice.name}"
-    for other in Run.all(ws.runs):
+    for other in Run.all(ws.runs_folder):
         if other.name != run.name and _needs(other, run, named):
             yield other.name
     if not _speaks(run):

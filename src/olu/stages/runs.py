@@ -50,7 +50,7 @@ class RunDetail:
 
 def runs(ws: Workspace) -> list[RunRow]:
     """A damaged one has a row too, and is not held against the others."""
-    everything = Run.all(ws.runs)
+    everything = Run.all(ws.runs_folder)
     faults = {run.name: run.fault for run in everything}
     found = [run for run in everything if not faults[run.name]]
     settings = {run.name: flat(run.recipe.model_dump(mode="json")) for run in found}
@@ -81,7 +81,7 @@ def _of_its_size(run: Run) -> dict[str, Any]:
 
 
 def run_detail(ws: Workspace, name: str) -> RunDetail:
-    run = Run.named(ws.runs, name)
+    run = Run.named(ws.runs_folder, name)
     if fault := run.fault:
         raise WorkspaceError(fault)
     row = next(row for row in runs(ws) if row.run == name)

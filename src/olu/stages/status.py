@@ -125,7 +125,7 @@ def status(ws: Workspace) -> Status:
     if untold := _untold(ws, stages):
         doubts.append(untold)
         if following.startswith("olu train "):
-            report = shlex.quote(str(ws.audit / "report.html"))
+            report = shlex.quote(str(ws.audit_folder / "report.html"))
             following = f"listen to clips in {report}; if their texts are right, {following}"
     return Status(
         workspace=str(ws.root),
@@ -218,7 +218,7 @@ def _status(ws: Workspace, stage: Stage) -> StageStatus:
 
 def _runs(ws: Workspace) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for run in Run.all(ws.runs):
+    for run in Run.all(ws.runs_folder):
         stands = run_state(run)
         row: dict[str, Any] = {"run": run.name, **asdict(stands), "says": stands.sentence()}
         row["aside"] = [path.name for path in run.checkpoints().damaged()]

@@ -45,7 +45,7 @@ STOP = "stop"  # a file of this name in a run's folder ends its training
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     """What a training is made from: when it changes, a stamp is stale."""
-    paths = [ws.corpus / "clips.jsonl", ws.corpus / "splits.jsonl", ws.audit / "audit.jsonl"]
+    paths = [ws.corpus / "clips.jsonl", ws.corpus / "splits.jsonl", ws.audit_folder / "audit.jsonl"]
     paths.append(ws.readings / "readings.jsonl")
     known = [TRAIN_VERSION, hash_chosen(ws), [hash_file(path) if path.exists() else "" for path in paths]]
     texts = hash_texts(ws)
@@ -161,7 +161,7 @@ def train(
                 return TrainSummary(run="(dry run)", steps=0, dry=dry_run(job))
             if not new and (earlier := _equal_run(ws, job)):
                 return earlier
-            run = Run.create(ws.runs, job.recipe, facts=job.facts, documents=job.documents)
+            run = Run.create(ws.runs_folder, job.recipe, facts=job.facts, documents=job.documents)
         return (yield from _go(ws, run, job, view))
 
 
@@ -169,7 +169,7 @@ def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[tuple[Run,
     """A run that was left unfinished, ready to go on as it began."""
     if asked.recipe or asked.overrides or asked.base or asked.from_run or asked.new or asked.dry:
         raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
-    run = Run.named(ws.runs, asked.resumed) if asked.resumed else _unfinished(ws)
+    run = Run.named(ws.runs_folder, asked.resumed) if asked.resumed else _unfinished(ws)
     damaged = [] if asked.resumed else passed_over(ws, run)
     if run is not None and run.is_claimed():
         raise being_trained(run)
@@ -285,7 +285,7 @@ def _refuse_beside_damage(ws: Workspace, *, kind: Kind) -> None:
 
 
 def _is_there(ws: Workspace, name: str) -> bool:
-    run = Run(ws.runs / name)
+    run = Run(ws.runs_folder / name)
     return not run.fault and run.result is not None
 
 
@@ -311,7 +311,7 @@ def _is_lost(bad: RuntimeError) -> bool:
 
 def _follow(ws: Workspace, *, device: str, ranks: Ranks) -> Job[TrainSummary]:
     """Train along with the first process: it alone writes and speaks."""
-    run = Run(ws.runs / ranks.from_first(""))
+    run = Run(ws.runs_folder / ranks.from_first(""))
     job = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
     engine = job.engine(run)
     try:

@@ -77,7 +77,7 @@ def listener_of(ws: Workspace, recipe: Recipe, *, run: Run | None) -> str | None
         found = ready(ws, units="letters", everything=False)
         return found.name if found else None
     name = run.document("facts.json").get(HEARD_BY)
-    if name and Run(ws.runs / name).fault:
+    if name and Run(ws.runs_folder / name).fault:
         if recipe.plan.choose == "heard":
             raise TrainError(
                 f"{run.name} chooses its best step by what {name} hears, and {name} is gone or damaged: bring it back,"
@@ -108,7 +108,7 @@ def ear_of(ws: Workspace, name: str, said: Mapping[str, Reading], *, device: str
     def recogniser() -> Any:
         from olu.families.recogniser.recognise import load
 
-        return load(Run.named(ws.runs, name), language=ws.language, device=device)
+        return load(Run.named(ws.runs_folder, name), language=ws.language, device=device)
 
     def hear(exhibits: Sequence[SpokenSample]) -> dict[str, float]:
         from olu.evaluate.metrics.cer import compare

@@ -79,7 +79,7 @@ def _same_clips(place: Path, ws: Workspace) -> bool:
 
 def _take(run: Run, ws: Workspace) -> tuple[str, str]:
     """The name it gets here and what to say; a run that went on in both places is kept twice."""
-    mine = Run(ws.runs / run.name)
+    mine = Run(ws.runs_folder / run.name)
     name = run.name
     if run.fault:
         return "", f"{name} is damaged in the pack and was not taken: mend it where it came from and pack it again"
@@ -94,7 +94,7 @@ def _take(run: Run, ws: Workspace) -> tuple[str, str]:
             return "", f"{name} is farther here (step {here}) than in the pack ({ahead}): ours stays"
         if not same:
             name = _free(ws, run)
-    with whole(ws.runs / name) as partial:
+    with whole(ws.runs_folder / name) as partial:
         shutil.copytree(run.folder, partial)
     return name, "" if name == run.name else f"another {run.name} is here: the packed one became {name}"
 
@@ -105,7 +105,7 @@ def _last(run: Run) -> int:
 
 def _free(ws: Workspace, run: Run) -> str:
     stem = run.name.rpartition("-")[0]
-    taken = {int(one.name.rpartition("-")[2]) for one in Run.all(ws.runs)}
+    taken = {int(one.name.rpartition("-")[2]) for one in Run.all(ws.runs_folder)}
     return f"{stem}-{max(taken, default=0) + 1:03d}"
 
 

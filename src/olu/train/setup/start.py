@@ -152,7 +152,7 @@ def check_unheard(ws: Workspace, recipe: Recipe, corpus: Corpus) -> None:
     if recipe.base is None or recipe.data.everything:
         return
     base = Run(Path(recipe.base))
-    here = base.folder.resolve().parent == ws.runs.resolve()
+    here = base.folder.resolve().parent == ws.runs_folder.resolve()
     if base.recipe.data.everything and (here or base.document("facts.json").get("corpus") == corpus.fingerprint):
         raise TrainError(
             f"recipe: base: {base.name} has learnt from all clips of this corpus, also those that tell how well one"
@@ -174,7 +174,7 @@ def check_sound(family: Family, recipe: Recipe) -> None:
 def parse_start(ws: Workspace, text: str) -> RunStep:
     """RUN or RUN@STEP; without a step, the best one."""
     name, _, at = text.partition("@")
-    run = Run.named(ws.runs, name)
+    run = Run.named(ws.runs_folder, name)
     steps = run.checkpoints().steps()
     if not steps:
         raise TrainError(f"{name} has no checkpoint to start from")
