@@ -17,8 +17,8 @@ from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
 from olu.evaluate.evaluation import Subject
 from olu.evaluate.samples import Sample
-from olu.stages.evaluate_subject import Speaker, of_files
-from olu.stages.evaluate_takes import PlannedSentence, file_notes, file_takes, lines_for, spoken_takes
+from olu.evaluate.sentences import PlannedSentence, file_notes, file_takes, lines_for, spoken_takes
+from olu.evaluate.subject import Speaker, of_files
 
 from ..helpers.judged import reading, voice
 

@@ -25,6 +25,7 @@ from olu.core.inside import is_inside
 from olu.core.parse import BadData, from_json
 from olu.networks.proof import LARGEST, ProvedNetwork, prove
 
+NOISE = "noise"  # in the facts of a voice that was given another
 SCHEMA = 3
 OLDEST = 1  # packages without digests and without the decoder's context
 TEXTS = ("voice.json", "vocabulary.json", "check.json", "language/frontend.json")
@@ -332,3 +333,17 @@ def package_place(place: Path) -> Path:
     if not found:
         raise VoiceError(f"{place} has no voice yet: make one with 'olu export {place} --to voice'")
     return max(found, key=lambda path: path.stat().st_mtime).parent
+
+
+def voice_json(place: Path) -> dict[str, Any]:
+    """What a voice package says of itself; nothing for other checkpoints."""
+    try:
+        if place.is_dir():
+            data = (place / "voice.json").read_bytes() if (place / "voice.json").is_file() else b"{}"
+        else:
+            with zipfile.ZipFile(place) as archive:
+                data = archive.read("voice.json")
+        held = from_json(data)
+    except (ValueError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
+        return {}
+    return held if isinstance(held, dict) else {}

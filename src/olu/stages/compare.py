@@ -18,9 +18,9 @@ from olu.evaluate.compare import Comparison, pairs
 from olu.evaluate.compare import compare as compare_two
 from olu.evaluate.compare import render as render_table
 from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, SentenceResult, load
+from olu.evaluate.subject import fingerprint_of
 from olu.speak.package import voice_place
 from olu.stages.evaluate import EvaluateOptions, evaluate
-from olu.stages.evaluate_subject import fingerprint_of
 
 PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"
 TRIALS = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,15 +11,11 @@ from tempfile import TemporaryDirectory
 from olu.core.errors import ConfigError, MissingExtra, WorkspaceError
 from olu.core.extras import EVALUATE
 from olu.core.files import Workspace, whole, write_text
-from olu.core.job import Job, Tick
+from olu.core.job import Job, Tick, finish
 from olu.corpus.manifest import Corpus
 from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing
 from olu.evaluate.samples import References, Sample
-from olu.families.runs import passed_over, voice_named
-from olu.speak.package import voice_place
-from olu.speak.stream import Manner
-from olu.stages.evaluate_subject import Files, Speaker, at_steps, checkpoints, of_files, of_voice, of_workspace
-from olu.stages.evaluate_takes import (
+from olu.evaluate.sentences import (
     PlannedSentence,
     Read,
     file_notes,
@@ -29,6 +25,11 @@ from olu.stages.evaluate_takes import (
     reader_of,
     spoken_takes,
 )
+from olu.evaluate.subject import Files, Speaker, of_files, of_voice
+from olu.families.runs import passed_over, voice_named
+from olu.speak.package import voice_place
+from olu.speak.stream import Manner
+from olu.stages.export import export
 from olu.stages.read import read_corpus
 
 SENTENCES = 50
@@ -244,7 +245,7 @@ def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Seq
     judged = yield from judge(takes, known, only=_metrics(bench))
     figures = dict(judged.figures)
     if "tones" in judged.results and bench.speaker:
-        from olu.stages.evaluate_tones import pairs_said
+        from olu.evaluate.tone_words import pairs_said
 
         said = yield from pairs_said(bench.speaker, known, read=bench.read)
         figures |= {"in": (*figures.get("in", ()), *said)} if said else {}
@@ -270,7 +271,7 @@ def _metrics(bench: Bench) -> list[str]:
 
 def _with_copies(bench: Bench, evaluation: Evaluation, takes: Sequence[Sample], known: References) -> Job[Evaluation]:
     """What natural recordings come to when the voice's own decoder says them: what it loses of them."""
-    from olu.stages.evaluate_copy import copies
+    from olu.evaluate.copies import copies
 
     subject = evaluation.subject
     if bench.ws is None or bench.wish.corpus is not None or subject.run is None or subject.step is None:
@@ -304,3 +305,33 @@ def _curve(
         }
         points.append(CheckpointMeans(step=step, means=means))
     return tuple(points)
+
+
+def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int, noise: float | None) -> Job[Speaker]:
+    """The voice of a run, exported as `olu export` does it; the newest finished run where none is named.
+
+    A voice that is there keeps the noise that its export was given.
+    """
+    made = yield from export(ws.root, run=run, step=step, keep=True)
+    own = of_voice(Path(made.voice), seed=seed, noise=noise, run=made.run, step=made.step)
+    return replace(own, subject=replace(own.subject, name=f"{ws.name} {made.run} step {made.step}"))
+
+
+def checkpoints(ws: Workspace, run: str, wanted: str) -> list[int]:
+    """Steps of a run: all that are kept, or so many of them from the first to the last."""
+    steps = voice_named(ws, run).checkpoints().steps()
+    steps = [step for step in steps if step > 0] or steps
+    if wanted == "all":
+        return steps
+    count = min(int(wanted), len(steps))
+    return sorted({steps[round(place * (len(steps) - 1) / max(1, count - 1))] for place in range(count)})
+
+
+def at_steps(
+    ws: Workspace, run: str, steps: list[int], *, seed: int, noise: float | None = None
+) -> Iterator[tuple[int, Speaker]]:
+    """The voice of each step, exported beside everything else and gone afterwards."""
+    for step in steps:
+        with TemporaryDirectory(prefix="olu-") as folder:
+            made = finish(export(ws.root, run=run, step=step, out=Path(folder) / "step.voice"))
+            yield step, of_voice(Path(made.voice), seed=seed, noise=noise, run=run, step=step)

@@ -13,11 +13,10 @@ from olu.corpus.manifest import Corpus
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import CheckpointMeans
 from olu.evaluate.samples import Sample, spread_evenly
+from olu.evaluate.sentences import PlannedSentence, reader_of, spoken_takes
 from olu.families.runs import voice_named, voices
-from olu.stages.evaluate import EvaluateOptions, EvaluateSummary, evaluate
+from olu.stages.evaluate import EvaluateOptions, EvaluateSummary, at_steps, checkpoints, evaluate
 from olu.stages.evaluate_known import known_of
-from olu.stages.evaluate_subject import at_steps, checkpoints
-from olu.stages.evaluate_takes import PlannedSentence, reader_of, spoken_takes
 from olu.train.best_step import GRID
 from olu.train.validation import DURATION_FREE, HEARD
 

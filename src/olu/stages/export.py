@@ -21,8 +21,9 @@ from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject
 from olu.families.runs import passed_over, voice_named, voices
 from olu.networks.session import load_model
+from olu.speak.package import NOISE, voice_json
 from olu.speak.stream import Manner
-from olu.stages.export_subject import NOISE, from_foreign, from_run, is_foreign, voice_json
+from olu.stages.export_subject import from_foreign, from_run, is_foreign
 from olu.stages.next_training import training_command
 from olu.text.frontend import has_other_lexicon
 from olu.train.run import Run

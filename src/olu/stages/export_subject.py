@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 from olu.core.config import check
 from olu.core.errors import ExportError
 from olu.core.files import Workspace, is_embedded
-from olu.core.parse import from_json
 from olu.core.places import is_here, is_hub_id, located
 from olu.core.words import many
 from olu.corpus.again import origins
@@ -23,6 +21,7 @@ from olu.export.rights import check_consent, claim
 from olu.export.subject import ExportSubject
 from olu.families import family as family_named
 from olu.families import first_voice
+from olu.speak.package import NOISE, voice_json
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state
 from olu.text.languages import Language, load
@@ -34,8 +33,6 @@ from olu.train.base_reading import is_by_phones
 from olu.train.family import Base, Family
 from olu.train.recipe import RESAMPLE
 from olu.train.run import Run
-
-NOISE = "noise"  # in the facts of a voice that was given another
 
 
 def from_run(
@@ -244,20 +241,6 @@ def from_foreign(source: Path, *, licence: str, override: str, noise: float | No
         notes=(*notes, *guessed, *said),
         resample=factor,
     )
-
-
-def voice_json(place: Path) -> dict[str, Any]:
-    """What a voice package says of itself; nothing for other checkpoints."""
-    try:
-        if place.is_dir():
-            data = (place / "voice.json").read_bytes() if (place / "voice.json").is_file() else b"{}"
-        else:
-            with zipfile.ZipFile(place) as archive:
-                data = archive.read("voice.json")
-        held = from_json(data)
-    except (ValueError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
-        return {}
-    return held if isinstance(held, dict) else {}
 
 
 def _told_by(held: dict[str, Any]) -> dict[str, str]:

@@ -7,8 +7,8 @@ from olu.core.job import Job, Tick
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.metrics import tone_pairs, tones
 from olu.evaluate.samples import References
-from olu.stages.evaluate_subject import Speaker
-from olu.stages.evaluate_takes import Read
+from olu.evaluate.sentences import Read
+from olu.evaluate.subject import Speaker
 
 
 def pairs_said(speaker: Speaker, known: References, *, read: Read) -> Job[tuple[Estimate, ...]]:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from olu.audio.io import SUFFIXES
 from olu.audio.media import is_recording
 from olu.core.errors import AudioError, ConfigError, WorkspaceError
-from olu.core.files import Workspace, hash_file, hash_value
-from olu.core.job import Job, finish
+from olu.core.files import hash_file, hash_value
 from olu.core.types import Audio, Reading
 from olu.evaluate.evaluation import Subject
-from olu.families.runs import voice_named
-from olu.speak.package import graph_files
+from olu.speak.package import NOISE, graph_files, voice_json
 from olu.speak.voice import Voice
-from olu.stages.export import export
-from olu.stages.export_subject import NOISE, voice_json
 
 TABLES = ("metadata.csv", "metadata.tsv", "table.csv", "table.tsv")
 SAMPLING = ("noise_scale", "duration_noise_scale", "length_scale")
@@ -82,36 +77,6 @@ def _usual(facts: dict[str, Any], own: float | None) -> float | None:
     given = facts.get(NOISE)
     before = given.get("instead_of") if isinstance(given, dict) else None
     return float(before) if isinstance(before, int | float) else own
-
-
-def of_workspace(ws: Workspace, *, run: str | None, step: int | None, seed: int, noise: float | None) -> Job[Speaker]:
-    """The voice of a run, exported as `olu export` does it; the newest finished run where none is named.
-
-    A voice that is there keeps the noise that its export was given.
-    """
-    made = yield from export(ws.root, run=run, step=step, keep=True)
-    own = of_voice(Path(made.voice), seed=seed, noise=noise, run=made.run, step=made.step)
-    return replace(own, subject=replace(own.subject, name=f"{ws.name} {made.run} step {made.step}"))
-
-
-def checkpoints(ws: Workspace, run: str, wanted: str) -> list[int]:
-    """Steps of a run: all that are kept, or so many of them from the first to the last."""
-    steps = voice_named(ws, run).checkpoints().steps()
-    steps = [step for step in steps if step > 0] or steps
-    if wanted == "all":
-        return steps
-    count = min(int(wanted), len(steps))
-    return sorted({steps[round(place * (len(steps) - 1) / max(1, count - 1))] for place in range(count)})
-
-
-def at_steps(
-    ws: Workspace, run: str, steps: list[int], *, seed: int, noise: float | None = None
-) -> Iterator[tuple[int, Speaker]]:
-    """The voice of each step, exported beside everything else and gone afterwards."""
-    for step in steps:
-        with TemporaryDirectory(prefix="olu-") as folder:
-            made = finish(export(ws.root, run=run, step=step, out=Path(folder) / "step.voice"))
-            yield step, of_voice(Path(made.voice), seed=seed, noise=noise, run=run, step=step)
 
 
 def fingerprint_of(path: Path, *, noise: float | None = None) -> str:

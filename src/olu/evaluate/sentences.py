@@ -17,7 +17,7 @@ from olu.corpus.manifest import Corpus
 from olu.corpus.split import said
 from olu.evaluate.evaluation import Domain, Missing
 from olu.evaluate.samples import Sample, spread_evenly
-from olu.stages.evaluate_subject import Files, Speaker, text_of
+from olu.evaluate.subject import Files, Speaker, text_of
 from olu.text.frontend import from_state, read_state
 from olu.text.languages import load
 
