@@ -11,8 +11,8 @@ from olu.core.types import Alignment, Audio, Reading, Span
 from olu.evaluate.evaluation import Subject
 from olu.evaluate.metrics.f0 import Pitch
 from olu.evaluate.samples import References
+from olu.evaluate.sentences import pairs_said
 from olu.evaluate.subject import Speaker
-from olu.evaluate.tone_words import pairs_said
 from olu.families import family
 
 from ..helpers.judged import reading, voice

@@ -12,11 +12,14 @@ import soundfile
 
 from olu.audio import io
 from olu.core.errors import ConfigError, TextError, WorkspaceError
+from olu.core.job import Job, Tick
 from olu.core.types import Audio, Clip, Reading
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import said
+from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import Domain, Missing
-from olu.evaluate.samples import Sample, spread_evenly
+from olu.evaluate.metrics import tone_pairs, tones
+from olu.evaluate.samples import References, Sample, spread_evenly
 from olu.evaluate.subject import Files, Speaker, text_of
 from olu.text.frontend import from_state, read_state
 from olu.text.languages import load
@@ -220,3 +223,27 @@ def _files_of(files: Files, corpus: Corpus) -> list[tuple[PlannedSentence, Path]
 def file_name(id: str, number: int) -> str:
     plain = all(letter.isalnum() or letter in "-_." for letter in id) and not id.startswith(".") and len(id) < 120
     return id if plain else f"sentence-{number:04d}"
+
+
+# ---- words that differ in tone alone, spoken by the voice: does it obey the marks?
+
+
+def pairs_said(speaker: Speaker, known: References, *, read: Read) -> Job[tuple[Estimate, ...]]:
+    """tone_pairs, for languages whose pairs are known and corpora that were aligned."""
+    probes = tone_pairs.probes(known.language)
+    if known.aligns is None or not probes:
+        return ()
+    answers: list[bool | None] = []
+    for number, probe in enumerate(probes, 1):
+        yield Tick(number, len(probes), "minimal pairs")
+        reading = read(probe.text)
+        try:
+            audio = speaker.say(probe.text, "")
+        except TextError:
+            reading = None
+        alignment = known.aligns(probe.word, audio, reading) if reading else None
+        if reading is None or alignment is None:
+            answers.append(None)
+            continue
+        answers.append(tone_pairs.obeyed(probe, tones.syllables(alignment, reading, tones.track(audio))))
+    return tone_pairs.summarise(answers) if any(answer is not None for answer in answers) else ()

@@ -245,7 +245,7 @@ def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Seq
     judged = yield from judge(takes, known, only=_metrics(bench))
     figures = dict(judged.figures)
     if "tones" in judged.results and bench.speaker:
-        from olu.evaluate.tone_words import pairs_said
+        from olu.evaluate.sentences import pairs_said
 
         said = yield from pairs_said(bench.speaker, known, read=bench.read)
         figures |= {"in": (*figures.get("in", ()), *said)} if said else {}
