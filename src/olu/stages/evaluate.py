@@ -271,7 +271,7 @@ def _metrics(bench: Bench) -> list[str]:
 
 def _with_copies(bench: Bench, evaluation: Evaluation, takes: Sequence[Sample], known: References) -> Job[Evaluation]:
     """What natural recordings come to when the voice's own decoder says them: what it loses of them."""
-    from olu.evaluate.copies import copies
+    from olu.evaluate.judge import copies
 
     subject = evaluation.subject
     if bench.ws is None or bench.wish.corpus is not None or subject.run is None or subject.step is None:
