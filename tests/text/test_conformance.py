@@ -10,7 +10,7 @@ import unicodedata
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from olu.core.errors import TextError
@@ -225,6 +225,7 @@ WILD = st.text(
 
 @pytest.mark.parametrize("code", ALL)
 @given(text=WILD)
+@example(text="ʻ")  # typed for an apostrophe, and a letter to Unicode
 @settings(max_examples=2_000 if SOAK else 60, deadline=None)
 def test_any_text_is_read_or_refused_in_words(code: str, text: str) -> None:
     reads = frontend(code)

@@ -52,7 +52,7 @@ FOLDS = {
     "፧": "?",
     "፨": ".",
 }
-SILENT = "\"'`´‘’‚‛“”„‟«»‹›¿¡ʼʹ*_|~^"  # seen, not said
+SILENT = "\"'`´‘’‚‛“”„‟«»‹›¿¡ʼʻʹꞌ*_|~^"  # seen, not said
 
 
 @cache
