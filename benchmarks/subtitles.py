@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from olu.audio.activity import frame_dbfs, sounds
 from olu.audio.io import header, read, resample
 from olu.core.types import Audio
-from olu.corpus.readers import subtitles
+from olu.corpus.readers import Options, SourceFolder, subtitles
 from olu.corpus.readers.rows import Problem, Row
 
 RATE = 16000
@@ -133,7 +133,7 @@ class Outcome:
 
 def bring(folder: Path, made: Recording, text: str, *, shift: float | None = None) -> Outcome:
     (folder / "a.srt").write_text(text, encoding="utf-8")
-    found = list(subtitles.rows(folder, shift=shift))
+    found = list(subtitles.rows(SourceFolder(folder, Options(shift=shift))))
     rows = [one for one in found if isinstance(one, Row)]
     notes = " ".join(f"{one.text} {getattr(one, 'remedy', '')}" for one in found if not isinstance(one, (Row, Problem)))
     told = re.search(r"--shift ([-\d.]+)", notes)

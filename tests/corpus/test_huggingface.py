@@ -26,7 +26,8 @@ from olu.core.errors import CorpusError, MissingExtra  # noqa: E402
 from olu.core.files import Workspace  # noqa: E402
 from olu.core.job import finish  # noqa: E402
 from olu.corpus.manifest import Corpus  # noqa: E402
-from olu.corpus.readers import detect, hub, shards  # noqa: E402
+from olu.corpus.readers import detect, shards  # noqa: E402
+from olu.corpus.readers import huggingface as hub  # noqa: E402
 from olu.corpus.readers.huggingface import hub_id, split_of  # noqa: E402
 from olu.corpus.readers.rows import Problem  # noqa: E402
 from olu.stages.import_ import STAGE, ImportSummary, import_source  # noqa: E402

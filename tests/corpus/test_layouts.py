@@ -25,7 +25,7 @@ from olu.core.job import finish
 from olu.corpus.intake.merge import Merge
 from olu.corpus.intake.probe import RecordingFacts, probe, sift
 from olu.corpus.manifest import Corpus
-from olu.corpus.readers import LAYOUTS, Options, choose, detect
+from olu.corpus.readers import LAYOUTS, Options, SourceFolder, choose, detect
 from olu.corpus.readers.rows import Problem, Row
 from olu.stages.import_ import ImportSummary, import_source
 from olu.stages.verbs import VERBS
@@ -430,7 +430,7 @@ def test_tables_and_lists_of_other_shapes(tmp_path: Path) -> None:
     def rows(name: str, files: Files) -> list[tuple[str, str, str | None]]:
         source = lay(tmp_path / name, {**files, "a.wav": A, "b.wav": B})
         layout, _ = choose(source, layout="auto")
-        return [(r.audio, r.text, r.speaker) for r in layout.read(source, Options()) if isinstance(r, Row)]
+        return [(r.audio, r.text, r.speaker) for r in layout.read(SourceFolder(source)) if isinstance(r, Row)]
 
     three = rows("three", {"train.txt": b"a.wav|Two words|two words\nb.wav|x|x\n"})
     assert three == [("a.wav", "Two words", None), ("b.wav", "x", None)]
@@ -498,7 +498,7 @@ def absorb(source: Path, options: Options = Options()) -> None:  # noqa: B008
     root = source.resolve()
     name, why = detect(source, options=options)
     assert why
-    rows, problems = sift(LAYOUTS[name].read(root, options), root=root)
+    rows, problems = sift(LAYOUTS[name].read(SourceFolder(root, options)), root=root)
     merge = Merge((), places={})
     for row in rows:
         assert (root / row.audio).resolve().is_relative_to(root)

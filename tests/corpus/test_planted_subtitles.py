@@ -18,7 +18,7 @@ from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.corpus.doubts import standing
 from olu.corpus.manifest import Corpus
-from olu.corpus.readers import subtitles
+from olu.corpus.readers import Options, SourceFolder, subtitles
 from olu.corpus.readers.rows import Doubt, Problem, Row, SourceNote
 from olu.stages.import_ import import_source
 from olu.stages.status import status
@@ -118,7 +118,7 @@ class Found:
 
 def read(folder: Path, text: str, **options: float | bool) -> Found:
     (folder / "a.srt").write_text(text, encoding="utf-8")
-    rows = list(subtitles.rows(folder, **options))  # type: ignore[arg-type]
+    rows = list(subtitles.rows(SourceFolder(folder, Options(**options))))  # type: ignore[arg-type]
     return Found(
         [one for one in rows if isinstance(one, Row)],
         [one for one in rows if isinstance(one, Doubt)],

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from olu.core.errors import CorpusError
-from olu.corpus.readers import choose, detect, folder, ljspeech
+from olu.corpus.readers import SourceFolder, choose, detect, ljspeech
+from olu.corpus.readers.beside import FOLDER
 from olu.corpus.readers.rows import Problem, Row
 
 
@@ -20,13 +21,13 @@ def lj(root: Path, data: str | bytes, *, audio: tuple[str, ...] = ("wavs/a.wav",
 
 
 def texts(source: Path) -> dict[str, str]:
-    found = list(ljspeech.rows(source))
+    found = list(ljspeech.rows(SourceFolder(source)))
     assert all(isinstance(row, Row) for row in found), found
     return {row.audio: row.text for row in found if isinstance(row, Row)}
 
 
 def problems(source: Path) -> list[Problem]:
-    return [row for row in ljspeech.rows(source) if isinstance(row, Problem)]
+    return [row for row in ljspeech.rows(SourceFolder(source)) if isinstance(row, Problem)]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -49,7 +50,7 @@ def test_a_first_row_without_audio_is_no_header(tmp_path: Path) -> None:
 
 
 def test_speaker_column_of_a_header(tmp_path: Path) -> None:
-    rows = list(ljspeech.rows(lj(tmp_path, "audio_file|text|speaker_name\na|one|Ada\nb||Obi\n")))
+    rows = list(ljspeech.rows(SourceFolder(lj(tmp_path, "audio_file|text|speaker_name\na|one|Ada\nb||Obi\n"))))
     assert [(row.text, row.speaker) for row in rows if isinstance(row, Row)] == [("one", "Ada"), ("", "Obi")]
 
 
@@ -109,13 +110,13 @@ def test_not_utf8(tmp_path: Path) -> None:
     (problem,) = problems(source)
     assert problem.where == "metadata.csv line 2"
     assert "not valid UTF-8 (byte 0xe9 at position 6)" in problem.message
-    assert [row.text for row in ljspeech.rows(source) if isinstance(row, Row)] == ["one", "dréi"]
+    assert [row.text for row in ljspeech.rows(SourceFolder(source)) if isinstance(row, Row)] == ["one", "dréi"]
 
 
 def test_not_utf8_in_a_second_line_takes_the_row_with_it(tmp_path: Path) -> None:
     source = lj(tmp_path, b"a|one\ncaf\xe9\nb|dou\xc3\xa9\n")
     assert [problem.where for problem in problems(source)] == ["metadata.csv line 2"]
-    assert [row.text for row in ljspeech.rows(source) if isinstance(row, Row)] == ["doué"]
+    assert [row.text for row in ljspeech.rows(SourceFolder(source)) if isinstance(row, Row)] == ["doué"]
 
 
 def test_missing_audio_and_lines_without_bar(tmp_path: Path) -> None:
@@ -143,7 +144,7 @@ def test_folder(tmp_path: Path) -> None:
         "c.TXT": "3\r\n",
     }
     source = tree(tmp_path, {**files, "README.txt": "about", ".DS_Store": "", "x/._b.mp3": ""})
-    rows = list(folder.rows(source))
+    rows = list(FOLDER.rows(SourceFolder(source)))
     assert [(r.audio, r.text, r.speaker) for r in rows if isinstance(r, Row)] == [
         ("a.wav", "one", None),
         ("c.ogg", "3", None),
@@ -165,13 +166,13 @@ def test_folder_problems(tmp_path: Path) -> None:
     }
     source = tree(tmp_path / "in", {**files, "e.wav": "", "e.txt": "txt", "e.lab": "lab"})
     (source / "linked").symlink_to(tmp_path)
-    found = {row.where: row.message for row in folder.rows(source) if isinstance(row, Problem)}
+    found = {row.where: row.message for row in FOLDER.rows(SourceFolder(source)) if isinstance(row, Problem)}
     assert list(found) == ["linked", "a.flac", "b.wav", "c.txt", "d.txt"]
     assert "link to a folder" in found["linked"]
     assert "a.wav" in found["a.flac"]
     assert "no b.txt or b.lab" in found["b.wav"]
     assert "not valid UTF-8" in found["c.txt"]
-    assert [row.text for row in folder.rows(source) if isinstance(row, Row)] == ["one", "txt"]
+    assert [row.text for row in FOLDER.rows(SourceFolder(source)) if isinstance(row, Row)] == ["one", "txt"]
 
 
 @pytest.mark.parametrize(
@@ -229,13 +230,13 @@ SAID = {"wavs/a.wav": ("one", "Ada"), "wavs/b.wav": ("two", "Obi")}
 def test_the_header_decides_what_the_columns_are(tmp_path: Path, header: str, row: str) -> None:
     told = [("a", "Ada", "one"), ("b", "Obi", "two")]
     lines = [row.format(id=id, file=f"wavs/{id}.wav", who=who, text=text) for id, who, text in told]
-    rows = list(ljspeech.rows(lj(tmp_path, "\n".join([header, *lines]))))
+    rows = list(ljspeech.rows(SourceFolder(lj(tmp_path, "\n".join([header, *lines])))))
     assert {row.audio: (row.text, row.speaker) for row in rows if isinstance(row, Row)} == SAID and len(rows) == 2
 
 
 def test_a_text_in_a_later_column_goes_on_over_lines(tmp_path: Path) -> None:
     data = 'file|speaker|text\na|Ada|line one\nline two\nb|Obi|"x | y\nz ""w"""\nc|Ada\n'
-    rows = list(ljspeech.rows(lj(tmp_path, data)))
+    rows = list(ljspeech.rows(SourceFolder(lj(tmp_path, data))))
     found = {row.audio: row.text for row in rows if isinstance(row, Row)}
     assert found == {"wavs/a.wav": "line one\nline two", "wavs/b.wav": 'x | y\nz "w"'}
     (problem,) = [row for row in rows if isinstance(row, Problem)]
@@ -245,7 +246,7 @@ def test_a_text_in_a_later_column_goes_on_over_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("header", ["file|speaker", "speaker|text"])
 def test_a_header_without_a_text_or_a_recording(tmp_path: Path, header: str) -> None:
     with pytest.raises(CorpusError, match=r"the header .* has no column for the (text|recordings): call it"):
-        list(ljspeech.rows(lj(tmp_path, f"{header}\na|Ada\n")))
+        list(ljspeech.rows(SourceFolder(lj(tmp_path, f"{header}\na|Ada\n"))))
 
 
 @pytest.mark.parametrize("line", ["b\ttwo", "b", "b.wav two", "wavs/b.wav", "b;two", "b,two", "b two"])
@@ -253,7 +254,7 @@ def test_a_row_without_a_bar_is_not_put_to_the_text_before(tmp_path: Path, line:
     source = lj(tmp_path, f"a|one\ngoes on\n{line}\nits second line\nc|three\n")
     (problem,) = problems(source)
     assert problem.where == "metadata.csv line 3" and "has no '|': write" in problem.message
-    found = [row.text for row in ljspeech.rows(source) if isinstance(row, Row)]
+    found = [row.text for row in ljspeech.rows(SourceFolder(source)) if isinstance(row, Row)]
     assert found == ["one\ngoes on", "three"]
 
 

@@ -181,7 +181,7 @@ def test_a_film_is_decoded_once_into_the_workspace(
     assert judge(film, corpus) == (0, 8)
     assert all(corpus.audio(clip).seconds == pytest.approx(clip.seconds, abs=0.01) for clip in corpus)
     ids = [clip.id for clip in corpus]
-    monkeypatch.setattr("olu.corpus.readers.films.decode", fail)
+    monkeypatch.setattr("olu.corpus.readers.recordings.decode", fail)
     again = bring(ws, source)
     assert (again.added, again.already) == (0, 8)
     alone = bring(ws, source / "film.mp4", subtitles=source / "broken.srt")

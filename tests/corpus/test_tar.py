@@ -12,8 +12,8 @@ import pytest
 from olu.core.errors import CorpusError, WorkspaceError
 from olu.core.files import Workspace
 from olu.core.job import finish
+from olu.corpus.readers.archive import BadHeader, check_pax, open_tar
 from olu.corpus.readers.rows import DEEPEST
-from olu.corpus.readers.tar import BadHeader, check_pax, open_tar
 from olu.stages.import_ import import_source
 from olu.stages.unpack import unpack
 

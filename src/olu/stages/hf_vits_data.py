@@ -17,10 +17,10 @@ from olu.core.words import many
 from olu.core.workspace_lock import writing
 from olu.corpus.intake.place import Workbench
 from olu.corpus.manifest import Corpus
-from olu.corpus.readers import LAYOUTS, Options, archive, choose, columns, detect, jsonl, table
+from olu.corpus.readers import LAYOUTS, Options, SourceFolder, archive, choose, columns, detect
 from olu.corpus.readers.columns import parse
 from olu.corpus.readers.huggingface import HUB, HUB_ID, split_name, split_of
-from olu.corpus.readers.rows import look
+from olu.corpus.readers.tables import jsonl_headers, table_headers
 from olu.corpus.split import fold
 from olu.families.vits.hf_config.settings import get, splits
 from olu.stages.import_ import import_source
@@ -142,10 +142,10 @@ def way_in(source: Path, given: Mapping[str, str]) -> DatasetImport:
 
 
 def _by_columns(source: Path, tries: list[Mapping[str, str]], layouts: tuple[str, ...]) -> DatasetImport | None:
-    tree = look(source)
     for names in tries:
+        folder = SourceFolder(source, _options(names))
         for layout in layouts:
-            if why := LAYOUTS[layout].why(source, tree, _options(names)):
+            if why := LAYOUTS[layout].why(folder):
                 return DatasetImport(layout, written(names), why)
     return None
 
@@ -155,8 +155,8 @@ def _options(names: Mapping[str, str]) -> Options:
 
 
 def _has_header(source: Path) -> bool:
-    tree = look(source)
-    return bool({**jsonl.headers(source, tree), **table.headers(source, tree)})
+    folder = SourceFolder(source)
+    return bool({**jsonl_headers(folder), **table_headers(folder)})
 
 
 def written(names: Mapping[str, str]) -> str | None:

@@ -28,9 +28,9 @@ from olu.corpus.intake.plan import FoundSource, ImportPlan, is_there, look_aroun
 from olu.corpus.intake.probe import printable, probed_in, sift, tidy
 from olu.corpus.intake.stream import Intake
 from olu.corpus.manifest import Corpus, are_all_same, imported
-from olu.corpus.readers import archive, films, huggingface
+from olu.corpus.readers import SourceFolder, archive, huggingface, unusable
 from olu.corpus.readers import columns as by_name
-from olu.corpus.readers.refusal import unusable
+from olu.corpus.readers.recordings import sound_of
 from olu.corpus.readers.rows import Doubt, Problem, Row, Timing
 from olu.corpus.readers.texts import check_encoding
 from olu.corpus.rights import Rights
@@ -284,7 +284,7 @@ def _import(
         reading = yield from _read(bench, source)
         found = yield from _probe(source, reading)
         bench.claim(patience=AFTER_WORK)
-        held, languages = HeldCorpus.of(bench.ws), [source.layout.language(place.files)]
+        held, languages = HeldCorpus.of(bench.ws), [source.layout.language(SourceFolder(place.files))]
         written: list[str] = []
     else:
         bench.claim()
@@ -327,15 +327,16 @@ def _read(bench: Workbench, source: _Source) -> Job[_Reading]:
     place, options = source.place, source.options
     reading = _Reading(options.root or place.files)
     lost = list(place.lost)
-    if media := source.layout.to_decode(place.files, options):
-        into, more = yield from bench.decode(place.files, {file: films.sound_of(file) for file in media})
+    if media := source.layout.to_decode(SourceFolder(place.files, options)):
+        into, more = yield from bench.decode(place.files, {file: sound_of(file) for file in media})
         options, lost, reading.root, reading.decoded = replace(options, sounds=into), lost + more, into, True
     for path in (reading.root, place.files):
         if printable(str(path)) != str(path):
             raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
     if source.layout.name == "subtitles" and options.shift is None and options.stretch is None:
         options = replace(options, remembered=doubts.load_timings(bench.ws))  # what was said of them before
-    coming = source.layout.read(place.files, options, notes=reading.notes, doubts=reading.doubts)
+    folder = SourceFolder(place.files, options)
+    coming = source.layout.read(folder, notes=reading.notes, doubts=reading.doubts)
     reading.rows, found = sift(coming, root=reading.root)
     if media := [row.audio for row in reading.rows if is_media(row.audio)]:  # with a text beside them or in a table
         reading.notes.append(_decoded(len(media), len(reading.rows)))

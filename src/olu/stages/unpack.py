@@ -15,8 +15,8 @@ from olu.core.files import Workspace, read_jsonl, whole
 from olu.core.job import Job, Tick
 from olu.core.parse import load_json
 from olu.core.units import size as in_units
-from olu.corpus.readers.audio_index import ABSOLUTE
-from olu.corpus.readers.tar import BadHeader, open_tar
+from olu.corpus.readers.archive import BadHeader, open_tar
+from olu.corpus.readers.source import ABSOLUTE
 from olu.stages.pack import MANIFEST, SCHEMA
 from olu.train.run import Run
 

@@ -15,7 +15,7 @@ from olu.core.files import Workspace, read_json, read_jsonl, write_json
 from olu.core.job import Job
 from olu.core.workspace_lock import writing
 from olu.corpus.changed_files import RECORDING
-from olu.corpus.readers import Layout, Options, films, hub, huggingface, shards
+from olu.corpus.readers import Layout, Options, huggingface, recordings, shards
 from olu.corpus.readers.huggingface import DatasetRow
 from olu.corpus.readers.rows import Problem, Row, look
 
@@ -71,12 +71,12 @@ class Workbench(ExitStack):
         self.claim()
         into = self.folder("films")
         into.mkdir(parents=True)
-        problems = yield from films.take_out(source, files, into=into, known=self._known(), made=self.made)
+        problems = yield from recordings.take_out(source, files, into=into, known=self._known(), made=self.made)
         return into, problems
 
     def decode_rows(self, rows: Sequence[Row], *, root: Path) -> Job[tuple[list[Row], Path, list[Problem]]]:
         """The same for recordings with a text beside them or in a table: rows that name what every stage reads."""
-        names = films.sounds_of(row.audio for row in rows)
+        names = recordings.sounds_of(row.audio for row in rows)
         into, problems = yield from self.decode(root, names)
         lost = {problem.where: problem for problem in problems}
         kept = [replace(row, audio=names[row.audio], sound=row.audio) for row in rows if row.audio not in lost]
@@ -121,7 +121,7 @@ def stream_of(place: ImportPlace, chosen: Layout, options: Options) -> Iterator[
     if streamed and options.encoding:
         raise CorpusError(f"{place.named}: the texts of a dataset are always UTF-8: leave --encoding out")
     if place.hub_id:
-        return hub.examples(place.hub_id, **options.given())
+        return huggingface.hub_examples(place.hub_id, **options.given())
     return shards.examples(place.files, **options.given()) if streamed else None
 
 

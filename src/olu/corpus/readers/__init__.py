@@ -1,59 +1,30 @@
-"""The layouts a source of recordings may have: one file each, found by looking."""
+"""The layouts a source of recordings may have, found by looking; and why nothing in a source can be imported."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 
+from olu.audio.io import SUFFIXES
+from olu.audio.media import PHONE_SUFFIXES, begins_as_sound
 from olu.core.config import did_you_mean
 from olu.core.errors import CorpusError
-from olu.corpus.readers import (
-    columns,
-    commonvoice,
-    coqui,
-    festvox,
-    filelist,
-    folder,
-    huggingface,
-    jsonl,
-    kaldi,
-    libritts,
-    ljspeech,
-    mailabs,
-    recordings,
-    subtitles,
-    table,
-)
-from olu.corpus.readers.refusal import guesses, refusal
-from olu.corpus.readers.rows import Doubt, Guessed, Problem, Read, Row, SourceNote, Timing, Tree, look
+from olu.core.inside import Refused, read_inside
+from olu.core.words import many
+from olu.corpus.readers import columns, huggingface, lists, ljspeech, recordings, subtitles, tables
+from olu.corpus.readers.beside import FOLDER, LIBRITTS
+from olu.corpus.readers.rows import Doubt, Guessed, Problem, Read, Row, SourceNote, Timing
+from olu.corpus.readers.source import LOOKED_IN, PLAIN, Options, SourceFolder
 
+__all__ = ("LAYOUTS", "Layout", "Options", "SourceFolder", "check", "check_use", "choose", "detect", "unusable")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What somebody says of a source beside its layout."""
-
-    columns: Mapping[str, str] = field(default_factory=dict)  # kind -> the name it has in a header
-    root: Path | None = None  # resolved: the one folder that absolute paths may lead into
-    config: str | None = None  # of a Hugging Face dataset
-    split: str | None = None
-    film: str | None = None  # the one recording of the source that was named
-    subtitles: Path | None = None  # resolved
-    shift: float | None = None  # seconds to add to the times of subtitles
-    stretch: float | None = None  # what they are multiplied with before
-    in_sync: bool = False  # a person says that they fit
-    remembered: Mapping[str, Timing] = field(default_factory=dict)  # hash of a recording -> what was said of it before
-    sounds: Path | None = None  # where the sound of films was written
-    encoding: str | None = None  # of tables, texts and subtitles
-
-    def given(self) -> dict[str, Any]:
-        named: tuple[str, ...] = ("columns", "root", "config", "split", "encoding", "film", "subtitles", "sounds")
-        named += ("shift", "stretch", "in_sync", "remembered")
-        return {name: value for name in named if (value := getattr(self, name))}
-
-
-LOOKED_AT = ("columns", "film", "subtitles", "encoding")  # options that a look at a source needs
+SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+SHOWN = 3
+MOST_KINDS = 6
+ENDINGS = f"{', '.join(SUFFIXES + PHONE_SUFFIXES[:6])} and others, films too"
+MOST_OPENED = 1000  # files whose beginning is looked at for sound
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,42 +32,32 @@ class Layout:
     """How to know a layout (a reason in words, or nothing) and how to read it."""
 
     name: str
-    seen: Callable[..., str]  # (source, tree) and columns, where it takes them
+    seen: Callable[[SourceFolder], str]
     rows: Callable[
-        ..., Iterator[Read] | Iterator[Read | Doubt | Timing] | Iterator[Row | Problem | SourceNote]
-    ]  # (source) and the options it takes
-    takes: tuple[str, ...] = ()
-    language: Callable[[Path], str | None] = lambda source: None
-    asked: Callable[..., str] | None = None  # like `seen`, where somebody asked for this layout
-    films: Callable[..., list[str]] | None = None  # recordings to take along, where one must be decoded first
+        [SourceFolder], Iterator[Read] | Iterator[Read | Doubt | Timing] | Iterator[Row | Problem | SourceNote]
+    ]
+    takes: tuple[str, ...] = ()  # the options that act
+    language: Callable[[SourceFolder], str | None] = lambda folder: None
+    asked: Callable[[SourceFolder], str] | None = None  # like `seen`, where somebody asked for this layout
+    films: Callable[[SourceFolder], list[str]] | None = None  # to take along, where one must be decoded first
     complete: bool = False  # what is read of a recording is all of it: earlier clips with other times are replaced
 
-    def why(self, source: Path, tree: Tree, options: Options, *, asked: bool = False) -> str:
+    def why(self, folder: SourceFolder, *, asked: bool = False) -> str:
         """The reason this is the layout; none where it has no use for an option that was given."""
         seen = self.asked if asked and self.asked else self.seen
-        given = options.given()
-        if not given.keys() <= set(self.takes):
-            return ""
-        return seen(source, tree, **{name: given[name] for name in LOOKED_AT if name in given})
+        return seen(folder) if folder.options.given().keys() <= set(self.takes) else ""
 
-    def to_decode(self, source: Path, options: Options) -> list[str]:
-        given = options.given()
-        looked = {name: given[name] for name in LOOKED_AT if name in given}
-        return self.films(source, look(source), **looked) if self.films else []
+    def to_decode(self, folder: SourceFolder) -> list[str]:
+        return self.films(folder) if self.films else []
 
     def read(
-        self,
-        source: Path,
-        options: Options,
-        *,
-        notes: list[str] | None = None,
-        doubts: list[Doubt | Timing] | None = None,
+        self, folder: SourceFolder, *, notes: list[str] | None = None, doubts: list[Doubt | Timing] | None = None
     ) -> Iterator[Row | Problem]:
         """What the source holds; what else a person should know goes to `notes` and `doubts`, with the times used."""
         told: list[str] = []
         guessed: list[Guessed] = []
-        yield from look(source).refused
-        for one in self.rows(source, **options.given()):
+        yield from folder.tree.refused
+        for one in self.rows(folder):
             if isinstance(one, SourceNote):
                 told.append(one.text)
             elif isinstance(one, Guessed):
@@ -107,71 +68,74 @@ class Layout:
             else:
                 yield one
         if notes is not None:
-            notes += [*guesses(guessed), *told]
+            notes += [*_guesses(guessed), *told]
 
 
+_TIMES = ("film", "subtitles", "shift", "stretch", "in_sync", "remembered", "sounds", "encoding")
 # From the most particular to the most general: the first that is seen counts.
 LAYOUTS = {
     layout.name: layout
     for layout in (
-        Layout("kaldi", kaldi.seen, kaldi.rows, ("root", "encoding")),
-        Layout("festvox", festvox.seen, festvox.rows, ("encoding",)),
-        Layout("coqui", coqui.seen, coqui.rows, ("root", "encoding"), coqui.language),
-        Layout("commonvoice", commonvoice.seen, commonvoice.rows, ("encoding",)),
+        Layout("kaldi", lists.kaldi_seen, lists.kaldi_rows, ("root", "encoding")),
+        Layout("festvox", lists.festvox_seen, lists.festvox_rows, ("encoding",)),
+        Layout("coqui", tables.coqui_seen, tables.coqui_rows, ("root", "encoding"), tables.coqui_language),
+        Layout("commonvoice", tables.commonvoice_seen, tables.commonvoice_rows, ("encoding",)),
         Layout("ljspeech", ljspeech.seen, ljspeech.rows, ("encoding",)),
-        Layout("mailabs", mailabs.seen, mailabs.rows, ("encoding",)),
-        Layout("libritts", libritts.seen, libritts.rows, ("encoding",)),
+        Layout("mailabs", ljspeech.mailabs_seen, ljspeech.mailabs_rows, ("encoding",)),
+        Layout("libritts", LIBRITTS.seen, LIBRITTS.rows, ("encoding",)),
         Layout("huggingface", huggingface.seen, huggingface.rows, ("columns", "config", "split", "encoding")),
-        Layout("jsonl", jsonl.seen, jsonl.rows, ("columns", "root", "encoding")),
-        Layout("table", table.seen, table.rows, ("columns", "root", "encoding"), asked=table.asked),
-        Layout("filelist", filelist.seen, filelist.rows, ("root", "encoding")),
-        Layout("folder", folder.seen, folder.rows, ("encoding",)),
+        Layout("jsonl", tables.jsonl_seen, tables.jsonl_rows, ("columns", "root", "encoding")),
         Layout(
-            "subtitles",
-            subtitles.seen,
-            subtitles.rows,
-            ("film", "subtitles", "shift", "stretch", "in_sync", "remembered", "sounds", "encoding"),
-            films=subtitles.films,
-            complete=True,
+            "table", tables.table_seen, tables.table_rows, ("columns", "root", "encoding"), asked=tables.table_asked
         ),
+        Layout("filelist", lists.filelist_seen, lists.filelist_rows, ("root", "encoding")),
+        Layout("folder", FOLDER.seen, FOLDER.rows, ("encoding",)),
+        Layout("subtitles", subtitles.seen, subtitles.rows, _TIMES, films=subtitles.to_decode, complete=True),
         Layout(
             "recordings",
             recordings.seen,
             recordings.rows,
             ("film", "sounds"),
             asked=recordings.asked,
-            films=recordings.films,
+            films=recordings.to_decode,
         ),
     )
 }
-PLAIN = Options()
 
 
 def detect(source: Path, *, options: Options = PLAIN) -> tuple[str, str]:
     """The layout of a source, and why it is that."""
-    tree = look(source)
+    return _detect(SourceFolder(source, options))
+
+
+def _detect(folder: SourceFolder) -> tuple[str, str]:
     for layout in LAYOUTS.values():
-        if why := layout.why(source, tree, options):
+        if why := layout.why(folder):
             return layout.name, why
-    if why := LAYOUTS["table"].why(source, tree, options, asked=True):  # by its contents, where nothing else is known
+    if why := LAYOUTS["table"].why(folder, asked=True):  # by its contents, where nothing else is known
         return "table", why
+    raise _unseen(folder)
+
+
+def _unseen(folder: SourceFolder) -> CorpusError:
+    """Why a source has no layout: options that do not fit it, or what it holds."""
+    source, options = folder.path, folder.options
     if options.columns:
-        encoding = options.encoding
-        headers = {**jsonl.headers(source, tree, encoding=encoding), **table.headers(source, tree, encoding=encoding)}
-        raise columns.refuse(options.columns, headers, source=source)
+        headers = {**tables.jsonl_headers(folder), **tables.table_headers(folder)}
+        return columns.refuse(options.columns, headers, source=source)
     if options.root is not None:
         detect(source)  # says what is wrong without --root, if anything is
-        raise CorpusError(f"{source}: --root is for the layouts {_takers('root')}: leave it out")
+        return CorpusError(f"{source}: --root is for the layouts {_takers('root')}: leave it out")
     if options.subtitles or options.shift or options.stretch or options.in_sync or options.film:
-        raise subtitles.refusal(source, film=options.film, subtitles=options.subtitles)
+        return subtitles.refusal(folder)
     if options.encoding:
         name, why = detect(source, options=replace(options, encoding=None))
         if "encoding" not in LAYOUTS[name].takes:
-            raise CorpusError(f"{source} has the layout {name!r}, which has no texts: leave --encoding out")
-        raise CorpusError(f"{source} makes no sense as {options.encoding}; without --encoding {why}: name another")
+            return CorpusError(f"{source} has the layout {name!r}, which has no texts: leave --encoding out")
+        return CorpusError(f"{source} makes no sense as {options.encoding}; without --encoding {why}: name another")
     if given := next((name for name in ("config", "split") if getattr(options, name)), None):
-        raise CorpusError(f"{source}: --{given} is for Hugging Face datasets: leave it out")
-    raise refusal(source, tree, encoding=options.encoding)
+        return CorpusError(f"{source}: --{given} is for Hugging Face datasets: leave it out")
+    return refusal(folder)
 
 
 def _takers(option: str) -> str:
@@ -201,11 +165,104 @@ def choose(source: Path, *, layout: str, options: Options = PLAIN) -> tuple[Layo
         raise CorpusError(f"{source} is not there: check the path to the recordings")
     if not source.is_dir():
         raise CorpusError(f"{source} is a file: name the folder that holds the recordings, or a .zip or .tar of it")
+    folder = SourceFolder(source, options)
     if layout != "auto":
         check_use(layout, options)
-        if LAYOUTS[layout].why(source, look(source), options, asked=True):
+        if LAYOUTS[layout].why(folder, asked=True):
             return LAYOUTS[layout], "asked for with --layout"
-    name, why = detect(source, options=options)
+    name, why = _detect(folder)
     if layout not in ("auto", name):
         raise CorpusError(f"{source} has the layout {name!r}, not {layout!r} ({why}): leave --layout out")
     return LAYOUTS[name], why
+
+
+def _looks_like_sound(source: Path, file: str) -> bool:
+    """Whether a file with an ending nobody knows begins as sound does."""
+    try:
+        head = read_inside(source, file, most=16, cut=True)
+    except Refused:
+        return False
+    return begins_as_sound(head)
+
+
+def refusal(folder: SourceFolder) -> CorpusError:
+    """Why nothing in a source can be imported, in one sentence."""
+    source, tree = folder.path, folder.tree
+    chosen = next((bad for bad in subtitles.pairs(folder)[1] if subtitles.SEVERAL in bad.message), None)
+    if chosen is not None:
+        return CorpusError(f"{source / chosen.where} {chosen.message}")
+    if tree.refused:
+        return CorpusError(f"{source / tree.refused[0].where} {tree.refused[0].message}")
+    if not tree.files:
+        why = f"; {tree.problems[0]}" if tree.problems else ""
+        return CorpusError(f"{source} is empty: name the folder that holds the recordings{why}")
+    if not tree.audio:
+        return CorpusError(f"{source} {_no_audio(folder)}")
+    there = f"{source} has {_counted(tree.audio)}"
+    if found := tables.unnamed_tables(folder):
+        return CorpusError(f"{there}; {found[0].told()}")
+    if (path := ljspeech.metadata(folder)) is not None:
+        return CorpusError(f"{path} has no line of the form id|text: write one for every recording")
+    sheet = next((file for file in tree.files if file.lower().endswith(SHEETS)), None)
+    if sheet is not None:
+        return CorpusError(f"{there}; {sheet} is a spreadsheet: save it as 'CSV UTF-8' beside the recordings")
+    return CorpusError(
+        f"{there} but no metadata.csv and no .txt beside them: write metadata.csv with id|text lines,"
+        f" or a .txt with the words beside each recording; --layout recordings takes them without any text"
+    )
+
+
+def _no_audio(folder: SourceFolder) -> str:
+    files = folder.tree.files
+    unknown = [file for file in files[:MOST_OPENED] if _looks_like_sound(folder.path, file)]
+    if unknown:
+        some = _some(unknown)
+        return f"has {some} that look like sound under an ending that is not known: rename them ({ENDINGS})"
+    return f"holds no audio ({ENDINGS}) but {_kinds(files)}: name the folder that holds the recordings"
+
+
+def _some(files: Sequence[str]) -> str:
+    shown = ", ".join(files[:SHOWN]) + (" ..." if len(files) > SHOWN else "")
+    return f"{len(files)} file{'s' if len(files) > 1 else ''} ({shown})"
+
+
+def _counted(audio: Sequence[str]) -> str:
+    """How many sound files, and of which kinds."""
+    number, kinds = f"{len(audio)} audio file{'s' if len(audio) > 1 else ''}", _kinds(audio)
+    return f"{number} ({kinds})" if "," in kinds else number
+
+
+def _kinds(files: Sequence[str]) -> str:
+    found = Counter(PurePosixPath(file).suffix.lower() or "without an ending" for file in files)
+    return ", ".join(f"{count} {kind}" for kind, count in found.most_common(MOST_KINDS))
+
+
+def unusable(source: Path, problems: Sequence[Problem]) -> CorpusError:
+    """One sentence on why a source gave no clip."""
+    missing = [problem for problem in problems if problem.missing]
+    if not problems:
+        return refusal(SourceFolder(source))
+    if len(missing) == len(problems):
+        number = f"{len(missing)} recordings" if len(missing) > 1 else "one recording"
+        there = len(SourceFolder(source).tree.audio)
+        other = f" (it has {many(there, 'sound file')}, of other names)" if there else ""
+        return CorpusError(
+            f"{source} has metadata for {number} but no audio for any{other}: the first, {missing[0].missing!r}"
+            f" ({missing[0].where}), is not in {LOOKED_IN}; put the audio there"
+        )
+    number = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    return CorpusError(f"nothing in {source} can be used ({number}); the first is {problems[0]}")
+
+
+def _guesses(found: Sequence[Guessed]) -> Iterator[str]:
+    """One sentence for each encoding that was guessed."""
+    for encoding in dict.fromkeys(one.encoding for one in found):
+        these = [one for one in found if one.encoding == encoding]
+        words = list(dict.fromkeys(word for one in these for word in one.words))[:SHOWN]
+        one = f"{these[0].file} is not UTF-8 and was"
+        which = one if len(these) == 1 else f"{len(these)} texts ({these[0].file} ...) are not UTF-8 and were"
+        seen = f" ({', '.join(map(repr, words))})" if words else ""
+        yield (
+            f"{which} read as {encoding}{seen}: if words look wrong, name the right encoding with"
+            " --encoding, or save as UTF-8 (in Excel: Save As, 'CSV UTF-8') and import again"
+        )

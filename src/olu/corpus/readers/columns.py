@@ -10,9 +10,8 @@ from pathlib import Path
 
 from olu.core.config import did_you_mean
 from olu.core.errors import CorpusError
-from olu.corpus.readers.audio_index import LOOKED_IN, AudioIndex
 from olu.corpus.readers.rows import Guessed, Problem, Read, Row, TextLine, Why, folder_of, speaker_name
-from olu.corpus.readers.texts import read_lines
+from olu.corpus.readers.source import LOOKED_IN, AudioIndex, SourceFolder
 
 # The first name that a header has counts.
 NAMES = {
@@ -119,19 +118,12 @@ def _unquoted(cell: str) -> str:
 
 
 def table(
-    source: Path,
-    file: str,
-    *,
-    mark: str,
-    shelf: AudioIndex,
-    columns: Mapping[str, str] | None = None,
-    raw: bool = False,
-    encoding: str | None = None,
+    folder: SourceFolder, file: str, *, mark: str, columns: Mapping[str, str] | None = None, raw: bool = False
 ) -> Iterator[Read]:
     """The rows of one table with a header; `raw` takes every quote as it stands."""
     header: list[str] | None = None
     chosen: dict[str, int] = {}
-    for record in records(read_lines(source, file, encoding=encoding), mark):
+    for record in records(folder.lines(file), mark):
         if not isinstance(record, TextLine):
             yield record
             continue
@@ -150,11 +142,12 @@ def table(
             message = f"{len(row)} columns where the header has {len(header)}: put texts with {mark!r} in quotes"
             yield Problem(where=record.where, message=message, why=Why.FORM)
         else:
-            yield named_row({kind: row[at] for kind, at in chosen.items()}, record, shelf=shelf, near=folder_of(file))
+            named = {kind: row[at] for kind, at in chosen.items()}
+            yield named_row(named, record, index=folder.index, near=folder_of(file))
 
 
-def named_row(named: Mapping[str, str], record: TextLine, *, shelf: AudioIndex, near: str) -> Row | Problem:
-    audio = shelf.take(named["audio"], where=record.where, near=near, hint=f" in {LOOKED_IN}")
+def named_row(named: Mapping[str, str], record: TextLine, *, index: AudioIndex, near: str) -> Row | Problem:
+    audio = index.take(named["audio"], where=record.where, near=near, hint=f" in {LOOKED_IN}")
     if isinstance(audio, Problem):
         return audio
     return Row(audio=audio, text=named["text"], where=record.where, speaker=speaker_name(named.get("speaker", "")))

@@ -1,18 +1,26 @@
-"""Hugging Face datasets: parquet and arrow files, a folder of sound with metadata, or an id on the hub."""
+"""Hugging Face datasets: parquet and arrow files, a folder of sound with metadata, or an id on the hub.
+
+One on the hub comes example by example: it never has to fit in memory or on the disk twice.
+"""
 
 from __future__ import annotations
 
 import re
+import socket
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
-from olu.core.errors import CorpusError
+from olu.core.errors import CorpusError, MissingExtra
 from olu.corpus.readers import columns as by_name
-from olu.corpus.readers import jsonl, table
 from olu.corpus.readers.rows import Guessed, Problem, Read, Row, SourceNote, Tree, Why, folder_of, name_of, speaker_name
+from olu.corpus.readers.source import SourceFolder
+from olu.corpus.readers.tables import jsonl_headers, jsonl_rows, table_headers, table_rows
 
 HUB = "hf:"
 HUB_ID = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)")
@@ -24,6 +32,8 @@ SPLITS = {"train": ("train", "training"), "validation": ("validation", "valid", 
 KNOWN = {word: split for split, words in SPLITS.items() for word in words}
 SHARD = re.compile(r"-\d+-of-\d+$")
 WORDS = re.compile(r"[^a-z0-9]+")
+OWN = "hf://datasets/"  # where a row may point to: the hub itself, never this machine or another server
+PACKED = ("zip://", "tar://", "gzip://")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +60,16 @@ def hub_id(source: Path | str, *, layout: str) -> str | None:
     return found[1] if found and layout == "huggingface" and not Path(source).exists() else None
 
 
-def seen(source: Path, tree: Tree, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> str:
+def seen(folder: SourceFolder) -> str:
     """Why this is such a folder, or nothing."""
-    if "dataset_dict.json" in tree.files or {"state.json", "dataset_info.json"} <= set(tree.files):
+    files = folder.tree.files
+    if "dataset_dict.json" in files or {"state.json", "dataset_info.json"} <= set(files):
         return "it was saved by the datasets library"
-    if shards := [file for file in tree.files if file.lower().endswith(ENDINGS)]:
+    if shards := [file for file in files if file.lower().endswith(ENDINGS)]:
         number = f"{len(shards)} of them" if len(shards) > 1 else "one"
         return f"{shards[0]} is a {PurePosixPath(shards[0]).suffix[1:]} file ({number})"
-    heads = {**table.headers(source, tree, encoding=encoding), **jsonl.headers(source, tree, encoding=encoding)}
-    for file, names in heads.items():
-        if name_of(file) in METADATA and "file_name" in names and by_name.pick(names, columns):
+    for file, names in {**table_headers(folder), **jsonl_headers(folder)}.items():
+        if name_of(file) in METADATA and "file_name" in names and by_name.pick(names, folder.options.columns):
             return f"{file} names its sound in file_name, as an audiofolder does"
     return ""
 
@@ -69,21 +79,13 @@ def is_streamed(tree: Tree) -> bool:
     return any(file.lower().endswith(ENDINGS) for file in tree.files)
 
 
-def rows(
-    source: Path,
-    *,
-    columns: Mapping[str, str] | None = None,
-    config: str | None = None,
-    split: str | None = None,
-    encoding: str | None = None,
-) -> Iterator[Read]:
+def rows(folder: SourceFolder) -> Iterator[Read]:
     """The rows of an audiofolder, whose sound stays where it lies."""
-    if config is not None:
-        raise CorpusError(f"{source} is a folder of sound, which has no configs: leave --config out")
+    split = folder.options.split
+    if folder.options.config is not None:
+        raise CorpusError(f"{folder.path} is a folder of sound, which has no configs: leave --config out")
     wanted, there = split_name(split) if split else None, set[str]()
-    tables = table.rows(source, columns=columns, encoding=encoding)
-    lines = jsonl.rows(source, columns=columns, encoding=encoding)
-    for row in (*tables, *lines):
+    for row in (*table_rows(folder), *jsonl_rows(folder)):
         if isinstance(row, SourceNote | Guessed):
             yield row
             continue
@@ -92,7 +94,7 @@ def rows(
         if wanted in (None, place):
             yield row
     if wanted is not None and wanted not in there:
-        raise no_such("split", split or "", there, source=source)
+        raise no_such("split", split or "", there, source=folder.path)
 
 
 def split_name(given: str) -> str:
@@ -182,3 +184,103 @@ def safe(name: str) -> str:
     """A part of a path that is one file name on every system."""
     kept = "".join(c if c in "._-" or unicodedata.category(c)[0] in "LMN" else "-" for c in name)
     return unicodedata.normalize("NFC", kept).lstrip(".").encode("utf-8")[:150].decode("utf-8", "ignore")
+
+
+def need_datasets() -> None:
+    if find_spec("datasets") is None:
+        raise MissingExtra("importing from the hub", extra="hub", package="datasets")
+
+
+def hub_examples(
+    id: str, *, columns: Mapping[str, str] | None = None, config: str | None = None, split: str | None = None
+) -> Iterator[DatasetRow | Problem]:
+    """Every example of a config, split after split; a stream that breaks off is a problem, not the end."""
+    splits, config = _open(id, config=config, split=split)
+    for name, stream in splits.items():
+        folder = "/".join(safe(part) for part in (config, name) if part)
+        label, number = f"{id} {name}", 0
+        try:
+            stream, chosen = _prepared(stream, columns, where=label)
+            for number, row in enumerate(stream, 1):
+                where = f"{label} row {number}"
+                yield chosen.example(row, _sound(row[chosen.audio]), folder=folder, where=where)
+        except CorpusError:
+            raise
+        except Exception as bad:  # a stream over the network can end in anything
+            message = f"breaks off after {number} rows ({_reason(bad)}): run the import again to get the rest"
+            yield Problem(where=label, message=message)
+
+
+def _open(id: str, *, config: str | None, split: str | None) -> tuple[dict[str, Any], str]:
+    """Split -> its stream, and the config's name."""
+    need_datasets()
+    import datasets
+    from huggingface_hub.utils import logging as hub_logging
+
+    for logging in (datasets.logging, hub_logging):  # it would tell of every retry; one sentence at the end is enough
+        logging.set_verbosity(logging.CRITICAL)
+    try:
+        _look_up(datasets.config.HF_ENDPOINT)
+        configs = datasets.get_dataset_config_names(id)
+        if config is None and len(configs) > 1 and "default" not in configs:
+            names = ", ".join(sorted(configs))
+            raise CorpusError(f"{id} has several configs: name one with --config: {names}")
+        if config is not None and config not in configs:
+            raise no_such("config", config, configs, source=id)
+        opened = dict(datasets.load_dataset(id, config, streaming=True))
+    except CorpusError:
+        raise
+    except Exception as bad:  # ConnectionError, DatasetNotFoundError, errors of the HTTP library: all mean the same
+        raise CorpusError(
+            f"the dataset {id} cannot be opened ({_reason(bad)}): check its name and the network,"
+            " or download it and name its folder"
+        ) from None
+    if split is not None:
+        name = next((name for name in (split, split_name(split)) if name in opened), None)
+        if name is None:
+            raise no_such("split", split, map(str, opened), source=id)
+        opened = {name: opened[name]}
+    named = config or (configs[0] if len(configs) == 1 else "default")
+    return {str(name): stream for name, stream in opened.items()}, "" if named == "default" else named
+
+
+def _look_up(endpoint: str) -> None:
+    """Without a network the library tries again for half a minute; a name that is not found says so at once."""
+    if not getproxies():
+        socket.getaddrinfo(urlsplit(endpoint).hostname, 443)
+
+
+def _prepared(stream: Any, columns: Mapping[str, str] | None, *, where: str) -> tuple[Any, Columns]:
+    """Only the columns that matter, with the sound as bytes."""
+    from datasets import Audio
+
+    features = stream.features or stream._resolve_features().features
+    sounds = [name for name, kind in features.items() if isinstance(kind, Audio) or "bytes" in _parts(kind)]
+    chosen = Columns.of(list(features), sounds, asked=columns, where=where)
+    stream = stream.select_columns(chosen.names())
+    if isinstance(features[chosen.audio], Audio):
+        stream = stream.cast_column(chosen.audio, Audio(decode=False))
+    return stream, chosen
+
+
+def _parts(kind: Any) -> Mapping[str, Any]:
+    return kind if isinstance(kind, Mapping) else {}
+
+
+def _sound(cell: Any) -> bytes | None:
+    if isinstance(cell, bytes):
+        return cell
+    sound, path = (cell.get("bytes"), cell.get("path")) if isinstance(cell, Mapping) else (None, cell)
+    if isinstance(sound, bytes):
+        return sound
+    *inside, place = path.split("::") if isinstance(path, str) else ("",)
+    if not place.startswith(OWN) or not all(part.startswith(PACKED) for part in inside):
+        return None
+    import fsspec
+
+    with fsspec.open(str(path), "rb") as data:
+        return bytes(data.read())
+
+
+def _reason(bad: Exception) -> str:
+    return (str(bad).strip().splitlines() or [type(bad).__name__])[0].rstrip(".")[:200]

@@ -1,64 +1,192 @@
-"""metadata.csv with `id|text` or `id|text|normalised` lines, or as its header says, and the audio beside it."""
+"""metadata.csv with `id|text` or `id|text|normalised` lines, or as its header says, and the audio beside it.
+
+Of M-AILABS every book has one: by_book/<gender>/<speaker>/<book>/ with metadata.csv and wavs/.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from olu.core.errors import CorpusError
 from olu.core.inside import Refused, is_inside, read_inside
-from olu.corpus.readers.audio_index import LOOKED_IN, AudioIndex
-from olu.corpus.readers.columns import delimiter
-from olu.corpus.readers.ljspeech_lines import PLAIN, Line, Order, header, mistaken
-from olu.corpus.readers.rows import Problem, Read, Row, Tree, Why, exists
-from olu.corpus.readers.texts import BAD_LINE, MOST_TABLE, Told, as_utf8, decode, glance, guessed, split_lines
+from olu.corpus.readers.columns import NAMES, delimiter
+from olu.corpus.readers.rows import Guessed, Problem, Read, Row, SourceNote, Why, exists, folder_of, name_of
+from olu.corpus.readers.source import LOOKED_IN, AudioIndex, SourceFolder
+from olu.corpus.readers.texts import BAD_LINE, MOST_TABLE, Told, as_utf8, decode, guessed, split_lines
 
 METADATA = ("metadata.csv", "metadata.txt")
 QUOTED = re.compile(r'"((?:[^"]|"")*+)"(?=\||\Z)')
+TEXT_WORDS = {*NAMES["text"], "raw_transcription", "words", "prompt"}
+ID_WORDS = {"id", "name", "path", "clip", "key", "file", "audio", "wav", "utt", "utterance", "recording", "filename"}
+NORMAL = {"norm", "normalized", "normalised"}
+OF_TEXT = {"text", "transcript", "transcription", "sentence"}
+LONGEST_NAME = 250
+BOOKS = "by_book"
+GENDERS = ("female", "male", "mix")
+
+Line = str | ValueError  # the error says why a line is no text
 
 
-def seen(source: Path, tree: Tree, *, encoding: str | None = None) -> str:
+def seen(folder: SourceFolder) -> str:
     """Why this is such a folder, or nothing."""
-    path = metadata(source)
-    if path is None or b"|" not in _told(source, path, encoding).data:
+    path = metadata(folder)
+    if path is None or b"|" not in _told(folder, path).data:
         return ""
-    first = next(iter(glance(source, path.name, encoding=encoding)), "")
+    first = folder.head(path.name)
     if "|" not in first and delimiter(first, among=",;\t"):  # a table whose texts have bars
         return ""
     return f"{path.name} has id|text lines"
 
 
-def metadata(source: Path, home: Path | None = None) -> Path | None:
-    there = (source / name for name in METADATA if exists(source / name))
-    return next((path for path in there if is_inside(home or source, path.absolute())), None)
+def metadata(folder: SourceFolder) -> Path | None:
+    there = (folder.path / name for name in METADATA if exists(folder.path / name))
+    return next((path for path in there if is_inside(folder.home or folder.path, path.absolute())), None)
 
 
-def _told(home: Path, path: Path, encoding: str | None) -> Told:
+def _told(folder: SourceFolder, path: Path) -> Told:
     try:
-        return as_utf8(read_inside(home, path.absolute(), most=MOST_TABLE), encoding)
+        data = read_inside(folder.home or folder.path, path.absolute(), most=MOST_TABLE)
+        return as_utf8(data, folder.options.encoding)
     except Refused as bad:
         raise CorpusError(f"{path} {bad}") from None
 
 
-def rows(source: Path, *, home: Path | None = None, encoding: str | None = None) -> Iterator[Read]:
-    """`home` is the folder that nothing may lead out of, where that is not the source itself."""
-    path = metadata(source, home)
+def rows(folder: SourceFolder) -> Iterator[Read]:
+    path = metadata(folder)
     if path is None:
         return
-    told = _told(home or source, path, encoding)
+    told, index = _told(folder, path), folder.index
     yield from guessed(path.name, told)
-    shelf = AudioIndex.of(source)
     lines = [_line(raw) for raw in split_lines(told.data)]
     first = next((n for n, line in enumerate(lines) if not _blank(line)), 0)
-    order = header(lines[first], shelf=shelf, file=path)
-    for found in Records(lines, shelf=shelf, order=order or PLAIN).read(first + 1 if order else 0):
+    order = header(lines[first], index=index, file=path)
+    for found in Records(lines, index=index, order=order or PLAIN).read(first + 1 if order else 0):
         where = f"{path.name} line {found.line}"
         if found.fault:
-            yield Problem(where=where, message=found.fault, why=found.why)
+            yield Problem(where, found.fault, found.why)
         else:
-            yield _row(found.cells, where=where, order=order or PLAIN, shelf=shelf)
+            yield _row(found.cells, where=where, order=order or PLAIN, index=index)
+
+
+def mailabs_seen(folder: SourceFolder) -> str:
+    books = _books(folder)
+    number = f"{len(books)} book{'s' if len(books) > 1 else ''}"
+    return f"{number} with metadata.csv and wavs/ under {BOOKS}/<gender>/<speaker>" if books else ""
+
+
+def mailabs_rows(folder: SourceFolder) -> Iterator[Read]:
+    yield from folder.tree.problems
+    for book, speaker in _books(folder).items():
+        place = folder.path / book
+        try:
+            for row in rows(SourceFolder(place, folder.options, home=folder.path)):
+                if isinstance(row, SourceNote):
+                    yield row
+                elif isinstance(row, Guessed):
+                    yield replace(row, file=f"{book}/{row.file}")
+                elif isinstance(row, Problem):
+                    yield replace(row, where=f"{book}/{row.where}")
+                else:
+                    where = f"{book}/{row.where}"
+                    audio = row.audio if row.audio.startswith("/") else f"{book}/{row.audio}"
+                    yield replace(row, audio=audio, where=where, speaker=row.speaker or speaker)
+        except CorpusError as bad:
+            yield Problem(f"{book}/metadata.csv", str(bad).removeprefix(f"{place}/"))
+
+
+def _books(folder: SourceFolder) -> dict[str, str | None]:
+    """Folder of a book -> its speaker; a book that several people read has none."""
+    found: dict[str, str | None] = {}
+    above = folder.path.resolve().parts
+    for file in folder.tree.files:
+        book = folder_of(file)
+        path = (*above, *book.split("/"))
+        if name_of(file) != "metadata.csv" or not book or BOOKS not in path:
+            continue
+        below = path[len(path) - path[::-1].index(BOOKS) :]
+        if below and below[0] in GENDERS:
+            found[book] = below[1] if len(below) > 2 else None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which columns hold what; `other` holds the words where the text is empty."""
+
+    ids: tuple[int, ...] = (0,)  # the first that names a recording counts
+    text: int = 1
+    other: int | None = 2
+    speaker: int | None = None
+    names: tuple[str, ...] = ("id", "text")
+
+    def shown(self, id: str) -> str:
+        """How a row is written."""
+        return "|".join(id if at == self.ids[0] else name for at, name in enumerate(self.names))
+
+
+PLAIN = Order()
+
+
+def header(line: Line, *, index: AudioIndex, file: Path) -> Order | None:
+    """The order a first line names, or nothing where it is a row itself."""
+    names = [cell.strip() for cell in line.split("|")] if isinstance(line, str) else []
+    words = [re.sub(r"[\s-]+", "_", name.lower()) for name in names]
+    if len(words) < 2 or index.find(names[0]) is not None:
+        return None
+    ids = [at for at, word in enumerate(words) if word in NAMES["audio"] or set(word.split("_")) <= ID_WORDS]
+    texts = [at for at, word in enumerate(words) if word in TEXT_WORDS or _is_normal(word)]
+    named = ids and texts and all(index.find(names[at]) is None for at in ids)
+    return _order(words, names, ids, texts, file=file) if 0 in ids or 1 in texts or named else None
+
+
+def _order(words: list[str], names: list[str], ids: list[int], texts: list[int], *, file: Path) -> Order:
+    """Of a header: `ids` and `texts` are the columns that may hold a recording's name and the text."""
+    speaker = next((words.index(word) for word in NAMES["speaker"] if word in words), None)
+    texts = sorted(texts, key=lambda at: _is_normal(words[at])) or [1 if speaker != 1 else 2]
+    text = texts[0]
+    if text >= len(words):
+        raise CorpusError(f"{file}: the header {'|'.join(names)} has no column for the text: call it text")
+    others = [at for at in range(len(words)) if at not in (text, speaker)]
+    ids = [at for at in ids if at != text] or others[:1]
+    if not ids:
+        raise CorpusError(f"{file}: the header {'|'.join(names)} has no column for the recordings: call it file")
+    other = texts[1] if len(texts) > 1 else 2 if len(words) < 3 else None
+    return Order(tuple(ids), text, other, speaker, tuple(names))
+
+
+def _is_normal(word: str) -> bool:
+    """A sentence with such a word in it is no name of a column."""
+    parts = set(word.split("_"))
+    return bool(parts & NORMAL) and parts <= NORMAL | OF_TEXT
+
+
+def mistaken(lines: list[Line], *, index: AudioIndex, order: Order) -> dict[int, str]:
+    """Line -> the recording it names, of lines without '|' that are no second line of the text before.
+
+    A word that also is the name of a recording may begin such a second line: then the recording has a row elsewhere.
+    """
+    found: dict[int, tuple[str, str, bool]] = {}
+    for at, line in enumerate(lines):
+        for name, sure in _names(line) if isinstance(line, str) and "|" not in line else ():
+            audio = index.find(name)
+            if audio is not None and not audio.startswith("/") and ".." not in audio.split("/"):
+                found.setdefault(at, (name, audio, sure))
+    if not found:
+        return {}
+    rows = [line.split("|") for line in lines if isinstance(line, str) and "|" in line]
+    own = {index.find(cells[at]) for cells in rows for at in order.ids if at < len(cells)}
+    return {at: name for at, (name, audio, sure) in found.items() if sure or audio not in own}
+
+
+def _names(line: str) -> Iterator[tuple[str, bool]]:
+    """What a line may begin with as a name, and whether a tab says that it is one."""
+    for end in (r"\t", r"$", r"\s", r"[,;]"):
+        name, *more = re.split(end, line.strip(), maxsplit=1)
+        if more and 0 < len(name) <= LONGEST_NAME:
+            yield name, end == r"\t"
 
 
 @dataclass(slots=True)
@@ -72,9 +200,9 @@ class Record:
 class Records:
     """Rows of cells. A row goes on over lines without '|' and to the end of a field quoted over several lines."""
 
-    def __init__(self, lines: list[Line], *, shelf: AudioIndex, order: Order) -> None:
-        self.lines, self.shelf, self.order = lines, shelf, order
-        self.mistaken = mistaken(lines, shelf=shelf, order=order)
+    def __init__(self, lines: list[Line], *, index: AudioIndex, order: Order) -> None:
+        self.lines, self.index, self.order = lines, index, order
+        self.mistaken = mistaken(lines, index=index, order=order)
 
     def read(self, at: int) -> Iterator[Record]:
         while at < len(self.lines):
@@ -128,7 +256,7 @@ class Records:
         """In a text that opened a quote: is this the next row, so that the quote was only a quote?"""
         cells = line.split("|")
         ids = [cells[at] for at in self.order.ids if at < len(cells)]
-        return len(cells) > 1 and any(not re.search(r'["\s]', id) or self.shelf.find(id) is not None for id in ids)
+        return len(cells) > 1 and any(not re.search(r'["\s]', id) or self.index.find(id) is not None for id in ids)
 
 
 def _blank(line: str | ValueError) -> bool:
@@ -166,16 +294,16 @@ def _cells(text: str, said: int) -> list[str]:
     return text.split("|")
 
 
-def _row(cells: list[str], *, where: str, order: Order, shelf: AudioIndex) -> Row | Problem:
+def _row(cells: list[str], *, where: str, order: Order, index: AudioIndex) -> Row | Problem:
     if len(cells) <= max(order.text, min(order.ids)):
         message = f"{len(cells)} columns where the header has {len(order.names)}: write {order.shown('id')}"
-        return Problem(where=where, message=message, why=Why.FORM)
+        return Problem(where, message, Why.FORM)
     text = cells[order.text]
     if not text.strip() and order.other is not None and order.other < len(cells):
         text = cells[order.other]
     speaker = cells[order.speaker].strip() if order.speaker is not None and order.speaker < len(cells) else ""
     ids = [cells[at].strip() for at in order.ids if at < len(cells)]
-    audio = next((found for id in ids if (found := shelf.find(id)) is not None), None)
+    audio = next((found for id in ids if (found := index.find(id)) is not None), None)
     if audio is None:
-        return shelf.missing(ids[0], where=where, hint=f" in {LOOKED_IN}")
+        return index.missing(ids[0], where=where, hint=f" in {LOOKED_IN}")
     return Row(audio=audio, text=text, where=where, speaker=speaker or None)

@@ -1,8 +1,13 @@
-"""Recordings without any text: cut at their silences, kept as clips that are never trained on."""
+"""Files that hold sound: films and what phones record, decoded for every stage; and the layout of recordings alone.
+
+Recordings without any text are cut at their silences, and kept as clips that are never trained on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -10,14 +15,95 @@ import numpy as np
 
 from olu.audio.activity import Levels, file_levels, frame_rate, stretches
 from olu.audio.io import header
-from olu.audio.media import is_media, is_recording
+from olu.audio.media import decode, is_media, is_recording, need_media
 from olu.core.errors import AudioError
-from olu.corpus.readers import films as by_name
-from olu.corpus.readers.folder import PAPERS
-from olu.corpus.readers.rows import Problem, Row, SourceNote, Tree, Why, look
-from olu.corpus.readers.subtitles import is_for
+from olu.core.files import hash_file
+from olu.core.inside import fault_of
+from olu.core.job import Job, Tick
+from olu.corpus.readers.beside import PAPERS
+from olu.corpus.readers.rows import Problem, Row, SourceNote, Tree, Why, without_ending
+from olu.corpus.readers.source import SourceFolder
 
+DECODED = ".flac"
+SHOWN = 3
+SUBTITLES = (".srt", ".vtt")
+TAGS = re.compile(r"(?:\.(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|forced|default|sdh|cc|hi))+")
 BESIDE = (".md", ".jpg", ".jpeg", ".png", ".pdf", ".ini", ".db")  # papers and pictures, and what systems leave
+
+
+def find_recordings(tree: Tree, *, film: str | None = None) -> tuple[dict[str, str], list[Problem]]:
+    """Name without ending -> recording, films too; of two with one name a sound file goes before a film."""
+    found: dict[str, str] = {}
+    problems = []
+    files = [file for file in tree.files if is_recording(file) and film in (None, file)]
+    for file in sorted(files, key=lambda file: (without_ending(file), is_media(file), file)):
+        if first := found.get(without_ending(file)):
+            message = f"has the name of {first}, which was taken: rename or remove one"
+            problems.append(Problem(file, message, Why.TWICE))
+        else:
+            found[without_ending(file)] = file
+    return found, problems
+
+
+def sound_of(file: str) -> str:
+    """The name a recording has once films are decoded."""
+    return f"{PurePosixPath(file).with_suffix('')}{DECODED}" if is_media(file) else file
+
+
+def sounds_of(files: Iterable[str]) -> dict[str, str]:
+    """Recording -> the name its sound gets; of two that would get the same, the decoded one keeps its ending too."""
+    given = sorted(dict.fromkeys(files), key=is_media)
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for file in given:
+        name = sound_of(file)
+        found[file] = name if name not in taken else f"{file}{DECODED}"
+        taken.add(found[file])
+    return found
+
+
+def take_out(
+    source: Path, files: Mapping[str, str], *, into: Path, known: dict[str, Path], made: dict[str, str]
+) -> Job[list[Problem]]:
+    """Write the sound of `files` (recording -> its name there) under `into`, a folder of our own: films and phone
+    recordings decoded, sound files copied.
+
+    `known`: hash of a film -> its sound from an earlier time, taken as it is: another version of the decoder may differ
+    in a bit, and the clips would be others. `made` gets the hash of each film and of its sound.
+    """
+    if media := [file for file in files if is_media(file)]:
+        need_media(f"decoding {told(media)}")
+    problems = []
+    for file, name in files.items():
+        to = into / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if fault := fault_of(source, file):
+            problems.append(Problem(where=file, message=fault, why=Why.OUTSIDE))
+            continue
+        yield Tick(0, 0, file)
+        try:
+            if is_media(file):
+                content = hash_file(source / file)
+                if content in known:
+                    shutil.copyfile(known[content], to)
+                else:
+                    yield from decode(source / file, into=to)
+                made[content] = hash_file(to)
+            else:
+                shutil.copyfile(source / file, to)
+        except AudioError as bad:
+            message = str(bad).replace(str(source / file), "it")
+            problems.append(Problem(where=file, message=message.removeprefix("it "), why=Why.SOUND))
+        except OSError as bad:
+            message = f"cannot be read ({bad.strerror}): allow reading it"
+            problems.append(Problem(where=file, message=message, why=Why.SOUND))
+    return problems
+
+
+def told(files: Sequence[str]) -> str:
+    """How many recordings, and some of their names."""
+    shown = ", ".join(files[:SHOWN]) + (" ..." if len(files) > SHOWN else "")
+    return f"{len(files)} recording{'s' if len(files) > 1 else ''} ({shown})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,38 +118,47 @@ class PieceLengths:
     least: float = 0.4  # shorter sounds hold no word
 
 
-def seen(source: Path, tree: Tree, *, film: str | None = None) -> str:
+def is_for(file: str, sound: str) -> bool:
+    """Whether a file holds subtitles for a recording."""
+    return file.lower().endswith(SUBTITLES) and names_same(without_ending(file), without_ending(sound))
+
+
+def names_same(name: str, stem: str) -> bool:
+    """Whether subtitles of this name belong to a recording of that: x.srt or x.en.srt to x.mp4."""
+    return name == stem or (name.startswith(stem) and TAGS.fullmatch(name[len(stem) :]) is not None)
+
+
+def seen(folder: SourceFolder) -> str:
     """Why this is such a folder, or nothing: where anything might be a transcript, somebody meant something else."""
+    tree, film = folder.tree, folder.options.film
     if film is None and (tree.refused or not all(is_recording(file) or _is_paper(file) for file in tree.files)):
         return ""
     if film is not None and any(is_for(file, film) for file in tree.files):
         return ""
-    return asked(source, tree, film=film)
+    return asked(folder)
 
 
-def asked(source: Path, tree: Tree, *, film: str | None = None) -> str:
-    number = len(by_name.recordings(tree, film=film)[0])
-    if not number:
-        return ""
+def asked(folder: SourceFolder) -> str:
+    number = len(find_recordings(folder.tree, film=folder.options.film)[0])
     files = "one recording" if number == 1 else f"{number} recordings"
-    return f"{files} and no text: cut at silences, and trained on only when they have a text"
+    return f"{files} and no text: cut at silences, and trained on only when they have a text" if number else ""
 
 
-def films(source: Path, tree: Tree, *, film: str | None = None) -> list[str]:
+def to_decode(folder: SourceFolder) -> list[str]:
     """The recordings to take along, where one of them is a film that must be decoded first."""
-    found = list(by_name.recordings(tree, film=film)[0].values())
+    found = list(find_recordings(folder.tree, film=folder.options.film)[0].values())
     return found if any(map(is_media, found)) else []
 
 
-def rows(source: Path, *, film: str | None = None, sounds: Path | None = None) -> Iterator[Row | Problem | SourceNote]:
-    tree = look(source)
-    found, problems = by_name.recordings(tree, film=film)
-    yield from tree.problems if film is None else ()
+def rows(folder: SourceFolder) -> Iterator[Row | Problem | SourceNote]:
+    film, place = folder.options.film, folder.options.sounds or folder.path
+    found, problems = find_recordings(folder.tree, film=film)
+    yield from folder.tree.problems if film is None else ()
     yield from problems
     for file in found.values():
-        audio = by_name.sound_of(file)
-        if not is_media(file) or ((sounds or source) / audio).is_file():
-            yield from _rows((sounds or source) / audio, audio=audio, file=file)
+        audio = sound_of(file)
+        if not is_media(file) or (place / audio).is_file():
+            yield from _rows(place / audio, audio=audio, file=file)
 
 
 def _is_paper(file: str) -> bool:

@@ -65,7 +65,7 @@ class TextLine:
     where: str  # "data/text line 7"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Something that was left out: where, why, and what to do."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +14,9 @@ from olu.audio.media import is_media
 from olu.core.errors import AudioError, CorpusError
 from olu.core.files import hash_file
 from olu.core.inside import Refused, read_inside
-from olu.corpus.readers.films import recordings, sound_of
-from olu.corpus.readers.rows import Doubt, Problem, Read, Row, SourceNote, Timing, Tree, Why, look, without_ending
+from olu.corpus.readers.recordings import SUBTITLES, find_recordings, names_same, sound_of
+from olu.corpus.readers.rows import Doubt, Problem, Read, Row, SourceNote, Timing, Why, without_ending
+from olu.corpus.readers.source import SourceFolder
 from olu.corpus.readers.texts import MOST_TEXT
 from olu.corpus.subtitles import edges
 from olu.corpus.subtitles.cues import Cue, Cues, parse
@@ -24,8 +24,6 @@ from olu.corpus.subtitles.seams import Pauses, Seam, without_lag
 from olu.corpus.subtitles.sentences import at_once, join
 from olu.corpus.subtitles.sync import LEAST_CUES, LEAST_SHIFT_SECONDS, Sync, measure
 
-ENDINGS = (".srt", ".vtt")
-TAGS = re.compile(r"(?:\.(?:[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|forced|default|sdh|cc|hi))+")
 PAST_SECONDS = 1.0  # a last cue may stay on the screen a moment longer than the sound
 SAMPLE = 50  # cues by whose starts subtitles are known again
 COUNTED = ("tags", "speaker dashes", "speaker names", "sound notes", "lines shown again")
@@ -41,58 +39,31 @@ class SubtitledRecording:
     subtitles: str  # its file, from the source or absolute
 
 
-def seen(
-    source: Path,
-    tree: Tree,
-    *,
-    film: str | None = None,
-    subtitles: Path | None = None,
-    encoding: str | None = None,
-) -> str:
+def seen(folder: SourceFolder) -> str:
     """Why this is such a folder, or nothing."""
-    found, _ = pairs(tree, film=film, subtitles=subtitles)
-    if subtitles is not None:
-        return f"{subtitles.name} was named for {found[0].sound}" if found else ""
+    found, _ = pairs(folder)
+    if folder.options.subtitles is not None:
+        return f"{folder.options.subtitles.name} was named for {found[0].sound}" if found else ""
     several = f" and {len(found) - 1} more" if len(found) > 1 else ""
     return f"{PurePosixPath(found[0].subtitles).name} lies beside {found[0].sound}{several}" if found else ""
 
 
-def films(
-    source: Path,
-    tree: Tree,
-    *,
-    film: str | None = None,
-    subtitles: Path | None = None,
-    encoding: str | None = None,
-) -> list[str]:
+def to_decode(folder: SourceFolder) -> list[str]:
     """The recordings to take along, where one of them is a film that must be decoded first."""
-    found = [pair.sound for pair in pairs(tree, film=film, subtitles=subtitles)[0]]
+    found = [pair.sound for pair in pairs(folder)[0]]
     return found if any(map(is_media, found)) else []
 
 
-def rows(
-    source: Path,
-    *,
-    film: str | None = None,
-    subtitles: Path | None = None,
-    shift: float | None = None,
-    stretch: float | None = None,
-    in_sync: bool = False,
-    remembered: Mapping[str, Timing] | None = None,
-    sounds: Path | None = None,
-    encoding: str | None = None,
-) -> Iterator[Read | Doubt | Timing]:
-    """`sounds` is where films were decoded to; `in_sync`: a person says that the subtitles fit.
-
-    `remembered`: hash of a recording -> what was said of it before, used where nothing is said now.
-    """
-    found, problems = pairs(look(source), film=film, subtitles=subtitles)
+def rows(folder: SourceFolder) -> Iterator[Read | Doubt | Timing]:
+    """The options say where films were decoded to, and what a person said of the times, now or before."""
+    asked = folder.options
+    found, problems = pairs(folder)
     yield from problems
     few = 0
+    said = Timing(audio="", shift=asked.shift or 0.0, stretch=asked.stretch or 1.0, in_sync=asked.in_sync)
     for pair in found:
-        said = Timing(audio="", shift=shift or 0.0, stretch=stretch or 1.0, in_sync=in_sync)
-        fits = in_sync
-        for one in _rows(source, pair, sounds=sounds or source, said=said, before=remembered or {}, encoding=encoding):
+        fits = asked.in_sync
+        for one in _rows(folder, pair, said=said):
             if isinstance(one, Timing):
                 fits = one.in_sync
             few += isinstance(one, Doubt) and one.text == "" and not fits
@@ -103,43 +74,39 @@ def rows(
         yield SourceNote(f"{have} too few cues to measure whether they come early or late: listen to a clip of each")
 
 
-def pairs(
-    tree: Tree, *, film: str | None = None, subtitles: Path | None = None
-) -> tuple[list[SubtitledRecording], list[Problem]]:
+def pairs(folder: SourceFolder) -> tuple[list[SubtitledRecording], list[Problem]]:
     """Recordings and their subtitles."""
-    found, problems = recordings(tree, film=film)
-    if subtitles is not None:
+    film, named = folder.options.film, folder.options.subtitles
+    found, problems = find_recordings(folder.tree, film=film)
+    if named is not None:
         sounds = list(found.values())
-        return [SubtitledRecording(sounds[0], str(subtitles))] if len(sounds) == 1 else [], problems
-    texts = {file: without_ending(file) for file in tree.files if file.lower().endswith(ENDINGS)}
+        return [SubtitledRecording(sounds[0], str(named))] if len(sounds) == 1 else [], problems
+    texts = {file: without_ending(file) for file in folder.tree.files if file.lower().endswith(SUBTITLES)}
     taken: list[SubtitledRecording] = []
     used: set[str] = set()
     for stem, sound in found.items():
-        mine = sorted(file for file, name in texts.items() if _is_for(name, stem))
-        exact = [file for file in mine if texts[file] == stem]
-        chosen = exact[:1] or (mine[:1] if len({texts[file] for file in mine}) == 1 else [])
+        mine = sorted(file for file, name in texts.items() if names_same(name, stem))
         used.update(mine)
-        taken += (SubtitledRecording(sound, file) for file in chosen)
-        if mine and not chosen:
+        if chosen := _chosen(mine, stem, texts):
+            taken.append(SubtitledRecording(sound, chosen))
+        elif mine:
             names = ", ".join(PurePosixPath(file).name for file in mine)
             message = f"{SEVERAL} ({names}): name the film itself, and one of them with --subtitles"
-            problems.append(Problem(where=sound, message=message, why=Why.NO_TEXT))
-        elif not mine and film is None:
+            problems.append(Problem(sound, message, Why.NO_TEXT))
+        elif film is None:
             message = f"no {PurePosixPath(stem).name}.srt or .vtt beside it: write one, or import it alone"
-            problems.append(Problem(where=sound, message=message, why=Why.NO_TEXT))
+            problems.append(Problem(sound, message, Why.NO_TEXT))
     if film is None and taken:
         lone = "no recording of that name beside it: put one there"
-        problems += (Problem(where=file, message=lone, why=Why.NO_SOUND) for file in texts if file not in used)
+        problems += (Problem(file, lone, Why.NO_SOUND) for file in texts if file not in used)
     return taken, problems
 
 
-def is_for(file: str, sound: str) -> bool:
-    """Whether a file holds subtitles for a recording."""
-    return file.lower().endswith(ENDINGS) and _is_for(without_ending(file), without_ending(sound))
-
-
-def _is_for(name: str, stem: str) -> bool:
-    return name == stem or (name.startswith(stem) and TAGS.fullmatch(name[len(stem) :]) is not None)
+def _chosen(mine: Sequence[str], stem: str, texts: Mapping[str, str]) -> str:
+    """Of the subtitles of one recording those under its very name, or the only ones."""
+    exact = [file for file in mine if texts[file] == stem]
+    alone = mine[:1] if len({texts[file] for file in mine}) == 1 else []
+    return next(iter((*exact, *alone)), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,24 +144,16 @@ def _timing(
     return replace(said, shift=old.shift, stretch=old.stretch, in_sync=said.in_sync or old.in_sync, again=again)
 
 
-def _rows(
-    source: Path,
-    pair: SubtitledRecording,
-    *,
-    sounds: Path,
-    said: Timing,
-    before: Mapping[str, Timing],
-    encoding: str | None,
-) -> Iterator[Read | Doubt | Timing]:
-    audio = sound_of(pair.sound)
-    path = sounds / audio
+def _rows(folder: SourceFolder, pair: SubtitledRecording, *, said: Timing) -> Iterator[Read | Doubt | Timing]:
+    audio, asked = sound_of(pair.sound), folder.options
+    path = (asked.sounds or folder.path) / audio
     if is_media(pair.sound) and not path.is_file():
         return  # it could not be decoded, which was said
     try:
         file = PurePosixPath(pair.subtitles).name if Path(pair.subtitles).is_absolute() else pair.subtitles
         named = Path(pair.subtitles).is_absolute()  # by a person: it may lie anywhere
-        home = Path(pair.subtitles).parent if named else source
-        found = parse(read_inside(home, pair.subtitles, most=MOST_TEXT), file=file, encoding=encoding)
+        home = Path(pair.subtitles).parent if named else folder.path
+        found = parse(read_inside(home, pair.subtitles, most=MOST_TEXT), file=file, encoding=asked.encoding)
         facts, levels = header(path), file_levels(path)
     except AudioError as bad:
         yield Problem(where=pair.sound, message=str(bad).replace(str(path), "it").removeprefix("it "), why=Why.SOUND)
@@ -204,7 +163,7 @@ def _rows(
         return
     yield from found.guessed
     fps = frame_rate(facts.rate)
-    timing = _timing(path, pair, found.cues, said=said, before=before)
+    timing = _timing(path, pair, found.cues, said=said, before=asked.remembered)
     yield timing
     times = Times(shift=timing.shift, stretch=timing.stretch)
     found = _moved(found, times)
@@ -313,11 +272,12 @@ def _told(found: Cues, *, file: str, cues: list[Cue], sentences: list[Cue]) -> I
         yield SourceNote(f"{file}: cues with the lines of several speakers: {number}; drop them if you train one voice")
 
 
-def refusal(source: Path, *, film: str | None, subtitles: Path | None) -> CorpusError:
+def refusal(folder: SourceFolder) -> CorpusError:
     """Why the subtitles of a film cannot be used."""
-    if subtitles is not None and film is None:
+    source, film = folder.path, folder.options.film
+    if folder.options.subtitles is not None and film is None:
         return CorpusError(f"{source}: --subtitles is for one film or recording: name it instead of the folder")
-    _, problems = pairs(look(source), film=film)
+    _, problems = pairs(replace(folder, options=replace(folder.options, subtitles=None)))
     if problems:
         return CorpusError(f"{source / problems[0].where} {problems[0].message}")
     return CorpusError(f"{source / (film or '')} has no subtitles (.srt or .vtt) beside it: put them there")

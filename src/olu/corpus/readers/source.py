@@ -1,24 +1,101 @@
-"""The recordings of a source, and which of them a name in its metadata means."""
+"""A source as its readers see it: what somebody said of it, its files and texts, and its recordings by name."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from olu.audio.media import RECORDINGS, is_recording
-from olu.corpus.readers.rows import Problem, Why, exists, look, name_of, without_ending
+from olu.corpus.readers import texts
+from olu.corpus.readers.rows import (
+    Guessed,
+    Problem,
+    Read,
+    Row,
+    TextLine,
+    Timing,
+    Tree,
+    Why,
+    exists,
+    look,
+    name_of,
+    without_ending,
+)
 
 FOLDERS = ("wavs", "audio", "clips", "")
 LOOKED_IN = "wavs/, audio/, clips/ and the folder itself"
 ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What somebody says of a source beside its layout."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)  # kind -> the name it has in a header
+    root: Path | None = None  # resolved: the one folder that absolute paths may lead into
+    config: str | None = None  # of a Hugging Face dataset
+    split: str | None = None
+    encoding: str | None = None  # of tables, texts and subtitles
+    film: str | None = None  # the one recording of the source that was named
+    subtitles: Path | None = None  # resolved
+    sounds: Path | None = None  # where the sound of films was written
+    shift: float | None = None  # seconds to add to the times of subtitles
+    stretch: float | None = None  # what they are multiplied with before
+    in_sync: bool = False  # a person says that they fit
+    remembered: Mapping[str, Timing] = field(default_factory=dict)  # hash of a recording -> what was said of it before
+
+    def given(self) -> dict[str, Any]:
+        return {one.name: value for one in fields(self) if (value := getattr(self, one.name))}
+
+
+PLAIN = Options()
+
+
+@dataclass(frozen=True)
+class SourceFolder:
+    """A folder of recordings, looked at once."""
+
+    path: Path
+    options: Options = PLAIN
+    home: Path | None = None  # the folder that nothing may lead out of, where that is not this one
+
+    @cached_property
+    def tree(self) -> Tree:
+        return look(self.path)
+
+    @cached_property
+    def index(self) -> AudioIndex:
+        return AudioIndex.of(self.path, self.tree, root=self.options.root)
+
+    def lines(self, file: str) -> Iterator[TextLine | Problem | Guessed]:
+        return texts.read_lines(self.path, file, encoding=self.options.encoding)
+
+    def rows(self, file: str, row: Callable[[TextLine], Row | Problem]) -> Iterator[Read]:
+        """A row for every line of a text."""
+        for line in self.lines(file):
+            yield row(line) if isinstance(line, TextLine) else line
+
+    def row_beside(self, audio: str, text: str, *, speaker: str | None = None) -> Iterator[Read]:
+        """A recording whose text lies in a file of its own."""
+        return texts.row_beside(self.path, audio=audio, text=text, speaker=speaker, encoding=self.options.encoding)
+
+    def glance(self, file: str) -> list[str]:
+        """The first few lines of a text."""
+        return texts.glance(self.path, file, encoding=self.options.encoding)
+
+    def head(self, file: str) -> str:
+        return next(iter(self.glance(file)), "")
+
+
 @dataclass(frozen=True, slots=True)
 class AudioIndex:
-    """The recordings of a source by name and by name without ending."""
+    """The recordings of a source by name and by name without ending: which of them a name in its metadata means."""
 
     source: Path
     names: dict[str, str]
@@ -28,8 +105,8 @@ class AudioIndex:
     _listed: dict[str, frozenset[str]] = field(default_factory=dict)  # of folders that the look around does not enter
 
     @staticmethod
-    def of(source: Path, *, root: Path | None = None) -> AudioIndex:
-        audio = look(source).audio
+    def of(source: Path, tree: Tree, *, root: Path | None = None) -> AudioIndex:
+        audio = tree.audio
         names = {unicodedata.normalize("NFC", name): name for name in audio}
         stems: dict[str, str] = {}
         for name in sorted(audio, key=lambda name: RECORDINGS.index(posixpath.splitext(name)[1].lower())):
