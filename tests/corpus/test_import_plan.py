@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from olu.cli import import_ as verb
+from olu.cli.build import register
 from olu.core.errors import CorpusError
 from olu.core.files import Workspace
 from olu.core.job import finish
@@ -28,6 +28,7 @@ from olu.corpus.readers.rows import Problem, Row, Why
 from olu.corpus.sources import Source, read_clips
 from olu.stages.correct import correct_clip
 from olu.stages.import_ import ImportSummary, import_source
+from olu.stages.verbs import VERBS
 
 from .test_layouts import CORPORA, lay, wav
 from .test_subtitles import lay as lay_film
@@ -187,7 +188,7 @@ def test_what_cannot_be_imported_is_refused_alike(ws: Workspace, tmp_path: Path)
 def run(*words: str) -> str:
     app = typer.Typer()
     app.callback()(lambda: None)
-    verb.register(app)
+    register(app, VERBS["import"])
     result = CliRunner().invoke(app, ["import", *words, "--dry-run"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
