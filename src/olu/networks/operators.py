@@ -173,4 +173,5 @@ STANDARD = frozenset(
 FUSED = frozenset(  # what onnxruntime itself writes when it optimises an encoder at its export
     ["BiasGelu", "FastGelu", "FusedConv", "FusedGemm", "FusedMatMul", "Gelu", "QuickGelu", "SkipLayerNormalization"]
 )
-DOMAINS = {"": STANDARD, "ai.onnx": STANDARD, "com.microsoft": FUSED}
+CACHED = frozenset(["GroupQueryAttention", "MatMulNBits"])  # of a transformer that makes one code after the other
+DOMAINS = {"": STANDARD, "ai.onnx": STANDARD, "com.microsoft": FUSED | CACHED}

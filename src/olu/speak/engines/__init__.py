@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from olu.speak.package import Package
     from olu.text.vocabulary import SymbolVocabulary
 
-ENGINES = ("latents",)
+ENGINES = ("latents", "mel", "tokens")
 FIRST_SECONDS = 0.25  # the first chunk, for a quick start
 GROWTH = 3  # each one after it is this much longer
 MOST_SECONDS = 4.0  # memory grows with this, and what is longer no longer fits the processor's cache
