@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import errno
+import re
+import socket
 import subprocess
 import sys
 import threading
@@ -11,15 +13,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import filelock
 import numpy as np
 import pytest
 import soundfile
 
 from olu.core import workspace_lock as claim
 from olu.core.errors import WorkspaceError
-from olu.core.files import Workspace, lock, read_json
+from olu.core.files import Workspace, read_json
 from olu.core.job import finish
-from olu.core.workspace_lock import writing
+from olu.core.workspace_lock import LOCK, is_locked, locked, writing
 from olu.corpus.decisions import Decision, load, record
 from olu.corpus.manifest import Corpus
 from olu.stages import read
@@ -31,8 +34,6 @@ from olu.stages.import_ import import_source
 from olu.stages.merge import merge
 from olu.stages.split import split_corpus
 from olu.stages.status import status
-
-needs_claims = pytest.mark.skipif(sys.platform == "win32", reason="Windows knows no claims")
 
 
 def made(source: Path, *numbers: int) -> Path:
@@ -55,12 +56,8 @@ def ws(tmp_path: Path) -> Workspace:
 @contextmanager
 def held(ws: Workspace) -> Iterator[None]:
     """As another process holds it."""
-    handle = os.open(ws.root, os.O_RDONLY)
-    assert lock(handle)
-    try:
+    with locked(ws.root / LOCK):
         yield
-    finally:
-        os.close(handle)
 
 
 def texts(ws: Workspace) -> list[str]:
@@ -92,7 +89,6 @@ def test_a_drop_during_an_import_holds(ws: Workspace, tmp_path: Path) -> None:
     assert len(texts(ws)) == 4
 
 
-@needs_claims
 def test_decisions_at_the_same_time_are_all_kept(ws: Workspace) -> None:
     together = threading.Barrier(8)
 
@@ -127,7 +123,6 @@ def files(ws: Workspace) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(ws.root.rglob("*")) if path.is_file()}
 
 
-@needs_claims
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_command_that_has_waited_enough_says_so_and_changes_nothing(
     ws: Workspace, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -151,7 +146,6 @@ EDITORS: dict[str, Callable[[Workspace, str], object]] = {
 }
 
 
-@needs_claims
 @pytest.mark.parametrize("name", EDITORS)
 def test_decisions_and_corrections_do_not_wait_for_a_command_at_work(
     ws: Workspace, name: str, monkeypatch: pytest.MonkeyPatch
@@ -161,14 +155,10 @@ def test_decisions_and_corrections_do_not_wait_for_a_command_at_work(
     id = Corpus.open(ws).clips[0].id
     with held(ws):
         EDITORS[name](ws, id)
-    handle = os.open(ws.corpus, os.O_RDONLY)
-    assert lock(handle)
-    with pytest.raises(WorkspaceError, match="is being changed by another olu command"):
+    with locked(ws.corpus / LOCK), pytest.raises(WorkspaceError, match="is being changed by another olu command"):
         record(ws, [Decision(id=id, decision="drop", by="fix")])
-    os.close(handle)
 
 
-@needs_claims
 def test_it_waits_for_a_command_that_is_soon_done(ws: Workspace) -> None:
     order: list[str] = []
     inside = threading.Event()
@@ -188,7 +178,6 @@ def test_it_waits_for_a_command_that_is_soon_done(ws: Workspace) -> None:
     assert order == ["other", "split"]
 
 
-@needs_claims
 def test_stages_call_each_other_without_waiting_for_themselves(ws: Workspace) -> None:
     with writing(ws, patience=0), writing(Workspace.open(ws.root.resolve()), patience=0):
         decide(ws, [Corpus.open(ws).clips[0].id], decision="drop")
@@ -196,7 +185,6 @@ def test_stages_call_each_other_without_waiting_for_themselves(ws: Workspace) ->
         pass  # it was let go
 
 
-@needs_claims
 def test_a_process_that_dies_holds_nothing(ws: Workspace) -> None:
     code = (
         "import sys, time; from pathlib import Path; from olu.core.files import Workspace\n"
@@ -205,14 +193,22 @@ def test_a_process_that_dies_holds_nothing(ws: Workspace) -> None:
     )
     with subprocess.Popen([sys.executable, "-c", code, str(ws.root)], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None and other.stdout.readline() == "in\n"
-        with pytest.raises(WorkspaceError, match="another olu command"), writing(ws, patience=0.1):
+        who = rf"another olu command: .* \(a program, process {other.pid} on {re.escape(socket.gethostname())}\)$"
+        with pytest.raises(WorkspaceError, match=who), writing(ws, patience=0.1):
             pass
+        assert is_locked(ws.root / LOCK)
         other.kill()
+    assert not is_locked(ws.root / LOCK)
     decide(ws, [Corpus.open(ws).clips[0].id], decision="drop")
 
 
 def test_where_there_are_no_claims_everybody_goes_on(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "fcntl", None)
+    def none(*_: object, **__: object) -> bool:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(filelock, "lock_descriptor", none)
+    with held(ws), held(ws):
+        pass
     decide(ws, [Corpus.open(ws).clips[0].id], decision="drop")
     assert len(load(ws)) == 1
 
@@ -225,3 +221,21 @@ def test_what_was_read_before_clips_came_is_not_taken_for_done(ws: Workspace, tm
     assert read.STAGE.state(ws) == "stale"
     finish(read.read_corpus(ws))
     assert read.STAGE.state(ws) == "fresh"
+
+
+@pytest.mark.parametrize("content", [b"", b" {", b" 3", b"\xff\xff", b' {"pid": 3}'])
+def test_a_lock_that_does_not_say_whose_it_is(ws: Workspace, content: bytes) -> None:
+    with held(ws):
+        (ws.root / LOCK).write_bytes(content)
+        with pytest.raises(WorkspaceError, match=r"then run this one again$"), writing(ws, patience=0):
+            pass
+
+
+def test_a_workspace_that_can_only_be_read_is_read(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "no")
+
+    monkeypatch.setattr(claim.os, "open", refused)
+    with writing(ws):
+        assert status(ws).clips == 3
+    assert not is_locked(ws.root / LOCK)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from olu.core.errors import WorkspaceError
 from olu.core.exchange import replace_folder, take_back
@@ -159,22 +159,6 @@ def _lines(path: Path) -> Iterator[bytes]:
     if path.exists():
         with path.open("rb") as lines:
             yield from lines
-
-
-def lock(handle: IO[Any] | int, *, shared: bool = False) -> bool | None:
-    """Claim an open file or folder, until it is closed or the process dies. False: another process holds it.
-
-    None where there are no such claims: on Windows, and on some network disks.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    try:
-        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except OSError as failed:
-        return False if failed.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES) else None
-    return True
 
 
 def hash_file(path: Path) -> str:

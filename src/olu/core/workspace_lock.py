@@ -1,36 +1,108 @@
-"""One command at a time changes the corpus of a workspace: what two of them read and wrote would lose one's work.
+"""Lock files: one command at a time changes the corpus of a workspace, for two at once would lose one's work.
 
 Decisions and corrections have a lock of their own, held for the moment that one is written down: whoever reviews clips
-does not wait for an import of films.
+does not wait for an import of films. The system lets go of a lock when its process dies, on Windows too.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from olu.core.errors import WorkspaceError
-from olu.core.files import Workspace, lock
+from olu.core.files import Workspace
+from olu.core.parse import BadData, from_json
 
 PATIENCE = 10.0  # seconds that a command waits for another
 AFTER_WORK = 900.0  # seconds that one waits which has its work done and only to write it
 PAUSE = 0.05
 SHORT_PAUSE = 0.002  # where the lock is held for milliseconds
+LOCK = ".lock"  # its first byte is what Windows locks; behind it stands who holds it
 
 _thread = threading.local()
 
 
+class LockHeld(Exception):
+    """Another process holds the lock; the text says which one, where that is known."""
+
+
+def try_lock(handle: int) -> bool | None:
+    """Lock an open file until it is closed or the process dies. False: another has it. None: this disk has no locks."""
+    from filelock import lock_descriptor
+
+    try:
+        return lock_descriptor(handle, blocking=False)
+    except OSError:
+        return None
+
+
+@contextmanager
+def locked(path: Path, *, patience: float = 0.0, pause: float = PAUSE) -> Iterator[None]:
+    """Hold the lock file `path`, or raise LockHeld after so many seconds.
+
+    Where there are no locks, or the file cannot be opened, everybody goes on: writing then says what is wrong.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:
+        yield
+        return
+    try:
+        end = time.monotonic() + patience
+        while (got := try_lock(handle)) is False and time.monotonic() < end:
+            time.sleep(pause)
+        if got is False:
+            raise LockHeld(_holder(path))
+        with suppress(OSError):  # a full disk
+            about = (
+                f" {json.dumps({'pid': os.getpid(), 'host': socket.gethostname(), 'command': _command()})}\n".encode()
+            )
+            os.write(handle, about)
+            os.ftruncate(handle, len(about))
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds this lock file now; where there are no locks it cannot be told."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return try_lock(handle) is False
+    finally:
+        os.close(handle)
+
+
+def _command() -> str:
+    """What this process was started as, without its paths."""
+    ours = Path(sys.argv[0]).stem in ("olu", "__main__") and len(sys.argv) > 1
+    return f"olu {sys.argv[1]}" if ours else "a program"
+
+
+def _holder(path: Path) -> str:
+    """Who wrote itself into a lock file, in brackets behind a blank; nothing where that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(1)
+            row = from_json(file.read())
+        return f" ({row['command']}, process {row['pid']} on {row['host']})"
+    except (OSError, BadData, LookupError, TypeError):
+        return ""
+
+
 @contextmanager
 def writing(ws: Workspace, *, patience: float | None = None) -> Iterator[None]:
-    """Hold the claim to read and write `corpus/`; the system lets go of it when the process dies.
-
-    Within one thread it may be held several times over, for stages call each other. Where the system knows no
-    claims, or the workspace cannot be opened, everybody goes on: writing then says what is wrong.
-    """
+    """Hold the lock to read and write `corpus/`. Within one thread it may be held several times over: stages nest."""
     with _held(ws.root, ws, patience=PATIENCE if patience is None else patience, pause=PAUSE):
         yield
 
@@ -45,34 +117,19 @@ def appending(ws: Workspace) -> Iterator[None]:
 
 @contextmanager
 def _held(folder: Path, ws: Workspace, *, patience: float, pause: float) -> Iterator[None]:
-    held: dict[Path, int] = _thread.__dict__.setdefault("held", {})
+    held: set[Path] = _thread.__dict__.setdefault("held", set())
     place = folder.resolve()
-    handle = None if place in held else _claim(folder, ws, patience=patience, pause=pause)
-    held[place] = held.get(place, 0) + 1
-    try:
+    if place in held:
         yield
-    finally:
-        held[place] -= 1
-        if not held[place]:
-            del held[place]
-        if handle is not None:
-            os.close(handle)
-
-
-def _claim(folder: Path, ws: Workspace, *, patience: float, pause: float) -> int | None:
-    """An open handle that holds the claim. The folder itself is claimed, so that nothing has to be written for it."""
+        return
     try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
-        return None
-    end = time.monotonic() + patience
-    while (got := lock(handle)) is False and time.monotonic() < end:
-        time.sleep(pause)
-    if got:
-        return handle
-    os.close(handle)
-    if got is False:
+        with locked(folder / LOCK, patience=patience, pause=pause):
+            held.add(place)
+            try:
+                yield
+            finally:
+                held.remove(place)
+    except LockHeld as other:
         raise WorkspaceError(
-            f"{ws.root} is being changed by another olu command: wait until it is done, then run this one again"
-        )
-    return None
+            f"{ws.root} is being changed by another olu command: wait until it is done, then run this one again{other}"
+        ) from None

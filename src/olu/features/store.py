@@ -20,9 +20,10 @@ from olu.audio.io import resample, to_int16
 from olu.audio.loudness import CEILING
 from olu.audio.loudness import loudness as measured
 from olu.core.errors import AudioError, WorkspaceError
-from olu.core.files import hash_value, lock, read_json, whole, write_json
+from olu.core.files import hash_value, read_json, whole, write_json
 from olu.core.job import Job, Tick
 from olu.core.types import Audio, Clip, Feature
+from olu.core.workspace_lock import try_lock
 
 SAMPLES, INDEX = "samples.i16", "index.json"
 ROWS = {"clips": list}
@@ -102,7 +103,7 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         claim = os.open(folder / INDEX, os.O_RDONLY)
-        lock(claim, shared=True)  # as long as this lives, nobody cleans it away
+        _share(claim)  # as long as this lives, nobody cleans it away
         weakref.finalize(self, os.close, claim)
         rows = read_json(folder / INDEX, shape=ROWS)["clips"]
         self.index: dict[str, tuple[int, int]] = {id: (first, count) for id, first, count, _ in rows}
@@ -121,11 +122,21 @@ class Store:
         return self.index[id][1]
 
 
+def _share(handle: int) -> None:
+    """A lock that many readers hold at once, which filelock has not; Windows removes no open file as it is."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return
+
+
 def is_read(folder: Path) -> bool:
     """Whether a process reads this store now; where there are no claims it cannot be told."""
     try:
         with (folder / INDEX).open("rb") as handle:
-            return lock(handle) is False
+            return try_lock(handle.fileno()) is False
     except OSError:
         return False
 

@@ -15,11 +15,12 @@ from typing import IO, TYPE_CHECKING, Any
 from olu.audio import io
 from olu.core.config import read_toml
 from olu.core.errors import ConfigError, OluError, TrainError
-from olu.core.files import hash_file, lock, whole, write_json, write_jsonl, write_text
+from olu.core.files import hash_file, whole, write_json, write_jsonl, write_text
 from olu.core.job import plain
 from olu.core.parse import BadData, from_json, load_json
 from olu.core.places import PICKLED, SAFE, located
 from olu.core.rows import corrupt_file, schema_error
+from olu.core.workspace_lock import LockHeld, is_locked, locked
 from olu.text.frontend import fault_of
 from olu.text.vocabulary import VOCABULARY
 from olu.train.best_step import why
@@ -40,6 +41,7 @@ FAULTS: dict[str, Callable[[Any], str]] = {  # file -> in what its content is no
     "best.json": partial(schema_error, shape={"step": int}),
 }
 HEARD_BY = "heard_by"  # in its facts: the recogniser's run that hears its samples, also when it goes on
+PROBED = 0.2  # seconds that a training waits for a lock: whoever asks whether it is held has it for a moment
 SEALED = ("result.json", "best.json")  # these steer what is gone on with, spoken and exported
 REMEDIES = {
     "result.json": "delete it, and 'olu train {ws} --resume' writes it again",
@@ -160,18 +162,17 @@ class Run:
     @contextmanager
     def claimed(self) -> Iterator[None]:
         """Only one process may train a run. The operating system lets go of the claim when the process dies."""
-        with (self.folder / "lock").open("w") as handle:
-            if lock(handle) is False:
-                raise TrainError(f"{self.name} is being trained by another process: wait for it or stop it")
-            yield
+        try:
+            with locked(self.folder / "lock", patience=PROBED):
+                yield
+        except LockHeld as other:
+            raise TrainError(
+                f"{self.name} is being trained by another process: wait for it or stop it{other}"
+            ) from None
 
     def is_claimed(self) -> bool:
-        """Whether a process trains it now; where there are no claims it cannot be told."""
-        try:
-            with (self.folder / "lock").open("r") as handle:
-                return lock(handle, shared=True) is False
-        except FileNotFoundError:
-            return False
+        """Whether a process trains it now; where there are no locks it cannot be told."""
+        return is_locked(self.folder / "lock")
 
     def finish(self, *, steps: int, stopped: str | None) -> None:
         result = {"finished": stopped is None, "steps": steps, "stopped": stopped}
