@@ -100,7 +100,7 @@ def test_a_run_that_is_being_trained(ws: Path) -> None:
     with (run.folder / "metrics.jsonl").open("a", encoding="utf-8") as log:  # steps since its last save
         log.write(json.dumps({**json.loads((run.folder / "metrics.jsonl").read_text("utf-8")), "step": 7}) + "\n")
     saved = max(run.checkpoints().steps())
-    with run.claimed():
+    with run.locked():
         for words in (["status", ws], ["runs", ws, "vits-001"]):
             assert f"vits-001: running at step 7 of 30, saved at step {saved}" in fine(*words).out
         shown = fine("status", ws, "--json").json()

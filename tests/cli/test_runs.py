@@ -31,7 +31,7 @@ def test_runs_side_by_side_and_one_alone(voiced: Path) -> None:
     assert first["hours"] >= 0 and first["started_from"] is None
     text = fine("runs", voiced).out
     assert "2 of 2" in text and "unfinished" in text and "plan.save_every" in text and "none yet" in text
-    with Run(voiced / "runs" / "vits-002").claimed():
+    with Run(voiced / "runs" / "vits-002").locked():
         assert fine("runs", voiced, "--json").json()["runs"][1]["state"] == "running"
     one = fine("runs", voiced, "vits-001", "--json").json()
     assert one["row"] == first and one["settings"]["plan.steps"] == 2 and one["samples"] == [2]

@@ -69,7 +69,7 @@ def test_from_run_with_other_shapes_or_averages(own: Path) -> None:
 
 def test_two_processes_never_train_one_run(own: Path) -> None:
     begin_training(own)
-    with Run(own / "runs" / "vits-001").claimed():
+    with Run(own / "runs" / "vits-001").locked():
         done = olu("train", own, "--resume")
     assert done.code == 2 and "another process" in done.err
     fine("train", own, "--resume")

@@ -76,7 +76,7 @@ def _newest(
 
     if done := [run for run in known if run.finished]:
         return load(done[-1], language=ws.language, device=device)
-    if open_ := [run for run in known if run.result is None and run.checkpoints().steps() and not run.is_claimed()]:
+    if open_ := [run for run in known if run.result is None and run.checkpoints().steps() and not run.is_locked()]:
         work = train(ws, resume=True, resumed=open_[-1].name, device=device)
     else:
         work = train(ws, overrides=(yield from changes()), new=True, device=device)

@@ -103,7 +103,7 @@ def _runs(ws: Workspace, which: Which) -> list[Run]:
         raise WorkspaceError(f"--runs {which!r} is none of last, all, none")
     taken = Run.all(ws.runs_folder) if which == "all" else voices(ws)[-1:] if which == "last" else []
     for run in taken:
-        if run.is_claimed():
+        if run.is_locked():
             raise WorkspaceError(f"{run.name} is being trained now: stop it first, or pack with --runs none")
     return taken
 

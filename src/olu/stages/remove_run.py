@@ -29,7 +29,7 @@ class Removal:
 def removal(ws: Workspace, name: str) -> Removal:
     """What would be removed; an error where it may not be."""
     run = Run.named(ws.runs_folder, name)
-    if run.is_claimed():
+    if run.is_locked():
         raise WorkspaceError(f"{name} is being trained now: stop it first")
     if made := list(dict.fromkeys(_made_from(ws, run))):
         listed = ", ".join(made[:SHOWN]) + (f" and {len(made) - SHOWN} more" if len(made) > SHOWN else "")

@@ -34,7 +34,7 @@ def run_state(run: Run) -> RunState:
 
 
 def _state(run: Run) -> str:
-    if run.is_claimed():
+    if run.is_locked():
         return "running"
     if (result := run.result) is not None:
         return "finished" if result["finished"] else "stopped"

@@ -171,7 +171,7 @@ def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[tuple[Run,
         raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
     run = Run.named(ws.runs_folder, asked.resumed) if asked.resumed else _unfinished(ws)
     damaged = [] if asked.resumed else passed_over(ws, run)
-    if run is not None and run.is_claimed():
+    if run is not None and run.is_locked():
         raise being_trained(run)
     if run is None:
         told = f"{ws.root} has no unfinished run: start one with 'olu train {ws.root}'"
@@ -227,7 +227,7 @@ def _equal_run(ws: Workspace, job: TrainingJob) -> TrainSummary | None:
     if (earlier := stage_of(job).done(ws, options_of(job))) and _is_there(ws, earlier["run"]):
         return TrainSummary(**{**earlier, "fresh": True, "speaks": kind == "voice"})
     if (unfinished := _unfinished(ws, kind=kind)) is not None:
-        if unfinished.is_claimed():
+        if unfinished.is_locked():
             raise being_trained(unfinished, other=BESIDE)
         same = unfinished.document("facts.json")["recipe"] == job.facts["recipe"]
         raise UnfinishedRun(ws, unfinished, same_recipe=same)
@@ -274,7 +274,7 @@ def _refuse_beside_unfinished(ws: Workspace, recipe: Path | None, changes: list[
     run = _unfinished(ws, kind=kind)
     if run is None or STAGES[kind].state(ws) == "fresh":
         return
-    raise being_trained(run, other=BESIDE) if run.is_claimed() else UnfinishedRun(ws, run, same_recipe=False)
+    raise being_trained(run, other=BESIDE) if run.is_locked() else UnfinishedRun(ws, run, same_recipe=False)
 
 
 def _refuse_beside_damage(ws: Workspace, *, kind: Kind) -> None:
@@ -290,7 +290,7 @@ def _is_there(ws: Workspace, name: str) -> bool:
 
 
 def _go(ws: Workspace, run: Run, job: TrainingJob, view: Watching) -> Job[TrainSummary]:
-    with run.claimed():
+    with run.locked():
         job.ranks.from_first(run.name)
         try:
             return (yield from _train(ws, run, job, view))

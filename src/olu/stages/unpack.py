@@ -84,7 +84,7 @@ def _take(run: Run, ws: Workspace) -> tuple[str, str]:
     if run.fault:
         return "", f"{name} is damaged in the pack and was not taken: mend it where it came from and pack it again"
     if (mine.folder / "recipe.toml").is_file():
-        if mine.is_claimed():
+        if mine.is_locked():
             raise WorkspaceError(f"{mine.name} is being trained here: stop it first")
         same = not mine.fault and mine.document("facts.json") == run.document("facts.json")
         ahead, here = _last(run), _last(mine)

@@ -160,7 +160,7 @@ class Run:
                 write_jsonl(path, [r for r in _whole_rows(path) if (r["rewinds"], r["step"]) <= (rewinds, step)])
 
     @contextmanager
-    def claimed(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Only one process may train a run. The operating system lets go of the claim when the process dies."""
         try:
             with locked(self.folder / "lock", patience=PROBED):
@@ -170,7 +170,7 @@ class Run:
                 f"{self.name} is being trained by another process: wait for it or stop it{other}"
             ) from None
 
-    def is_claimed(self) -> bool:
+    def is_locked(self) -> bool:
         """Whether a process trains it now; where there are no locks it cannot be told."""
         return is_locked(self.folder / "lock")
 
