@@ -17,11 +17,9 @@ KNOWN: dict[str, int] = {  # still above it: none of them may grow, and whoever 
     "audit/summary.py:summarise": 31,
     "cli/train.py:register.train": 32,
     "export/spelled.py:letters_of": 31,
-    "families/vits/config.py:VitsConfig._fits_together": 37,
     "stages/audit.py:audit": 27,
     "stages/clean.py:clean": 26,
     "stages/status.py:status": 29,
-    "train/engine.py:Engine._follow_up": 28,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case)

@@ -169,9 +169,20 @@ class Engine:
 
     def _follow_up(self, made: StepUpdates, after: After) -> None:
         """What falls due after a step that was made: a validation, a look at clock and disk, a checkpoint, the end."""
-        best, last, said = self.best, self.step == self.plan.steps, list[GuardEvent]()
+        best, said = self.best, self._looked_after(made, after)
+        self._settle_end(said, after)
+        if any(event.verdict is Verdict.REWIND for event in said):
+            after.saves, self.best = False, best
+            after.events.append(self._rewind((), to=best))  # the newest checkpoint may have drifted already
+        elif after.saves and (sick := self._sick([*self.module.named_parameters(), *self.module.named_buffers()])):
+            after.saves, self.best = False, best
+            after.events.append(self._rewind(made.clips, why=f"{', '.join(sick[:3])}: not a number; "))
+
+    def _looked_after(self, made: StepUpdates, after: After) -> list[GuardEvent]:
+        """The validation and the look at clock and disk, where they are due, and what the guards say of them."""
+        said: list[GuardEvent] = []
         try:
-            if last or self.step % self.plan.validate_every == 0:
+            if self.step == self.plan.steps or self.step % self.plan.validate_every == 0:
                 after.scores, after.exhibits = self._validate()
                 said += self._ask(self._look(after.scores, after.exhibits))
                 said += lowered(self.step, self.plan, self.history)
@@ -182,22 +193,20 @@ class Engine:
                 said += self.ranks.from_first(self._ask(self._resources()))
             if after.scores and self.enough and self.best:
                 said.append(nothing_better(self.best, step=self.step, since=self.since))
+        return said
+
+    def _settle_end(self, said: list[GuardEvent], after: After) -> None:
+        """Whether training ends with this step, and whether a checkpoint of it is saved."""
         self.halted = self.halted or self.ranks.highest(self.asked(), self.device)
         self.last_words += [event for event in said if event.verdict is Verdict.STOP]
         after.events += [event for event in said if event.verdict is not Verdict.STOP]
-        over = self.due is None and (last or self.enough)  # by itself
+        over = self.due is None and (self.step == self.plan.steps or self.enough)  # by itself
         asked_to_end = bool(self.last_words) or (bool(self.halted) and not over)
         after.ends = asked_to_end and (self.fast is None or self.fast.settle())  # else those in flight land first
         if after.ends:
             after.events += self.last_words
         regular = self.due is None and (over or self.step % self.plan.save_every == 0 or self._is_best())
         after.saves, after.extra = regular or after.ends, not regular
-        if any(event.verdict is Verdict.REWIND for event in said):
-            after.saves, self.best = False, best
-            after.events.append(self._rewind((), to=best))  # the newest checkpoint may have drifted already
-        elif after.saves and (sick := self._sick([*self.module.named_parameters(), *self.module.named_buffers()])):
-            after.saves, self.best = False, best
-            after.events.append(self._rewind(made.clips, why=f"{', '.join(sick[:3])}: not a number; "))
 
     def _next_clips(self) -> list[list[str]]:
         try:

@@ -175,7 +175,7 @@ class VitsConfig(Strict):
         return {**SIZES.get(size, {}), **values}
 
     @model_validator(mode="after")
-    def _fits_together(self) -> VitsConfig:
+    def _kernels_fit(self) -> VitsConfig:
         odd = ("wavenet_kernel_size", "duration_predictor_kernel_size", "discriminator_kernel_size")
         for name in odd:
             if getattr(self, name) % 2 == 0:
@@ -194,6 +194,10 @@ class VitsConfig(Strict):
             raise ValueError("hidden_size must be a multiple of num_attention_heads")
         if self.flow_size % 2:
             raise ValueError("flow_size must be even")
+        return self
+
+    @model_validator(mode="after")
+    def _decoder_fits(self) -> VitsConfig:
         for name in ("upsample_rates", "resblock_kernel_sizes", "discriminator_period_channels"):
             if not getattr(self, name):
                 raise ValueError(f"{name} must not be empty")
@@ -216,6 +220,10 @@ class VitsConfig(Strict):
             )
         if self.segment_size <= (self.fft_size - self.hop_length) // 2:
             raise ValueError("segment_size is too short for one spectrogram frame")
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_ignored(self) -> VitsConfig:
         unread = PLAIN_ONLY if self.use_stochastic_duration_prediction else STOCHASTIC_ONLY
         for name in unread:
             default = SIZES[self.size].get(name, type(self).model_fields[name].default)
