@@ -20,10 +20,10 @@ from olu.families.vits.kernels.switches import LEVERS
 from olu.train.batches import Batches
 from olu.train.buckets import make_buckets
 from olu.train.checkpoint import Checkpoints
+from olu.train.cuda_graph import Resident
 from olu.train.engine import Engine
 from olu.train.family import Example
-from olu.train.gpu_cache import Resident
-from olu.train.guards.build import watchmen
+from olu.train.guards import watchmen
 from olu.train.recipe import Recipe
 
 RATE = 16000

@@ -16,7 +16,7 @@ from olu.core.errors import ConfigError, TrainError, WorkspaceError
 from olu.core.files import Workspace, read_json, read_jsonl
 from olu.core.parse import DEEPEST, BadData, from_json, from_toml
 from olu.families.vits.foreign.read import json_of
-from olu.train.base_licence import licence_of
+from olu.train.base_facts import licence_of
 
 DEEP = "[" * 100_000 + "]" * 100_000
 BURIED = "[" * 500 + "]" * 500  # Python itself reads it, and then runs out in what is done with it

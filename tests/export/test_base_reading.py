@@ -13,7 +13,7 @@ from olu.stages.export import export
 from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.text.vocabulary import BLANK
-from olu.train.base_reading import is_by_phones
+from olu.train.base_facts import is_by_phones
 from olu.train.family import Base
 from olu.train.run import Run
 

@@ -20,7 +20,7 @@ from olu.export.rights import ExportTerms, check_consent, check_publishing, clai
 from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.stages.merge import merge
-from olu.train.base_licence import Licence, licence_of
+from olu.train.base_facts import Licence, licence_of
 
 from ..cli.conftest import fine, olu
 from ..helpers.packages import zipped

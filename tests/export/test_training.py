@@ -19,7 +19,7 @@ from olu.families.vits.foreign.voice import FILES
 from olu.families.vits.weights import fold
 from olu.speak.voice import Voice
 from olu.stages.export import export
-from olu.train.averaged import load_averaged
+from olu.train.checkpoint import load_averaged
 from olu.train.run import Run
 
 from ..helpers.workspaces import trained, workspace

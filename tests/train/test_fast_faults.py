@@ -16,12 +16,10 @@ from olu.families import family
 from olu.train.batches import Batches
 from olu.train.buckets import make_buckets
 from olu.train.checkpoint import Checkpoints
-from olu.train.cuda_graph import AHEAD, FastSteps, Flight
+from olu.train.cuda_graph import AHEAD, FastSteps, Flight, Resident
 from olu.train.engine import Engine
 from olu.train.family import Example
-from olu.train.gpu_cache import Resident
-from olu.train.guards import GuardEvent, Verdict
-from olu.train.guards.build import watchmen
+from olu.train.guards import GuardEvent, Verdict, watchmen
 from olu.train.recipe import Recipe
 
 pytestmark = [

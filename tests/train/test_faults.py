@@ -17,8 +17,7 @@ from torch import Tensor
 from olu.core.types import Audio
 from olu.train.engine import Engine, StepReport
 from olu.train.family import Clock, Figures, Loss, OpponentLoss, SpokenSample, Update
-from olu.train.guards import GuardEvent, Verdict
-from olu.train.guards.build import watchmen
+from olu.train.guards import GuardEvent, Verdict, watchmen
 from olu.train.recipe import GuardSettings, PlanSettings, Recipe
 
 from ..helpers import toys

@@ -33,8 +33,8 @@ from olu.train.guards import (
     ValidationView,
     Verdict,
     Wiring,
+    watchmen,
 )
-from olu.train.guards.build import watchmen
 from olu.train.guards.progress import FROM_WEIGHTS
 from olu.train.recipe import Recipe
 

@@ -14,8 +14,8 @@ from olu.core.errors import TrainError
 from olu.families import family
 from olu.train.batches import Batches
 from olu.train.buckets import Buckets, _ends, make_buckets
+from olu.train.cuda_graph import Resident
 from olu.train.family import Clock, Example
-from olu.train.gpu_cache import Resident
 from olu.train.guards import Observation, Spike
 from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe

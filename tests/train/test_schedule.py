@@ -11,8 +11,7 @@ import torch
 from olu.core.errors import TrainError
 from olu.train.guards import Verdict
 from olu.train.recipe import PlanSettings
-from olu.train.scaler import GROW_EVERY, START, Scale
-from olu.train.schedule import plateaus, rate_factor
+from olu.train.schedule import GROW_EVERY, START, Scale, plateaus, rate_factor
 
 from ..helpers import toys
 

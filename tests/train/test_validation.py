@@ -12,12 +12,11 @@ import pytest
 
 from olu.core.files import read_json
 from olu.core.types import Audio
-from olu.train.best_step import candidate, is_better, why
 from olu.train.engine import Engine
 from olu.train.family import SpokenSample
 from olu.train.recipe import PlanSettings
 from olu.train.run import Recorder, Run
-from olu.train.validation import heard
+from olu.train.validation import candidate, heard, is_better, why
 
 from ..helpers import toys
 

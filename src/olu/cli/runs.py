@@ -59,7 +59,7 @@ def _remove(ws: Workspace, name: str | None, *, run: str | None, yes: bool, as_j
     from dataclasses import asdict
 
     from olu.core.errors import ConfigError
-    from olu.stages.remove_run import removal, remove_run
+    from olu.stages.runs import removal, remove_run
 
     if name is None or run is not None:
         raise ConfigError("write 'olu runs WS --remove RUN', with --yes where nobody is to be asked")

@@ -19,7 +19,7 @@ from olu.evaluate.samples import References, Sample
 from olu.families import family as family_named
 from olu.families.runs import voice_named
 from olu.text.vocabulary import SymbolVocabulary
-from olu.train.averaged import load_averaged
+from olu.train.checkpoint import load_averaged
 
 INSTALL = "olu doctor --install-eval"
 

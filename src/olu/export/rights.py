@@ -10,7 +10,7 @@ from typing import Any
 from olu.core.errors import ExportError
 from olu.corpus.consent import Answer
 from olu.corpus.rights import NOT_STATED, Rights
-from olu.train.base_licence import NON_COMMERCIAL, Licence
+from olu.train.base_facts import NON_COMMERCIAL, Licence
 
 SHARE_ALIKE = re.compile(r"share[-\s]?alike|(?<![a-z])sa(?![a-z])|gpl", re.I)
 NAMING = re.compile(

@@ -19,7 +19,7 @@ from olu.corpus.manifest import Corpus
 from olu.families import FAMILIES, family
 from olu.stages.verbs.machine import BasesOptions
 from olu.text.languages import load, resolve, traits
-from olu.train.base_licence import Licence, licence_of
+from olu.train.base_facts import Licence, licence_of
 
 # benchmarks/results/voices_h200_202611.md: 136 minutes of Yoruba from scratch, and from an Amharic voice
 MEASURED = "for Yoruba it was worth 17 instead of 29 % wrong letters"

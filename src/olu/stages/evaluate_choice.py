@@ -17,8 +17,7 @@ from olu.evaluate.sentences import PlannedSentence, reader_of, spoken_takes
 from olu.families.runs import voice_named, voices
 from olu.stages.evaluate import EvaluateOptions, EvaluateSummary, at_steps, checkpoints, evaluate
 from olu.stages.evaluate_known import known_of
-from olu.train.best_step import GRID
-from olu.train.validation import DURATION_FREE, HEARD
+from olu.train.validation import DURATION_FREE, GRID, HEARD
 
 SENTENCES = 24
 GROUPS = ("cer", "sanity", "duration")

@@ -24,7 +24,7 @@ from olu.networks.session import load_model
 from olu.speak.package import NOISE, voice_json
 from olu.speak.stream import Manner
 from olu.stages.export_subject import from_foreign, from_run, is_foreign
-from olu.stages.next_training import training_command
+from olu.stages.plan import training_command
 from olu.text.frontend import has_other_lexicon
 from olu.train.run import Run
 

@@ -26,10 +26,8 @@ from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state
 from olu.text.languages import Language, load
 from olu.text.vocabulary import SymbolVocabulary
-from olu.train.averaged import load_averaged
-from olu.train.base_language import language_of
-from olu.train.base_licence import Licence, licence_of
-from olu.train.base_reading import is_by_phones
+from olu.train.base_facts import Licence, is_by_phones, language_of, licence_of
+from olu.train.checkpoint import load_averaged
 from olu.train.family import Base, Family
 from olu.train.recipe import RESAMPLE
 from olu.train.run import Run

@@ -14,7 +14,7 @@ from olu.core.job import Job
 from olu.core.rows import as_row
 from olu.core.told import TextTable, Told
 from olu.core.types import Reading
-from olu.stages.next_training import training_advice, training_command
+from olu.stages.plan import training_advice, training_command
 from olu.stages.read import ReadSummary, counts, read_corpus
 from olu.stages.verbs.text import G2pOptions, ReadOptions
 from olu.text.algorithms import detected

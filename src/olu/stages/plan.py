@@ -21,15 +21,14 @@ from olu.core.words import many
 from olu.corpus.decisions import hash_chosen
 from olu.corpus.manifest import Corpus, fingerprint, sides
 from olu.families import family as family_named
+from olu.families.runs import voices
 from olu.stages.audit import audit, read_thresholds
 from olu.stages.bases import BaseAdvice, advise, most_of_one
-from olu.train.base_language import language_of
-from olu.train.base_licence import licence_of
+from olu.train.base_facts import language_of, licence_of
 from olu.train.family import Family
 from olu.train.machine import this_machine
 from olu.train.plan.facts import Case, Foundation, Machine, Material, Plan, PlanClip
-from olu.train.plan.planner import make_plan, recipe_of
-from olu.train.plan.toml import plan_toml
+from olu.train.plan.planner import make_plan, plan_toml, recipe_of
 from olu.train.recipe import DataSettings, Recipe, read_recipe
 
 PLAN_VERSION = 1
@@ -351,3 +350,23 @@ def _in_short(ws: Workspace, made: Plan, *, scratch: bool) -> str:
         f"no recipe: planned here ({named}; about {length(3600 * made.hours)}, {size(made.bytes_needed)});"
         f" 'olu plan {shlex.quote(str(ws.root))}{option}' writes it down with its reasons"
     )
+
+
+def training_advice(ws: Workspace) -> BaseAdvice | None:
+    """Where there is too little speech to train from scratch; nothing before a corpus is there."""
+    if not (ws.corpus / "clips.jsonl").exists():
+        return None
+    return advise(most_of_one(Corpus.open(ws)), language=ws.language, limits=read_thresholds(ws))
+
+
+def training_command(ws: Workspace) -> str:
+    """A recipe is taken as it is: a person wrote it, or asked for it. A voice before this one lends its base."""
+    place = shlex.quote(str(ws.root))
+    plain = f"olu train {place}"
+    if recipe_path(ws).exists():
+        return plain
+    before = voices(ws)[-1:]
+    if before and (base := before[0].recipe.base) and is_here(base):
+        return f"{plain} --base {shlex.quote(base)}"
+    advice = training_advice(ws)
+    return f"{plain} {advice.option}" if advice else plain

@@ -27,11 +27,11 @@ from olu.corpus.moved_files import Lost, place_now
 from olu.families.runs import kind_of
 from olu.stages.audit import long_clips, most_seconds
 from olu.stages.import_ import STAGE as IMPORT
-from olu.stages.next_training import training_advice, training_command
+from olu.stages.plan import training_advice, training_command
 from olu.stages.prepare import LISTENING
-from olu.stages.run_state import run_state
 from olu.stages.verbs.machine import StatusOptions
 from olu.train.run import Run
+from olu.train.view.history import run_state
 
 STAGES = ("import_", "audit", "read", "align", "prepare", "train", "export")  # in the order of the data
 MOVED = "moved"  # no recording of a source is where it was

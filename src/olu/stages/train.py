@@ -23,7 +23,6 @@ from olu.corpus.decisions import hash_chosen
 from olu.families import family as family_named
 from olu.families.runs import kind_of, passed_over, runs_of, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
-from olu.stages.run_state import run_state
 from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_setup import prepare_run, set_up
 from olu.train.family import Kind
@@ -31,6 +30,7 @@ from olu.train.guards import Verdict
 from olu.train.machine import take_device
 from olu.train.recipe import read_recipe
 from olu.train.run import Recorder, Run
+from olu.train.view.history import run_state
 from olu.train.view.settings import Watching, watching
 from olu.train.view.viewer import Profile, Viewer
 
@@ -246,7 +246,7 @@ def being_trained(run: Run, *, other: str = "") -> TrainError:
 @contextmanager
 def _room() -> Iterator[None]:
     """A model that is larger than the memory is a setting to change, not a bug."""
-    from olu.train.memory import NO_ROOM
+    from olu.train.engine_state import NO_ROOM
 
     try:
         yield

@@ -20,7 +20,9 @@ from olu.core.files import disk_bytes, hash_file, hash_value, whole, write_json
 from olu.core.parse import BadData, load_json
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
+
+    from olu.train.family import Part
 
 Value = TypeVar("Value")
 
@@ -201,3 +203,16 @@ def _write(tensors: dict[str, Tensor], path: Path) -> None:
         raise TrainError(
             f"a checkpoint could not be written ({failed}): free some disk, then go on with --resume"
         ) from None
+
+
+def load_averaged(learner: nn.Module, checkpoint: Checkpoint) -> None:
+    """A checkpoint's weights as they speak: the EMA (exponential moving average) where a part has one."""
+    own = {key.removeprefix("learner/"): t for key, t in checkpoint.weights.items() if key.startswith("learner/")}
+    learner.load_state_dict(own)
+    parts: dict[str, Part] = learner.parts()  # type: ignore[operator]
+    for name, part in parts.items():
+        prefix = f"average/{name}/"
+        average = {k.removeprefix(prefix): t for k, t in checkpoint.weights.items() if k.startswith(prefix)}
+        if average:
+            part.module.load_state_dict({**part.module.state_dict(), **average})
+    learner.eval().requires_grad_(False)

@@ -10,17 +10,17 @@ import gc
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from olu.train.buckets import BatchShape
-from olu.train.family import Clock
-from olu.train.gpu_cache import Resident
+from olu.train.buckets import BatchShape, Buckets
+from olu.train.family import Clock, Example, PackedLearner
 from olu.train.guards import GuardEvent, Observation, Spike, Verdict
 from olu.train.part import MEASURE_EVERY
 from olu.train.schedule import rate_factor
@@ -359,3 +359,36 @@ def _let_go_of_chance() -> None:
     """A recording that failed midway leaves the random numbers bound to it; every step is seeded anew."""
     generator = torch.cuda.default_generators[torch.cuda.current_device()]
     generator.graphsafe_set_state(torch.Generator("cuda").graphsafe_get_state())
+
+
+SHARE = 0.25  # of the device's memory that sound may take
+
+
+class Resident:
+    """Where each clip begins in `sound`, and batches made of it."""
+
+    def __init__(
+        self, learner: object, clips: Sequence[str], *, example: Callable[[str], Example], buckets: Buckets, device: str
+    ) -> None:
+        self.learner, self.example, self.buckets = cast(PackedLearner, learner), example, buckets
+        held = [example(clip).samples for clip in clips]
+        ends = np.cumsum([len(samples) for samples in held])
+        self.first = {clip: int(end) - len(samples) for clip, end, samples in zip(clips, ends, held, strict=True)}
+        self.sound: Tensor = torch.from_numpy(np.concatenate(held)).to(device)
+
+    @staticmethod
+    def fits(samples: int, device: str) -> bool:
+        return 2 * samples < SHARE * torch.cuda.get_device_properties(device).total_memory
+
+    def pack(self, clips: Sequence[str]) -> tuple[Tensor, BatchShape, dict[str, float]]:
+        examples = [self.example(clip) for clip in clips]
+        shape = self.buckets.shape_of(clips)
+        flat = self.learner.pack(examples, [self.first[clip] for clip in clips], shape)
+        return torch.from_numpy(flat), shape, self.learner.counts(examples)
+
+    def batch(self, clips: Sequence[str]) -> Any:
+        """For a plain step: the same padded shape that a recorded one has."""
+        flat, shape, counts = self.pack(clips)
+        return replace(
+            self.learner.unpack(flat.to(self.sound.device), self.sound, shape), counts=counts, clips=tuple(clips)
+        )

@@ -1,4 +1,4 @@
-"""The recipe of a run: what people write in TOML, strict and with every default visible."""
+"""The recipe of a run: its hyperparameters as people write them in TOML, strict and with every default visible."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class GuardSettings(Strict):
     spike_window: int = Field(50, ge=20)  # updates the median runs over
     spike_patience: int = Field(5, ge=1)  # spikes within one window before a rewind
     still_patience: int = Field(20, ge=1)  # updates with a gradient of exactly zero before a stop
-    balance_patience: int = Field(500, ge=1)  # updates a judge may win or guess before a note; twice that: a stop
+    balance_patience: int = Field(500, ge=1)  # updates a discriminator may win or only guess; twice that: a stop
     slow_after: int = Field(300, ge=50)  # updates after which the loss must have fallen
     slow_least: float = Field(0.03, ge=0, lt=1)  # by this share
     drift_factor: float = Field(2.0, gt=1)  # times its best that a loss may not stay above

@@ -23,9 +23,9 @@ from olu.core.rows import corrupt_file, schema_error
 from olu.core.workspace_lock import LockHeld, is_locked, locked
 from olu.text.frontend import fault_of
 from olu.text.vocabulary import VOCABULARY
-from olu.train.best_step import why
 from olu.train.checkpoint import Checkpoints, sealed, unsealed
 from olu.train.recipe import Recipe, read_recipe, recipe_toml
+from olu.train.validation import why
 
 if TYPE_CHECKING:
     from olu.train.report import StepReport

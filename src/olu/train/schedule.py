@@ -1,10 +1,10 @@
-"""The share of each part's rate used at a step: a pure function, so there is nothing to restore."""
+"""How large an update is: the learning-rate schedule, a pure function of the step, and the loss scale of fp16."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from olu.train.guards.seen import GuardEvent, Verdict
 
@@ -57,3 +57,33 @@ def plateaus(scores: Sequence[float], *, patience: int) -> int:
         if waited == patience:
             found, waited = found + 1, 0
     return found
+
+
+START = 2.0**14
+GROW_EVERY = 500  # good steps
+LARGEST = 2.0**20
+
+
+class Scale:
+    """1 and out of the way in every other precision."""
+
+    def __init__(self, *, on: bool) -> None:
+        self.on = on
+        self.value, self.good = (START if on else 1.0), 0
+
+    def overflowed(self) -> None:
+        self.value, self.good = max(1.0, self.value / 2), 0
+
+    def went_well(self) -> None:
+        self.good += self.on
+        if self.good >= GROW_EVERY:
+            self.value, self.good = min(LARGEST, 2 * self.value), 0
+
+    def off(self) -> None:
+        self.on, self.value, self.good = False, 1.0, 0
+
+    def state(self) -> dict[str, Any]:
+        return {"on": self.on, "value": self.value, "good": self.good}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.on, self.value, self.good = state["on"], state["value"], state["good"]

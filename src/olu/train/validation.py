@@ -1,4 +1,4 @@
-"""What a validation finds: losses on held-out clips, samples to hear, and cheap figures of what is heard in them."""
+"""What a validation finds (losses on held-out clips, samples and cheap figures of them), and which step is the best."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from statistics import mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from olu.train.family import Batch, DemoSentence, Learner, SpokenSample
-from olu.train.guards.sounds import faults
-from olu.train.sample_checks import measure
+from olu.train.guards.seen import GuardEvent, Verdict
+from olu.train.guards.sounds import faults, measure
 
 if TYPE_CHECKING:
     import torch
@@ -103,3 +103,47 @@ def _off(seconds: float, natural: float) -> float:
     """0 within a tenth of the recording's length, at most 1."""
     ratio = abs(math.log(max(seconds, 1e-3) / natural))
     return min(1.0, max(0.0, ratio - math.log1p(DURATION_FREE)))
+
+
+GRID = 0.02  # heard scores this close are equal, for a few samples tell no more; the loss then decides
+
+
+def candidate(step: int, scores: Mapping[str, float], *, by: str, loss: str) -> dict[str, Any] | None:
+    """A step as it would be kept; none where its figures are not numbers."""
+    value = scores.get(loss, math.nan)
+    if by == "loss":
+        return {"step": step, "score": value} if math.isfinite(value) else None
+    if not math.isfinite(value) or not math.isfinite(scores.get(HEARD, math.nan)):
+        return None
+    parts = {name: score for name, score in scores.items() if name.startswith(f"{HEARD}_")}
+    return {"step": step, "score": scores[HEARD], "loss": value, **parts}
+
+
+def is_better(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> bool:
+    return old is None or _order(new) < _order(old)
+
+
+def _order(best: Mapping[str, Any]) -> tuple[float, float]:
+    return (best["score"], 0.0) if "loss" not in best else (round(best["score"] / GRID), best["loss"])
+
+
+def held_as(best: dict[str, Any] | None, *, by: str) -> dict[str, Any] | None:
+    """A best step that was chosen by ear, in a run that now chooses by the loss."""
+    return {"step": best["step"], "score": best["loss"]} if by == "loss" and best and "loss" in best else best
+
+
+def metric_of(by: str, *, loss: str) -> str:
+    return loss if by == "loss" else HEARD
+
+
+def why(best: Mapping[str, Any], *, metric: str) -> str:
+    """One sentence for best.json."""
+    if "loss" not in best:
+        return f"the lowest {metric} on the validation clips of all validations so far"
+    parts = ", ".join(f"{name.removeprefix('heard_')} {value:.3g}" for name, value in best.items() if "heard_" in name)
+    return f"the best heard samples of all validations so far ({parts}); between equals the lower loss decides"
+
+
+def nothing_better(best: Mapping[str, Any], *, step: int, since: int) -> GuardEvent:
+    message = f"nothing better in {since} validations (plan.stop_patience): it ends here; step {best['step']} is best"
+    return GuardEvent(step, "enough", Verdict.NOTE, message)

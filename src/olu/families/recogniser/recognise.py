@@ -18,7 +18,7 @@ from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.learn import RecogniserLearner
 from olu.families.recogniser.text import Writing, collapsed, writing
 from olu.text.vocabulary import SymbolVocabulary
-from olu.train.averaged import load_averaged
+from olu.train.checkpoint import load_averaged
 from olu.train.family import Example
 
 if TYPE_CHECKING:

@@ -1,11 +1,14 @@
-"""Whether a run gets anywhere: too slow, drifting away, or learning its clips by heart."""
+"""Whether a run gets anywhere: too slow, drifting away, learning its clips by heart, a discriminator that teaches
+nothing, or time and disk that run out.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from olu.train.guards.seen import GuardEvent, Observation, Seen, ValidationView, Verdict
+from olu.core.units import length, size
+from olu.train.guards.seen import GuardEvent, Observation, Resources, Seen, ValidationView, Verdict
 
 # Share of the weights an update must move. From scratch a fair rate moves 1e-3 to 4e-3, a tenth of it 4e-4 to 6e-4.
 FROM_SCRATCH, FROM_WEIGHTS = 8e-4, 2e-5
@@ -170,3 +173,85 @@ class Overfit:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
+
+
+class Balance:
+    """A discriminator that always wins, or that sees nothing, teaches the generator nothing.
+
+    `won`: a loss below this means every verdict is right; `chance`: the loss of one that only guesses.
+    """
+
+    NEAR = 0.01  # of the loss of guessing
+
+    def __init__(self, *, part: str, loss: str, won: float, chance: float, patience: int = 500) -> None:
+        self.part, self.loss, self.won, self.chance, self.patience = part, loss, won, chance, patience
+        self.streaks = {"won": 0, "blind": 0}
+
+    def watch(self, seen: Seen) -> GuardEvent | None:
+        if not isinstance(seen, Observation) or seen.part != self.part or self.loss not in seen.losses:
+            return None
+        value = seen.losses[self.loss]
+        now = {"won": value < self.won, "blind": abs(value - self.chance) < self.NEAR * self.chance}
+        self.streaks = {kind: self.streaks[kind] + 1 if is_so else 0 for kind, is_so in now.items()}
+        kind, streak = max(self.streaks.items(), key=lambda item: item[1])
+        if streak not in (self.patience, 2 * self.patience):
+            return None
+        said = {
+            "won": "tells real from made every time, so the voice has nothing to learn from it: lower its rate",
+            "blind": "only guesses, so the voice learns nothing from it: raise its rate, or look at its input",
+        }[kind]
+        last = streak == 2 * self.patience
+        return GuardEvent(
+            seen.step,
+            "balance",
+            Verdict.STOP if last else Verdict.NOTE,
+            f"{self.part}: its loss is {value:.3g} for {streak} updates: it {said}",
+        )
+
+    def state(self) -> dict[str, Any]:
+        return {"streaks": self.streaks}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.streaks = dict(state["streaks"])
+
+
+class Budget:
+    """What runs out is said early: hours, disk, and batches that come too late. The run then stops with all saved."""
+
+    def __init__(self, *, max_hours: float = 0.0) -> None:
+        self.max_hours = max_hours
+        self.told: list[str] = []
+
+    def watch(self, seen: Seen) -> GuardEvent | None:
+        if not isinstance(seen, Resources):
+            return None
+        if self.max_hours and seen.hours >= self.max_hours:
+            used = f"{length(3600 * seen.hours)} are used up (plan.max_hours = {self.max_hours:g})"
+            message = f"{used}: saved; go on with --resume"
+            return GuardEvent(seen.step, "budget", Verdict.STOP, message)
+        if seen.free_bytes < 1.2 * seen.checkpoint_bytes:
+            left = f"the disk has {size(seen.free_bytes)} left and a checkpoint takes {size(seen.checkpoint_bytes)}"
+            message = f"{left}: free some, then go on with --resume"
+            return GuardEvent(seen.step, "budget", Verdict.STOP, message)
+        if seen.free_bytes < 3 * seen.checkpoint_bytes:
+            return self._once(
+                seen, "disk", "the disk holds fewer than three more checkpoints: free some, or lower plan.keep"
+            )
+        if self.max_hours and seen.hours >= 0.9 * self.max_hours:
+            return self._once(seen, "time", f"nine tenths of plan.max_hours = {self.max_hours:g} are used up")
+        if seen.waiting > 0.5:
+            share = round(100 * seen.waiting)
+            return self._once(seen, "data", f"{share} % of the time went into waiting for batches: is the disk slow?")
+        return None
+
+    def _once(self, seen: Resources, what: str, message: str) -> GuardEvent | None:
+        if what in self.told:
+            return None
+        self.told.append(what)
+        return GuardEvent(seen.step, "budget", Verdict.NOTE, message)
+
+    def state(self) -> dict[str, Any]:
+        return {"told": self.told}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.told = list(state["told"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from olu.train.base_licence import Licence
+    from olu.train.base_facts import Licence
     from olu.train.family import Base
 
 

@@ -6,13 +6,16 @@ all of them (batches by memory, intervals, precision) is here.
 
 from __future__ import annotations
 
+import json
 import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from olu.core.config import check
 from olu.core.words import many
-from olu.train.plan.facts import Advice, Case, Plan, Setting
-from olu.train.plan.room import below, fits, kept, ladder, largest, peak, room
+from olu.train.plan.facts import Advice, Case, Machine, Material, Plan, PlanClip, Setting
 from olu.train.recipe import PlanSettings, Recipe
 
 if TYPE_CHECKING:
@@ -202,3 +205,97 @@ def _up(seconds: float) -> float:
 
 def recipe_of(plan: Plan) -> Recipe:
     return check(Recipe, plan.values(), where="plan")
+
+
+SHARE = {"cuda": 0.8, "mps": 0.5, "cpu": 0.5}  # of the memory that a step may take: the rest is for all else
+DRIVER_BYTES = 0.5e9  # a GPU's own
+
+
+def below(material: Material, limit: float) -> float:
+    return sum(piece.seconds for piece in material.pieces if piece.seconds <= limit)
+
+
+def kept(case: Case, values: Mapping[str, Any]) -> list[PlanClip]:
+    low, high = values["data.min_seconds"], values["data.max_seconds"]
+    return [piece for piece in case.material.pieces if low <= piece.seconds <= high] or list(case.material.pieces)
+
+
+def room(machine: Machine) -> float:
+    return SHARE[machine.device] * machine.memory - (DRIVER_BYTES if machine.device == "cuda" else 0.0)
+
+
+def fits(case: Case, config: Any, family: Family, limit: float) -> bool:
+    pieces = [piece for piece in case.material.pieces if piece.seconds <= limit]
+    return peak(config, family, ladder(pieces), 1, limit) <= room(case.machine)
+
+
+Ladder = list[tuple[int, int]]  # whole seconds -> most tokens of a clip up to that long
+
+
+def ladder(pieces: list[PlanClip]) -> Ladder:
+    tokens: dict[int, int] = {}
+    for piece in pieces:
+        length = max(1, math.ceil(piece.seconds))
+        tokens[length] = max(tokens.get(length, 1), piece.tokens)
+    lengths = sorted(tokens)
+    return list(zip(lengths, accumulate((tokens[length] for length in lengths), max), strict=True))
+
+
+def peak(config: Any, family: Family, lengths: Ladder, clips: int, seconds: float) -> float:
+    """Bytes of the worst batch under these limits."""
+    assert family.advice is not None
+    memory = family.advice.memory
+    return max(
+        (
+            memory(config, clips=max(1, min(clips, int(seconds / length))), seconds=float(length), tokens=tokens)
+            for length, tokens in lengths
+        ),
+        default=0.0,
+    )
+
+
+def largest(case: Case, config: Any, family: Family, pieces: list[PlanClip], target: int, usual: float) -> int:
+    """The most clips at a time that fit, of those that share the batch evenly."""
+    lengths, longest = ladder(pieces), max(piece.seconds for piece in pieces)
+    for parts in range(1, target + 1):
+        clips = math.ceil(target / parts)
+        if peak(config, family, lengths, clips, max(clips * usual, longest)) <= room(case.machine):
+            return clips
+    return 1
+
+
+WIDTH = 116
+SECTIONS = ("data", "model", "plan", "guards")
+
+
+def plan_toml(plan: Plan, *, head: Sequence[str]) -> str:
+    lines = [line for text in head for line in _comment(text)]
+    section = ""
+    top = [one for one in plan.settings if "." not in one.key]
+    inside = [one for one in plan.settings if "." in one.key]
+    for one in [*top, *sorted(inside, key=lambda one: SECTIONS.index(one.key.partition(".")[0]))]:
+        if (own := one.key.rpartition(".")[0]) != section:
+            section = own
+            lines += ["", f"[{own}]"]
+        lines += _lines(one)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(one: Setting) -> list[str]:
+    return [*_comment(one.reason), f"{one.key.rpartition('.')[2]} = {_value(one.value)}"]
+
+
+def _comment(text: str) -> list[str]:
+    clean = "".join(letter if letter.isprintable() else " " for letter in text)
+    return [f"# {line}" for line in textwrap.wrap(clean, WIDTH, break_long_words=False, break_on_hyphens=False)]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        held = ", ".join(f"{json.dumps(key)} = {_value(inner)}" for key, inner in value.items())
+        return f"{{ {held} }}" if held else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool | str):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value)

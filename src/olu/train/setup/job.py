@@ -27,13 +27,12 @@ from olu.corpus.manifest import Corpus
 from olu.features.store import Store, WaveFeature
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.batches import Batches
-from olu.train.best_step import metric_of
 from olu.train.buckets import Buckets, make_buckets
+from olu.train.cuda_graph import Resident
 from olu.train.engine import Engine
 from olu.train.family import DemoSentence, Example, Family
-from olu.train.gpu_cache import Resident
 from olu.train.grow_symbols import Growth
-from olu.train.guards.build import watchmen
+from olu.train.guards import watchmen
 from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe
 from olu.train.run import HEARD_BY, Run, hash_base
@@ -60,7 +59,7 @@ from olu.train.setup.symbols import (
     read_texts,
     said_of_new,
 )
-from olu.train.validation import Ear
+from olu.train.validation import Ear, metric_of
 from olu.train.view.viewer import TEXTS as SAMPLE_TEXTS
 
 BUCKETS = 8  # padded sizes of a run whose steps are recorded: more pad less, and each costs a recording

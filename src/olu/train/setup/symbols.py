@@ -19,7 +19,7 @@ from olu.text.frontend import AnyFrontend, for_language, from_state, read_clip, 
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
 from olu.text.vocabulary import BLANK, VOCABULARY, SymbolVocabulary, symbol_name
-from olu.train.base_reading import is_by_phones
+from olu.train.base_facts import is_by_phones
 from olu.train.family import Base, DemoSentence
 from olu.train.grow_symbols import Growth
 from olu.train.recipe import Recipe

@@ -13,7 +13,7 @@ from olu.core.errors import ConfigError
 from olu.core.files import Workspace, hash_value, whole, write_json
 from olu.core.places import is_hub_id, located, named
 from olu.families.vits.hf_config.settings import get
-from olu.train.base_language import MMS, language_of
+from olu.train.base_facts import MMS, language_of
 
 FOLDER = "hf-base"
 TOKENIZER = "tokenizer_config.json"

@@ -1,14 +1,23 @@
-"""Under which licence a base is given, as far as its own folder says."""
+"""What a base's own files tell: its licence, its language, and whether it reads letters or phones."""
 
 from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from olu.core.parse import BadData, from_json
+from olu.core.errors import LanguageError, TextError
+from olu.core.parse import BadData, from_json, load_json
+from olu.core.types import Reading
+from olu.text.characters import CharacterFrontend
+from olu.text.frontend import AnyFrontend
+from olu.text.languages import Language, load
+from olu.text.phones import PhoneFrontend
+from olu.text.vocabulary import SymbolVocabulary
+from olu.train.family import Base
 
 READMES = ("README.md", "readme.md", "MODEL_CARD.md")
 TEXTS = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
@@ -126,3 +135,73 @@ def _texts(folder: Path) -> list[Licence]:
             hidden = _forbids_business(text) and not _forbids_business(title)
             found.append(Licence(f"{title}, non-commercial" if hidden else title, name))
     return found
+
+
+MMS = re.compile(r"mms-tts(?:-|/full_models/)([a-z]{3})(?![a-z])")
+BY_NAME = re.compile(r"([a-z]{3})\b")
+
+
+class BaseLanguage(NamedTuple):
+    language: Language | None
+    by: Literal["", "files", "mms", "name"]  # what told it; a name that begins with three letters is a guess
+
+
+def language_of(place: Path, *, frontend: Mapping[str, Any] | None = None, origin: str = "") -> BaseLanguage:
+    """`frontend`: the state of a voice of Olu's; `origin`: its id on the hub, whose copy here has no such name."""
+    folder = place.parent if place.is_file() else place
+    name = origin.partition("@")[0] or folder.resolve().name
+    told = (frontend or {}).get("language") or _tokenizer(folder).get("language")
+    if isinstance(told, str) and (found := _load(told)):
+        return BaseLanguage(found, "files")
+    if (match := MMS.search(name)) and (found := _load(match[1])):
+        return BaseLanguage(found, "mms")
+    if (match := BY_NAME.match(Path(name).name)) and (found := _load(match[1])):
+        return BaseLanguage(found, "name")
+    return BaseLanguage(None, "")
+
+
+def _load(code: str) -> Language | None:
+    try:
+        return load(code)
+    except LanguageError:
+        return None
+
+
+def _tokenizer(folder: Path) -> dict[str, Any]:
+    """One that is not there or damaged says nothing."""
+    try:
+        held = load_json(folder / "tokenizer_config.json")
+    except (BadData, OSError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+ENOUGH = 0.9  # of the phones of some texts must be symbols of it: of a to z alone three quarters are
+
+
+def is_by_phones(base: Base, phones: AnyFrontend, texts: Iterable[str], *, language: str) -> bool:
+    """Whether its symbols are phones: by its own word, or because they fit the phones of texts better than letters."""
+    if base.via is not None or not isinstance(phones, PhoneFrontend):
+        return False
+    if base.phones:
+        return True
+    sayable = SymbolVocabulary(base.symbols, interleave=base.interleave).sayable()
+    known = set(sayable)
+    letters = CharacterFrontend(language, lower=base.lower, inventory=sayable)
+    heard, written = [0, 0], [0, 0]  # found, of all
+    for text in texts:
+        if (said := _reading(phones, text)) is None or (spelled := _reading(letters, text)) is None:
+            continue
+        symbols = [symbol for symbol in said.symbols(phones.marks) if symbol.strip()]
+        heard = [heard[0] + sum(symbol in known for symbol in symbols), heard[1] + len(symbols)]
+        kept = sum(len(word.text) for word in spelled.words)
+        written = [written[0] + kept, written[1] + kept + sum(spelled.dropped.values())]
+    share = heard[0] / max(1, heard[1])
+    return share >= ENOUGH and share > written[0] / max(1, written[1])
+
+
+def _reading(frontend: AnyFrontend, text: str) -> Reading | None:
+    try:
+        return frontend.read(text)
+    except TextError:
+        return None
