@@ -9,7 +9,8 @@ import pytest
 
 from olu.core.types import Audio
 from olu.evaluate.metrics import f0, sanity
-from olu.train.guards.sounds import REPEATS, repeats
+from olu.train.guards.sounds import REPEATS
+from olu.train.validation import repeats
 
 from ..conftest import SOAK
 from ..helpers.sounds import RATE, SHARED, noisy, real, speech
