@@ -201,6 +201,7 @@ def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[TrainingJob]
     yield from map(Note, use_threads_for(None, run="", device=asked.device))
     start = parse_start(ws, asked.from_run) if asked.from_run else None
     before = start[0] if start else None
+    size = before.recipe.model.get("size") if before else None  # a damaged recipe is said by its own name
     settings, said = yield from choose_recipe(
         ws,
         recipe=asked.recipe or (before.folder / "recipe.toml" if before else None),
@@ -212,7 +213,7 @@ def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[TrainingJob]
     yield from map(Note, said)
     if before is None and (advice := advice_on(ws, settings)):
         yield Note(advice.sentence())
-    if before and settings.model.get("size") != before.recipe.model.get("size"):
+    if before and settings.model.get("size") != size:
         raise TrainError(f"recipe: model.size has no effect with --from-run: {before.name} has its own sizes")
     yield from map(Note, (yield from prepare_run(ws, settings, run=before)))
     with _room():
