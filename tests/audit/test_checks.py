@@ -14,8 +14,8 @@ from olu.audit.checks import CHECKS, repeats
 from olu.audit.deep import Deep
 from olu.audit.fix import plan
 from olu.audit.sound import SoundFacts
+from olu.audit.summary import DefaultTraining, longest, verdict, wanted
 from olu.audit.thresholds import ORDER, Thresholds
-from olu.audit.verdict import DefaultTraining, longest, verdict, wanted
 from olu.core.config import check
 from olu.core.errors import ConfigError
 from olu.core.types import Clip, Span, Split

@@ -8,9 +8,8 @@ import torch
 
 from olu.core.job import finish
 from olu.core.types import Alignment, Audio, Reading, Span
-from olu.evaluate.evaluation import Subject
+from olu.evaluate.evaluation import References, Subject
 from olu.evaluate.metrics.f0 import Pitch
-from olu.evaluate.samples import References
 from olu.evaluate.sentences import pairs_said
 from olu.evaluate.subject import Speaker
 from olu.families import family

@@ -13,11 +13,19 @@ from olu.core.errors import ConfigError, MissingExtra, WorkspaceError
 from olu.core.job import finish
 from olu.core.types import Audio
 from olu.evaluate.estimates import figure
-from olu.evaluate.evaluation import CheckpointMeans, Evaluation, Missing, SentenceResult, Subject, load
+from olu.evaluate.evaluation import (
+    CheckpointMeans,
+    Evaluation,
+    Missing,
+    References,
+    SentenceResult,
+    Subject,
+    load,
+    spread_evenly,
+)
 from olu.evaluate.judge import INSTALL, Judged, chosen, judge
 from olu.evaluate.metrics.f0 import PitchError
 from olu.evaluate.report import ShownSounds, render, worst_first
-from olu.evaluate.samples import References, spread_evenly
 from olu.evaluate.words import gates, verdict_of
 from olu.pages.charts import Melody
 

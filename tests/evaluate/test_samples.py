@@ -15,8 +15,7 @@ from olu.core.files import Workspace, write_jsonl
 from olu.core.types import Audio, Clip, Split
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
-from olu.evaluate.evaluation import Subject
-from olu.evaluate.samples import Sample
+from olu.evaluate.evaluation import Sample, Subject
 from olu.evaluate.sentences import PlannedSentence, file_notes, file_takes, lines_for, spoken_takes
 from olu.evaluate.subject import Speaker, of_files
 

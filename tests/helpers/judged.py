@@ -9,8 +9,7 @@ import numpy as np
 
 from olu.core.types import Audio, Reading, Word
 from olu.evaluate.estimates import Estimate, figure
-from olu.evaluate.evaluation import Domain, Evaluation, SentenceResult, Subject
-from olu.evaluate.samples import Sample
+from olu.evaluate.evaluation import Domain, Evaluation, Sample, SentenceResult, Subject
 from olu.evaluate.words import gates, verdict_of
 
 RATE = 16000

@@ -1,15 +1,24 @@
-"""An evaluation as it lies in its folder: what was judged, every figure, and every sentence with its own values."""
+"""What is judged, and an evaluation as it lies in its folder.
+
+A sample is a sentence as it was spoken; references are what the judges need to know. An evaluation holds what was
+judged, every figure, and every sentence with its own values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from olu.core.errors import WorkspaceError
 from olu.core.files import read_json, write_json
+from olu.core.types import Alignment, Audio, Reading
 from olu.evaluate.estimates import Estimate
+
+if TYPE_CHECKING:
+    from olu.evaluate.metrics.sanity import Usual
+    from olu.evaluate.metrics.speaker import Voice
 
 SCHEMA = 1
 FILE, PAGE, WAVS = "evaluation.json", "report.html", "wavs"
@@ -18,6 +27,63 @@ Level = Literal["pass", "warn", "fail", "unknown"]
 DOMAINS: tuple[Domain, ...] = ("in", "out")
 KEYS: dict[Domain, str] = {"in": "figures", "out": "figures_elsewhere"}  # in the file
 LEVELS: tuple[Level, ...] = ("pass", "unknown", "warn", "fail")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One sentence. Sounds are read when they are needed, so that many sentences fit in memory."""
+
+    id: str
+    text: str
+    domain: Domain
+    wav: str  # the name of its file
+    spoken: Callable[[], Audio]
+    natural: Callable[[], Audio] | None = None
+    reading: Reading | None = None
+    speaker: str = ""
+
+    @property
+    def letters(self) -> int | None:
+        """How many are said; none where the text could not be read."""
+        return sum(len(word.text) for word in self.reading.words) if self.reading else None
+
+
+class Transcriber(Protocol):
+    """A recogniser as judging needs it."""
+
+    @property
+    def version(self) -> str: ...
+
+    def target(self, reading: Reading) -> list[str]: ...
+    def transcribe(self, audio: Audio) -> str: ...
+
+
+Aligns = Callable[[str, Audio, Reading], Alignment | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class References:
+    """What the natural recordings of the corpus say, gathered once for all sentences."""
+
+    language: str = ""
+    hears: Transcriber | None = None
+    second: Transcriber | None = None  # trained on another part of the corpus: for the collusion check
+    aligns: Aligns | None = None
+    aligner: str = ""
+    usual: Usual | None = None
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # speaker -> pitch in Hz
+    voices: Mapping[str, Voice] = field(default_factory=dict)  # speaker -> the middle of its recordings
+    absent: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # group -> why it has no instrument, command
+
+    def any_bounds(self, speaker: str) -> tuple[float, float] | None:
+        return self.bounds.get(speaker) or next(iter(self.bounds.values()), None)
+
+
+def spread_evenly(items: Sequence[str], count: int) -> list[str]:
+    """At most so many, from the whole length of the list."""
+    if len(items) <= count:
+        return list(items)
+    return [items[round(place * (len(items) - 1) / max(1, count - 1))] for place in range(count)]
 
 
 @dataclass(frozen=True, kw_only=True)

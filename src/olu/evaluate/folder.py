@@ -14,12 +14,11 @@ from olu.core.errors import AudioError, MissingExtra, WorkspaceError
 from olu.core.files import Workspace
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
-from olu.evaluate.evaluation import FILE, WAVS, Evaluation, SentenceResult, Subject, load
+from olu.evaluate.evaluation import FILE, WAVS, Evaluation, Sample, SentenceResult, Subject, load
 from olu.evaluate.metric_groups import Transcript
 from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.sanity import FAULTS
 from olu.evaluate.report import ShownSounds, render
-from olu.evaluate.samples import Sample
 from olu.pages.charts import Melody
 
 

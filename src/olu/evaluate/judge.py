@@ -11,11 +11,10 @@ from olu.core.files import Workspace
 from olu.core.job import Job, Tick
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate
-from olu.evaluate.evaluation import DOMAINS, Domain, Missing
+from olu.evaluate.evaluation import DOMAINS, Domain, Missing, References, Sample
 from olu.evaluate.metric_groups import GROUPS, NOT_OF_THIS_KIND, Group, SamplePair
 from olu.evaluate.metrics import METRICS, f0
 from olu.evaluate.metrics.copy import Ears, judged
-from olu.evaluate.samples import References, Sample
 from olu.families import family as family_named
 from olu.families.runs import voice_named
 from olu.text.vocabulary import SymbolVocabulary

@@ -10,10 +10,10 @@ from typing import Any
 from olu.core.errors import MissingExtra
 from olu.core.types import Alignment, Audio
 from olu.evaluate.estimates import Estimate
+from olu.evaluate.evaluation import References, Sample
 from olu.evaluate.metrics import cer, dnsmos, duration, f0, mcd, sanity, speaker, tone_model, tones, whisper
 from olu.evaluate.metrics.paired import Paired, pair
 from olu.evaluate.metrics.speech import numbers_only
-from olu.evaluate.samples import References, Sample
 from olu.evaluate.words import SECOND, WHISPER
 
 Syllables = Sequence[tones.Syllable]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 
 from olu.align.state import alignment_path
-from olu.audit.cut_clips import without_aside
+from olu.audit.fix import without_aside
 from olu.core.files import Workspace, read_rows
 from olu.core.types import Alignment
 from olu.corpus.manifest import Corpus

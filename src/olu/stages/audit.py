@@ -9,17 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from olu.align.state import alignment_path
-from olu.align.text_match import match_path, read_match
+from olu.align.text_match import Match, match_path, read_match
 from olu.audit.check import Finding, MeasuredClip, order
 from olu.audit.checks import CHECKS
 from olu.audit.coverage import Spoken
-from olu.audit.cut_clips import set_aside, without_aside
-from olu.audit.fix import edges_path, effect, plan, too_long, write_edges
+from olu.audit.fix import edges_path, effect, plan, set_aside, too_long, without_aside, write_edges
 from olu.audit.measure import hear_all
 from olu.audit.report import exhibit, render
-from olu.audit.summary import AuditSummary, row, summarise
+from olu.audit.summary import AuditSummary, DefaultTraining, row, summarise
 from olu.audit.thresholds import Thresholds
-from olu.audit.verdict import DefaultTraining
 from olu.core.config import Strict, check, read_toml
 from olu.core.errors import OluError, WorkspaceError
 from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl, write_text
@@ -71,25 +69,15 @@ def audit(
     """
     limits = thresholds or read_thresholds(ws)
     options = {"thresholds": limits.model_dump(), "deep": deep}
-    earlier = None if force else STAGE.done(ws, options) or STAGE.done(ws, {**options, "deep": True})
-    if earlier is not None:
-        summary = AuditSummary.from_row(earlier, folder=ws.audit_folder)
-        if all(path.exists() for path in (summary.marks, summary.report, summary.summary, edges_path(ws))):
-            return replace(summary, fresh=True)
-
+    if not force and (earlier := _earlier(ws, options)):
+        return earlier
     begun = STAGE.inputs(ws, options)
     corpus, aside = without_aside(Corpus.open(ws))
     corpus.check_sources()
     if len(corpus) == 0:
         raise WorkspaceError(f"{ws.root} has no clips: run 'olu import {ws.root} SOURCE' first")
-    models = _models() if deep else None
-    heard = []
-    matches, words = read_match(ws), _words(ws)
-    for one in hear_all(corpus, workers=min(MOST_WORKERS, os.cpu_count() or 1), models=models):
-        method, spoken = words.get(one.clip.id, ("", ()))
-        heard.append(replace(one, match=matches.get(one.clip.id), words=spoken, aligner=method))
-        yield Tick(len(heard), len(corpus), "listening to clips")
-
+    matches = read_match(ws)
+    heard = yield from _heard(ws, corpus, matches, models=_models() if deep else None)
     known = {"", "words"} if matches else {""}
     known |= {"scores"} if any(one.score is not None for one in matches.values()) else set()
     checks = [one for one in CHECKS if (deep or not one.deep) and one.aligned in known]
@@ -133,6 +121,27 @@ def audit(
     write_json(summary.summary, summary.row())
     STAGE.stamp(ws, options, summary.row(), inputs=begun)
     return summary
+
+
+def _earlier(ws: Workspace, options: dict[str, Any]) -> AuditSummary | None:
+    """What an audit said before, where nothing has changed since and all its files are there."""
+    row = STAGE.done(ws, options) or STAGE.done(ws, {**options, "deep": True})
+    summary = AuditSummary.from_row(row, folder=ws.audit_folder) if row is not None else None
+    if summary and all(path.exists() for path in (summary.marks, summary.report, summary.summary, edges_path(ws))):
+        return replace(summary, fresh=True)
+    return None
+
+
+def _heard(
+    ws: Workspace, corpus: Corpus, matches: Mapping[str, Match], *, models: Models | None
+) -> Job[list[MeasuredClip]]:
+    """Every clip with what one hearing tells, and with its words where it is aligned."""
+    found, words = list[MeasuredClip](), _words(ws)
+    for one in hear_all(corpus, workers=min(MOST_WORKERS, os.cpu_count() or 1), models=models):
+        method, spoken = words.get(one.clip.id, ("", ()))
+        found.append(replace(one, match=matches.get(one.clip.id), words=spoken, aligner=method))
+        yield Tick(len(found), len(corpus), "listening to clips")
+    return found
 
 
 def _start(language: str, limits: Thresholds, seconds: float) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from olu.audit.summary import is_little
 from olu.audit.thresholds import Thresholds
-from olu.audit.verdict import is_little
 from olu.core.errors import OluError
 from olu.core.extras import need_training
 from olu.core.files import EMBEDDED, embedded_voice, read_json

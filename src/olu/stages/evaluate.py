@@ -13,8 +13,7 @@ from olu.core.extras import EVALUATE
 from olu.core.files import Workspace, whole, write_text
 from olu.core.job import Job, Tick, finish
 from olu.corpus.manifest import Corpus
-from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing
-from olu.evaluate.samples import References, Sample
+from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing, References, Sample
 from olu.evaluate.sentences import (
     PlannedSentence,
     Read,

@@ -11,8 +11,7 @@ from olu.core.files import Workspace
 from olu.core.job import Job, Tick
 from olu.corpus.manifest import Corpus
 from olu.evaluate.estimates import Estimate
-from olu.evaluate.evaluation import CheckpointMeans
-from olu.evaluate.samples import Sample, spread_evenly
+from olu.evaluate.evaluation import CheckpointMeans, Sample, spread_evenly
 from olu.evaluate.sentences import PlannedSentence, reader_of, spoken_takes
 from olu.families.runs import voice_named, voices
 from olu.stages.evaluate import EvaluateOptions, EvaluateSummary, at_steps, checkpoints, evaluate

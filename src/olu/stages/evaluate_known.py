@@ -12,9 +12,9 @@ from olu.core.files import Workspace, read_json
 from olu.core.job import Job, Tick
 from olu.core.types import Alignment, Audio, Clip, Reading
 from olu.corpus.manifest import Corpus
+from olu.evaluate.evaluation import References, Transcriber, spread_evenly
 from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
-from olu.evaluate.samples import References, Transcriber, spread_evenly
 from olu.families.runs import ready
 from olu.stages.listener import recogniser_for, second_recogniser
 from olu.train.machine import this_machine

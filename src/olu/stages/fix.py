@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from olu.audit.checks import CHECKS
-from olu.audit.cut_clips import without_aside
-from olu.audit.fix import Effect, effect, lost, plan, read_edges
+from olu.audit.fix import Effect, effect, lost, plan, read_edges, without_aside
 from olu.audit.summary import AuditSummary
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from olu.audio.media import is_media, is_recording
-from olu.audit.verdict import to_cut
+from olu.audit.summary import to_cut
 from olu.core.errors import CorpusError, LanguageError
 from olu.core.files import Workspace
 from olu.core.job import Job, Tick

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from olu.audit.checks.heard import UNTOLD
-from olu.audit.cut_clips import without_aside
-from olu.audit.verdict import to_cut
+from olu.audit.fix import without_aside
+from olu.audit.summary import to_cut
 from olu.core.files import Workspace, disk_bytes
 from olu.core.stage import Stage
 from olu.core.told import Remedy, TextTable, Told, write_texts
