@@ -690,7 +690,7 @@ def test_each_way_of_aligning_is_measured_by_itself_and_few_words_by_nothing():
     other = [spoken(f"other{n}", [-9.3, -9.4, -9.5, -9.2, -9.3], aligner="ctc") for n in range(30)]
     assert not look("unheard", [*good, *other])
     assert not look("unheard", [*good[:3], spoken("year", [-9.0] * 5)])
-    assert not look("unheard", [replace(one, words=tuple(replace(w, score=None) for w in one.words)) for one in good])
+    assert not look("unheard", [replace(one, words=tuple(w._replace(score=None) for w in one.words)) for one in good])
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,7 @@ class AuditSummary:
 
     def row(self) -> dict[str, Any]:
         """Without the folder: a workspace may move."""
-        return {
-            one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("folder", "fresh")
-        }
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("folder", "fresh")}
 
     @staticmethod
     def from_row(row: dict[str, Any], *, folder: Path) -> AuditSummary:
