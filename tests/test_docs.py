@@ -78,7 +78,7 @@ def test_cli_page_is_what_the_declarations_make_of_it():
     page = ROOT / "docs" / "cli.md"
     written = page.read_text(encoding="utf-8")
     made = runpy.run_path(str(ROOT / "dev" / "cli_page.py"))["rewritten"](written, COMMANDS)
-    assert made == written, "run 'python dev/cli_page.py'"
+    assert made == written, "run 'python dev/declared.py'"
 
 
 def _commands(page: Path) -> list[str]:

@@ -33,7 +33,7 @@ ORDER = (
     ("cli",),
 )
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
-TOP = ("__init__", "__main__")  # the public names, imported on use, and the script
+TOP = ("__init__", "__main__", "api")  # the public names, imported on use, and the script
 
 # Designed exceptions: (file, module) -> the reason.
 DOWNWARD = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -19,11 +20,13 @@ from typer.testing import CliRunner
 
 import olu
 from olu import Audio, Manner, Voice, Workspace, read_text
+from olu.api import method_name, method_parameters
 from olu.cli.main import app
 from olu.core.errors import AudioError, VoiceError
 from olu.core.files import embedded_voice
 from olu.speak.package import package_place
 from olu.speak.stream import Wishes
+from olu.stages.verbs import VERBS
 
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 
@@ -54,7 +57,7 @@ def test_the_page_runs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     names: dict[str, Any] = {}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
-    for name in ("hello.wav", "slow.opus", "plain.flac", "first.wav"):
+    for name in ("peace.wav", "hello.wav", "slow.opus", "plain.flac", "first.wav"):
         assert soundfile.info(str(place / name)).frames > 1000
     printed = capsys.readouterr().out
     assert "nowhere.voice is not there" in printed
@@ -123,6 +126,84 @@ def test_phones_of_a_text() -> None:
     reading = read_text("ilé", language="yor")
     assert [word.phones for word in reading.words] == [("i", "l", "e")]
     assert reading.symbols() == ["i˧", "l", "e˥"]
+
+
+def test_a_method_for_every_verb_that_is_about_a_workspace() -> None:
+    verbs = {verb.name for verb in VERBS.values() if verb.workspace}
+    assert {"import", "audit", "clips", "drop", "keep", "correct", "split", "read", "merge", "status", "clean"} <= verbs
+    for name in verbs:
+        method = getattr(Workspace, method_name(VERBS[name]))
+        taken = inspect.signature(method).parameters
+        assert set(taken) == {"self", "on_event", *(one.name for one in method_parameters(VERBS[name]))}
+        assert VERBS[name].help in (inspect.getdoc(method) or "")
+
+
+def test_type_checkers_know_the_methods() -> None:
+    dev = runpy.run_path(str(PAGE.parents[1] / "dev" / "declared.py"))
+    assert dev["stub"]() == dev["STUB"].read_text(encoding="utf-8"), "run 'python dev/declared.py'"
+
+
+def test_verbs_from_python(place: Path, tmp_path: Path) -> None:
+    ws = Workspace(str(shutil.copytree(place / "swahili", tmp_path / "ws")))
+    assert ws == Workspace.open(ws.root) and ws.language == "swa"
+    ids = [row["id"] for row in ws.clips(sort="id").rows]
+    assert len(ids) == 4
+    assert ws.drop(ids[:2], reason="noise").ids == tuple(ids[:2])
+    assert ws.keep(ids[2]).ids == (ids[2],)
+    assert ws.status().decisions == {"drop": 2, "keep": 1}
+    told: list[object] = []
+    assert ws.audit(force=True, on_event=told.append).audit.clips == 4
+    assert any(isinstance(one, olu.Tick) and one.done == one.total for one in told)
+    with pytest.raises(TypeError, match="audit takes no 'loud'"):
+        ws.audit(loud=True)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="needs 'source'"):
+        ws.import_()  # type: ignore[call-arg]
+    with pytest.raises(olu.OluError, match="--dry-run shows what --fix would decide"):
+        ws.audit(dry_run=True)
+    with pytest.raises(olu.OluError, match="no verb 'sing'"):
+        olu.run("sing")
+
+
+def test_a_verb_that_fails_raises(place: Path, tmp_path: Path) -> None:
+    ws = Workspace.create(tmp_path / "ws", language="swa")
+    quiet = tmp_path / "in"
+    Audio(np.zeros(32000, np.float32), 16000).save(_made(quiet) / "a.wav")
+    (quiet / "a.txt").write_text("kimya", encoding="utf-8")
+    ws.import_(quiet)
+    assert ws.audit().audit.clips_with_errors == 1
+    with pytest.raises(olu.OluError, match="1 of 1 clip has errors"):
+        ws.audit(strict=True)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def test_every_name_holds_after_all_modules_were_imported() -> None:
+    """`import olu.speak.voice` binds `olu.speak`: it must still be what the page says."""
+    code = """
+import importlib, pkgutil, warnings
+import olu
+before = {name: getattr(olu, name) for name in olu.__all__}
+skipped = []
+for one in pkgutil.walk_packages(olu.__path__, "olu."):
+    if one.name == "olu.__main__":
+        continue
+    try:
+        importlib.import_module(one.name)
+    except ImportError as missing:  # of an extra that is not installed
+        if (missing.name or "olu").startswith("olu"):
+            raise
+        skipped.append(one.name)
+assert all(getattr(olu, name) is value for name, value in before.items())
+assert olu.speak("ሰላም ነው።", voice=olu.Voice.open("embedded"), speed=2).seconds > 0.2
+assert olu.read_text("ilé", language="yor").words and olu.Workspace.audit and olu.run and olu.Audio.save
+print(len(before), len(skipped))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[0]) == len(olu.__all__)
 
 
 def test_importing_olu_is_light() -> None:

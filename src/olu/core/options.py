@@ -125,6 +125,7 @@ class Verb:
     label: str | None = None  # stands before its progress; else its name
     job: bool = False  # it may run for long and tells how far it is: it takes --events
     json: str = JSON  # the help of --json
+    about: str | None = None  # the field that names the workspace, where its type does not tell
     environment: Mapping[str, str] = field(default_factory=dict)  # for libraries, before they are imported
 
     def call(self) -> Callable[[Any], Any]:
@@ -138,6 +139,12 @@ class Verb:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         return parameters(self.options)
+
+    @property
+    def workspace(self) -> str:
+        """The field that names the workspace it is about; nothing where it is about none."""
+        found = (one.name for one in self.parameters if one.said.role == "workspace" and not one.said.names)
+        return next(found, "") if self.about is None else self.about
 
 
 def stamp(given: Any) -> dict[str, Any]:

@@ -94,16 +94,17 @@ class ClipList:
 
     def _listed(self, options: ClipsOptions) -> Iterator[Told]:
         measures = ("id", "speaker", "split", "seconds", "rate", "letters", "s/letter", "tokens", "frames")
-        rows = [_shown(row) for row in self.rows]
+        shown = self.rows[:SHOWN] if options.limit is None else self.rows
+        rows = [_shown(row) for row in shown]
         yield TextTable([*measures, "marks", "decision", "text"], rows, plain=True, right=range(3, len(measures)))
         yield self.counted()
-        if number := sum(bool(row["corrected"]) for row in self.rows):
+        if number := sum(bool(row["corrected"]) for row in shown):
             yield f"{CORRECTED.strip()} {many(number, 'text')} corrected; --json and --csv have the source's as well"
-        if len(self.rows) < self.found:
+        if len(shown) < self.found:
             asked = [f"--where {shlex.quote(options.where)}"] if options.where is not None else []
             asked += [f"--sort={shlex.quote(options.sort)}"] if options.sort is not None else []
             everything = " ".join(["olu clips", quoted(options.ws), *asked, "--csv clips.csv"])
-            yield f"{len(self.rows)} {'is' if len(self.rows) == 1 else 'are'} shown; all of them: {everything}"
+            yield f"{len(shown)} {'is' if len(shown) == 1 else 'are'} shown; all of them: {everything}"
 
     def counted(self) -> str:
         of_all = "" if self.found == self.total else f"{self.found} of "
@@ -154,8 +155,7 @@ def run(options: ClipsOptions) -> ClipList | ClipSpread:
     if options.summary:
         found, spread = quantiles(ws, expression=options.where)
         return ClipSpread(clips=found, quantiles=spread)
-    limit = SHOWN if not chosen and options.limit is None else options.limit
-    found = clips(ws, expression=options.where, sort=options.sort, limit=limit)
+    found = clips(ws, expression=options.where, sort=options.sort, limit=options.limit)
     if options.csv is not None and str(options.csv) != "-":
         write_csv(found.rows, options.csv)
     return found

@@ -71,6 +71,7 @@ VERBS = (
         "Turn text into the symbols that will be spoken: a workspace's transcripts, or any text.",
         ReadOptions,
         "olu.stages.g2p:run_read",
+        about="what",
         job=True,
         label="reading",
         json=AS_JSON,

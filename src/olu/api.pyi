@@ -1,0 +1,159 @@
+"""What `olu.api` holds, for type checkers. Written by dev/declared.py."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from olu.core.files import Workspace
+from olu.core.job import Event
+from olu.core.options import Parameter, Verb
+from olu.stages.clean import CleanSummary
+from olu.stages.clips import ClipList, ClipSpread
+from olu.stages.correct import CorrectSummary, UndoSummary
+from olu.stages.decide import DecideSummary
+from olu.stages.fix import AuditOutcome, FixUndone
+from olu.stages.g2p import ReadTexts, ReadingExplained
+from olu.stages.import_ import ImportSummary
+from olu.stages.make import MakeSummary
+from olu.stages.merge import MergeSummary
+from olu.stages.read import ReadSummary
+from olu.stages.split import SplitSummary
+from olu.stages.status import Status
+
+OnEvent = Callable[[Event], None]
+
+def run(verb: str, *, on_event: OnEvent | None = None, **options: Any) -> Any: ...
+def method_name(verb: Verb) -> str: ...
+def method_parameters(verb: Verb) -> list[Parameter]: ...
+
+class VerbWorkspace(Workspace):
+    def __init__(self, root: str | Path) -> None: ...
+    @staticmethod
+    def open(root: str | Path) -> VerbWorkspace: ...
+    @staticmethod
+    def create(root: str | Path, *, language: str, name: str | None = None) -> VerbWorkspace: ...
+    def make(
+        self,
+        source: str | Path,
+        *,
+        language: str,
+        recipe: str | Path | None = None,
+        changes: Iterable[str] | str = (),
+        base: str | Path | None = None,
+        from_scratch: bool = False,
+        device: str | None = None,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+    ) -> MakeSummary: ...
+    def import_(
+        self,
+        source: str | Path,
+        *,
+        layout: str = 'auto',
+        speaker: str | None = None,
+        columns: str | None = None,
+        root: str | Path | None = None,
+        config: str | None = None,
+        split: str | None = None,
+        subtitles: str | Path | None = None,
+        shift: float | None = None,
+        stretch: float | None = None,
+        in_sync: bool = False,
+        encoding: str | None = None,
+        copy: bool = False,
+        licence: str = '',
+        consent: str = '',
+        agreed: str = '',
+        credits: str = '',
+        dry_run: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> ImportSummary: ...
+    def merge(
+        self,
+        others: Iterable[str | Path] | str | Path,
+        *,
+        same_speakers: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> MergeSummary: ...
+    def audit(
+        self,
+        *,
+        strict: bool = False,
+        deep: bool = False,
+        force: bool = False,
+        fix: bool = False,
+        dry_run: bool = False,
+        undo: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> AuditOutcome | FixUndone: ...
+    def clips(
+        self,
+        *,
+        where: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+        csv: str | Path | None = None,
+        ids: bool = False,
+        summary: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> ClipList | ClipSpread: ...
+    def drop(
+        self,
+        ids: Iterable[str] | str = (),
+        *,
+        listed: str | Path | None = None,
+        reason: str = '',
+        undo: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> DecideSummary: ...
+    def keep(
+        self,
+        ids: Iterable[str] | str = (),
+        *,
+        listed: str | Path | None = None,
+        reason: str = '',
+        undo: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> DecideSummary: ...
+    def correct(
+        self,
+        file: str | Path | None = None,
+        *,
+        clip: str | None = None,
+        text: str | None = None,
+        undo: bool = False,
+        by: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> CorrectSummary | UndoSummary: ...
+    def split(
+        self,
+        *,
+        valid: float | None = None,
+        test: float | None = None,
+        seed: int | None = None,
+        on_event: OnEvent | None = None,
+    ) -> SplitSummary: ...
+    def read(
+        self,
+        *,
+        language: str | None = None,
+        lines: str | Path | None = None,
+        dialect: str | None = None,
+        symbols: str | None = None,
+        marks: str | None = None,
+        language_options: Iterable[str] | str = (),
+        lexicon: str | Path | None = None,
+        explain: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> ReadSummary | ReadTexts | ReadingExplained: ...
+    def status(
+        self,
+        *,
+        on_event: OnEvent | None = None,
+    ) -> Status: ...
+    def clean(
+        self,
+        *,
+        damaged: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> CleanSummary: ...
