@@ -77,7 +77,7 @@ def test_cli_page_has_every_option_and_no_other(verb: str):
 def test_cli_page_is_what_the_declarations_make_of_it():
     page = ROOT / "docs" / "cli.md"
     written = page.read_text(encoding="utf-8")
-    made = runpy.run_path(str(ROOT / "dev" / "cli_page.py"))["rewritten"](written, COMMANDS)
+    made = runpy.run_path(str(ROOT / "dev" / "declared.py"))["rewritten"](written, COMMANDS)
     assert made == written, "run 'python dev/declared.py'"
 
 

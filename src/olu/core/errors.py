@@ -83,7 +83,7 @@ def how_to_install(extra: str = "", *, here: bool = True) -> str:
     `here`: for whoever runs this Olu, whose own clone is named where it is one; else for people elsewhere.
     """
     wanted = f"[{extra}]" if extra else ""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     if here and (root / "constraints.txt").is_file() and (root / "pyproject.toml").is_file():
         return f"pip install -c {shlex.quote(str(root / 'constraints.txt'))} -e {shlex.quote(f'{root}{wanted}')}"
     return f"pip install '{CLONE}{wanted}'" if wanted else f"pip install {CLONE}"
