@@ -33,8 +33,13 @@ def faults(shelf: VoiceCatalog) -> list[str]:
 def test_a_voice_is_known_by_its_own_name(package: Path, tmp_path: Path) -> None:
     elsewhere = shutil.copytree(package, tmp_path / "another name.voice")
     (entry,) = VoiceCatalog([Path(elsewhere)]).entries
-    assert (entry.name, entry.language, entry.rate, entry.speakers) == ("test", "ibo", 16000, ("ada", "obi"))
-    assert entry.size == sum(file.stat().st_size for file in Path(elsewhere).rglob("*") if file.is_file())
+    assert (entry.name, entry.info.language, entry.info.rate, entry.info.speakers) == (
+        "test",
+        "ibo",
+        16000,
+        ("ada", "obi"),
+    )
+    assert entry.info.size == sum(file.stat().st_size for file in Path(elsewhere).rglob("*") if file.is_file())
 
 
 def test_folders_zips_and_workspaces_hold_voices(package: Path, folder: Path, tmp_path: Path) -> None:
@@ -103,7 +108,7 @@ def test_voices_come_go_and_change(folder: Path, package: Path) -> None:
     shelf.look()
     changed = shelf.find("ada")
     assert first is not None and changed is not None
-    assert changed.key != first.key and changed.speakers == ("ada", "ngozi")
+    assert changed.key != first.key and changed.info.speakers == ("ada", "ngozi")
     shutil.rmtree(folder / "obi.voice")
     shelf.look()
     assert names(shelf) == ["ada"]
@@ -210,6 +215,6 @@ def test_a_large_voice_is_gone_through_without_being_held(package: Path, tmp_pat
         assert tracemalloc.get_traced_memory()[1] < 24e6
     finally:
         tracemalloc.stop()
-    assert entry.name == "large" and not entry.fault and entry.sample == made.TEXT
+    assert entry.name == "large" and not entry.fault and entry.info.sample == made.TEXT
     voices.spoil(large)
     assert "decoder.onnx is damaged" in VoiceCatalog([tmp_path / "large.voice", package]).entries[0].fault

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from olu.serve.link import Link
+from olu.serve.process import Link
 from olu.serve.settings import KEY_VARIABLE
 
 

@@ -19,10 +19,9 @@ import pytest
 from olu.audio.io import to_int16
 from olu.core.errors import OluError, TextError, VoiceError
 from olu.serve.catalog import VoiceCatalog
-from olu.serve.link import Link
 from olu.serve.pool import Pool
-from olu.serve.protocol import Busy, Gone, SoundPiece, SoundStream, SpeechJob, TooLong
-from olu.serve.wire import Message
+from olu.serve.process import Link
+from olu.serve.protocol import Busy, Gone, Message, SoundPiece, SoundStream, SpeechJob, TooLong
 from olu.speak.stream import Manner
 from olu.speak.voice import Voice
 
@@ -377,7 +376,7 @@ def test_it_ends_in_time(package: Path) -> None:
 
 
 def test_workers_that_never_get_ready_are_an_error_at_the_start(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("olu.serve.link.COMMAND", ("-c", "raise SystemExit(3)"))
+    monkeypatch.setattr("olu.serve.process.COMMAND", ("-c", "raise SystemExit(3)"))
 
     async def work() -> None:
         pool = Pool(VoiceCatalog([package]), workers=1, queue=1, batch=1, loaded=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.serve.scheduler import AHEAD_SECONDS, CROWD, CROWD_START, HEAD_START, Turn, first, together
+from olu.serve.worker import AHEAD_SECONDS, CROWD, CROWD_START, HEAD_START, Turn, first, together
 
 
 def test_who_has_heard_nothing_comes_first_in_the_order_of_coming() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from olu.serve import memory
 from olu.serve import pool as pools
+from olu.serve import process
 from olu.serve.catalog import VoiceCatalog
 from olu.serve.pool import Pool
 from olu.serve.protocol import Gone, Late
@@ -196,12 +196,12 @@ HELD = """
 import sys
 from pathlib import Path
 import numpy as np
-from olu.serve import memory
+from olu.serve import process
 from olu.speak.graphs import NoMemory
 from olu.speak.stream import Manner
 from olu.speak.voice import Voice
 voice = Voice.open(Path(sys.argv[1]), threads=1)
-assert memory.hold(150_000_000)
+assert process.hold_memory(150_000_000)
 try:
     voice.engine.encode([1, 0] * 4000, np.random.PCG64([0, 0]), manner=Manner(), speaker=np.array([0], np.int64))
 except NoMemory as bad:
@@ -214,7 +214,7 @@ print(len(voice.speak("Kedu?").samples) > 0)
 """
 
 
-@pytest.mark.skipif(not memory.share(1), reason="nothing holds a process to its memory here")
+@pytest.mark.skipif(not process.memory_share(1), reason="nothing holds a process to its memory here")
 def test_a_worker_is_held_to_its_memory(package: Path) -> None:
     said = subprocess.run([sys.executable, "-c", HELD, package], capture_output=True, text=True, check=True)
     assert said.stdout.split("\n")[:3] == ["the voice's network needs more memory than there is", "refused", "True"]
@@ -223,18 +223,18 @@ def test_a_worker_is_held_to_its_memory(package: Path) -> None:
 def test_the_share_of_a_worker_goes_by_the_machine_and_its_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "machine", lambda: 8 << 30)
-    assert memory.share(2) == 3 << 30
-    assert memory.share(100) == memory.LEAST
+    monkeypatch.setattr(process, "machine_memory", lambda: 8 << 30)
+    assert process.memory_share(2) == 3 << 30
+    assert process.memory_share(100) == process.LEAST_MEMORY
     assert (ServeSettings(worker_memory=700).memory_bytes(2), ServeSettings().memory_bytes(2)) == (700_000_000, 3 << 30)
-    monkeypatch.setattr(memory, "machine", lambda: 0)
-    assert memory.share(2) == 0
+    monkeypatch.setattr(process, "machine_memory", lambda: 0)
+    assert process.memory_share(2) == 0
     monkeypatch.undo()
     own = Path("/proc/self/cgroup").read_text(encoding="ascii").rpartition("::")[2].strip().lstrip("/")
     (tmp_path / own).mkdir(parents=True, exist_ok=True)
     (tmp_path / own / "memory.max").write_text("4096\n", encoding="ascii")
-    monkeypatch.setattr(memory, "GROUPS", tmp_path)
-    assert memory.machine() == 4096
+    monkeypatch.setattr(process, "GROUPS", tmp_path)
+    assert process.machine_memory() == 4096
 
 
 def test_a_voice_larger_than_a_worker_may_take_is_told(package: Path, tmp_path: Path) -> None:

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from olu.audio.io import to_int16
 from olu.core.errors import VoiceError
 from olu.core.types import Audio
-from olu.serve.protocol import SpeechJob
-from olu.serve.scheduler import AHEAD_SECONDS, CROWD
-from olu.serve.wire import Message
-from olu.serve.worker import Worker
+from olu.serve.protocol import Message, SpeechJob
+from olu.serve.worker import AHEAD_SECONDS, CROWD, Worker
 from olu.speak.engines.latents import LatentsEngine
 from olu.speak.stream import Manner
 from olu.speak.voice import Voice

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from olu.core.errors import OluError, VoiceError
+from olu.serve.protocol import VoiceInfo
+from olu.speak.engines import knobs_of
 from olu.speak.package import Outline, read_outline
 
 LOOK_SECONDS = 1.0  # between two looks
@@ -24,16 +26,20 @@ WAY_OUT = "leave one of them out, or export one again with another name in the o
 class Entry:
     """A voice, or what lies there instead of one."""
 
-    name: str
+    info: VoiceInfo
     path: Path
     key: str  # another one when any of its files changes
-    language: str = ""
-    rate: int = 0
-    speakers: tuple[str, ...] = ()
-    size: int = 0
-    fault: str = ""
-    aliases: tuple[str, ...] = ()  # other names a person gave it
-    sample: str = ""  # a sentence to try it with
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def fault(self) -> str:
+        return self.info.fault
+
+    def spoiled(self, why: str) -> Entry:
+        return replace(self, info=replace(self.info, fault=why))
 
 
 class VoiceCatalog:
@@ -91,7 +97,7 @@ class VoiceCatalog:
         """What is damaged in a way that shows only when it is opened."""
         with self._lock:
             if (entry := self._known.get(key)) is not None:
-                self._known[key] = replace(entry, fault=why)
+                self._known[key] = entry.spoiled(why)
                 self._arrange()
 
     def _look(self, *, at_start: bool) -> None:
@@ -113,17 +119,24 @@ class VoiceCatalog:
             if owner is not entry and at_start:
                 raise VoiceError(f"{owner.path} and {entry.path} are both named {entry.name!r}: {WAY_OUT}")
             taken = f"{entry.path.name}: the name {entry.name!r} is taken by {owner.path.name}: {WAY_OUT}"
-            entries.append(entry if owner is entry else replace(entry, fault=taken))
+            entries.append(entry if owner is entry else entry.spoiled(taken))
         self._owners = {name: entry.path for name, entry in owners.items()}
         self.entries = tuple(sorted(entries, key=lambda entry: entry.name))
 
     def _entry(self, path: Path, key: str, size: int, *, name: str) -> Entry:
-        if self._most_bytes and size > self._most_bytes:
-            room = f"{size / 1e6:.1f} MB, more than the {self._most_bytes / 1e6:.1f} MB that a worker may take"
-            return Entry(name, path, key, size=size, fault=f"{path.name} has {room} (--worker-memory)")
-        entry = _entry(path, key, size, name=name)
-        alias = self._aliases.get(path)
-        return replace(entry, aliases=(alias,)) if alias else entry
+        """`name`: what to call it where it cannot say so itself; the one it had, if it was whole before."""
+        try:
+            if self._most_bytes and size > self._most_bytes:
+                room = f"{size / 1e6:.1f} MB, more than the {self._most_bytes / 1e6:.1f} MB that a worker may take"
+                raise VoiceError(f"{path.name} has {room} (--worker-memory)")
+            alias = self._aliases.get(path)
+            info = replace(_described(path, read_outline(path)), size=size, aliases=(alias,) if alias else ())
+        except OluError as bad:  # without the path of this machine: it may be shown to those who ask
+            info = VoiceInfo(name, "", 0, (), size, False, fault=str(bad).replace(str(path), path.name))
+        except OSError as bad:
+            fault = f"{path.name} cannot be read ({bad.strerror}): check the disk and who may read it"
+            info = VoiceInfo(name, "", 0, (), size, False, fault=fault)
+        return Entry(info, path, key)
 
     def _paths(self) -> Iterator[Path]:
         for place in self._places:
@@ -162,18 +175,7 @@ def _stamp(path: Path) -> tuple[str, int]:
     return hashlib.sha256(key).hexdigest(), sum(size for _, size, _ in facts)
 
 
-def _entry(path: Path, key: str, size: int, *, name: str) -> Entry:
-    """`name`: what to call it where it cannot say so itself; the one it had, if it was whole before."""
-    try:
-        return _described(path, key, size, read_outline(path))
-    except OluError as bad:
-        fault = _said(str(bad), path)
-    except OSError as bad:
-        fault = f"{path.name} cannot be read ({bad.strerror}): check the disk and who may read it"
-    return Entry(name, path, key, size=size, fault=fault)
-
-
-def _described(path: Path, key: str, size: int, package: Outline) -> Entry:
+def _described(path: Path, package: Outline) -> VoiceInfo:
     """From the facts that the opened voice goes by too."""
     facts = package.facts
     name, language, rate, speakers = (facts.get(field) for field in ("name", "language", "rate", "speakers"))
@@ -182,8 +184,12 @@ def _described(path: Path, key: str, size: int, package: Outline) -> Entry:
         raise VoiceError(f"{path}: voice.json is damaged: export the voice again")
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise VoiceError(f"{path} has no name that can be asked for: export it again with another name")
+    try:
+        knobs = tuple(knobs_of(package).values())
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise VoiceError(f"{path}: voice.json is damaged (its knobs): export the voice again") from None
     sample = _sample(package.check.get("sentences"))
-    return Entry(name, path, key, str(language), rate, tuple(map(str, speakers or ())), size, sample=sample)
+    return VoiceInfo(name, str(language), rate, tuple(map(str, speakers or ())), 0, False, sample=sample, knobs=knobs)
 
 
 def _sample(rows: object) -> str:
@@ -194,8 +200,3 @@ def _sample(rows: object) -> str:
     short = [text for text in texts if isinstance(text, str) and len(text) <= LONGEST_SAMPLE and text.isprintable()]
     plain = [text for text in short if not any(char.isdigit() or char in "()[]<>{}" for char in text)]
     return max(plain or short, key=len, default="")
-
-
-def _said(why: str, path: Path) -> str:
-    """Without the path of this machine: it may be shown to those who ask."""
-    return why.replace(str(path), path.name)

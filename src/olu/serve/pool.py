@@ -11,19 +11,21 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 from olu.core.errors import OluError, TextError, VoiceError
 from olu.serve.catalog import Entry, VoiceCatalog
-from olu.serve.link import Link
+from olu.serve.process import Link, watchdog
 from olu.serve.protocol import (
     DEADLINE_SECONDS,
     SILENCE_SECONDS,
     Busy,
     Gone,
+    Late,
+    Message,
     NoRoom,
     Read,
     SoundPiece,
@@ -32,9 +34,6 @@ from olu.serve.protocol import (
     TooLong,
     VoiceInfo,
 )
-from olu.serve.request import Answer, Saying
-from olu.serve.watchdog import watchdog
-from olu.serve.wire import Message
 from olu.speak.voice import TooManyTokens
 
 log = logging.getLogger("olu.serve")
@@ -45,10 +44,65 @@ START_DEATHS = 3
 LONGEST_DELAY = 5.0  # before a worker that dies again and again is started again
 STEADY_SECONDS = 10.0  # a worker that lived for this long is started again at once
 NAMED = 20
-LOOK_SECONDS = (
-    1.0  # somebody who asks waits so long for a look at the shelf, which may have a large voice to go through
-)
+LOOK_SECONDS = 1.0  # that somebody who asks waits for a look at the shelf, where a large voice may have to be proved
 ANSWER_SECONDS = 3.0  # within which a worker answers, or is not well
+
+
+Answer = SoundPiece | Exception | None  # sound, a failure, or the end
+
+
+class Saying:
+    """One request, from the side of whoever asked: an async iterator of pieces."""
+
+    def __init__(self, pool: Pool, ask: SpeechJob, number: int, *, deadline: float) -> None:
+        """`deadline`: seconds until all of it is to be there."""
+        self.ask, self.number, self._deadline = ask, number, deadline
+        self.answers: asyncio.Queue[Answer] = asyncio.Queue()
+        self.link: Link | None = None
+        self.came = time.monotonic()
+        self.heard = False  # its first sound is there
+        self.made = False  # all of it
+        self.over = False
+        self._pool = pool
+        self._asked = False
+        self._taken = 0.0
+
+    def __aiter__(self) -> Saying:
+        return self
+
+    async def __anext__(self) -> SoundPiece:
+        if self.over:
+            raise StopAsyncIteration
+        try:
+            async with asyncio.timeout(self.came + self._deadline - time.monotonic()):
+                await self._ask_for_more()
+                answer = await self.answers.get()
+        except TimeoutError:
+            self._pool.leave(self)
+            raise Late(self._deadline) from None
+        except BaseException:  # also when the task that waits is cancelled
+            self._pool.leave(self)
+            raise
+        if isinstance(answer, SoundPiece):
+            self._taken = len(answer.samples) / 2 / answer.rate
+            return answer
+        self._pool.leave(self)
+        raise StopAsyncIteration if answer is None else answer
+
+    async def _ask_for_more(self) -> None:
+        if not self._asked:
+            self._asked = True
+            await self._pool.hand_over(self)
+        elif self._taken and self.link is not None and not self.made:
+            self.link.send({"do": "took", "number": self.number, "seconds": self._taken})
+
+    async def aclose(self) -> None:
+        self._pool.leave(self)
+
+    def __del__(self) -> None:
+        if not self.over:  # somebody forgot it
+            with suppress(RuntimeError):  # the loop may be gone
+                self._pool.leave(self)
 
 
 class Pool:
@@ -158,20 +212,7 @@ class Pool:
 
     def shown(self) -> list[VoiceInfo]:
         loaded = {key for link in self._links for key in link.loaded}
-        return [
-            VoiceInfo(
-                name=entry.name,
-                language=entry.language,
-                rate=entry.rate,
-                speakers=entry.speakers,
-                size=entry.size,
-                loaded=entry.key in loaded,
-                fault=entry.fault,
-                aliases=entry.aliases,
-                sample=entry.sample,
-            )
-            for entry in self._shelf.entries
-        ]
+        return [replace(entry.info, loaded=entry.key in loaded) for entry in self._shelf.entries]
 
     def speak(self, ask: SpeechJob) -> Saying:
         if self._ending or len(self._sayings) >= self._queue:
@@ -343,18 +384,9 @@ class Pool:
             return _failure(message, saying.ask)
         self._counts["pieces"] += 1
         self._seconds += len(sound) / 2 / message["rate"]
-        return SoundPiece(
-            samples=sound,
-            rate=message["rate"],
-            sentence=message["sentence"],
-            text=message["text"],
-            begins=message["begins"],
-            ends=message["ends"],
-            words=tuple((word, start, end) for word, start, end in message["words"]),
-            last=message["last"],
-            unsaid=message["unsaid"],
-            read=Read(**message["read"]) if message["read"] else None,
-        )
+        told = {name: value for name, value in message.items() if name not in ("is", "number")}
+        told["words"] = tuple(map(tuple, told["words"]))
+        return SoundPiece(samples=sound, **{**told, "read": Read(**told["read"]) if told["read"] else None})
 
     def _answer(self, saying: Saying, answer: Answer) -> None:
         saying.heard = True
@@ -390,12 +422,10 @@ def _failure(message: Message, ask: SpeechJob) -> Exception:
         return TooLong(ask.seconds)
     if kind == TooManyTokens.__name__:
         return TooManyTokens(ask.tokens)
-    if kind in (Stuck.__name__, NoRoom.__name__):
-        what = (
-            "voice came to no end and was ended" if kind == Stuck.__name__ else "voice needs more memory than there is"
-        )
-        _event(what, level=logging.ERROR, voice=ask.voice)
-        return (Stuck if kind == Stuck.__name__ else NoRoom)(ask.voice)
+    ended = {Stuck: "voice came to no end and was ended", NoRoom: "voice needs more memory than there is"}
+    if found := next((one for one in ended if one.__name__ == kind), None):
+        _event(ended[found], level=logging.ERROR, voice=ask.voice)
+        return found(ask.voice)
     if not kind:
         _event("failure in a worker", level=logging.ERROR, kind=why, where=message["where"])
         return RuntimeError(f"{why} in a worker")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
+from olu.core.types import Knob
 from olu.speak.stream import Manner
 
+Message = dict[str, Any]  # between the front and a worker
 MOST_TOKENS = 20_000  # of a text: about ten minutes of speech, and what 4096 characters of plain text stay below
 SILENCE_SECONDS = 60.0  # of a worker, before it is replaced
 DEADLINE_SECONDS = 900.0  # of a request: its ten minutes of sound may be heard as they are made
@@ -64,6 +66,7 @@ class VoiceInfo:
     fault: str = ""
     aliases: tuple[str, ...] = ()  # other names it answers to
     sample: str = ""  # a sentence to try it with
+    knobs: tuple[Knob, ...] = ()  # what may be chosen when it speaks
 
 
 class Busy(Exception):

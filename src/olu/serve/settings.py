@@ -11,10 +11,9 @@ from pydantic import Field, field_validator, model_validator
 
 from olu.core.config import Strict
 from olu.core.errors import ConfigError
-from olu.serve import memory
+from olu.serve.process import KEY_VARIABLE, memory_share
 from olu.serve.protocol import DEADLINE_SECONDS, MOST_TOKENS, SILENCE_SECONDS
 
-KEY_VARIABLE = "OLU_API_KEY"
 SHORTEST_KEY = 8
 BYTES_PER_CHARACTER = 12  # a letter outside the basic plane as two \uXXXX of JSON
 ROOM_FOR_THE_REST = 16_384  # bytes of a body that are not the text
@@ -85,7 +84,7 @@ class ServeSettings(Strict):
 
     def memory_bytes(self, workers: int) -> int:
         """For each of so many workers; 0 where nothing can hold them to it."""
-        return self.worker_memory * 1_000_000 or memory.share(workers)
+        return self.worker_memory * 1_000_000 or memory_share(workers)
 
     @property
     def body_bytes(self) -> int:

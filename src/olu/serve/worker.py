@@ -5,25 +5,70 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from olu.audio.io import to_int16
 from olu.core.errors import OluError, VoiceError
 from olu.core.types import Audio
-from olu.serve.protocol import NoRoom, SpeechJob, Stuck, TooLong
-from olu.serve.scheduler import CROWD, Turn, first, together
-from olu.serve.wire import Message
+from olu.serve.protocol import Message, NoRoom, SpeechJob, Stuck, TooLong
 from olu.speak.engines import MOST_SECONDS
 from olu.speak.graphs import Ended, NoMemory, RunTerminator
 from olu.speak.stream import Chunk, Making, Manner, ReadText, SpokenChunk
 from olu.speak.voice import Voice
 
+AHEAD_SECONDS = 16.0  # of sound that nobody has taken yet: more would only fill memory
+CROWD = 8  # open requests; what is more waits longer for its first sound, so that others are not left in silence
+HEAD_START = 60.0  # who has heard nothing waits only for those who have been without sound for longer than this
+CROWD_START = 2.0  # the same in a crowd, where there is always somebody new
 PLACES = 8  # of a failure, the innermost
 NO_ROOM = "{} needs more memory than a worker may take: give workers more with --worker-memory"
+
+
+# ---------------------------------------------------------------- whose turn it is among the open requests
+
+
+@dataclass(eq=False, kw_only=True)
+class Turn:
+    """How a request stands; times are of one clock, in seconds."""
+
+    came: float
+    begun: float | None = None  # when its first sound was given
+    given: float = 0.0  # seconds of sound
+    taken: float = 0.0  # of them, by the listener
+    like: tuple[str, Hashable] | None = None  # the voice and the key of the chunk that is ready, if one is
+
+    def due(self, head_start: float = HEAD_START) -> float:
+        """When the listener runs out of sound."""
+        return self.came - head_start if self.begun is None else self.begun + self.given
+
+    @property
+    def ahead(self) -> bool:
+        return self.given - self.taken >= AHEAD_SECONDS
+
+
+AnyTurn = TypeVar("AnyTurn", bound=Turn)
+
+
+def first(turns: Collection[AnyTurn]) -> AnyTurn | None:
+    """The one whose listener runs out first; those who came first where it is equal."""
+    head_start = CROWD_START if len(turns) > CROWD else HEAD_START
+    waiting = (turn for turn in turns if not turn.ahead)
+    return min(waiting, key=lambda turn: (turn.due(head_start), turn.came), default=None)
+
+
+def together(lead: AnyTurn, turns: Iterable[AnyTurn], *, most: int) -> list[AnyTurn]:
+    """Who can go with `lead` now, because the same voice has a chunk of the same key ready for it; `lead` first."""
+    if most < 2:
+        return [lead]
+    others = [turn for turn in turns if turn is not lead and turn.like == lead.like and not turn.ahead]
+    return [lead, *sorted(others, key=lambda turn: (turn.due(), turn.came))[: most - 1]]
+
+
+# ---------------------------------------------------------------- what is made in a turn
 
 
 class Send(Protocol):
@@ -31,7 +76,7 @@ class Send(Protocol):
 
 
 @dataclass(eq=False, kw_only=True)
-class Job(Turn):
+class OpenRequest(Turn):
     number: int
     key: str  # of its voice: another one when the voice's files change
     path: str
@@ -46,7 +91,7 @@ class Worker:
     def __init__(self, send: Send, *, batch: int, loaded: int, clock: Callable[[], float] = time.monotonic) -> None:
         """`batch`: the most parts in one run of a decoder; `loaded`: the most voices kept that nobody is using."""
         self._send, self._batch, self._loaded, self._clock = send, batch, loaded, clock
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, OpenRequest] = {}
         self._voices: dict[str, Voice] = {}  # the one used last stands last
         self._dropped: set[str] = set()
         self._halt, self._lock = RunTerminator(), threading.Lock()
@@ -68,7 +113,7 @@ class Worker:
                 self._halt.end()
 
     @contextmanager
-    def _working(self, jobs: Iterable[Job]) -> Iterator[None]:
+    def _working(self, jobs: Iterable[OpenRequest]) -> Iterator[None]:
         """Work that is ended once nobody wants it any more."""
         with self._lock:
             self._turn = frozenset(job.number for job in jobs)
@@ -84,7 +129,14 @@ class Worker:
     def hear(self, message: Message) -> None:
         match message["do"]:
             case "say":
-                job = _job(message, came=self._clock())
+                ask: dict[str, Any] = message["ask"]
+                job = OpenRequest(
+                    came=self._clock(),
+                    number=message["number"],
+                    key=message["key"],
+                    path=message["path"],
+                    ask=SpeechJob(**{**ask, "manner": Manner(**ask["manner"])}),
+                )
                 self._jobs[job.number] = job
             case "took" if message["number"] in self._jobs:
                 self._jobs[message["number"]].taken += message["seconds"]
@@ -121,14 +173,14 @@ class Worker:
             with self._answering(job):
                 self._run(voice, [job])
 
-    def _try(self, voice: Voice, jobs: list[Job]) -> bool:
+    def _try(self, voice: Voice, jobs: list[OpenRequest]) -> bool:
         try:
             self._run(voice, jobs)
         except (OluError, Ended, MemoryError):
             return False
         return True
 
-    def _run(self, voice: Voice, jobs: list[Job]) -> None:
+    def _run(self, voice: Voice, jobs: list[OpenRequest]) -> None:
         with self._working(jobs):
             results = voice.run([job.chunk for job in jobs if job.chunk is not None])
         self._send({"is": "ran", "parts": len(jobs)})
@@ -136,7 +188,7 @@ class Worker:
             with self._answering(job):
                 self._give(job, result)
 
-    def _advance(self, job: Job) -> None:
+    def _advance(self, job: OpenRequest) -> None:
         """To its next chunk: a voice may have to be opened for it, and a sentence read."""
         if job.chunk is not None:
             return
@@ -150,12 +202,12 @@ class Worker:
         """A crowd is served in long chunks, which are less work: then all of them end earlier."""
         return len(self._jobs) <= CROWD
 
-    def _give(self, job: Job, result: Any) -> None:
+    def _give(self, job: OpenRequest, result: Any) -> None:
         assert job.making is not None
         job.chunk = job.like = None
         self._take(job, job.making.send(result))
 
-    def _take(self, job: Job, made: Chunk | SpokenChunk | None) -> None:
+    def _take(self, job: OpenRequest, made: Chunk | SpokenChunk | None) -> None:
         """Hand out sound that is ready. The next sentence is read only when it is this one's turn again."""
         assert job.making is not None
         while isinstance(made, SpokenChunk):
@@ -172,34 +224,31 @@ class Worker:
         else:
             job.chunk, job.like = made, (job.key, made.key)
 
-    def _hand_out(self, job: Job, made: SpokenChunk) -> None:
+    def _hand_out(self, job: OpenRequest, made: SpokenChunk) -> None:
         rate, sentence = made.audio.rate, made.sentence
         room = max(0, round(job.ask.seconds * rate) - round(job.given * rate))
         samples = made.audio.samples[:room]
         begins, job.sentence = sentence.number != job.sentence, sentence.number
-        words = [(word.label, word.start, word.end) for word in sentence.words] if begins else []
         piece = {
-            "is": "piece",
-            "number": job.number,
-            "rate": rate,
             "sentence": sentence.number,
             "text": sentence.text,
             "begins": sentence.start,
             "ends": sentence.end,
-            "words": words,
+            "words": [(word.label, word.start, word.end) for word in sentence.words] if begins else [],
             "last": made.last,
             "unsaid": sentence.dropped if begins else {},
             "read": {"tokens": job.read.tokens, "unsaid": job.read.unsaid} if job.read else None,
         }
         job.read = None
-        self._send(piece, to_int16(Audio(samples, rate)).astype("<i2").tobytes())
+        sound = to_int16(Audio(samples, rate)).astype("<i2").tobytes()
+        self._send({"is": "piece", "number": job.number, "rate": rate, **piece}, sound)
         job.begun = self._clock() if job.begun is None else job.begun
         job.given += len(samples) / rate
         if len(samples) < len(made.audio.samples):
             raise TooLong(job.ask.seconds)
 
     @contextmanager
-    def _answering(self, job: Job) -> Iterator[None]:
+    def _answering(self, job: OpenRequest) -> Iterator[None]:
         """What goes wrong with a request is its answer; the others go on."""
         try:
             yield
@@ -217,11 +266,11 @@ class Worker:
             where = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
             self._fail(job, "", type(bad).__name__, where=where)
 
-    def _fail(self, job: Job, kind: str, why: str, *, where: Sequence[str] = ()) -> None:
+    def _fail(self, job: OpenRequest, kind: str, why: str, *, where: Sequence[str] = ()) -> None:
         self._send({"is": "error", "number": job.number, "kind": kind, "why": why, "where": where})
         self._end(job)
 
-    def _end(self, job: Job) -> None:
+    def _end(self, job: OpenRequest) -> None:
         if job.making is not None:
             job.making.close()
         job.making = job.chunk = job.like = job.read = None
@@ -265,12 +314,6 @@ class Worker:
                 del self._voices[key]
                 self._send({"is": "closed", "key": key})
         self._dropped &= self._voices.keys()
-
-
-def _job(message: Message, *, came: float) -> Job:
-    asked: dict[str, Any] = message["ask"]
-    ask = SpeechJob(asked["voice"], asked["text"], Manner(**asked["manner"]), asked["seconds"], asked["tokens"])
-    return Job(came=came, number=message["number"], key=message["key"], path=message["path"], ask=ask)
 
 
 def _said(bad: Exception, path: str) -> str:

@@ -20,10 +20,20 @@ from numpy.typing import NDArray
 from olu.core.errors import VoiceError
 from olu.core.types import Knob, Reading, Span
 from olu.speak.graphs import OnnxGraph
-from olu.speak.stream import Chunk, LineMaking, Manner, ReadLine, SpokenSentence, SpokenWave, Wave
+from olu.speak.stream import (
+    MOST_NOISE,
+    SHORT_NAMES,
+    Chunk,
+    LineMaking,
+    Manner,
+    ReadLine,
+    SpokenSentence,
+    SpokenWave,
+    Wave,
+)
 
 if TYPE_CHECKING:
-    from olu.speak.package import Package
+    from olu.speak.package import Outline, Package
     from olu.text.vocabulary import SymbolVocabulary
 
 ENGINES = ("latents", "mel", "tokens")
@@ -116,14 +126,18 @@ def number(value: Any, least: float = 0.0, most: float = 100.0) -> float:
     return float(value)
 
 
-def declared_knobs(facts: Mapping[str, Any], known: Sequence[str]) -> dict[str, Knob]:
-    """Those of a package of schema 3; one that its engine does nothing with is an error."""
+def knobs_of(package: Outline, known: Sequence[str] | None = None) -> dict[str, Knob]:
+    """Those that a package declares; `known`: what its engine has, and another is an error."""
+    facts = package.facts
+    if package.schema < 3:
+        scales = {name: number(facts["sampling"][f"{name}_scale"]) for name in SHORT_NAMES}
+        return {name: Knob(name, scale, 0.0, MOST_NOISE) for name, scale in scales.items()}
     rows = facts["knobs"]
     if not isinstance(rows, dict) or len(rows) > MOST_KNOBS:
         raise TypeError("its knobs are no table")
     knobs = {}
     for name, row in rows.items():
-        if not KNOB_NAME.fullmatch(name) or name not in known:
+        if not KNOB_NAME.fullmatch(name) or (known is not None and name not in known):
             raise ValueError(f"its engine has no knob {name!r:.40}")
         low, high = number(row["low"], -1e6, 1e6), number(row["high"], -1e6, 1e6)
         knobs[name] = Knob(name, number(row["default"], -1e6, 1e6), low, high, str(row.get("what", ""))[:200])

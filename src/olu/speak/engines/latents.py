@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olu.core.errors import VoiceError
-from olu.core.types import Knob
 from olu.speak.engines import (
     MOST_CONTEXT,
     MOST_HOP,
@@ -26,12 +25,12 @@ from olu.speak.engines import (
     SpeechEngine,
     alike,
     count,
-    declared_knobs,
+    knobs_of,
     number,
     word_spans,
 )
 from olu.speak.graphs import OnnxGraph
-from olu.speak.stream import MOST_NOISE, SHORT_NAMES, Chunk, LineMaking, Manner, SpokenSentence, Wave
+from olu.speak.stream import SHORT_NAMES, Chunk, LineMaking, Manner, SpokenSentence, Wave
 
 if TYPE_CHECKING:
     from olu.speak.package import Package
@@ -60,14 +59,10 @@ class LatentsEngine:
         self._channels = count(facts["channels"], MOST_CHANNELS)
         self.context = count(facts["context"], MOST_CONTEXT) if package.schema > 1 else None
         self.frame_seconds = self._hop / self.rate
-        scales = [number(facts["sampling"][f"{name}_scale"]) for name in SHORT_NAMES]
+        self._scales = {name: number(facts["sampling"][f"{name}_scale"]) for name in SHORT_NAMES}
         self._length_scale = number(facts["sampling"]["length_scale"])
-        self.knobs = (
-            declared_knobs(facts, SHORT_NAMES)
-            if package.schema > 2
-            else {name: Knob(name, scale, 0.0, MOST_NOISE) for name, scale in zip(SHORT_NAMES, scales, strict=True)}
-        )
-        if [knob.default for knob in self.knobs.values()] != scales:
+        self.knobs = knobs_of(package, SHORT_NAMES)
+        if any(knob.default != self._scales[name] for name, knob in self.knobs.items()):
             raise ValueError("its knobs are not what its sampling says")
         self._cutter = FrameCutter(self._hop, self.rate)
 
@@ -102,7 +97,7 @@ class LatentsEngine:
         random = np.random.Generator(bits)
         length_scale = self._length_scale / manner.speed
         frames = math.ceil(NOISE_FRAMES_PER_TOKEN * len(ids) * min(MOST_STRETCHING, max(1.0, length_scale)))
-        scales = [manner.knobs.get(name, self.knobs[name].default) for name in SHORT_NAMES]
+        scales = [manner.knobs.get(name, scale) for name, scale in self._scales.items()]
         feeds: dict[str, Any] = {
             "ids": np.array([ids], np.int64),
             "duration_noise": random.standard_normal((1, 2, len(ids)), np.float32),

@@ -28,7 +28,7 @@ from olu.speak.engines import (
     SpeechEngine,
     alike,
     count,
-    declared_knobs,
+    knobs_of,
     word_spans,
 )
 from olu.speak.graphs import OnnxGraph
@@ -58,7 +58,7 @@ class MelEngine:
         self.rate, self._hop = count(facts["rate"], MOST_RATE), count(facts["hop"], MOST_HOP)
         self.context: int | None = count(facts["context"], MOST_CONTEXT, least=0)
         self.frame_seconds = self._hop / self.rate
-        self.knobs = declared_knobs(facts, KNOBS)
+        self.knobs = knobs_of(package, KNOBS)
         self._cutter = FrameCutter(self._hop, self.rate)
 
     def connect(self, graphs: Mapping[str, OnnxGraph]) -> None:

@@ -32,7 +32,7 @@ from olu.speak.engines import (
     SoundDecoder,
     SpeechEngine,
     count,
-    declared_knobs,
+    knobs_of,
     number,
 )
 from olu.speak.graphs import OnnxGraph
@@ -139,7 +139,7 @@ class TokensEngine:
         self.rate, self._hop = count(facts["rate"], MOST_RATE), count(facts["hop"], MOST_HOP)
         self.context: int | None = count(facts["context"], MOST_CONTEXT, least=0)
         self.frame_seconds = self._hop / self.rate
-        self.knobs = declared_knobs(facts, KNOBS)
+        self.knobs = knobs_of(package, KNOBS)
         self._rules = StopRules.of(facts["stop_rules"])
         self._text, self._code, self._prompt = arrays["text_rows"], arrays["code_rows"], arrays["prompt"]
         self._text_at, self._code_at = arrays.get("text_positions"), arrays.get("code_positions")
