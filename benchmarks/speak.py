@@ -106,7 +106,7 @@ def make(place: Path, base: Path) -> dict[str, Any]:
 
     examples = json.loads((base / "examples.json").read_text(encoding="utf-8"))
     examples.sort(key=lambda row: len(row["ids"]))
-    finish(export(base, to="voice", out=place / "voice.voice"))
+    finish(export(base, to="voice", output=place / "voice.voice"))
     vits = family("vits")
     read = vits.read_base(base)
     learner = vits.learner(
@@ -114,7 +114,7 @@ def make(place: Path, base: Path) -> dict[str, Any]:
     )
     read.load(learner)
     one_graph(learner, path=place / "piper.onnx")
-    finish(export(base, to="piper", out=place / "piper"))
+    finish(export(base, to="piper", output=place / "piper"))
     shutil.copy(next((place / "piper").glob("*.onnx.json")), place / "piper.onnx.json")
     small(place / "small.voice")
     return {

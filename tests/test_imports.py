@@ -42,8 +42,6 @@ DOWNWARD = {
 }
 LEAVES = {
     ("cli/align.py", "olu.align.textgrid_files"): "the kinds of files it writes",
-    ("cli/compare.py", "olu.evaluate.compare"): "the table a person reads",
-    ("cli/evaluate.py", "olu.evaluate.report"): "the table a person reads",
     ("cli/train.py", "olu.train.machine"): "whether this machine has the device that was asked for",
     ("cli/progress.py", "olu.train.view.history"): "how fast a run goes, from the reports its stage yields",
 }

@@ -127,7 +127,7 @@ def test_a_training_tells_of_its_steps(spoken: Path) -> None:
 def test_an_export_can_be_left_between_two_events(spoken: Path, tmp_path: Path) -> None:
     from olu.stages.export import export
 
-    job = export(spoken / "ws", out=tmp_path / "x.voice")
+    job = export(spoken / "ws", output=tmp_path / "x.voice")
     seen = [next(job) for _ in range(3)]
     assert all(isinstance(event, Tick) for event in seen)
     job.close()

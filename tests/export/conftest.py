@@ -62,14 +62,14 @@ def letters(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def phones_voice(phones: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With what training needs."""
     path = tmp_path_factory.mktemp("voices") / "phones.voice"
-    finish(export(phones.root, out=path, with_training=True))
+    finish(export(phones.root, output=path, with_training=True))
     return path
 
 
 @pytest.fixture(scope="session")
 def letters_voice(letters: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("voices") / "letters.voice"
-    finish(export(letters.root, out=path))
+    finish(export(letters.root, output=path))
     return path
 
 

@@ -43,7 +43,7 @@ def test_symbols_tell_letters_from_phones(code: str) -> None:
 
 
 def test_a_folder_of_ours_for_transformers_is_trained_on_by_its_phones(phones: Workspace, tmp_path: Path) -> None:
-    finish(export(phones.root, to="hf", out=tmp_path / "hf"))
+    finish(export(phones.root, to="hf", output=tmp_path / "hf"))
     before = Run(phones.runs_folder / "vits-001")
     setup = made(phones, base=str(tmp_path / "hf"))
     assert setup.frontend_state["kind"] == "phones"

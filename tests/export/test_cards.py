@@ -48,7 +48,7 @@ def typed(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_piper_as_its_card_says_and_without_a_warning(phones: Workspace, tmp_path: Path) -> None:
-    finish(export(phones.root, to="piper", out=tmp_path / "p"))
+    finish(export(phones.root, to="piper", output=tmp_path / "p"))
     done = typed(tmp_path / "p", "piper")
     assert done.returncode == 0, done.stderr
     assert "Missing phoneme from id map: -" not in done.stderr
@@ -57,7 +57,7 @@ def test_piper_as_its_card_says_and_without_a_warning(phones: Workspace, tmp_pat
 
 def test_sherpa_as_its_card_says(phones: Workspace, tmp_path: Path) -> None:
     """The programs of sherpa-onnx are in a package of their own."""
-    finish(export(phones.root, to="sherpa", out=tmp_path / "s"))
+    finish(export(phones.root, to="sherpa", output=tmp_path / "s"))
     assert "pip install sherpa-onnx-bin\nsherpa-onnx-offline-tts " in card(tmp_path / "s")
     done = typed(tmp_path / "s", "sherpa-onnx-offline-tts")
     assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def test_sherpa_as_its_card_says(phones: Workspace, tmp_path: Path) -> None:
 
 def test_transformers_as_its_card_says(phones: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A whole sentence, whose phones are those that the card's own command gives."""
-    finish(export(phones.root, to="hf", out=tmp_path / "h"))
+    finish(export(phones.root, to="hf", output=tmp_path / "h"))
     monkeypatch.chdir(tmp_path / "h")
     held: dict[str, object] = {}
     for block in blocks(card(tmp_path / "h"), "python"):
@@ -89,7 +89,7 @@ def test_a_card_counts_the_clips_that_trained_and_names_the_folder_they_came_fro
     rows = [(f"c{at}", f"text number {name}", "x", "train") for at, name in enumerate(("one", "two", "three", "four"))]
     ws = workspace(tmp_path / "a", [*rows, ("c8", "a hen", "x", "valid")])
     trained(ws, "data.train_clips=2")
-    finish(export(ws.root, out=tmp_path / "x.voice"))
+    finish(export(ws.root, output=tmp_path / "x.voice"))
     told = card(tmp_path / "x.voice")
     assert re.search(r"- trained on 2 clips, [\d.]+ minutes, 1 speaker; the corpus has 5 clips, [\d.]+ minutes", told)
     folder = Path(json.loads((ws.corpus / "sources.json").read_text())[0]["root"]).name
@@ -99,12 +99,12 @@ def test_a_card_counts_the_clips_that_trained_and_names_the_folder_they_came_fro
     older = json.loads(facts.read_text())
     assert older.pop("trained")["clips"] == 2
     facts.write_text(json.dumps(older))
-    finish(export(ws.root, out=tmp_path / "y.voice"))
+    finish(export(ws.root, output=tmp_path / "y.voice"))
     assert "- trained on 4 clips" in card(tmp_path / "y.voice"), "an older run knows only what it left out"
 
 
 def test_the_code_of_an_onnx_card_runs_as_it_stands(phones: Workspace, tmp_path: Path) -> None:
-    finish(export(phones.root, to="onnx", out=tmp_path / "o"))
+    finish(export(phones.root, to="onnx", output=tmp_path / "o"))
     (code,) = blocks(card(tmp_path / "o"), "python")
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\nprint(wave.size)"],

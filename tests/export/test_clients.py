@@ -96,7 +96,7 @@ def made(
     for kind, ws in (("phones", phones), ("letters", letters)):
         for to in ("onnx", "hf", *(("piper", "sherpa") if kind == "letters" else ())):
             out = place / f"{kind}-{to}"
-            finish(export(ws.root, to=to, out=out))
+            finish(export(ws.root, to=to, output=out))
             found[f"{kind}-{to}"] = out
     return found
 
@@ -161,7 +161,7 @@ def test_piper_speaks_a_voice_by_phones_and_the_card_says_how_far_off_it_is(
         return real(subject, *rest, **more)
 
     monkeypatch.setattr(stage, "_folder", spy)
-    summary = finish(export(phones.root, to="piper", out=tmp_path / "p"))
+    summary = finish(export(phones.root, to="piper", output=tmp_path / "p"))
     (told,) = [note for note in summary.notes if "the ids of piper differ" in note]
     assert "2 held-out sentences" in told
     assert told in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
@@ -199,7 +199,7 @@ def test_sherpa_speaks_letters_with_our_ids(made: dict[str, Path]) -> None:
 
 
 def test_sherpa_speaks_phones_and_says_what_is_lost(phones: Workspace, made: dict[str, Path], tmp_path: Path) -> None:
-    summary = finish(export(phones.root, to="sherpa", out=tmp_path / "s"))
+    summary = finish(export(phones.root, to="sherpa", output=tmp_path / "s"))
     assert any("the ids of sherpa-onnx" in note and "held-out" in note for note in summary.notes)
     assert any("by words" in note and "by letters" in note for note in summary.notes)
     assert "--vits-noise-scale=0.667" in (tmp_path / "s" / "README.md").read_text(encoding="utf-8")
@@ -221,7 +221,7 @@ def test_sherpa_looks_words_up_where_that_is_nearer(phones: Workspace, tmp_path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "_by_letters", lambda *_: Measure(rate=0.9, same=0.0, sentences=2, held_out=True))
         patch.setattr(writer, "_by_words", lambda *_: Measure(rate=0.1, same=0.5, sentences=2, held_out=True))
-        summary = finish(export(phones.root, to="sherpa", out=tmp_path / "s"))
+        summary = finish(export(phones.root, to="sherpa", output=tmp_path / "s"))
     assert any("looked up in lexicon.txt" in note for note in summary.notes)
     theirs = sherpa(tmp_path / "s")
     known, unknown = (theirs.generate(text, sid=0, speed=1.0) for text in ("watoto wanacheza", "watoto xyzzy"))
@@ -326,7 +326,7 @@ def _by_transformers(folder: Path, ids: list[int]) -> NDArray[np.float32]:
 
 
 def test_the_command_line_and_the_page_know_every_format() -> None:
-    from olu.cli.export import FORMATS as SHOWN
+    from olu.stages.verbs.voices import FORMATS as SHOWN
 
     assert SHOWN.split(", ") == list(NAMES)
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
@@ -343,7 +343,7 @@ def test_piper_calls_espeak_for_a_voice_that_reads_with_it(tmp_path: Path, monke
     held = json.loads((source / "config.json").read_text(encoding="utf-8"))
     table = {"_": [0], "^": [1], "$": [2], **{c: [3 + at] for at, c in enumerate(" aeionls.")}}
     (source / "config.json").write_text(json.dumps({**held, "phoneme_id_map": table}), encoding="utf-8")
-    summary = finish(export(source, to="piper", out=tmp_path / "p"))
+    summary = finish(export(source, to="piper", output=tmp_path / "p"))
     (told,) = [note for note in summary.notes if "the ids of piper differ" in note]
     theirs = piper(tmp_path / "p")
     assert theirs.config.phoneme_type.value == "espeak" and theirs.config.espeak_voice == "es"

@@ -27,10 +27,11 @@ from olu.speak.voice import Voice
 from olu.stages import embed as embedding
 from olu.stages.compare import compare
 from olu.stages.embed import embed
-from olu.stages.evaluate import EvaluateOptions, evaluate
+from olu.stages.evaluate import evaluate
 from olu.stages.export import export
 from olu.stages.serve import serve
 from olu.stages.speak import find_voice, free_name
+from olu.stages.verbs.voices import CompareOptions, EvaluateOptions
 from olu.train.run import Run, hash_base
 
 from ..helpers.packages import edit, seal, zipped
@@ -148,12 +149,12 @@ def test_it_speaks_where_no_voice_is_named(inside: Path) -> None:
 @pytest.mark.skipif(any(find_spec(name) is None for name in (*EVALUATE, *SERVE)), reason="extras are not installed")
 def test_its_name_is_known_wherever_a_voice_is_taken(inside: Path) -> None:
     Path("texts.txt").write_text("habari\n", encoding="utf-8")
-    wish = EvaluateOptions(texts=Path("texts.txt"), only=("sanity",))
-    first = finish(evaluate(Path("embedded"), replace(wish, out=Path("one"))))
+    wish = {"text": Path("texts.txt"), "only": "sanity"}
+    first = finish(evaluate(EvaluateOptions(place=Path("embedded"), output=Path("one"), **wish)))
     assert first.evaluation.subject.name == Voice.open(inside).name
     served = finish(serve([Path("embedded")], only_check=True, port=0))
     assert served.voices == [Voice.open(inside).name]
-    both = finish(compare(Path("one"), Path("embedded"), wish=wish, out=Path("both")))
+    both = finish(compare(CompareOptions(first=Path("one"), second=Path("embedded"), output=Path("both"), **wish)))
     assert both.comparison.shared == 1
     Path("embedded").mkdir()  # what is here has the name before it
     with pytest.raises(VoiceError):
@@ -206,9 +207,9 @@ def test_a_run_starts_from_it(inside: Path, tmp_path: Path) -> None:
     assert run.recipe.base == "embedded" and run.document("facts.json")["base"] == hash_base("embedded")
     assert any("CC-BY-SA-4.0" in sentence for sentence in said), "its terms are said"
     assert not any("started fresh" in sentence for sentence in said)
-    assert finish(export(ws.root, out=tmp_path / "z.voice")).licence == "", "the recordings' is not stated"
+    assert finish(export(ws.root, output=tmp_path / "z.voice")).licence == "", "the recordings' is not stated"
     save_workspace(ws, Rights(licence="CC0-1.0"))
-    made = finish(export(ws.root, out=tmp_path / "y.voice"))
+    made = finish(export(ws.root, output=tmp_path / "y.voice"))
     assert made.licence == "CC-BY-SA-4.0 AND CC0-1.0"
     assert "started from embedded" in (tmp_path / "y.voice" / "README.md").read_text(encoding="utf-8")
     (tmp_path / "embedded").mkdir()

@@ -196,7 +196,7 @@ def test_every_format_has_a_place_there(
     asked: list[tuple[Path, str]] = []
     monkeypatch.setattr("olu.export.push.push", lambda folder, repo, *, public: asked.append((folder, repo)) or hub)
     out = tmp_path / f"v.{to}"
-    summary = finish(export(phones.root, to=to, out=out, push="me/v"))
+    summary = finish(export(phones.root, to=to, output=out, push="me/v"))
     assert summary.pushed == hub and asked == [(out, "me/v")]
     assert pushed(out, hub, tmp_path).returncode == 0
     there = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
@@ -227,8 +227,8 @@ def test_it_is_refused_before_anything_is_made(letters: Workspace, phones: Works
     }
     for words, asked in wrong.items():
         with pytest.raises(ExportError, match=words):
-            finish(export(phones.root, **{"out": tmp_path / "x", **asked}))
+            finish(export(phones.root, **{"output": tmp_path / "x", **asked}))
     with pytest.raises(ExportError, match="no consent of the speakers"):
-        finish(export(letters.root, to="hf", push="me/v", out=tmp_path / "x"))
+        finish(export(letters.root, to="hf", push="me/v", output=tmp_path / "x"))
     assert not (tmp_path / "x").exists()
     check_repo("me/v")

@@ -348,7 +348,7 @@ def test_an_export_as_a_base_keeps_its_licence(
     phones: Workspace, tmp_path: Path, to: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("olu.families.vits.foreign.to_original._check", lambda config: None)  # it has other sizes
-    finish(export(phones.root, to=to, out=tmp_path / "x"))
+    finish(export(phones.root, to=to, output=tmp_path / "x"))
     assert licence_of(tmp_path / "x").name.upper() == "CC-BY-SA-4.0"
 
 
@@ -359,8 +359,8 @@ def test_a_voice_in_another_format_keeps_consent_and_credits(
     source = phones_voice
     if form == "zip":
         source = tmp_path / "x.zip"
-        finish(export(phones.root, out=source, with_training=True))
-    made = finish(export(source, to="hf", out=tmp_path / "hf"))
+        finish(export(phones.root, output=source, with_training=True))
+    made = finish(export(source, to="hf", output=tmp_path / "hf"))
     card = (tmp_path / "hf" / "README.md").read_text(encoding="utf-8")
     assert "Consent of the speakers: Amina, 2026-01-02" in card and "Credits: Amina" in card
     assert not any("consent" in note for note in made.notes)
@@ -372,17 +372,20 @@ def test_a_run_that_went_on_from_one_that_is_gone_does_not_say_from_scratch(tmp_
     trained(ws)
     trained(ws, from_run="vits-001")
     (ws.runs_folder / "vits-001" / "recipe.toml").write_bytes(b"")
-    finish(export(ws.root, out=tmp_path / "d.voice"))
+    finish(export(ws.root, output=tmp_path / "d.voice"))
     card = (tmp_path / "d.voice" / "README.md").read_text(encoding="utf-8")
     assert "started from vits-001 (a run that is damaged)" in card
     shutil.rmtree(ws.runs_folder / "vits-001")
-    made = finish(export(ws.root, out=tmp_path / "x.voice"))
+    made = finish(export(ws.root, output=tmp_path / "x.voice"))
     card = (tmp_path / "x.voice" / "README.md").read_text(encoding="utf-8")
     assert "from scratch" not in card and "started from vits-001 (a run that is not here)" in card
     assert any("the licence of the base vits-001" in note for note in made.notes)
     with pytest.raises(ExportError, match="is not here, so what it allows is not known"):
-        finish(export(ws.root, out=tmp_path / "y.voice", licence="MIT"))
-    assert finish(export(ws.root, out=tmp_path / "y.voice", licence="MIT", override="all ours")).licence == "MIT"
+        finish(export(ws.root, output=tmp_path / "y.voice", licence="MIT"))
+    assert (
+        finish(export(ws.root, output=tmp_path / "y.voice", licence="MIT", override_licence="all ours")).licence
+        == "MIT"
+    )
 
 
 def test_the_credits_of_a_base_travel_and_the_folders_of_this_machine_do_not(
@@ -393,15 +396,15 @@ def test_the_credits_of_a_base_travel_and_the_folders_of_this_machine_do_not(
     ws = workspace(tmp_path / "a", rows, language="swa")
     save_workspace(ws, Rights(licence="CC-BY-SA-4.0", consent="Bela, 2026", credits="Bela"))
     trained(ws, base=phones_voice)
-    finish(export(ws.root, out=tmp_path / "x.voice"))
+    finish(export(ws.root, output=tmp_path / "x.voice"))
     assert str(phones_voice.parent) not in (tmp_path / "x.voice" / "voice.json").read_text(encoding="utf-8")
     the_credits_of_the_base_travel_too(ws, tmp_path)
 
 
 def the_credits_of_the_base_travel_too(ws: Workspace, folder: Path) -> None:
     """In the voice, in other formats, in what is made from either, and everybody once."""
-    finish(export(ws.root, to="hf", out=folder / "hf"))
-    finish(export(folder / "hf", to="mms", out=folder / "mms"))
+    finish(export(ws.root, to="hf", output=folder / "hf"))
+    finish(export(folder / "hf", to="mms", output=folder / "mms"))
     zipped(folder / "x.voice", folder / "x.zip")
     held = json.loads((folder / "x.voice" / "voice.json").read_text(encoding="utf-8"))
     assert held["credits"] == "Bela; Amina" and held["consent"] == "Bela, 2026"

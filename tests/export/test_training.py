@@ -48,10 +48,10 @@ def test_a_run_starts_from_a_voice_by_phones(phones: Workspace, phones_voice: Pa
     assert run.document("frontend.json")["kind"] == "phones", "it reads on as the voice did"
     symbols = run.document("vocabulary.json")["symbols"]
     assert symbols[: len(base.symbols)] == list(base.symbols)
-    assert not finish(export(ws.root, out=tmp_path / "x2.voice")).licence, "recordings that state none leave it open"
+    assert not finish(export(ws.root, output=tmp_path / "x2.voice")).licence, "recordings that state none leave it open"
     with (ws.root / "olu.toml").open("a", encoding="utf-8") as settings:
         settings.write('\n[rights]\nlicence = "CC0-1.0"\n')
-    made = finish(export(ws.root, out=tmp_path / "y.voice"))
+    made = finish(export(ws.root, output=tmp_path / "y.voice"))
     assert "CC-BY-SA-4.0" in made.licence, "and the licence of the voice holds on"
 
 
@@ -74,8 +74,8 @@ def test_a_voice_without_it_says_so(letters_voice: Path, tmp_path: Path) -> None
 
 
 def test_the_package_can_go_out_in_other_formats(letters: Workspace, tmp_path: Path) -> None:
-    finish(export(letters.root, out=tmp_path / "x.zip", with_training=True))
-    made = finish(export(tmp_path / "x.zip", to="hf", out=tmp_path / "hf"))
+    finish(export(letters.root, output=tmp_path / "x.zip", with_training=True))
+    made = finish(export(tmp_path / "x.zip", to="hf", output=tmp_path / "hf"))
     assert made.language == "eng" and made.speakers == ["p0", "p1"]
     assert (tmp_path / "hf" / "model.safetensors").is_file()
 
@@ -119,7 +119,7 @@ def test_a_zip_that_is_broken_or_swells_is_not_trained_on(phones_voice: Path, tm
 def test_a_run_cannot_be_chosen_where_there_is_none(phones_voice: Path, tmp_path: Path) -> None:
     for more in ({"run": "vits-001"}, {"step": 0}):
         with pytest.raises(ExportError, match="for a workspace"):
-            finish(export(phones_voice, to="hf", out=tmp_path / "hf", **more))
+            finish(export(phones_voice, to="hf", output=tmp_path / "hf", **more))
 
 
 def test_a_card_gets_the_numbers_of_a_later_evaluation(phones: Workspace) -> None:
@@ -149,15 +149,15 @@ def test_another_noise_is_the_voices_own_afterwards(phones: Workspace, tmp_path:
     assert "it speaks with noise 0.4, chosen at its export; it was trained to be used with 0.667" in card
     back = finish(export(phones.root))
     assert not back.fresh and Voice.open(back.voice).facts["sampling"]["noise_scale"] == 0.667
-    made = finish(export(phones.root, out=tmp_path / "x.voice", with_training=True, noise=0.0))
+    made = finish(export(phones.root, output=tmp_path / "x.voice", with_training=True, noise=0.0))
     assert Voice.open(made.voice).facts["sampling"]["noise_scale"] == 0.0
-    again = finish(export(Path(made.voice), out=tmp_path / "y.zip", noise=0.3))
+    again = finish(export(Path(made.voice), output=tmp_path / "y.zip", noise=0.3))
     assert Voice.open(again.voice).facts["sampling"]["noise_scale"] == 0.3
 
 
 @pytest.mark.parametrize("to", ["hf", "onnx", "piper"])
 def test_other_programs_get_the_noise_too(letters: Workspace, tmp_path: Path, to: str) -> None:
-    finish(export(letters.root, to=to, out=tmp_path / to, noise=0.4))
+    finish(export(letters.root, to=to, output=tmp_path / to, noise=0.4))
     (held,) = [
         *(tmp_path / to).glob("config.json"),
         *(tmp_path / to).glob("model.json"),
@@ -170,16 +170,16 @@ def test_other_programs_get_the_noise_too(letters: Workspace, tmp_path: Path, to
 def test_a_format_without_a_place_for_the_noise_says_so(letters: Workspace, tmp_path: Path) -> None:
     for to in ("mms", "sherpa"):
         with pytest.raises(ExportError, match=f"--noise: the files of '{to}' have no place for it"):
-            finish(export(letters.root, to=to, out=tmp_path / to, noise=0.4))
+            finish(export(letters.root, to=to, output=tmp_path / to, noise=0.4))
         assert not (tmp_path / to).exists()
     with pytest.raises(OluError, match=r"noise 2\.5 is out of reach"):
-        finish(export(letters.root, out=tmp_path / "x.voice", noise=2.5))
+        finish(export(letters.root, output=tmp_path / "x.voice", noise=2.5))
 
 
 def test_the_parameters_told_are_those_written(phones: Workspace, phones_voice: Path, tmp_path: Path) -> None:
     spoken = Voice.open(phones_voice).facts["parameters"]
-    assert 0.7 * spoken < finish(export(phones.root, to="onnx", out=tmp_path / "o")).parameters <= spoken
-    told = finish(export(phones.root, to="hf", out=tmp_path / "h")).parameters
+    assert 0.7 * spoken < finish(export(phones.root, to="onnx", output=tmp_path / "o")).parameters <= spoken
+    told = finish(export(phones.root, to="hf", output=tmp_path / "h")).parameters
     held = sum(value.numel() for value in load_file(tmp_path / "h" / "model.safetensors").values())
     assert told == pytest.approx(held, rel=0.05) and told > spoken, "with the posterior encoder, without a judge"
 

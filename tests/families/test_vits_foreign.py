@@ -198,11 +198,11 @@ def test_pipers_noise_is_kept(tmp_path: Path, little: transformers.VitsModel) ->
     _edit(folder / "config.json", {"inference": {"noise_scale": 0.333, "noise_w": 0.5, "length_scale": 1.25}})
     found = read_foreign(folder).config
     assert (found.noise_scale, found.noise_scale_duration, found.speaking_rate) == (0.333, 0.5, 0.8)
-    finish(export(folder, to="hf", out=tmp_path / "hf"))
+    finish(export(folder, to="hf", output=tmp_path / "hf"))
     assert json.loads((tmp_path / "hf" / "config.json").read_text())["noise_scale"] == 0.333
-    finish(export(folder, to="hf-train", out=tmp_path / "train", noise=0.2))
+    finish(export(folder, to="hf-train", output=tmp_path / "train", noise=0.2))
     assert json.loads((tmp_path / "train" / "config.json").read_text())["noise_scale"] == 0.2
-    told = finish(export(folder, to="mms", out=tmp_path / "mms")).notes
+    told = finish(export(folder, to="mms", output=tmp_path / "mms")).notes
     assert "the noise it speaks with: give infer noise_scale=0.333 each time" in told
     for held in ("loud", [0.3], {"noise_scale": -1}):
         _edit(folder / "config.json", {"inference": held if isinstance(held, dict) else {"noise_scale": held}})
@@ -225,7 +225,7 @@ def test_lighter_blocks_of_piper_load(tmp_path: Path, little: transformers.VitsM
     assert found.config.resblock == "2"
     assert torch.isfinite(ours(loaded(found), IDS[0])).all()
     with pytest.raises(OluError, match="transformers has no blocks"):
-        finish(export(folder, to="hf", out=tmp_path / "hf"))
+        finish(export(folder, to="hf", output=tmp_path / "hf"))
 
 
 def test_a_training_state_of_finetune_hf_vits(little: transformers.VitsModel, tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def _heed(learner: VitsLearner, step: int) -> float:
 def test_round_trip_through_transformers(model: transformers.VitsModel, tmp_path: Path) -> None:
     """Original in, transformers out: its own class loads it and makes the same sound."""
     source = made.original(model, tmp_path / "gri", judge=True)
-    summary = finish(export(source, to="hf", out=tmp_path / "hf"))
+    summary = finish(export(source, to="hf", output=tmp_path / "hf"))
     assert any("discriminator stays behind" in note for note in summary.notes)
     again, info = transformers.VitsModel.from_pretrained(tmp_path / "hf", output_loading_info=True)
     assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"]
@@ -367,7 +367,7 @@ def test_round_trip_through_transformers(model: transformers.VitsModel, tmp_path
 
 
 def test_the_tokenizer_of_transformers_reads_alike(little: transformers.VitsModel, tmp_path: Path) -> None:
-    finish(export(made.original(little, tmp_path / "gri"), to="hf", out=tmp_path / "hf"))
+    finish(export(made.original(little, tmp_path / "gri"), to="hf", output=tmp_path / "hf"))
     tokenizer = transformers.VitsTokenizer.from_pretrained(tmp_path / "hf")
     assert tokenizer("BA kâ'")["input_ids"] == [0, 3, 0, 1, 0, 2, 0, 0, 0, 4, 0]
     assert tokenizer.pad_token == "k"
@@ -377,8 +377,8 @@ def test_the_tokenizer_of_transformers_reads_alike(little: transformers.VitsMode
 
 def test_round_trip_through_the_original(model: transformers.VitsModel, tmp_path: Path) -> None:
     source = made.original(model, tmp_path / "gri", judge=True, training_files="a.uroman")
-    finish(export(source, to="hf-training", out=tmp_path / "train"))
-    finish(export(tmp_path / "train", to="vits", out=tmp_path / "vits"))
+    finish(export(source, to="hf-training", output=tmp_path / "train"))
+    finish(export(tmp_path / "train", to="vits", output=tmp_path / "vits"))
     there = {p.name for p in (tmp_path / "vits").iterdir()}
     assert there == {"G_0.pth", "D_0.pth", "config.json", "vocab.txt", "README.md"}
     first, last = read_foreign(source), read_foreign(tmp_path / "vits")
@@ -396,7 +396,7 @@ def test_round_trip_through_the_original(model: transformers.VitsModel, tmp_path
 
 
 def test_what_finetune_hf_vits_goes_on_from(little: transformers.VitsModel, tmp_path: Path) -> None:
-    finish(export(made.original(little, tmp_path / "gri", judge=True), to="hf-training", out=tmp_path / "t"))
+    finish(export(made.original(little, tmp_path / "gri", judge=True), to="hf-training", output=tmp_path / "t"))
     config = json.loads((tmp_path / "t" / "config.json").read_text())
     assert config["discriminator_scale_channels"] == [1, 16, 64] and config["hop_length"] == 256
     assert config["discriminator_periods"] == [2, 3, 5, 7, 11] and config["segment_size"] == 8192
@@ -413,18 +413,18 @@ def test_parts_that_hold_nothing_are_not_written(little: transformers.VitsModel,
     source = made.saved(little, tmp_path / "base")
     weights = {n: t for n, t in load_file(source / "model.safetensors").items() if not n.startswith("posterior")}
     save_file(weights, source / "model.safetensors")
-    summary = finish(export(source, to="hf-training", out=tmp_path / "t"))
+    summary = finish(export(source, to="hf-training", output=tmp_path / "t"))
     assert any("no discriminator" in note for note in summary.notes)
     names = load_file(tmp_path / "t" / "model.safetensors").keys()
     assert not [name for name in names if name.startswith(("posterior_encoder", JUDGE))]
-    summary = finish(export(source, to="vits", out=tmp_path / "v"))
+    summary = finish(export(source, to="vits", output=tmp_path / "v"))
     assert not (tmp_path / "v" / "D_0.pth").exists() and any("no D_" in note for note in summary.notes)
 
 
 def test_speakers_keep_their_names(tmp_path: Path) -> None:
     source = made.piper(made.made(**made.KINDS["plain-speakers"]), tmp_path / "p")
     for to in ("hf", "vits"):
-        assert finish(export(source, to=to, out=tmp_path / to)).speakers == ["person 0", "person 1"]
+        assert finish(export(source, to=to, output=tmp_path / to)).speakers == ["person 0", "person 1"]
         assert read_foreign(tmp_path / to).speakers == ("person 0", "person 1")
 
 
@@ -433,13 +433,13 @@ def test_nothing_is_written_over_and_wrong_sizes_are_refused(little: transformer
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
     with pytest.raises(OluError, match="is there already"):
-        finish(export(source, to="hf", out=tmp_path / "full"))
+        finish(export(source, to="hf", output=tmp_path / "full"))
     assert [p.name for p in (tmp_path / "full").iterdir()] == ["mine.txt"]
     with pytest.raises(OluError, match="there is: voice, hf, hf-train, mms, onnx, piper, sherpa"):
-        finish(export(source, to="onnxx", out=tmp_path / "x"))
+        finish(export(source, to="onnxx", output=tmp_path / "x"))
     fewer = made.saved(made.made(**{**made.SMALL, "prior_encoder_num_flows": 2}), tmp_path / "few")
     with pytest.raises(OluError, match=r"prior_encoder_num_flows = 2 \(4 there\)"):
-        finish(export(fewer, to="vits", out=tmp_path / "y"))
+        finish(export(fewer, to="vits", output=tmp_path / "y"))
     assert not (tmp_path / "y").exists()
 
 
@@ -447,7 +447,7 @@ def test_a_real_voice_of_mms_size_goes_through_the_original(tmp_path: Path) -> N
     real = Path(os.environ.get("OLU_SHARED", Path(__file__).parents[3] / "shared")) / "base" / "amh-mms-20min"
     if not (real / "model.safetensors").is_file():
         pytest.skip("the half-trained Amharic voice is not here: set OLU_SHARED to the folder that holds base/")
-    finish(export(real, to="vits", out=tmp_path / "amh"))
+    finish(export(real, to="vits", output=tmp_path / "amh"))
     found = read_foreign(tmp_path / "amh")
     model = transformers.VitsModel.from_pretrained(real, dtype=torch.float32).eval()
     rows = json.loads((real / "examples.json").read_text(encoding="utf-8"))

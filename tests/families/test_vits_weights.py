@@ -365,7 +365,7 @@ def test_a_base_that_lacks_weights_is_refused(little: transformers.VitsModel, tm
     del weights["decoder.conv_pre.weight"]
     save_file(weights, path)
     with pytest.raises(OluError, match=r"lacks decoder\.conv_pre\.weight"):
-        finish(export(folder, out=tmp_path / "x.voice"))
+        finish(export(folder, output=tmp_path / "x.voice"))
     assert not (tmp_path / "x.voice").exists()
 
 
@@ -414,7 +414,7 @@ def test_a_real_voice_sounds_as_in_transformers(real: Path, examples: list[dict[
 
 
 def test_a_real_voice_becomes_a_package_that_speaks(real: Path, examples: list[dict[str, Any]], tmp_path: Path) -> None:
-    summary = finish(export(real, out=tmp_path / "x.voice"))
+    summary = finish(export(real, output=tmp_path / "x.voice"))
     assert summary.language == "amh"
     voice = Voice.open(tmp_path / "x.voice", threads=1)
     for row in examples:

@@ -20,12 +20,13 @@ from olu.evaluate.subject import of_voice
 from olu.export.formats import format_named
 from olu.features.store import Store, WaveFeature
 from olu.speak.voice import Voice
-from olu.stages.evaluate import EvaluateOptions, evaluate
+from olu.stages.evaluate import evaluate
 from olu.stages.evaluate_known import _undone
 from olu.stages.export import _at_tempo, export
 from olu.stages.export_subject import from_run
 from olu.stages.prepare import prepare
 from olu.stages.train_setup import prepare_run, set_up
+from olu.stages.verbs.voices import EvaluateOptions
 from olu.train.recipe import EVEN, Recipe, read_recipe
 from olu.train.run import Run
 
@@ -110,7 +111,7 @@ def test_a_run_keeps_it(moved: Workspace) -> None:
 
 def test_the_voice_speaks_in_the_tempo_of_the_recordings(moved: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "moved.voice"
-    finish(export(moved.root, out=path, with_training=True))
+    finish(export(moved.root, output=path, with_training=True))
     voice = Voice.open(path)
     assert voice.resample == voice.facts["resample"] == FACTOR
     assert voice.facts["sampling"]["length_scale"] == pytest.approx(FACTOR)
@@ -120,10 +121,10 @@ def test_the_voice_speaks_in_the_tempo_of_the_recordings(moved: Workspace, tmp_p
     assert own["model"]["speaking_rate"] == 1.0, "what is fine-tuned on other recordings takes their tempo"
     for source in (moved.root, path):  # from the run, and from the package
         to = tmp_path / source.name / "hf"
-        finish(export(source, to="hf", out=to))
+        finish(export(source, to="hf", output=to))
         held = json.loads((to / "config.json").read_text(encoding="utf-8"))
         assert held["speaking_rate"] == pytest.approx(1 / FACTOR)
-    finish(export(moved.root, to="piper", out=tmp_path / "piper"))
+    finish(export(moved.root, to="piper", output=tmp_path / "piper"))
     (settings,) = (tmp_path / "piper").glob("*.json")
     assert json.loads(settings.read_text(encoding="utf-8"))["inference"]["length_scale"] == pytest.approx(FACTOR)
 
@@ -138,7 +139,7 @@ def test_what_others_train_on_keeps_the_tempo_it_learnt(moved: Workspace) -> Non
 
 
 def test_a_voice_is_judged_beside_recordings_resampled_alike(moved: Workspace) -> None:
-    made = finish(evaluate(moved.root, EvaluateOptions(only=("sanity",), sentences=2)))
+    made = finish(evaluate(EvaluateOptions(place=moved.root, only="sanity", sentences=2)))
     (item,) = [one for one in made.evaluation.items if one.natural_seconds]
     assert item.natural_seconds == pytest.approx(1.2 / FACTOR, abs=2e-3)
     voice = Voice.open(moved.voices / "ws.voice")
@@ -150,7 +151,7 @@ def test_a_voice_is_judged_beside_recordings_resampled_alike(moved: Workspace) -
 def test_a_package_is_held_against_the_recordings_it_learnt_from_and_no_others(
     moved: Workspace, tmp_path: Path
 ) -> None:
-    finish(export(moved.root, out=tmp_path / "moved.voice"))
+    finish(export(moved.root, output=tmp_path / "moved.voice"))
     fingerprint = Corpus.open(moved).fingerprint
     assert of_voice(tmp_path / "moved.voice", seed=0, corpus=fingerprint).resample == FACTOR
     for corpus in ("another", None):

@@ -59,7 +59,7 @@ def test_there_and_back_again(home: Workspace, tmp_path: Path) -> None:
     assert back.merged and back.runs == ["vits-002"]
     assert [run.name for run in Run.all(home.runs_folder)] == ["vits-001", "vits-002"]
     assert not list(home.root.glob(".*partial")), "nothing is left lying about"
-    voice = finish(export(home.root, out=tmp_path / "x.voice"))
+    voice = finish(export(home.root, output=tmp_path / "x.voice"))
     assert voice.run == "vits-002", "and it speaks at home"
     again = finish(unpack(tmp_path / "b.tar", into=home.root))
     assert again.runs == [] and "is here already" in again.notes[0]

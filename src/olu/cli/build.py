@@ -11,7 +11,7 @@ from typing import Any, get_args, get_origin
 
 import typer
 
-from olu.cli.progress import follow, is_recorded, record_result, recorded
+from olu.cli.progress import follow, follow_server, is_recorded, record_result, recorded
 from olu.cli.rights import with_rights
 from olu.cli.show import print_json, print_told, warn
 from olu.core.errors import ConfigError
@@ -59,9 +59,11 @@ def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
     if hasattr(options, "consent"):
         options = with_rights(options, quiet=as_json or getattr(options, "dry_run", False))
     made = verb.call()(options)
-    summary = (
-        follow(made, label=verb.name if verb.label is None else verb.label) if isinstance(made, Generator) else made
-    )
+    if verb.server:
+        summary = follow_server(made, quiet=as_json or options.check)
+    else:
+        label = verb.name if verb.label is None else verb.label
+        summary = follow(made, label=label) if isinstance(made, Generator) else made
     if hasattr(summary, "json_rows"):  # as many as lines were read
         if as_json:
             for row in summary.json_rows(options):

@@ -117,6 +117,23 @@ def followed(job: Job[Result], *, label: str = "") -> tuple[Result, bool]:
                 screen.show(event)
 
 
+def follow_server(job: Job[Result], *, quiet: bool) -> Result:
+    """Run a server to its end. Its address is a result of its own, printed as soon as it can be reached there."""
+    told = logged(job)
+    first = next(told)
+    if not quiet and isinstance(first, Tick):
+        sys.stdout.write(f"{one_line(first.what)} (Ctrl-C ends it)\n")
+        sys.stdout.flush()
+    while True:
+        try:
+            event = next(told)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        if isinstance(event, Note):
+            sys.stderr.write(one_line(event.text) + "\n")
+
+
 class Screen:
     """Stderr: a bar, and under it the figures of a training; or lines."""
 

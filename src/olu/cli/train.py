@@ -9,10 +9,9 @@ import typer
 
 from olu.cli.doubts import show_standing
 from olu.cli.dry import tell_dry
-from olu.cli.evaluate import show_evaluation
 from olu.cli.find_lr import find_rate_of
 from olu.cli.hf_vits import tell_prepared, work_of
-from olu.cli.show import follow, many, print_json, quoted, say, warn
+from olu.cli.show import follow, many, print_json, print_told, quoted, say, warn
 from olu.cli.threads import THREADS, settle_threads
 from olu.core.errors import TrainError
 
@@ -110,7 +109,7 @@ def register(app: typer.Typer) -> None:
         else:
             _tell(summary, ws)
             if judged:
-                show_evaluation(judged)
+                print_told(judged.sentences(None))
         if summary.stopped:
             raise TrainError(f"{summary.run} stopped at step {summary.steps}: {summary.stopped}")
 

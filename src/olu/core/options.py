@@ -124,6 +124,7 @@ class Verb:
     run: str  # "olu.stages.split:run": takes the options; returns the summary, or a job that ends with it
     label: str | None = None  # stands before its progress; else its name
     job: bool = False  # it may run for long and tells how far it is: it takes --events
+    server: bool = False  # it runs until somebody ends it; its first tick is its address
     json: str = JSON  # the help of --json
     about: str | None = None  # the field that names the workspace, where its type does not tell
     environment: Mapping[str, str] = field(default_factory=dict)  # for libraries, before they are imported

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from olu.audio import io
 from olu.core.errors import AudioError, ConfigError, OluError, WorkspaceError
 from olu.core.files import Workspace, whole, write_json, write_text
-from olu.core.job import Job, Tick
+from olu.core.job import Job, Note, Tick
+from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.evaluate.blind import Counted, Trial, count, say
@@ -20,10 +23,11 @@ from olu.evaluate.compare import render as render_table
 from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, SentenceResult, load
 from olu.evaluate.subject import fingerprint_of
 from olu.speak.package import voice_place
-from olu.stages.evaluate import EvaluateOptions, evaluate
+from olu.stages.evaluate import evaluate
+from olu.stages.threads import settle
+from olu.stages.verbs.voices import CompareOptions, EvaluateOptions
 
 PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"
-TRIALS = 20
 
 
 @dataclass(frozen=True)
@@ -40,21 +44,58 @@ class CompareSummary:
     def listen(self) -> Path:
         return self.folder / LISTEN
 
+    def row(self, options: CompareOptions) -> dict[str, Any]:
+        pages = {"page": str(self.page), "listen": str(self.listen) if self.trials else None}
+        return {"folder": str(self.folder), **pages, **self.comparison.row()}
 
-def compare(
-    first: Path,
-    second: Path,
-    *,
-    wish: EvaluateOptions | None = None,
-    trials: int = TRIALS,
-    seed: int = 0,
-    out: Path | None = None,
-) -> Job[CompareSummary]:
+    def sentences(self, options: CompareOptions) -> Iterator[Told]:
+        from olu.evaluate.compare import table_of_two
+
+        one, two = self.comparison.first.subject.name, self.comparison.second.subject.name
+        yield f"First: {one}. Second: {two}. Sentences both have: {self.comparison.shared}."
+        yield TextTable(*table_of_two(self.comparison))
+        yield from map(Caution, self.comparison.notes)
+        yield f"Page: {self.page}"
+        if self.trials:
+            yield f"To choose blindly between {self.trials} pairs: {self.listen}"
+            yield f"Then: {Remedy('compare', (), {'choices': 'choices.json'})}"
+
+
+@dataclass(frozen=True)
+class ChoicesSummary:
+    """What listeners chose."""
+
+    counted: Counted
+
+    def row(self, options: CompareOptions) -> dict[str, Any]:
+        return self.counted.row()
+
+    def sentences(self, options: CompareOptions) -> Iterator[Told]:
+        yield from say(self.counted)
+        if len(self.counted.listeners) > 1:
+            rows = [[name, str(one.first), str(one.second), str(one.equal)] for name, one in self.counted.listeners]
+            yield TextTable(["listener", self.counted.first, self.counted.second, "no difference"], rows)
+
+
+def run(options: CompareOptions) -> Job[CompareSummary | ChoicesSummary]:
+    """`olu compare`"""
+    if options.choices:
+        if options.first or options.second:
+            raise ConfigError("--choices counts what was chosen: it takes no A and B")
+        return ChoicesSummary(count(list(options.choices)))
+    yield from map(Note, settle(options.threads))
+    return (yield from compare(options))
+
+
+def compare(options: CompareOptions) -> Job[CompareSummary]:
     """Evaluations, voices or workspaces; what has no evaluation yet is evaluated first."""
+    first, second, trials, seed, out = options.first, options.second, options.trials, options.seed, options.output
+    if first is None or second is None:
+        raise ConfigError("Invalid value: Missing argument 'A B': see 'olu compare --help'")
     if trials < 1:
         raise ConfigError(f"--trials {trials}: give a number from 1 on")
-    one = yield from _evaluated(first, wish or EvaluateOptions())
-    two = yield from _evaluated(second, wish or EvaluateOptions())
+    one = yield from _evaluated(first, options)
+    two = yield from _evaluated(second, options)
     if one[0].resolve() == two[0].resolve():
         raise ConfigError(f"{first} and {second} are the same evaluation: name two")
     one, two = _apart(one, two)
@@ -79,17 +120,12 @@ def compare(
     return CompareSummary(folder, comparison, len(made))
 
 
-def choices(files: list[Path]) -> tuple[Counted, list[str]]:
-    """What listeners chose, and what it comes to in sentences."""
-    counted = count(files)
-    return counted, say(counted)
-
-
 Held = tuple[Path, Evaluation]
 
 
-def _evaluated(place: Path, wish: EvaluateOptions) -> Job[Held]:
+def _evaluated(place: Path, options: CompareOptions) -> Job[Held]:
     place = voice_place(place)
+    wish = EvaluateOptions(place=place, sentences=options.sentences, only=options.only, device=options.device)
     if (place / FILE).is_file():
         return place, load(place)
     if (place / "olu.toml").is_file():
@@ -97,14 +133,13 @@ def _evaluated(place: Path, wish: EvaluateOptions) -> Job[Held]:
         found = sorted(ws.evaluations.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime)
         if found:
             return found[-1].parent, load(found[-1].parent)
-        own = EvaluateOptions(sentences=wish.sentences, only=wish.only, device=wish.device)
-        summary = yield from evaluate(place, own)
+        summary = yield from evaluate(wish)
         return summary.folder, summary.evaluation
     if not place.exists():
         raise WorkspaceError(f"{place} is not there: name an evaluation, a voice or a workspace")
-    if wish.corpus is not None and (held := _before(place, Workspace.open(wish.corpus))):
+    if options.corpus is not None and (held := _before(place, Workspace.open(options.corpus))):
         return held
-    summary = yield from evaluate(place, wish)
+    summary = yield from evaluate(replace(wish, corpus=options.corpus, text=options.text))
     return summary.folder, summary.evaluation
 
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from olu.core.errors import ConfigError, MissingExtra, WorkspaceError
 from olu.core.extras import EVALUATE
 from olu.core.files import Workspace, whole, write_text
-from olu.core.job import Job, Tick, finish
+from olu.core.job import Job, Note, Tick, finish
+from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.corpus.manifest import Corpus
 from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing, References, Sample
 from olu.evaluate.sentences import (
@@ -30,32 +32,15 @@ from olu.speak.package import voice_place
 from olu.speak.stream import Manner
 from olu.stages.export import export
 from olu.stages.read import read_corpus
+from olu.stages.threads import settle
+from olu.stages.verbs.voices import EvaluateOptions
 
-SENTENCES = 50
+SENTENCES = EvaluateOptions.sentences
 CURVE_SENTENCES = 12
 CURVE = ("cer", "hard_failures", "faults", "duration_ratio", "speaker", "mcd", "f0_error", "dnsmos")
 COLLUSION = "collusion"  # only where asked for: it trains a second recogniser
 COPY = "copy"  # of recordings, not of the voice alone, so no group of the judge
 OF_RUNS = ("run", "step", "checkpoints")
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
-    """What a person asked for."""
-
-    corpus: Path | None = None
-    wavs: Path | None = None
-    texts: Path | None = None
-    sentences: int = SENTENCES
-    only: tuple[str, ...] = ()
-    run: str | None = None
-    step: int | None = None
-    device: str | None = None
-    seed: int = 0
-    noise: float | None = None
-    collusion: bool = False
-    checkpoints: str | None = None
-    out: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +51,31 @@ class EvaluateSummary:
     @property
     def page(self) -> Path:
         return self.folder / PAGE
+
+    def row(self, options: EvaluateOptions) -> dict[str, Any]:
+        return {"folder": str(self.folder), "report": str(self.page), **self.evaluation.row()}
+
+    def sentences(self, options: object) -> Iterator[Told]:
+        from olu.evaluate.report import table_of
+
+        evaluation = self.evaluation
+        yield TextTable(*table_of(evaluation))
+        for gate in evaluation.gates:
+            yield f"{gate.level:7} {gate.said}"
+        for one in evaluation.missing:
+            how = f": {one.command}" if one.command else ""
+            yield Caution(f"not measured: {one.metric}: {one.why}{how}")
+        for note in evaluation.facts.get("notes", []):
+            yield Caution(str(note))
+        if evaluation.subject.noise is not None:
+            yield f"Spoken with noise {evaluation.subject.noise:g}."
+        yield evaluation.verdict[0]
+        yield f"Report: {self.page}"
+        yield f"To compare it with another: {Remedy('compare', (self.folder, 'OTHER'))}"
+
+    def failure(self, options: EvaluateOptions) -> str | None:
+        failed = options.strict and self.evaluation.level == "fail"
+        return f"the voice fails: see {self.page}" if failed else None
 
 
 @dataclass(frozen=True)
@@ -81,14 +91,20 @@ class Bench:
     read: Read
 
 
-def evaluate(place: Path, wish: EvaluateOptions) -> Job[EvaluateSummary]:
-    """`place` is a workspace or a voice package."""
-    place = voice_place(place)
+def run(options: EvaluateOptions) -> Job[EvaluateSummary]:
+    """`olu evaluate`"""
+    yield from map(Note, settle(options.threads))
+    return (yield from evaluate(options))
+
+
+def evaluate(wish: EvaluateOptions) -> Job[EvaluateSummary]:
+    """The voice of a workspace or a package, or sound files, judged; its report is written."""
+    place = voice_place(wish.place)
     bench = yield from _bench(place, wish)
     from olu.evaluate.folder import folder_for, page
 
     subject = bench.speaker.subject if bench.speaker else bench.files.subject  # type: ignore[union-attr]
-    folder = folder_for(bench.ws, subject, wish.out)
+    folder = folder_for(bench.ws, subject, wish.output)
     with whole(folder) as partial:
         (partial / WAVS).mkdir(parents=True)
         takes, notes = yield from _takes(bench, partial / WAVS)
@@ -110,10 +126,10 @@ def _bench(place: Path, wish: EvaluateOptions) -> Job[Bench]:
             raise MissingExtra("olu evaluate", extra="eval", package=package)
     from olu.evaluate.judge import chosen
 
-    named = [group.name for group in chosen([name for name in wish.only if name != COPY])]
-    groups = tuple(name for name in named if name != COLLUSION) if wish.only != (COPY,) else ()
-    groups += (COLLUSION,) if wish.collusion or COLLUSION in wish.only else ()
-    groups += (COPY,) if COPY in wish.only or not wish.only else ()
+    named = [group.name for group in chosen([name for name in wish.metrics if name != COPY])]
+    groups = tuple(name for name in named if name != COLLUSION) if wish.metrics != (COPY,) else ()
+    groups += (COLLUSION,) if wish.collusion or COLLUSION in wish.metrics else ()
+    groups += (COPY,) if COPY in wish.metrics or not wish.metrics else ()
     _check(place, wish, groups)
     own = (place / "olu.toml").is_file()
     at = place if own else wish.corpus
@@ -150,7 +166,7 @@ def _check(place: Path, wish: EvaluateOptions, groups: Sequence[str]) -> None:
     wanted = wish.checkpoints or "all"
     if wanted != "all" and (not wanted.isdigit() or int(wanted) < 2):
         raise ConfigError(f"--checkpoints {wanted}: give 'all' or a number from 2 on")
-    if wish.wavs is not None and wish.texts is not None:
+    if wish.wavs is not None and wish.text is not None:
         raise ConfigError("--text has no effect with --wavs: nothing is spoken")
     if wish.wavs is not None and wish.noise is not None:
         raise ConfigError("--noise has no effect with --wavs: nothing is spoken")
@@ -172,7 +188,7 @@ def _takes(bench: Bench, folder: Path) -> Job[tuple[list[Sample], list[str]]]:
         return takes, file_notes(bench.files, bench.corpus)
     assert bench.speaker
     wish = bench.wish
-    lines = lines_for(bench.corpus, bench.speaker, sentences=wish.sentences, texts=wish.texts)
+    lines = lines_for(bench.corpus, bench.speaker, sentences=wish.sentences, texts=wish.text)
     takes, notes = yield from _spoken(bench, lines, bench.speaker, folder, what="speaking")
     changed = bench.corpus.changed() if bench.corpus else []
     return takes, [*notes, *changed, *_moved(bench), *_since(bench)]
@@ -332,5 +348,5 @@ def at_steps(
     """The voice of each step, exported beside everything else and gone afterwards."""
     for step in steps:
         with TemporaryDirectory(prefix="olu-") as folder:
-            made = finish(export(ws.root, run=run, step=step, out=Path(folder) / "step.voice"))
+            made = finish(export(ws.root, run=run, step=step, output=Path(folder) / "step.voice"))
             yield step, of_voice(Path(made.voice), seed=seed, noise=noise, run=run, step=step)

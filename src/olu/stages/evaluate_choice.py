@@ -14,13 +14,13 @@ from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import CheckpointMeans, Sample, spread_evenly
 from olu.evaluate.sentences import PlannedSentence, reader_of, spoken_takes
 from olu.families.runs import voice_named, voices
-from olu.stages.evaluate import EvaluateOptions, EvaluateSummary, at_steps, checkpoints, evaluate
+from olu.stages.evaluate import EvaluateSummary, at_steps, checkpoints, evaluate
 from olu.stages.evaluate_known import known_of
+from olu.stages.verbs.voices import EvaluateOptions
 from olu.train.validation import DURATION_FREE, GRID, HEARD
 
 SENTENCES = 24
 GROUPS = ("cer", "sanity", "duration")
-EVERYTHING: tuple[str, ...] = ()  # no metric is named: all are asked
 
 
 def choose_step(ws: Workspace, name: str, *, device: str | None) -> Job[dict[str, Any]]:
@@ -56,11 +56,7 @@ def evaluate_after(ws: Workspace, name: str, *, device: str | None) -> Job[Evalu
     if voice_named(ws, name).recipe.plan.choose == "heard":
         yield from choose_step(ws, name, device=device)
     newest = [run.name for run in voices(ws) if run.finished][-1:]
-    return (
-        yield from evaluate(
-            ws.root, EvaluateOptions(run=None if newest == [name] else name, device=device, only=EVERYTHING)
-        )
-    )
+    return (yield from evaluate(EvaluateOptions(place=ws.root, run=None if newest == [name] else name, device=device)))
 
 
 def scores(figures: tuple[Estimate, ...]) -> dict[str, float]:

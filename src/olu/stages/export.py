@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from typing import Any
 from olu.core.errors import CLONE, ExportError, how_to_install
 from olu.core.extras import need_training
 from olu.core.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
-from olu.core.job import Job, Tick
+from olu.core.job import Job, Note, Tick
 from olu.core.stage import Stage
+from olu.core.told import Remedy
+from olu.core.units import large, size
 from olu.export.card import quoted_example, readme
 from olu.export.formats import VOICE, Format, format_named
 from olu.export.measures import evaluation_of
@@ -25,6 +28,7 @@ from olu.speak.package import NOISE, voice_json
 from olu.speak.stream import Manner
 from olu.stages.export_subject import from_foreign, from_run, is_foreign
 from olu.stages.plan import training_command
+from olu.stages.verbs.voices import ExportOptions
 from olu.text.frontend import has_other_lexicon
 from olu.train.run import Run
 
@@ -67,55 +71,40 @@ class ExportSummary:
     licence: str = ""
     pushed: str = ""  # the address on the hub
 
-
-@dataclass(frozen=True)
-class ExportOptions:
-    """What a person asked for."""
-
-    to: str = VOICE
-    out: Path | None = None
-    licence: str = ""
-    override: str = ""
-    with_training: bool = False
-    noise: float | None = None  # what it is to speak with; None: as the recipe says
-    keep: bool = False  # noise and training part as the voice that stands there has them, where it is of the same step
-    push: str | None = None
-    public: bool = False
-
-    @property
-    def format(self) -> Format | None:
-        """None is the voice package."""
-        return None if self.to == VOICE else format_named(self.to)
-
-    def check(self) -> None:
-        chosen = self.format
-        if self.push and self.out is not None and self.out.suffix == ".zip":
-            raise ExportError("--push puts a folder on the hub: leave .zip out of the name after -o")
-        if self.push:
-            from olu.export.push import check_repo  # a network library, and few exports need it
-
-            check_repo(self.push)
-        if self.public and not self.push:
-            raise ExportError("--public has no effect without --push REPO")
-        Manner.of(None, noise=self.noise)  # it says what is out of reach
-        if self.noise is not None and chosen is not None and chosen.noiseless:
-            raise ExportError(f"--noise: the files of {self.to!r} have no place for it: {chosen.noiseless}")
-        if self.with_training and chosen is not None:
-            raise ExportError(f"--with-training is for '--to voice': {self.to!r} has no place for it")
+    def sentences(self, options: ExportOptions) -> Iterator[str]:
+        again = " (there already: nothing was done again)" if self.fresh else ""
+        yield f"{self.voice}: {large(self.parameters)} parameters, {size(self.bytes)}{again}"
+        if self.pushed:
+            yield f"On the hub: {self.pushed}"
+        if self.to == VOICE:
+            yield f"Next: {Remedy('speak', ('...',), {'voice': Path(self.voice), 'output': 'out.wav'})}"
 
 
-def export(source: Path, *, run: str | None = None, step: int | None = None, **asked: Any) -> Job[ExportSummary]:
+def run(options: ExportOptions) -> Job[ExportSummary]:
+    """`olu export`"""
+    made = yield from _export(options)
+    yield from map(Note, made.notes)
+    return made
+
+
+def export(source: Path, **asked: Any) -> Job[ExportSummary]:
     """`source` is a workspace, or a foreign checkpoint: a folder, a file, or an id on the hub."""
-    wish = ExportOptions(**asked)
-    wish.check()
+    return _export(ExportOptions(source=source, **asked))
+
+
+def _export(wish: ExportOptions) -> Job[ExportSummary]:
+    source, run, step = wish.source, wish.run, wish.step
+    rights = {"licence": wish.licence.strip(), "override": wish.override_licence.strip()}
+    to = None if wish.to == VOICE else format_named(wish.to)
+    _check(wish, to)
     need_training("olu export")
     if is_foreign(source):
         if run or step is not None:
             raise ExportError(f"--run and --step are for a workspace: {source} holds one voice only")
         yield Tick(0, STEPS, f"reading {source}")
-        subject = from_foreign(source, licence=wish.licence, override=wish.override, noise=wish.noise)
-        default = f"{subject.name}.voice" if wish.format is None else f"{subject.name}-{wish.format.name}"
-        return (yield from _written(subject, wish, path=wish.out or Path(default), given=True))
+        subject = from_foreign(source, **rights, noise=wish.noise)
+        default = f"{subject.name}.voice" if to is None else f"{subject.name}-{to.name}"
+        return (yield from _written(subject, wish, to, path=wish.output or Path(default), given=True))
     ws = Workspace.open(source)
     chosen = voice_named(ws, run) if run else _newest_finished(ws)
     aside = [] if run else passed_over(ws, chosen, kind="voice")
@@ -126,7 +115,6 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
         )
     at = _step(chosen, step)
     name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
-    rights = {"licence": wish.licence, "override": wish.override}
     if wish.keep:
         wish = replace(wish, **_given(ws.voices / f"{name}.voice", chosen.name, at))
 
@@ -134,20 +122,39 @@ def export(source: Path, *, run: str | None = None, step: int | None = None, **a
         yield Tick(0, STEPS, f"reading step {at} of {chosen.name}")
         return from_run(ws, chosen, at, name=name, noise=wish.noise, **rights)
 
-    if wish.format is not None:
-        path = wish.out or ws.voices / f"{name}-{wish.format.name}"
-        return _told((yield from _written((yield from made()), wish, path=path, given=wish.out is not None)), aside)
-    path = wish.out or ws.voices / f"{name}.voice"
+    if to is not None:
+        path = wish.output or ws.voices / f"{name}-{to.name}"
+        return _told(
+            (yield from _written((yield from made()), wish, to, path=path, given=wish.output is not None)), aside
+        )
+    path = wish.output or ws.voices / f"{name}.voice"
     options = {"run": chosen.name, "step": at, "name": name, **rights, "training": wish.with_training}
     options["measured"] = hash_value(evaluation_of(ws, chosen.name, at, noise=wish.noise))  # the card has its numbers
     options |= {"noise": wish.noise} if wish.noise is not None else {}
-    earlier = STAGE.done(ws, options) if wish.out is None and not wish.push else None
+    earlier = STAGE.done(ws, options) if wish.output is None and not wish.push else None
     if earlier and (path / "voice.json").exists():
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
-    summary = yield from _written((yield from made()), wish, path=path, given=False)
-    if wish.out is None:
+    summary = yield from _written((yield from made()), wish, to, path=path, given=False)
+    if wish.output is None:
         STAGE.stamp(ws, options, asdict(summary))
     return _told(summary, aside)
+
+
+def _check(wish: ExportOptions, to: Format | None) -> None:
+    """What would be ignored is refused. `to`: None is the voice package."""
+    if wish.push and wish.output is not None and wish.output.suffix == ".zip":
+        raise ExportError("--push puts a folder on the hub: leave .zip out of the name after -o")
+    if wish.push:
+        from olu.export.push import check_repo  # a network library, and few exports need it
+
+        check_repo(wish.push)
+    if wish.public and not wish.push:
+        raise ExportError("--public has no effect without --push REPO")
+    Manner.of(None, noise=wish.noise)  # it says what is out of reach
+    if wish.noise is not None and to is not None and to.noiseless:
+        raise ExportError(f"--noise: the files of {wish.to!r} have no place for it: {to.noiseless}")
+    if wish.with_training and to is not None:
+        raise ExportError(f"--with-training is for '--to voice': {wish.to!r} has no place for it")
 
 
 def _told(summary: ExportSummary, aside: list[str]) -> ExportSummary:
@@ -193,18 +200,20 @@ def _step(run: Run, step: int | None) -> int:
     return step if step is not None else int(best["step"]) if best and best["step"] in steps else steps[-1]
 
 
-def _written(subject: ExportSubject, wish: ExportOptions, *, path: Path, given: bool) -> Job[ExportSummary]:
+def _written(
+    subject: ExportSubject, wish: ExportOptions, to: Format | None, *, path: Path, given: bool
+) -> Job[ExportSummary]:
     if wish.push:
         check_publishing(subject.rights)
     kept: list[str] = []
-    if wish.format is not None and subject.resample != 1.0:
-        kept = _at_tempo(subject, wish.format)
-    if wish.format is None:
+    if to is not None and subject.resample != 1.0:
+        kept = _at_tempo(subject, to)
+    if to is None:
         lost, parameters = yield from _package(subject, path, with_training=wish.with_training)
     else:
-        yield Tick(1, STEPS, f"writing {wish.format.name} files")
-        lost = _folder(subject, wish.format, path, given=given)
-        parameters = _size(subject, wish.format, path)
+        yield Tick(1, STEPS, f"writing {to.name} files")
+        lost = _folder(subject, to, path, given=given)
+        parameters = _size(subject, to, path)
     pushed = ""
     if wish.push:
         from olu.export.push import push  # a network library, and few exports need it
@@ -220,7 +229,7 @@ def _written(subject: ExportSubject, wish: ExportOptions, *, path: Path, given: 
         language=subject.language.code,
         speakers=subject.speakers,
         notes=[*subject.notes, *kept, *lost, *subject.rights.notes()],
-        to=wish.format.name if wish.format else VOICE,
+        to=to.name if to else VOICE,
         licence=subject.rights.licence,
         pushed=pushed,
     )

@@ -10,16 +10,19 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, cast
 
 from olu.audio import io
-from olu.core.errors import AudioError, WorkspaceError
+from olu.core.errors import AudioError, ConfigError, WorkspaceError
 from olu.core.files import Workspace, hash_value, whole
-from olu.core.job import Job, Tick
+from olu.core.job import Job, Note, Tick
+from olu.core.told import Remedy
 from olu.core.types import Clip
+from olu.core.units import size
 from olu.corpus.manifest import Corpus
 from olu.families.runs import passed_over, voices
 from olu.stages.import_ import STAGE as IMPORT
+from olu.stages.verbs.voices import PackOptions
 from olu.text.frontend import FILE as READING
 from olu.text.frontend import lexicon_path, read_settings
 from olu.text.language_data import load_lexicon
@@ -41,6 +44,23 @@ class PackSummary:
     audio_bytes: int
     runs: list[str]
     notes: list[str]
+
+    def sentences(self, options: PackOptions) -> Iterator[str]:
+        carried = f", with {', '.join(self.runs)}" if self.runs else ""
+        yield f"{self.file}: {size(self.bytes)}, {size(self.audio_bytes)} of it sound, {self.files} files{carried}."
+        yield f"Next, on the other machine: {Remedy('unpack', (Path(Path(self.file).name),))}"
+
+
+def run(options: PackOptions) -> Job[PackSummary]:
+    """`olu pack`"""
+    if options.opus and options.features:
+        raise ConfigError("--features has no effect with --opus: they are made anew from the smaller sound")
+    which = cast(Which, options.runs)
+    made = yield from pack(
+        Workspace.open(options.ws), out=options.output, runs=which, features=options.features, opus=options.opus
+    )
+    yield from map(Note, made.notes)
+    return made
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ import asyncio
 import ipaddress
 import logging
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,8 +16,10 @@ from olu.core.config import check
 from olu.core.errors import ConfigError
 from olu.core.extras import need_serving
 from olu.core.files import EMBEDDED, is_embedded
-from olu.core.job import Job, Tick
+from olu.core.job import Job, Note, Tick
+from olu.core.words import many
 from olu.speak.package import voice_place
+from olu.stages.verbs.voices import ServeOptions
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,25 @@ class Served:
     requests: int
     seconds: float  # of sound
     next: str = ""  # what to do where there is no voice yet
+
+    def sentences(self, options: ServeOptions) -> Iterator[str]:
+        if not options.check:
+            yield f"{self.requests} requests, {self.seconds:.1f} s of sound"
+            return
+        yield f"{many(len(self.voices), 'voice')}: {', '.join(self.voices) or 'none yet'}"
+        if self.next:
+            yield f"Next: {self.next}"
+
+
+def run(options: ServeOptions) -> Job[Served]:
+    """`olu serve`"""
+    own = {"voices", "api_key_file", "check", "as_json"}
+    settings = {one.name: getattr(options, one.name) for one in fields(options) if one.name not in own}
+    served = yield from serve(
+        options.voices, key_file=options.api_key_file, only_check=options.check, logs=sys.stderr, **settings
+    )
+    yield from (Note(f"{name} cannot be used: {why}") for name, why in served.damaged.items())
+    return served
 
 
 def serve(

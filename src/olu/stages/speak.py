@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from olu.audio.io import fitting_rate
 from olu.audio.sink import Add, check_place, format_of, into_file, into_pipe
-from olu.core.errors import OluError, TextError, VoiceError
+from olu.core.errors import AudioError, OluError, TextError, VoiceError
 from olu.core.files import EMBEDDED, write_json, write_text
-from olu.core.job import Job, Tick, finish
+from olu.core.job import Job, Note, Tick, finish
 from olu.core.types import Span
 from olu.speak.stream import Manner, SpokenSentence
 from olu.speak.voice import Voice, check_threads, each
+from olu.stages.verbs.voices import SpeakOptions
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 SAFE_NAME = re.compile(r"[\w][\w.-]{0,99}")
 LONGEST_NAME = 200  # bytes: a file's name has room for 255, and more than the line's name stands in it
 NAMED_FAILURES = 3
+PIPE = Path("-")
+WISHES = ("speed", "pause", "speaker", "seed", "noise", "duration_noise", "loudness", "rate", "plain")
 FORMATS = ("json", "srt")  # of the times of words
 
 
@@ -79,6 +84,64 @@ class SpeakSummary:
     sentences: int
     dropped: dict[str, int]
     times: str | None = None  # the file that holds them
+
+
+@dataclass(frozen=True)
+class SpokenOutput:
+    """What `olu speak` wrote: one file with its text's times beside it, or a file for each line."""
+
+    output: Path
+    spoken: SpeakSummary | SaidMany
+
+    def row(self, options: SpeakOptions) -> dict[str, Any]:
+        own = {} if isinstance(self.spoken, SaidMany) else {"output": str(self.output)}
+        return {**own, **asdict(self.spoken)}
+
+    def sentences(self, options: SpeakOptions) -> Iterator[str]:
+        files = f"{self.spoken.lines} files, " if isinstance(self.spoken, SaidMany) else ""
+        if self.output != PIPE:
+            yield f"{self.output}: {files}{self.spoken.seconds:.2f} s"
+
+
+def run(options: SpeakOptions) -> Job[SpokenOutput]:
+    """`olu speak`"""
+    named = options.output
+    out = named or free_name(Path("speech.wav" if options.format is None else f"speech.{options.format}"))
+    wishes: Any = {name: getattr(options, name) for name in WISHES}
+    spoken: SpeakSummary | SaidMany
+    if options.batch is not None:
+        if named is None:
+            raise VoiceError("--batch writes many files: name a folder for them with -o")
+        if options.text is not None or options.file is not None or out == PIPE:
+            raise VoiceError("--batch has its texts in its file and needs a folder: leave TEXT, --file and -o - out")
+        voice, wishes = (
+            find_voice(options.voice, threads=1),
+            {**wishes, "format": options.format, "times": options.times},
+        )
+        spoken = yield from speak_many(options.batch, out, voice, threads=options.threads, **wishes)
+    else:
+        words = given_text(options.text, file=options.file, stdin=sys.stdin.buffer)
+        voice = find_voice(options.voice, threads=options.threads)
+        if out == PIPE:
+            if options.times is not None or options.as_json:
+                raise VoiceError("the sound goes to the pipe: --times and --json need -o with the name of a file")
+            try:
+                spoken = yield from speak_through(sys.stdout.buffer, voice, words, format=options.format, **wishes)
+            except AudioError:
+                _forget_output()
+                raise
+        else:
+            spoken = yield from speak_to(out, voice, words, format=options.format, times=options.times, **wishes)
+    if spoken.dropped:
+        unsaid = ", ".join(f"{symbol!r} x{count}" for symbol, count in spoken.dropped.items())
+        yield Note(f"not in this voice's alphabet, left unsaid: {unsaid}")
+    return SpokenOutput(out, spoken)
+
+
+def _forget_output() -> None:
+    """Nobody reads it any more: what Python still holds would be an error once more when it ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def speak_to(

@@ -42,6 +42,12 @@ def ask_for(number: int | None) -> None:
     _asked[:] = [] if number is None else [number]
 
 
+def settle(number: int | None) -> list[str]:
+    """What a person wants for this command, and what is to be told of the choice."""
+    ask_for(number)
+    return said_of(choose())
+
+
 def choose(held: int | None = None) -> Threads:
     """`held`: the number a run began with."""
     cores = cores_here()

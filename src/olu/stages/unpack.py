@@ -6,18 +6,21 @@ import hashlib
 import os
 import shutil
 import tarfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_jsonl, whole
-from olu.core.job import Job, Tick
+from olu.core.job import Job, Note, Tick
 from olu.core.parse import load_json
+from olu.core.told import Remedy
 from olu.core.units import size as in_units
 from olu.corpus.readers.archive import BadHeader, open_tar
 from olu.corpus.readers.source import ABSOLUTE
 from olu.stages.pack import MANIFEST, SCHEMA
+from olu.stages.verbs.voices import UnpackOptions
 from olu.train.run import Run
 
 CHUNK = 2**20
@@ -31,6 +34,17 @@ class UnpackSummary:
     merged: bool  # only runs were taken, into a workspace that was there
     runs: list[str]
     notes: list[str]
+
+    def sentences(self, options: UnpackOptions) -> Iterator[str]:
+        what = f"took {', '.join(self.runs) or 'nothing new'}" if self.merged else f"{self.files} files, all as packed"
+        yield f"{self.workspace}: {what}. Next: {Remedy('status', (Path(self.workspace),))}"
+
+
+def run(options: UnpackOptions) -> Job[UnpackSummary]:
+    """`olu unpack`"""
+    made = yield from unpack(options.file, into=options.ws)
+    yield from map(Note, made.notes)
+    return made
 
 
 def unpack(file: Path, *, into: Path | None = None) -> Job[UnpackSummary]:

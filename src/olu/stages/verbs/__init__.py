@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from olu.core.options import Verb
-from olu.stages.verbs import corpus, machine, text, training
+from olu.stages.verbs import corpus, machine, text, training, voices
 
-VERBS: dict[str, Verb] = {verb.name: verb for verb in (*training.VERBS, *corpus.VERBS, *text.VERBS, *machine.VERBS)}
+VERBS: dict[str, Verb] = {
+    verb.name: verb for verb in (*corpus.VERBS, *text.VERBS, *training.VERBS, *voices.VERBS, *machine.VERBS)
+}
