@@ -121,12 +121,12 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from olu.audio import io
-from olu.features.store import Samples, build
+from olu.features.store import WaveFeature, build
 from olu.core.types import Clip
 root = Path(sys.argv[1])
 clips = [Clip(id=f"c{n}", audio=f"{n}.wav", seconds=0.1, rate=16000, text="a", language="ibo") for n in range(40)]
 read = lambda clip: io.read(root / clip.audio)
-for tick in build(root / "out" / "store", clips, feature=Samples(16000), audio=read, jobs=1):
+for tick in build(root / "out" / "store", clips, feature=WaveFeature(16000), audio=read, jobs=1):
     if tick.done == 20:
         os.kill(os.getpid(), signal.SIGKILL)
 """

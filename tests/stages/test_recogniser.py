@@ -237,7 +237,7 @@ def test_with_a_recogniser_alone_there_is_nothing_to_export(tmp_path: Path, corp
 def test_sound_at_the_voices_rate_is_kept_beside_its_own(tmp_path: Path, corpus: Any) -> None:
     ws = workspace(tmp_path, corpus)
     at_22k = finish(prepare(ws, rate=22050, jobs=1)).folder
-    at_16k = finish(prepare(ws, rate=16000, jobs=1, listening=True)).folder
+    at_16k = finish(prepare(ws, rate=16000, jobs=1, kind="listener")).folder
     assert sorted(path.name for path in ws.features.glob("wave-*")) == sorted([at_22k, at_16k])
     kept = ws.features / at_22k / "index.json"
     before = kept.stat().st_mtime_ns

@@ -117,9 +117,14 @@ def stretch(clip: Clip, decision: Decision | None) -> Clip:
     return replace(clip, start=clip.start + start, seconds=min(decision.seconds, clip.seconds - start))
 
 
-def why_left_out(clip: Clip, *, decision: Decision | None, marks: Sequence[Mark], errors: bool = True) -> str | None:
-    """Why a clip is not for training, or nothing. With `errors` false the audit's marks do not count."""
-    if not clip.text.strip():
+def why_left_out(
+    clip: Clip, *, decision: Decision | None, marks: Sequence[Mark], errors: bool = True, texts: bool = True
+) -> str | None:
+    """Why a clip is not for training, or nothing. With `errors` false the audit's marks do not count.
+
+    Without `texts` it needs none.
+    """
+    if texts and not clip.text.strip():
         return "it has no transcript"
     if decision is not None and decision.decision == "drop":
         who = {"person": "dropped", "cut": "cut into shorter clips", "fix": "left out by the audit's fix"}[decision.by]

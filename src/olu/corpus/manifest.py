@@ -223,9 +223,10 @@ class Corpus:
         """It has a transcript, and nobody decided to leave it out."""
         return decisions.why_left_out(clip, decision=self.decision(clip), marks=()) is None
 
-    def why_not(self, clip: Clip, *, errors: bool = True) -> str | None:
+    def why_not(self, clip: Clip, *, errors: bool = True, texts: bool = True) -> str | None:
         """Why a clip is not for training, by decision or by the audit's errors; nothing when it is."""
-        return decisions.why_left_out(clip, decision=self.decision(clip), marks=self.marks(clip), errors=errors)
+        decision, marks = self.decision(clip), self.marks(clip)
+        return decisions.why_left_out(clip, decision=decision, marks=marks, errors=errors, texts=texts)
 
     @cached_property
     def _readings(self) -> dict[str, ReadingRow]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
+from olu.core.config import check
 from olu.core.errors import ConfigError, TrainError
-from olu.core.files import Workspace
+from olu.core.files import Workspace, hash_file
 from olu.corpus.manifest import Corpus
 from olu.families import family
 from olu.text.frontend import read_state
-from olu.train.family import Kind
+from olu.text.pieces import vocabulary_from
+from olu.train.checkpoint import WEIGHTS
+from olu.train.family import Companion, Family, Kind
 from olu.train.run import Run
+
+if TYPE_CHECKING:
+    from torch import nn
 
 NAMES: dict[Kind, str] = {"voice": "a voice", "listener": "a recogniser", "vocoder": "a vocoder"}
 RECOGNISER = "recogniser"
@@ -43,6 +51,47 @@ def runs_of(ws: Workspace, kind: Kind) -> list[Run]:
 def voices(ws: Workspace) -> list[Run]:
     """The runs that make a voice, oldest first."""
     return runs_of(ws, "voice")
+
+
+def learner_of(run: Run, step: int, *, config: Any = None) -> nn.Module:
+    """The networks of a run with the averaged weights of a step. `config`: other settings than its recipe's."""
+    from olu.train.averaged import load_averaged  # torch comes with it
+
+    chosen = family(run.recipe.family)
+    config = config or check(chosen.config, run.recipe.model, where=f"{run.name}/recipe.toml [model]")
+    vocabulary, speakers = vocabulary_from(run.document("vocabulary.json")), run.document("speakers.json")
+    learner = chosen.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
+    load_averaged(learner, run.checkpoints().load(step))
+    return learner
+
+
+def needed_runs(
+    ws: Workspace, chosen: Family, *, before: Mapping[str, str] | None = None
+) -> dict[str, tuple[Run, int]]:
+    """Of every kind that a voice of a family needs: the run it began with (`before`), or the newest finished."""
+    found: dict[str, tuple[Run, int]] = {}
+    for kind in chosen.speaks.needs if chosen.speaks else ():
+        if before and kind in before:
+            name, _, step = before[kind].partition("@")
+            found[kind] = Run.named(ws.runs, name), int(step)
+            continue
+        finished = [run for run in runs_of(ws, kind) if run.finished and run.checkpoints().steps()]
+        if not finished:
+            raise TrainError(
+                f"a voice of the family {chosen.name!r} needs {NAMES[kind]}, and {ws.root} has none: train one first"
+            )
+        run, steps = finished[-1], finished[-1].checkpoints().steps()
+        best = run.best
+        found[kind] = run, int(best["step"]) if best and best["step"] in steps else steps[-1]
+    return found
+
+
+def as_companions(needed: Mapping[str, tuple[Run, int]]) -> tuple[Companion, ...]:
+    """Runs of other kinds as frozen modules."""
+    return tuple(
+        Companion(kind, hash_file(run.checkpoints().path(step) / WEIGHTS), partial(learner_of, run, step))
+        for kind, (run, step) in needed.items()
+    )
 
 
 def passed_over(ws: Workspace, chosen: Run | None = None, *, kind: Kind | None = None) -> list[str]:

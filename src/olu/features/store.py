@@ -1,16 +1,20 @@
-"""Sound as training reads it: every clip resampled to int16 in one memory map, cached under a hash of its settings."""
+"""What training reads, one array a clip in one memory map: sound as int16, and the features that families declare.
+
+Each store lies in a folder whose name has a hash of all that made it.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +23,17 @@ from olu.audio import activity
 from olu.audio.io import resample, to_int16
 from olu.audio.loudness import CEILING
 from olu.audio.loudness import loudness as measured
-from olu.core.errors import AudioError, WorkspaceError
-from olu.core.files import hash_value, read_json, whole, write_json
+from olu.core.errors import AudioError, OluError, WorkspaceError
+from olu.core.files import Workspace, hash_file, hash_value, read_json, whole, write_json
 from olu.core.job import Job, Tick
-from olu.core.types import Audio, Clip, Feature
+from olu.core.types import Alignment, Audio, Clip, Feature, Span
+from olu.corpus.decisions import hash_stretches
+from olu.corpus.manifest import imported, recordings
 from olu.core.workspace_lock import try_lock
 
-SAMPLES, INDEX = "samples.i16", "index.json"
+SAMPLES, VALUES, INDEX = "samples.i16", "values.bin", "index.json"
 ROWS = {"clips": list}
+Value = TypeVar("Value")
 AHEAD = 16  # clips decoded ahead of the writer, per worker
 
 
@@ -41,26 +48,39 @@ class WaveFeature:
     factor: float = 1.0
     edges: float = 0.0
     loudness: float = 0.0
+    texts: bool = True  # only of clips that have one
 
     @property
     def key(self) -> str:
         changed = {"edges": self.edges, "loudness": self.loudness}
         moved: list[float | str] = [] if self.factor == 1.0 else [self.factor]
         moved += [f"{name}={value:g}" for name, value in changed.items() if value]
+        moved += [] if self.texts else ["untexted"]
         return f"wave-{self.rate}-{hash_value(['int16', 'soxr-hq', self.rate, *moved])[:8]}"
 
     def compute(self, audio: Audio) -> NDArray[np.int16]:
+        return self.compute_kept(audio)[0]
+
+    def compute_kept(self, audio: Audio) -> tuple[NDArray[np.int16], float]:
+        """The samples, and how many seconds of the clip come before the first of them."""
         if not np.isfinite(audio.samples).all():  # as int16 they would be some number
             raise AudioError("it holds samples that are not numbers: export or copy it again")
-        audio = levelled(between(audio, self.edges), self.loudness)
-        return to_int16(resample(audio, self.rate, factor=self.factor))
+        start, end = _speech(audio, self.edges)
+        kept = levelled(Audio(audio.samples[start:end], audio.rate), self.loudness)
+        return to_int16(resample(kept, self.rate, factor=self.factor)), start / audio.rate
 
 
 def between(audio: Audio, edges: float) -> Audio:
     """The speech and at most so much silence before and after it."""
-    first, last = activity.bounds(audio) if edges else (0.0, audio.seconds)
-    start, end = (round(max(0.0, at) * audio.rate) for at in (first - edges, last + edges))
-    return audio if not edges else Audio(audio.samples[start:end], audio.rate)
+    return Audio(audio.samples[slice(*_speech(audio, edges))], audio.rate)
+
+
+def _speech(audio: Audio, edges: float) -> tuple[int, int]:
+    """The first sample and the end of what `between` keeps; all of it without edges."""
+    if not edges:
+        return 0, len(audio.samples)
+    first, last = activity.bounds(audio)
+    return round(max(0.0, first - edges) * audio.rate), round(max(0.0, last + edges) * audio.rate)
 
 
 def levelled(audio: Audio, loudness: float) -> Audio:
@@ -82,6 +102,18 @@ class FeatureClip:
     rate: int
     begins: float = 0.0  # seconds of the clip that were cut away before its first sample
     factor: float = 1.0  # it is so many times faster than the recording
+    alignment: Alignment | None = None  # for families that need one, in seconds of the recording
+
+    @property
+    def phones(self) -> list[Span]:
+        """Of the alignment, in seconds of these samples; "" is silence."""
+        spans = self.alignment.phones if self.alignment else ()
+        most = len(self.samples) / self.rate
+
+        def here(at: float) -> float:
+            return min(most, max(0.0, (at - self.begins) / self.factor))
+
+        return [Span(span.label, here(span.start), here(span.end)) for span in spans]
 
 
 @dataclass(frozen=True)
@@ -93,30 +125,45 @@ class PreparedFeature:
     make: Callable[[str], Callable[[FeatureClip], NDArray[Any]]]  # (device) -> what computes one clip
     weights: str = ""  # SHA-256 of the frozen weights that make it
 
-    @property
-    def key(self) -> str:
-        return f"{self.name}-{hash_value([self.name, dict(self.settings), self.weights])[:12]}"
+    def key(self, made_from: Sequence[str]) -> str:
+        """`made_from`: what names the sound, and the alignment where one is used."""
+        return f"{self.name}-{hash_value([self.name, dict(self.settings), self.weights, *made_from])[:12]}"
+
+
+def feature_folders(
+    ws: Workspace, wave: WaveFeature, features: Sequence[PreparedFeature], *, aligned: bool
+) -> dict[str, str]:
+    """Name of a feature -> its folder: by its settings, its frozen weights, and the sound and alignment it is of."""
+    made_from = [wave.key, imported(ws), recordings(ws), hash_stretches(ws)]
+    made_from += [hash_file(ws.alignment / "alignment.jsonl")] if aligned else []
+    return {one.name: one.key(made_from) for one in features}
 
 
 class Store:
-    """A folder with `samples.i16` and `index.json`: clip id -> first sample, number of samples, checksum."""
+    """A folder with the values of all clips and `index.json`: clip id -> first row, number of rows, checksum.
+
+    Sound is in `samples.i16`; the arrays of other features, of any type, in `values.bin`.
+    """
 
     def __init__(self, folder: Path) -> None:
         claim = os.open(folder / INDEX, os.O_RDONLY)
         _share(claim)  # as long as this lives, nobody cleans it away
         weakref.finalize(self, os.close, claim)
-        rows = read_json(folder / INDEX, shape=ROWS)["clips"]
-        self.index: dict[str, tuple[int, int]] = {id: (first, count) for id, first, count, _ in rows}
-        path = folder / SAMPLES
+        index = read_json(folder / INDEX, shape=ROWS)
+        self.index: dict[str, tuple[int, int]] = {id: (first, count) for id, first, count, _ in index["clips"]}
+        self.begins: dict[str, float] = index.get("begins", {})  # where only a part of a clip is kept
+        self.problems: list[str] = index.get("problems", [])
+        path, dtype, tail = _values(folder, index)
         empty = path.stat().st_size == 0
-        self._samples = np.zeros(0, np.int16) if empty else np.memmap(path, dtype="<i2", mode="r")
+        self._values = np.zeros((0, *tail), dtype) if empty else np.memmap(path, dtype=dtype, mode="r")
+        self._values = self._values.reshape(-1, *tail)
 
     def __contains__(self, id: str) -> bool:
         return id in self.index
 
-    def __getitem__(self, id: str) -> NDArray[np.int16]:
+    def __getitem__(self, id: str) -> NDArray[Any]:
         first, count = self.index[id]
-        return np.asarray(self._samples[first : first + count])
+        return np.asarray(self._values[first : first + count])
 
     def length(self, id: str) -> int:
         return self.index[id][1]
@@ -132,6 +179,13 @@ def _share(handle: int) -> None:
         return
 
 
+def _values(folder: Path, index: Mapping[str, Any]) -> tuple[Path, np.dtype[Any], tuple[int, ...]]:
+    """The file, the type of its numbers and the shape of one row."""
+    if "dtype" not in index:
+        return folder / SAMPLES, np.dtype("<i2"), ()
+    return folder / VALUES, np.dtype(index["dtype"]), tuple(index["tail"])
+
+
 def is_read(folder: Path) -> bool:
     """Whether a process reads this store now; where there are no claims it cannot be told."""
     try:
@@ -141,15 +195,19 @@ def is_read(folder: Path) -> bool:
         return False
 
 
-def fault_in(folder: Path, *, jobs: int) -> str:
-    """In what a store is not what was written, to its last sample; nothing where it is."""
+def fault_in(folder: Path, *, jobs: int, begins: bool = False) -> str:
+    """In what a store is not what was written, to its last sample; nothing where it is.
+
+    `begins`: it has to say where the kept part of each clip begins.
+    """
     try:
         index = read_json(folder / INDEX, shape=ROWS)
-        if index.get("sha256") != _digest(index):
+        if index.get("sha256") != _digest(index) or (begins and "begins" not in index):
             return f"{INDEX} is damaged, or was written by an older Olu"
         rows = index["clips"]
-        if (folder / SAMPLES).stat().st_size != 2 * sum(count for _, _, count, _ in rows):
-            return f"{SAMPLES} is cut"
+        path, dtype, tail = _values(folder, index)
+        if path.stat().st_size != dtype.itemsize * math.prod(tail) * sum(count for _, _, count, _ in rows):
+            return f"{path.name} is cut"
         store = Store(folder)
         with ThreadPoolExecutor(jobs) as pool:
             sums = pool.map(lambda row: _sum(store[row[0]]), rows, chunksize=64)
@@ -160,8 +218,9 @@ def fault_in(folder: Path, *, jobs: int) -> str:
     return f"the samples of {bad[0]}{more} are not what was written" if bad else ""
 
 
-def _sum(samples: NDArray[np.int16]) -> int:
-    return zlib.crc32(np.ascontiguousarray(samples, "<i2").data)  # lets go of the interpreter lock
+def _sum(values: NDArray[Any]) -> int:
+    little = values.dtype.newbyteorder("<")
+    return zlib.crc32(np.ascontiguousarray(values, little).tobytes())  # lets go of the interpreter lock
 
 
 def _digest(index: dict[str, Any]) -> str:
@@ -174,32 +233,72 @@ def build(
     """Write the store for these clips; returns a sentence for each clip that could not be decoded."""
     problems: list[str] = []
     rows: list[tuple[str, int, int, int]] = []
+    begins: dict[str, float] = {}
+
+    def compute(clip: Clip) -> tuple[NDArray[Any], float]:
+        sound = audio(clip)
+        return feature.compute_kept(sound) if isinstance(feature, WaveFeature) else (feature.compute(sound), 0.0)
+
+    cut = isinstance(feature, WaveFeature) and bool(feature.edges)
     with whole(folder) as partial:
         partial.mkdir()
         with (partial / SAMPLES).open("wb") as out:
             place = 0
-            decoded = _ahead(clips, lambda clip: feature.compute(audio(clip)), jobs=jobs)
+            decoded = _ahead(clips, compute, jobs=jobs)
             for done, (clip, future) in enumerate(decoded, 1):
                 try:
-                    samples = future.result()
+                    samples, begin = future.result()
                 except AudioError as bad:
                     problems.append(f"clip {clip.id}: {bad}")
                 else:
                     out.write(samples.astype("<i2", copy=False).tobytes())
                     rows.append((clip.id, place, len(samples), _sum(samples)))
                     place += len(samples)
+                    begins |= {clip.id: round(begin, 6)} if begin else {}
                 yield Tick(done, len(clips), clip.id)
-        index = {"rate": feature.rate, "clips": rows, "problems": problems}
+        index = {"rate": feature.rate, "clips": rows, "problems": problems, **({"begins": begins} if cut else {})}
+        write_json(partial / INDEX, {**index, "sha256": _digest(index)})
+    return problems
+
+
+def build_feature(
+    folder: Path, clips: Iterable[FeatureClip], *, feature: PreparedFeature, device: str, total: int
+) -> Job[list[str]]:
+    """Write the store of a family's feature; returns a sentence for each clip that it cannot be made of."""
+    problems, rows, place = list[str](), list[tuple[str, int, int, int]](), 0
+    kind: tuple[str, tuple[int, ...]] | None = None
+    compute = feature.make(device)
+    with whole(folder) as partial:
+        partial.mkdir()
+        with (partial / VALUES).open("wb") as out:
+            for done, one in enumerate(clips, 1):
+                try:
+                    values = np.atleast_1d(compute(one))
+                except OluError as bad:
+                    problems.append(f"clip {one.clip.id}: {bad}")
+                else:
+                    little = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+                    kind = kind or (little.dtype.str, little.shape[1:])
+                    if (little.dtype.str, little.shape[1:]) != kind:
+                        raise WorkspaceError(
+                            f"{feature.name} of {one.clip.id} is of another kind than the first: {kind}"
+                        )
+                    out.write(little.tobytes())
+                    rows.append((one.clip.id, place, len(little), _sum(little)))
+                    place += len(little)
+                yield Tick(done, total, one.clip.id)
+        dtype, tail = kind or ("<f4", ())
+        index = {"clips": rows, "problems": problems, "dtype": dtype, "tail": list(tail)}
         write_json(partial / INDEX, {**index, "sha256": _digest(index)})
     return problems
 
 
 def _ahead(
-    clips: Sequence[Clip], compute: Callable[[Clip], NDArray[np.int16]], *, jobs: int
-) -> Iterator[tuple[Clip, Future[NDArray[np.int16]]]]:
+    clips: Sequence[Clip], compute: Callable[[Clip], Value], *, jobs: int
+) -> Iterator[tuple[Clip, Future[Value]]]:
     """Decode in threads (soundfile and soxr let go of the interpreter lock), a bounded number ahead, in order."""
     with ThreadPoolExecutor(jobs) as pool:
-        waiting: deque[tuple[Clip, Future[NDArray[np.int16]]]] = deque()
+        waiting: deque[tuple[Clip, Future[Value]]] = deque()
         for clip in clips:
             waiting.append((clip, pool.submit(compute, clip)))
             if len(waiting) >= AHEAD * jobs:

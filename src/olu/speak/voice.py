@@ -33,7 +33,7 @@ from olu.speak.stream import (
 from olu.speak.stretch import stretches
 from olu.text.frontend import AnyFrontend, from_state
 from olu.text.markup import has_markup
-from olu.text.vocabulary import SymbolVocabulary
+from olu.text.pieces import vocabulary_from
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -115,7 +115,7 @@ class Voice:
             self.usual_loudness = None if loudness is None else number(loudness, -100.0, 20.0)
             self.resample: float = number(self.facts.get("resample", 1.0), 0.5, 2.0)
             self._ends: list[str] = [_word(end) for end in self.facts["sentence_ends"]]
-            self.vocabulary = SymbolVocabulary.from_state(package.vocabulary)
+            self.vocabulary = vocabulary_from(package.vocabulary)
             self.engine = kind(package, self.vocabulary)
             self.frontend = from_state(package.frontend)
             self._abbreviations = _abbreviations(self.frontend)

@@ -21,10 +21,12 @@ from olu.export.rights import check_consent, claim
 from olu.export.subject import ExportSubject
 from olu.families import family as family_named
 from olu.families import first_voice
+from olu.families.runs import learner_of
 from olu.speak.package import NOISE, voice_json
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state
 from olu.text.languages import Language, load
+from olu.text.pieces import vocabulary_from
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.base_facts import Licence, is_by_phones, language_of, licence_of
 from olu.train.checkpoint import load_averaged
@@ -41,7 +43,7 @@ def from_run(
     family = family_named(recipe.family)
     config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
     config, given = with_noise(config, noise, family=family)
-    vocabulary = SymbolVocabulary.from_state(run.document("vocabulary.json"))
+    vocabulary = vocabulary_from(run.document("vocabulary.json"))
     speakers = run.document("speakers.json")
     corpus = Corpus.open(ws)
     wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
@@ -56,8 +58,7 @@ def from_run(
         licence=licence,
         override=override,
     )
-    learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
-    load_averaged(learner, run.checkpoints().load(step))
+    learner = learner_of(run, step, config=config)
     best = run.best
     scores = {f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {}
     held_out = [clip for clip in wanted if corpus.split(clip) in ("valid", "test")]

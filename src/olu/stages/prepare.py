@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -18,7 +19,18 @@ from olu.corpus.decisions import hash_stretches
 from olu.corpus.manifest import Corpus, imported, recordings
 from olu.families import family as family_named
 from olu.families.runs import voices
-from olu.features.store import WaveFeature, build, fault_in, is_read
+from olu.features.store import (
+    FeatureClip,
+    PreparedFeature,
+    Store,
+    WaveFeature,
+    build,
+    build_feature,
+    fault_in,
+    feature_folders,
+    is_read,
+)
+from olu.train.family import Base, Family, Kind
 from olu.train.recipe import EVEN, Recipe, read_recipe
 
 PREPARE_VERSION = 1
@@ -33,6 +45,8 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
 
 STAGE = Stage(name="prepare", command="olu prepare {ws}", folder="features", inputs=_inputs)
 LISTENING = Stage(name="prepare-listening", command="olu prepare {ws}", folder="features", inputs=_inputs)
+VOCODING = Stage(name="prepare-vocoding", command="olu prepare {ws}", folder="features", inputs=_inputs)
+STAGES: dict[Kind, Stage] = {"voice": STAGE, "listener": LISTENING, "vocoder": VOCODING}
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,7 @@ class PrepareSummary:
     problems: list[str]
     resample: float = 1.0
     note: str = ""  # what was wrong with those that were there
+    features: dict[str, str] = field(default_factory=dict)  # of the family's own: name -> folder
 
 
 def prepare(
@@ -53,66 +68,146 @@ def prepare(
     edges: float = 0.0,
     loudness: float = 0.0,
     jobs: int | None = None,
-    listening: bool = False,
+    kind: Kind = "voice",
+    texts: bool = True,
+    features: Sequence[PreparedFeature] = (),
+    aligned: bool = False,
 ) -> Job[PrepareSummary]:
-    """Resample every clip to `rate` into one memory map. `jobs` threads; none: one per core.
+    """Resample every clip to `rate` into one memory map, and make the features that a family declares.
 
-    `factor`, `edges` and `loudness`: the recipe's data.resample, data.edges and data.loudness.
-    `listening`: for a recogniser, whose rate may be another than the voice's; each keeps its own.
+    `jobs` threads; none: one per core. `factor`, `edges` and `loudness`: the recipe's data.resample, data.edges and
+    data.loudness. `kind`: each kind of family keeps its own rate. Without `texts` clips without one are taken too;
+    `aligned`: the features are made with the alignment.
     """
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: give 1 or more")
-    feature = WaveFeature(rate, factor, edges, loudness)
-    changed = {"resample": factor - 1.0 and factor, "edges": edges, "loudness": loudness}
+    feature = WaveFeature(rate, factor, edges, loudness, texts)
+    changed = {"resample": factor - 1.0 and factor, "edges": edges, "loudness": loudness, "untexted": not texts}
     options = {"rate": rate, **{name: value for name, value in changed.items() if value}}
-    folder = ws.features / feature.key
-    stage, other = (LISTENING, STAGE) if listening else (STAGE, LISTENING)
     workers = jobs or os.cpu_count() or 1
-    note = ""
-    for one in (stage, other):
+    summary = yield from _waves(ws, feature, options, kind=kind, jobs=workers, begins=aligned and edges > 0)
+    if not features:
+        return summary
+    alignment = ws.alignment / "alignment.jsonl"
+    if aligned and not alignment.is_file():
+        raise CorpusError(
+            f"{ws.root} is not aligned, and this family learns from an alignment: run 'olu align {ws.root}'"
+        )
+    folders = feature_folders(ws, feature, features, aligned=aligned)
+    stage, note = STAGES[kind], summary.note
+    corpus, store = Corpus.open(ws), Store(ws.features / feature.key)
+    for one in features:
+        folder = ws.features / folders[one.name]
+        fault = fault_in(folder, jobs=workers) if folder.exists() else "missing"
+        if not fault:
+            continue
+        if fault != "missing":
+            note = note or f"the features in {folder} were damaged ({fault}): they were made again"
+            shutil.rmtree(folder)
+        clips = _feature_clips(corpus, store, feature, aligned=aligned)
+        yield from build_feature(folder, clips, feature=one, device=_device(), total=len(store.index))
+    told = {**asdict(summary), "features": folders}
+    del told["note"]
+    stage.stamp(ws, options, told)
+    _clear(ws)
+    return replace(summary, note=note, features=folders)
+
+
+def _waves(
+    ws: Workspace, feature: WaveFeature, options: dict[str, Any], *, kind: Kind, jobs: int, begins: bool
+) -> Job[PrepareSummary]:
+    """The sound of every clip, unless it is there already, made for this kind of family or another.
+
+    `begins`: it must tell where the kept part of each clip begins, which older stores do not.
+    """
+    folder, stage, note = ws.features / feature.key, STAGES[kind], ""
+    for one in (stage, *(other for other in STAGES.values() if other is not stage)):
         if earlier := one.done(ws, options):
-            fault = fault_in(folder, jobs=workers)
+            fault = fault_in(folder, jobs=jobs, begins=begins)
             if fault and not folder.exists():
                 break
             if fault:
                 note = f"the features in {folder} were damaged ({fault}): they were made again from the recordings"
                 break
-            if one is other:
+            if one is not stage:
+                earlier = {name: value for name, value in earlier.items() if name != "features"}
                 stage.stamp(ws, options, earlier)
             return PrepareSummary(**earlier)
     begun = stage.inputs(ws, options)
     corpus = Corpus.open(ws)
     corpus.check_sources()
-    taken = [corpus.taken(clip) for clip in corpus if clip.transcribed]
+    taken = [corpus.taken(clip) for clip in corpus if clip.transcribed or not feature.texts]
     if not taken:
         raise CorpusError(f"no clip of {ws.root} has a text, so there is nothing to train on: import one that has")
-    problems = yield from build(folder, taken, feature=feature, audio=corpus.audio, jobs=workers)
+    problems = yield from build(folder, taken, feature=feature, audio=corpus.audio, jobs=jobs)
     if len(problems) == len(taken):
         raise CorpusError(f"no clip can be decoded; the first: {problems[0]}")
-    kept = {folder.name, str((ws.stamped(other.name) or {}).get("summary", {}).get("folder"))}
-    for old in ws.features.glob("wave-*"):
-        if old.name not in kept and not is_read(old):
-            shutil.rmtree(old)  # one rate at a time: the cache can always be made again
     summary = PrepareSummary(
-        clips=len(taken) - len(problems), rate=rate, folder=feature.key, problems=problems, resample=factor
+        clips=len(taken) - len(problems),
+        rate=feature.rate,
+        folder=feature.key,
+        problems=problems,
+        resample=feature.factor,
     )
     told = asdict(summary)
-    del told["note"]
+    del told["note"], told["features"]
     stage.stamp(ws, options, told, inputs=begun)
+    _clear(ws)
     return replace(summary, note=note)
 
 
+def _feature_clips(corpus: Corpus, store: Store, feature: WaveFeature, *, aligned: bool) -> Iterator[FeatureClip]:
+    for clip in corpus:
+        if clip.id in store:
+            yield FeatureClip(
+                clip=clip,
+                samples=store[clip.id],
+                rate=feature.rate,
+                begins=store.begins.get(clip.id, 0.0),
+                factor=feature.factor,
+                alignment=corpus.alignment(clip) if aligned else None,
+            )
+
+
+def _device() -> str:
+    """Where frozen networks run: on a GPU where there is one."""
+    import torch  # large, and only families with features of their own need it
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _clear(ws: Workspace) -> None:
+    """One rate for each kind of family: the rest can always be made again."""
+    told = [(ws.stamped(stage.name) or {}).get("summary", {}) for stage in STAGES.values()]
+    kept = {name for one in told for name in (one.get("folder"), *one.get("features", {}).values())}
+    for old in ws.features.glob("*"):
+        if old.name not in kept and not old.name.startswith(".") and old.is_dir() and not is_read(old):
+            shutil.rmtree(old)
+
+
+def needed_by(family: Family, config: Any, base: Base | None = None) -> dict[str, Any]:
+    """What `prepare` is to make for a family, beside the rate and what a recipe does to sound."""
+    data = family.data
+    features = tuple(data.features(config, base)) if data.features else ()
+    return {
+        "kind": family.kind,
+        "texts": "text" in data.needs,
+        "features": features,
+        "aligned": "alignment" in data.needs,
+    }
+
+
 def wanted_by(ws: Workspace, recipe: Path | None) -> dict[str, Any]:
-    """The rate a recipe's family needs and how its [data] changes sound.
+    """The rate a recipe's family needs, its features, and how its [data] changes sound.
 
     Without a recipe: of the newest voice, and without one as the plan of the first will have it.
     """
     runs = voices(ws)
     settings = runs[-1].recipe if recipe is None and runs else read_recipe(recipe, [])
     chosen = family_named(settings.family)
-    rate = chosen.data.rate(check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]"))
-    sound = sound_of(settings)
-    return {"rate": rate, **sound, **({"loudness": EVEN} if recipe is None and not runs else {})}
+    config = check(chosen.config, settings.model, where=f"{recipe or 'recipe'} [model]")
+    sound = {**sound_of(settings), **({"loudness": EVEN} if recipe is None and not runs else {})}
+    return {"rate": chosen.data.rate(config), **sound, **needed_by(chosen, config)}
 
 
 class SoundSettings(TypedDict):

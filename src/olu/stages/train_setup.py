@@ -16,9 +16,9 @@ from olu.core.job import Job, phase
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
 from olu.families import family as family_named
-from olu.families.runs import ready
+from olu.families.runs import as_companions, needed_runs, ready
 from olu.stages.audit import audit
-from olu.stages.prepare import prepare, sound_of
+from olu.stages.prepare import needed_by, prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.train.recipe import Recipe
 from olu.train.run import HEARD_BY, Run
@@ -29,21 +29,25 @@ if TYPE_CHECKING:
     from olu.train.setup.job import TrainingJob
     from olu.train.validation import Ear
 
+NEEDS = "needs"  # in a run's facts: kind of run -> RUN@STEP that it began with
+
 
 def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Job[list[str]]:
     """The earlier stages, each only if it is missing or stale; a recipe that cannot work is refused before them.
 
     Returns what there is to say of them.
     """
-    from olu.train.setup.start import rate_for  # torch comes with it
+    from olu.train.setup.start import config_for, rate_for, read_base  # torch comes with them
 
     Corpus.open(ws)
     family = family_named(recipe.family)
     rate = rate_for(family, recipe, run=run)
     yield from phase("listening", audit(ws))
-    yield from phase("reading", read_corpus(ws))
-    listening = family.kind == "listener"
-    made = yield from phase("preparing", prepare(ws, rate=rate, **sound_of(recipe), listening=listening))
+    if "text" in family.data.needs:
+        yield from phase("reading", read_corpus(ws))
+    base = read_base(family, recipe) if family.data.features else None
+    needed = needed_by(family, config_for(family, recipe, base), base)
+    made = yield from phase("preparing", prepare(ws, rate=rate, **sound_of(recipe), **needed))
     return [made.note] if made.note else []
 
 
@@ -67,8 +71,11 @@ def set_up(
     name = listener_of(ws, recipe, run=run) if family.kind == "voice" else None
     if name:
         listener = SampleListener(name, partial(ear_of, ws, name, device=device, factor=recipe.data.resample))
-    job = build_job(TrainingRequest(ws, family, recipe, device, run, start, ranks or Ranks(), listener))
-    return replace(job, notes=[*job.notes, *said_of_ears(ws, job.recipe, name)])
+    needed = needed_runs(ws, family, before=run.document("facts.json").get(NEEDS, {}) if run else None)
+    asked = TrainingRequest(ws, family, recipe, device, run, start, ranks or Ranks(), listener, as_companions(needed))
+    job = build_job(asked)
+    facts = {NEEDS: {kind: f"{held.name}@{step}" for kind, (held, step) in needed.items()}} if needed else {}
+    return replace(job, facts={**job.facts, **facts}, notes=[*job.notes, *said_of_ears(ws, job.recipe, name)])
 
 
 def listener_of(ws: Workspace, recipe: Recipe, *, run: Run | None) -> str | None:

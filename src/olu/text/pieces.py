@@ -24,7 +24,7 @@ JOINERS = "\u200c\u200d"
 Pair = tuple[str, str]
 
 
-def vocabulary_of(state: dict[str, Any]) -> SymbolVocabulary:
+def vocabulary_from(state: dict[str, Any]) -> SymbolVocabulary:
     """Of what `state` gave, by its kind; one without a kind holds symbols."""
     kind = state.get("kind", "symbols")
     if kind == "pieces":

@@ -131,6 +131,12 @@ class Learner(Protocol):
     def say(self, ids: Sequence[int], speaker: int) -> Audio: ...
 
 
+class AccompaniedLearner(Learner, Protocol):
+    """A learner that uses frozen modules: it is handed them once, by name, and keeps them out of its state."""
+
+    def accompany(self, modules: Mapping[str, nn.Module]) -> None: ...
+
+
 class Written(Protocol):
     """What a family that listens writes for a reading, and how that is spelled."""
 
@@ -173,6 +179,7 @@ class Base:
     frontend: Mapping[str, Any] | None = None  # the state of the one it reads with, where it is a voice of Olu's
     alone: Mapping[str, Any] = field(default_factory=dict)  # settings that a run with one speaker cannot take from it
     phones: bool = False  # it says itself that its symbols are phones
+    vocabulary: Mapping[str, Any] | None = None  # its state with its kind, where it is more than symbols
 
 
 @dataclass(frozen=True)
@@ -201,6 +208,7 @@ class Data:
     needs: frozenset[Need] = frozenset({"text"})
     features: Callable[[Any, Base | None], Sequence[PreparedFeature]] | None = None  # (config, base)
     vocabulary: VocabularyKind = "symbols"
+    merges: Callable[[Any], int] = lambda config: 0  # of pieces: how many are learnt where no base brings its own
     beside: bool = False  # whether it also hears another clip of the same speaker: `Example.beside`
 
     def made_rate(self, config: Any) -> int:

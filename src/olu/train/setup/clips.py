@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from olu.align.state import said_of as said_of_pauses
@@ -41,9 +42,11 @@ def wanted_clips(corpus: Corpus, recipe: Recipe) -> list[Clip]:
     return [clip for clip in corpus if corpus.is_wanted(clip) and is_asked_for(clip, recipe)]
 
 
-def choose_clips(start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts) -> ClipChoice:
+def choose_clips(
+    start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts, features: Mapping[str, Store]
+) -> ClipChoice:
     """The clips of both sides, their speakers, and what a person should know of the choice."""
-    kept, left_out = select(start, corpus, store, texts)
+    kept, left_out = select(start, corpus, store, texts, features)
     train, valid, notes = sides(corpus, start.recipe, kept, left_out, texts.readings)
     if least := start.recipe.data.pauses:
         inside = [clip.id for clip in train + valid]
@@ -91,24 +94,35 @@ def is_asked_for(clip: Clip, recipe: Recipe) -> bool:
 
 
 def select(
-    start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts
+    start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts, features: Mapping[str, Store]
 ) -> tuple[list[Clip], dict[str, str]]:
     """Clips to learn from, and why each other one is left out. Nothing is cut to fit."""
-    recipe, ids = start.recipe, texts.ids
+    recipe, data, needs_text = start.recipe, start.family.data, "text" in start.family.data.needs
     kept, left_out = [], {}
     for clip in corpus:
-        why = _why_not(corpus, clip, recipe, store)
-        if why is None and not ids[clip.id]:
+        why = _why_not(corpus, clip, recipe, store, texts=needs_text)
+        tokens = len(texts.ids.get(clip.id, ()))
+        if why is None and not tokens and needs_text:
             why = "its transcript holds nothing to say"
-        if why is None and 0 < recipe.data.max_tokens < len(ids[clip.id]):
-            why = f"{len(ids[clip.id])} tokens, and data.max_tokens is {recipe.data.max_tokens}"
+        if why is None and 0 < recipe.data.max_tokens < tokens:
+            why = f"{tokens} tokens, and data.max_tokens is {recipe.data.max_tokens}"
         if why is None:
-            why = start.family.data.refuses(start.config, samples=store.length(clip.id), tokens=len(ids[clip.id]))
+            why = _lacks(clip.id, features) or data.refuses(start.config, samples=store.length(clip.id), tokens=tokens)
         if why is None:
             kept.append(clip)
         else:
             left_out[clip.id] = why
     return kept, left_out
+
+
+def _lacks(clip: str, features: Mapping[str, Store]) -> str | None:
+    """Which feature could not be made of a clip, and why."""
+    for name, store in features.items():
+        if clip not in store:
+            said = f"clip {clip}: "
+            why = next((one.removeprefix(said) for one in store.problems if one.startswith(said)), "not made")
+            return f"it has no {name}: {why}"
+    return None
 
 
 def sides(
@@ -147,7 +161,7 @@ def _unread(kept: list[Clip], readings: dict[str, Reading]) -> list[str]:
     """What no symbol stands for, how often, and a clip that has it."""
     counts: Counter[str] = Counter()
     first: dict[str, str] = {}
-    for clip in kept:
+    for clip in kept if readings else ():
         counts.update(readings[clip.id].dropped)
         for symbol in readings[clip.id].dropped:
             first.setdefault(symbol, clip.id)
@@ -155,11 +169,11 @@ def _unread(kept: list[Clip], readings: dict[str, Reading]) -> list[str]:
     return [f"characters that are not read: {listed}"] if listed else []
 
 
-def _why_not(corpus: Corpus, clip: Clip, recipe: Recipe, store: Store) -> str | None:
+def _why_not(corpus: Corpus, clip: Clip, recipe: Recipe, store: Store, *, texts: bool) -> str | None:
     data = recipe.data
     if not is_asked_for(clip, recipe):
         return f"its speaker is {clip.speaker}, and data.speakers is {', '.join(data.speakers)}"
-    why = corpus.why_not(clip, errors=data.leave_out_errors)
+    why = corpus.why_not(clip, errors=data.leave_out_errors, texts=texts)
     if clip.id not in store:
         return why or ("it changed since it was imported" if corpus.has_changed(clip) else "it cannot be decoded")
     seconds = corpus.taken(clip).seconds / data.resample  # as it is heard

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,13 +25,13 @@ from olu.core.types import Clip
 from olu.core.units import length
 from olu.core.words import many
 from olu.corpus.manifest import Corpus
-from olu.features.store import Store, WaveFeature
+from olu.features.store import Store, WaveFeature, feature_folders
 from olu.text.vocabulary import SymbolVocabulary
-from olu.train.batches import Batches
+from olu.train.batches import Batches, Prompts
 from olu.train.buckets import Buckets, make_buckets
 from olu.train.cuda_graph import Resident
 from olu.train.engine import Engine
-from olu.train.family import DemoSentence, Example, Family
+from olu.train.family import Companion, DemoSentence, Example, Family
 from olu.train.grow_symbols import Growth
 from olu.train.guards import watchmen
 from olu.train.ranks import Ranks
@@ -44,6 +45,7 @@ from olu.train.setup.start import (
     begun_from,
     changes_from,
     check_fits,
+    read_base,
     resolve_start,
     vocabulary_of,
 )
@@ -93,6 +95,8 @@ class TrainingJob:
     growth: Growth | None = None  # new symbols since the base or the run it starts from
     held_rows: int = 0  # symbols that stay as they are
     ear: Ear | None = None  # what hears the samples, beside the cheap figures
+    features: Mapping[str, Store] = field(default_factory=dict)  # what was prepared beside the sound, by name
+    streams: Mapping[str, Mapping[str, list[int]]] = field(default_factory=dict)  # what goes with the ids, by clip
 
     @property
     def metric(self) -> str:
@@ -106,7 +110,14 @@ class TrainingJob:
         return plan if self.ear else plan.model_copy(update={"choose": "loss"})
 
     def example(self, clip: str) -> Example:
-        return Example(id=clip, ids=self.ids[clip], samples=self.store[clip], speaker=self.speaker_of[clip])
+        return Example(
+            id=clip,
+            ids=self.ids.get(clip, ()),
+            samples=self.store[clip],
+            speaker=self.speaker_of[clip],
+            features={name: store[clip] for name, store in self.features.items()}
+            | {name: np.array(values) for name, values in self.streams.get(clip, {}).items()},
+        )
 
     def batches(self) -> Batches:
         plan = self.recipe.plan
@@ -120,6 +131,7 @@ class TrainingJob:
             batch_seconds=plan.batch_seconds,
             curriculum_epochs=plan.curriculum_epochs,
             buckets=self.buckets(),
+            prompts=Prompts(self.recipe.seed, self.speaker_of, self.train) if self.family.data.beside else None,
         )
 
     def buckets(self) -> Buckets | None:
@@ -128,7 +140,7 @@ class TrainingJob:
         if plan.record is not True:
             return None
         samples = {clip: self.store.length(clip) for clip in self.train}
-        tokens = {clip: len(self.ids[clip]) for clip in self.train}
+        tokens = {clip: len(self.ids.get(clip, ())) for clip in self.train}
         limits = {"batch_clips": plan.batch_clips, "batch_seconds": plan.batch_seconds}
         return make_buckets(samples, tokens, rate=self.rate, most=BUCKETS, **limits)  # type: ignore[arg-type]
 
@@ -159,7 +171,8 @@ class TrainingJob:
     def validation(self) -> list[Any]:
         size = self.recipe.plan.batch_clips
         groups = [self.valid[at : at + size] for at in range(0, len(self.valid), size)]
-        return [self.learner.collate([self.example(clip) for clip in group]) for group in groups]  # type: ignore[operator]
+        made = self.batches().made  # the clip beside one is always the same here
+        return [self.learner.collate([made(clip, epoch=0) for clip in group]) for group in groups]  # type: ignore[operator]
 
     def engine(self, run: Run) -> Engine:
         batches = self.batches()
@@ -217,12 +230,17 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
     wanted = wanted_clips(corpus, start.recipe)
     texts = read_texts(start, build_vocabulary(start, corpus, wanted), wanted)
     rate, data = start.family.data.rate(start.config), start.recipe.data
-    store = Store(asked.ws.features / WaveFeature(rate, data.resample, data.edges, data.loudness).key)
-    clips = choose_clips(start, corpus, store, texts)
+    needs = start.family.data.needs
+    wave = WaveFeature(rate, data.resample, data.edges, data.loudness, "text" in needs)
+    store, features = Store(asked.ws.features / wave.key), _feature_stores(start, wave)
+    clips = choose_clips(start, corpus, store, texts, features)
     learner = build_learner(start, texts, clips)
     seconds = {clip.id: store.length(clip.id) / rate for clip in clips.both}
-    pace = sum(seconds[clip.id] for clip in clips.train) / sum(len(texts.ids[clip.id]) for clip in clips.train)
-    listener, frontend = asked.listener, texts.frontend
+    listener, own = asked.listener, list[DemoSentence]()
+    if learner.recipe.plan.sentences:
+        tokens = sum(len(texts.ids[clip.id]) for clip in clips.train)
+        pace = sum(seconds[clip.id] for clip in clips.train) / tokens
+        own = own_sentences(learner.recipe, texts.frontend, texts.vocabulary, speakers=len(clips.speakers), pace=pace)
     job = TrainingJob(
         recipe=learner.recipe,
         family=start.family,
@@ -247,12 +265,24 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
         start=start.weights,
         notes=[*clips.notes, *learner.notes],
         ranks=asked.ranks,
-        sentences=own_sentences(learner.recipe, frontend, texts.vocabulary, speakers=len(clips.speakers), pace=pace),
+        sentences=own,
         growth=learner.growth if learner.growth and learner.growth.parents else None,
         held_rows=learner.held_rows,
-        ear=listener.ear({**texts.readings, **own_readings(learner.recipe, frontend)}) if listener else None,
+        ear=listener.ear({**texts.readings, **own_readings(learner.recipe, texts.frontend)}) if listener else None,
+        features=features,
+        streams=texts.streams,
     )
     return job if start.kept else job.with_recording_decided()
+
+
+def _feature_stores(start: TrainingStart, wave: WaveFeature) -> dict[str, Store]:
+    """What `olu prepare` made beside the sound."""
+    data, ws = start.family.data, start.ws
+    if data.features is None:
+        return {}
+    wanted = data.features(start.config, start.base or read_base(start.family, start.recipe))
+    folders = feature_folders(ws, wave, wanted, aligned="alignment" in data.needs)
+    return {name: Store(ws.features / folder) for name, folder in folders.items()}
 
 
 def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice) -> LearnerStart:
@@ -268,6 +298,8 @@ def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice)
     learner = start.family.learner(config, vocab_size=vocabulary.size, num_speakers=len(clips.speakers))
     if start.writes:
         learner.knows(vocabulary.symbols, start.writes.spell)  # type: ignore[operator]
+    if start.companions:
+        learner.accompany({one.name: _frozen(one, start.device) for one in start.companions})  # type: ignore[operator]
     if base:
         notes += base.load(learner, growth, clips.speakers)
     if start.weights:
@@ -279,6 +311,10 @@ def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice)
     strange = new_symbols(vocabulary, growth, texts.readings, clips.kept) if growth else []
     notes += said_of_new(strange)
     return LearnerStart(learner, recipe, config, growth, strange, held_rows(start, old), notes)
+
+
+def _frozen(companion: Companion, device: str) -> nn.Module:
+    return companion.load().to(device).eval().requires_grad_(False)
 
 
 def documents_of(
@@ -319,6 +355,7 @@ def collect_facts(
         "from": start.started_from,
         "clips": hash_value([clip_names(corpus, clips.train), clip_names(corpus, clips.valid)]),
         "held_rows": learner.held_rows,
+        **({"companions": {one.name: one.sha256 for one in start.companions}} if start.companions else {}),
         "trained": {
             "clips": len(clips.train),
             "seconds": round(sum(seconds[clip.id] for clip in clips.train), 3),

@@ -20,9 +20,10 @@ from olu.core.files import Workspace
 from olu.core.places import located
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
+from olu.text.pieces import vocabulary_from
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.checkpoint import Checkpoint
-from olu.train.family import Base, Family, Written
+from olu.train.family import Base, Companion, Family, Written
 from olu.train.grow_symbols import Growth, enlarged_checkpoint
 from olu.train.ranks import Ranks
 from olu.train.recipe import DataSettings, Recipe
@@ -52,6 +53,7 @@ class TrainingRequest:
     start: RunStep | None = None  # a checkpoint of another run to begin from
     ranks: Ranks = field(default_factory=Ranks)
     listener: SampleListener | None = None
+    companions: tuple[Companion, ...] = ()  # of runs of other kinds that this one needs
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class KeptDecisions:
     pauses: Marks | None
     held_rows: int
     started_from: str | None  # RUN@STEP
+    companions: dict[str, str]  # name -> digest
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class TrainingStart:
     weights: RunStep | None = None  # a checkpoint of another run
     kept: KeptDecisions | None = None  # of a run that goes on
     writes: Written | None = None  # what a family that listens is to write
+    companions: tuple[Companion, ...] = ()  # frozen modules
 
     @property
     def before(self) -> Run | None:
@@ -107,9 +111,27 @@ def resolve_start(asked: TrainingRequest, corpus: Corpus) -> TrainingStart:
     kept = kept_by(run, recipe) if run else None
     if run and kept and kept.started_from and not run.checkpoints().steps():
         weights = parse_start(asked.ws, kept.started_from)
+    companions = (*asked.companions, *companions_of(family, config, base))
+    if kept and kept.companions != {one.name: one.sha256 for one in companions}:
+        raise TrainError(f"{kept.run} began with other frozen modules ({', '.join(kept.companions)}): bring them back")
     return TrainingStart(
-        asked.ws, family, recipe, config, asked.device, base=base, weights=weights, kept=kept, writes=writes
+        asked.ws,
+        family,
+        recipe,
+        config,
+        asked.device,
+        base=base,
+        weights=weights,
+        kept=kept,
+        writes=writes,
+        companions=companions,
     )
+
+
+def companions_of(family: Family, config: Any, base: Base | None) -> tuple[Companion, ...]:
+    """The frozen modules that a family brings itself."""
+    bases = family.bases
+    return tuple(bases.companions(config, base)) if bases and bases.companions else ()
 
 
 def kept_by(run: Run, recipe: Recipe) -> KeptDecisions:
@@ -123,11 +145,12 @@ def kept_by(run: Run, recipe: Recipe) -> KeptDecisions:
         pauses=run.document(PAUSES) if recipe.data.pauses else None,
         held_rows=int(facts.get("held_rows", 0)),
         started_from=facts.get("from"),
+        companions=facts.get("companions", {}),
     )
 
 
 def vocabulary_of(run: Run) -> SymbolVocabulary:
-    return SymbolVocabulary.from_state(run.document("vocabulary.json"))
+    return vocabulary_from(run.document("vocabulary.json"))
 
 
 def rate_for(family: Family, recipe: Recipe, *, run: Run | None = None) -> int:

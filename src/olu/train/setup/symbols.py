@@ -18,8 +18,9 @@ from olu.text.fallback import relative
 from olu.text.frontend import AnyFrontend, for_language, from_state, read_clip, read_settings, read_state
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
-from olu.text.vocabulary import BLANK, VOCABULARY, SymbolVocabulary, symbol_name
 from olu.train.base_facts import is_by_phones
+from olu.text.pieces import PieceVocabulary, vocabulary_from
+from olu.text.vocabulary import BLANK, VOCABULARY, StreamVocabulary, SymbolVocabulary, symbol_name
 from olu.train.family import Base, DemoSentence
 from olu.train.grow_symbols import Growth
 from olu.train.recipe import Recipe
@@ -42,6 +43,7 @@ class TrainingTexts:
     readings: dict[str, Reading]  # by clip
     ids: Ids  # of the vocabulary's symbols; none where nothing is said
     pauses: Marks  # the words of each clip after which a pause was marked
+    streams: dict[str, dict[str, list[int]]]  # what goes with the ids of a clip, by name: tones, stress
 
     @property
     def frontend(self) -> AnyFrontend:
@@ -51,6 +53,8 @@ class TrainingTexts:
 def read_texts(start: TrainingStart, alphabet: Alphabet, clips: Iterable[Clip]) -> TrainingTexts:
     """Every transcript as ids. A family that listens writes symbols of its own instead of the alphabet's."""
     vocabulary, state = alphabet
+    if "text" not in start.family.data.needs:
+        return TrainingTexts(vocabulary, state, {}, {}, {}, {})
     frontend = from_state(state)
     readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in clips}
     pauses: Marks = {}
@@ -58,11 +62,26 @@ def read_texts(start: TrainingStart, alphabet: Alphabet, clips: Iterable[Clip]) 
         kept = start.kept.pauses if start.kept else None
         pauses = find_pauses(start.ws, readings, least=least) if kept is None else kept
         readings = mark_pauses(readings, pauses)
+    vocabulary = _of_kind(start, vocabulary, readings)
     if start.writes:
         vocabulary, ids = _targets(start, {id: start.writes.symbols(reading) for id, reading in readings.items()})
     else:
         ids = {id: tuple(vocabulary.encode(reading)) if reading.words else () for id, reading in readings.items()}
-    return TrainingTexts(vocabulary, state, readings, ids, pauses)
+    streams = {id: found for id, reading in readings.items() if (found := vocabulary.streams(reading))}
+    return TrainingTexts(vocabulary, state, readings, ids, pauses, streams)
+
+
+def _of_kind(start: TrainingStart, vocabulary: SymbolVocabulary, readings: Mapping[str, Reading]) -> SymbolVocabulary:
+    """A new vocabulary of the kind that the family wants; one that came with a run or a base stays as it is."""
+    kind = start.family.data.vocabulary
+    if kind == "symbols" or start.kept or start.before or (start.base and start.base.vocabulary):
+        return vocabulary
+    if kind == "streams":
+        return StreamVocabulary(
+            (BLANK, *sorted({s for one in readings.values() for s in one.symbols("none")} - {BLANK}))
+        )
+    texts = ("".join(one.symbols(vocabulary.marks)) for one in readings.values())
+    return PieceVocabulary.learn(texts, merges=start.family.data.merges(start.config), tag=start.ws.language)
 
 
 def _targets(start: TrainingStart, symbols: Mapping[str, list[str]]) -> tuple[SymbolVocabulary, Ids]:
@@ -85,6 +104,8 @@ def build_vocabulary(start: TrainingStart, corpus: Corpus, clips: Sequence[Clip]
     """The vocabulary and the state of the frontend that speaks it. A run that goes on keeps its own."""
     if start.kept:
         return start.kept.vocabulary, start.kept.frontend
+    if "text" not in start.family.data.needs:
+        return SymbolVocabulary((BLANK,), interleave=False), {}
     if start.before and not start.writes:
         made = _extended(corpus, clips, start.before)
     elif start.base and not start.writes:
@@ -103,7 +124,8 @@ def _of_base(ws: Workspace, base: Base, clips: Sequence[Clip]) -> Alphabet:
     frontend = _frontend_for(ws, base, clips)
     marks = frontend.marks if isinstance(frontend, PhoneFrontend) else "vowel"
     needed = {s for clip in clips for s in read_clip(frontend, clip.text)[0].symbols(marks)}
-    vocabulary = SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks).extend(needed)
+    own = vocabulary_from(dict(base.vocabulary)) if base.vocabulary else None
+    vocabulary = (own or SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)).extend(needed)
     return vocabulary, {**frontend.state(), "inventory": vocabulary.sayable()}
 
 
