@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from olu.core.config import check
 from olu.core.errors import ConfigError, MissingExtra
 from olu.core.files import Workspace
 from olu.core.job import Job, Tick
@@ -16,9 +15,7 @@ from olu.evaluate.metric_groups import GROUPS, NOT_OF_THIS_KIND, Group, SamplePa
 from olu.evaluate.metrics import METRICS, f0
 from olu.evaluate.metrics.copy import Ears, judged
 from olu.families import family as family_named
-from olu.families.runs import voice_named
-from olu.text.vocabulary import SymbolVocabulary
-from olu.train.checkpoint import load_averaged
+from olu.families.runs import learner_of, voice_named
 
 INSTALL = "olu doctor --install-eval"
 
@@ -113,12 +110,8 @@ def copies(
         return (), Missing(metric=COPY, why=f"the family {family.name} has no way back from sound to sound")
     if not recorded:
         return (), Missing(metric=COPY, why="there are no natural recordings of these sentences")
-    config = check(family.config, chosen.recipe.model, where=f"{run}/recipe.toml [model]")
-    vocabulary = SymbolVocabulary.from_state(chosen.document("vocabulary.json"))
-    speakers = chosen.document("speakers.json")
-    learner = family.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
-    load_averaged(learner, chosen.checkpoints().load(step))
-    who = {name: number for number, name in enumerate(speakers)}
+    learner = learner_of(chosen, step)
+    who = {name: number for number, name in enumerate(chosen.document("speakers.json"))}
     sounds = [take.natural() for take in recorded if take.natural]
     turn = iter(recorded)
 

@@ -55,7 +55,7 @@ def voices(ws: Workspace) -> list[Run]:
 
 def learner_of(run: Run, step: int, *, config: Any = None) -> nn.Module:
     """The networks of a run with the averaged weights of a step. `config`: other settings than its recipe's."""
-    from olu.train.averaged import load_averaged  # torch comes with it
+    from olu.train.checkpoint import load_averaged  # torch comes with it
 
     chosen = family(run.recipe.family)
     config = config or check(chosen.config, run.recipe.model, where=f"{run.name}/recipe.toml [model]")
@@ -73,7 +73,7 @@ def needed_runs(
     for kind in chosen.speaks.needs if chosen.speaks else ():
         if before and kind in before:
             name, _, step = before[kind].partition("@")
-            found[kind] = Run.named(ws.runs, name), int(step)
+            found[kind] = Run.named(ws.runs_folder, name), int(step)
             continue
         finished = [run for run in runs_of(ws, kind) if run.finished and run.checkpoints().steps()]
         if not finished:

@@ -27,9 +27,9 @@ from olu.core.errors import AudioError, OluError, WorkspaceError
 from olu.core.files import Workspace, hash_file, hash_value, read_json, whole, write_json
 from olu.core.job import Job, Tick
 from olu.core.types import Alignment, Audio, Clip, Feature, Span
+from olu.core.workspace_lock import try_lock
 from olu.corpus.decisions import hash_stretches
 from olu.corpus.manifest import imported, recordings
-from olu.core.workspace_lock import try_lock
 
 SAMPLES, VALUES, INDEX = "samples.i16", "values.bin", "index.json"
 ROWS = {"clips": list}

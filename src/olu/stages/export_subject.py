@@ -29,7 +29,6 @@ from olu.text.languages import Language, load
 from olu.text.pieces import vocabulary_from
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.base_facts import Licence, is_by_phones, language_of, licence_of
-from olu.train.checkpoint import load_averaged
 from olu.train.family import Base, Family
 from olu.train.recipe import RESAMPLE
 from olu.train.run import Run

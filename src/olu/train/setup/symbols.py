@@ -18,9 +18,9 @@ from olu.text.fallback import relative
 from olu.text.frontend import AnyFrontend, for_language, from_state, read_clip, read_settings, read_state
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
-from olu.train.base_facts import is_by_phones
 from olu.text.pieces import PieceVocabulary, vocabulary_from
 from olu.text.vocabulary import BLANK, VOCABULARY, StreamVocabulary, SymbolVocabulary, symbol_name
+from olu.train.base_facts import is_by_phones
 from olu.train.family import Base, DemoSentence
 from olu.train.grow_symbols import Growth
 from olu.train.recipe import Recipe
