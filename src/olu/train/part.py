@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -39,13 +40,7 @@ class LivePart:
             raise TrainError("plan.rates freezes every weight of a part: let some of it learn")
         self.late = {name: _first(name, late or {}, 0) for name in self.named if _first(name, late or {}, 0)}
         self.held = {name: rows for name, rows in (held or {}).items() if name in self.named and rows}
-        alike: dict[tuple[float, bool], list[nn.Parameter]] = {}
-        for name, parameter in self.named.items():
-            alike.setdefault((_first(name, asked, 1.0), name.startswith(part.plain)), []).append(parameter)
-        groups = [
-            {"params": params, "scale": scale, **({"weight_decay": 0.0} if plain else {})}
-            for (scale, plain), params in alike.items()
-        ]
+        groups = self._groups(asked)
         fitting = {prefix: [p for name, p in self.named.items() if name.startswith(prefix)] for prefix in part.clips}
         self.limited = {prefix: params for prefix, params in fitting.items() if params}  # the rest is frozen
         self.limits = {prefix: part.clips[prefix] for prefix in self.limited}
@@ -62,6 +57,16 @@ class LivePart:
         self._measured: torch.cuda.Event
         self.sums: dict[str, Tensor] = {}
         self.overs: dict[str, str] = {}
+
+    def _groups(self, scales: Mapping[str, float]) -> list[dict[str, Any]]:
+        """Parameters by the factor of their rate, those without weight decay apart."""
+        alike: dict[tuple[float, bool], list[nn.Parameter]] = {}
+        for name, parameter in self.named.items():
+            alike.setdefault((_first(name, scales, 1.0), name.startswith(self.part.plain)), []).append(parameter)
+        return [
+            {"params": params, "scale": scale, **({"weight_decay": 0.0} if plain else {})}
+            for (scale, plain), params in alike.items()
+        ]
 
     def moves(self, step: int) -> bool:
         return self.part.start <= step and (self.part.until is None or step < self.part.until)
