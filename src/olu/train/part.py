@@ -41,8 +41,7 @@ class LivePart:
         self.late = {name: _first(name, late or {}, 0) for name in self.named if _first(name, late or {}, 0)}
         self.held = {name: rows for name, rows in (held or {}).items() if name in self.named and rows}
         groups = self._groups(asked)
-        fitting = {prefix: [p for name, p in self.named.items() if name.startswith(prefix)] for prefix in part.clips}
-        self.limited = {prefix: params for prefix, params in fitting.items() if params}  # the rest is frozen
+        self.limited = self._limited()
         self.limits = {prefix: part.clips[prefix] for prefix in self.limited}
         self.limits |= {} if part.clip is None else {"": part.clip}
         self.acted = dict.fromkeys(self.limits, 0)  # in how many updates each limit of the gradients was exceeded
@@ -67,6 +66,12 @@ class LivePart:
             {"params": params, "scale": scale, **({"weight_decay": 0.0} if plain else {})}
             for (scale, plain), params in alike.items()
         ]
+
+    def _limited(self) -> dict[str, list[nn.Parameter]]:
+        """What has a limit of its own for its gradients, by prefix; not what is frozen."""
+        named = self.named.items()
+        fitting = {prefix: [p for name, p in named if name.startswith(prefix)] for prefix in self.part.clips}
+        return {prefix: params for prefix, params in fitting.items() if params}
 
     def moves(self, step: int) -> bool:
         return self.part.start <= step and (self.part.until is None or step < self.part.until)
