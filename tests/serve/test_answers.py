@@ -17,7 +17,7 @@ import httpx2
 import openai
 import pytest
 
-from olu.serve import names
+from olu.serve.openai import find_voice, other_names
 from olu.serve.protocol import VoiceInfo
 from olu.serve.response import MOST_UNSAID, in_header
 
@@ -158,14 +158,14 @@ VOICES = [
     ],
 )
 def test_who_answers_to_a_name(asked: str, found: int | None) -> None:
-    assert names.find(asked, VOICES) == (None if found is None else VOICES[found])
+    assert find_voice(asked, VOICES) == (None if found is None else VOICES[found])
 
 
 def test_openais_names_mean_the_only_voice_or_the_one_that_was_set() -> None:
-    assert names.find("alloy", VOICES[:1]) == VOICES[0]
-    assert names.find("Nova", VOICES, default="obi") == VOICES[2]
-    assert names.find("nova", [*VOICES, VoiceInfo("nova", "swa", RATE, ("one",), 1, True)]).name == "nova"  # type: ignore[union-attr]
-    assert [names.others(one, VOICES) for one in VOICES] == [("embedded", "amh"), (), ()]
+    assert find_voice("alloy", VOICES[:1]) == VOICES[0]
+    assert find_voice("Nova", VOICES, default="obi") == VOICES[2]
+    assert find_voice("nova", [*VOICES, VoiceInfo("nova", "swa", RATE, ("one",), 1, True)]).name == "nova"  # type: ignore[union-attr]
+    assert [other_names(one, VOICES) for one in VOICES] == [("embedded", "amh"), (), ()]
 
 
 def test_a_program_that_can_only_say_alloy_gets_a_voice(client: openai.OpenAI, here: Running) -> None:

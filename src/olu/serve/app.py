@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from olu import __version__
 from olu.pages.render import style_sheet
-from olu.serve import errors, reference, shapes
+from olu.serve import errors, reference
 from olu.serve.guard import TRACE, AccessLog, RequestGuard
 from olu.serve.logs import Log
 from olu.serve.metrics import Metrics
@@ -103,11 +103,10 @@ def _add_reference(app: FastAPI, desk: Desk) -> None:
 
 
 def _fitted(document: dict[str, Any], settings: ServeSettings) -> dict[str, Any]:
-    """With this server's limits, our shape of errors, and the key."""
+    """With this server's limits and the key; without FastAPI's own shape of errors, which nothing answers here."""
     parts = document["components"]
     for name in ("HTTPValidationError", "ValidationError"):
         parts["schemas"].pop(name, None)
-    parts["schemas"] |= shapes.SCHEMAS
     parts["schemas"]["SpeechRequest"]["properties"]["input"]["maxLength"] = settings.most_characters
     parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
     for address, ways in document["paths"].items():

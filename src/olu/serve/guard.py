@@ -25,6 +25,7 @@ SPEECH = "/v1/audio/speech"
 OPEN = ("/", "/health", "/docs", "/docs.css", "/openapi.json")
 OPEN_FOLDER = "/page/"
 TRACE = "olu.trace"
+CONNECTION = "olu.connection"  # in the scope's state: whoever looks after the connection
 LONGEST_ADDRESS = 64
 WRONG_KEYS = 20  # a minute and client; after these, keys from there are looked at only a while later, right ones too
 WRONG_SECONDS = 1.0
@@ -59,12 +60,15 @@ class AccessLog:
         scope = {**scope, TRACE: trace}
         if trace.method == "HEAD":  # as GET; the server leaves the body out
             scope["method"] = "GET"
+        connection = scope.get("state", {}).get(CONNECTION)
         given = Headers(scope=scope).get("x-request-id", "")
         if REQUEST_ID.fullmatch(given):
             trace.request = given
 
         async def told(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if connection is not None:
+                    connection.answer_begins()
                 trace.status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = trace.request
@@ -90,6 +94,8 @@ class AccessLog:
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.done(trace, path=route)
             self._log.done(trace)
+            if connection is not None:
+                connection.answer_ended()
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":

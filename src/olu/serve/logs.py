@@ -18,7 +18,11 @@ NAME = "olu.serve"
 CLIENT_LEFT = 499  # nobody is there to see it: for the log and the numbers
 # What steers a terminal or ends a line for some readers; JSON leaves it as it is.
 UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-OWN_WORDS = "ASGI callable returned without completing response."  # uvicorn's, of a sound that we broke off
+UNSAID_WORDS = (  # of uvicorn: of a sound that we broke off, and of upgrades, which are answered as if nobody had asked
+    "ASGI callable returned without completing response.",
+    "Unsupported upgrade request.",
+    "No supported WebSocket library detected.",
+)
 
 
 @dataclass
@@ -100,9 +104,9 @@ class JsonLines(logging.Formatter):
 
 
 def _worth_saying(record: logging.LogRecord) -> bool:
-    """Not what uvicorn says of sounds that we broke off: their own lines tell it."""
+    """Not what uvicorn says of sounds that we broke off, whose own lines tell it, nor of upgrades."""
     cancelled = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
-    return record.getMessage() != OWN_WORDS and not cancelled
+    return not record.getMessage().startswith(UNSAID_WORDS) and not cancelled
 
 
 def to_stream(stream: TextIO | None = None) -> None:

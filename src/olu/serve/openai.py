@@ -1,13 +1,17 @@
-"""What OpenAI's speech endpoint takes, and what only Olu takes beside it."""
+"""What OpenAI's clients ask and are answered, and what only Olu takes beside it; the names that mean a voice."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.config import Strict
+from olu.core.errors import LanguageError
 from olu.serve import errors
 from olu.serve.encode import rate_of
 from olu.serve.errors import Refusal
@@ -15,11 +19,17 @@ from olu.serve.protocol import VoiceInfo
 from olu.serve.settings import ServeSettings
 from olu.speak.sentences import LONGEST_PAUSE
 from olu.speak.stream import FASTEST, LOUDEST, MOST_NOISE, MOST_SEED, PAUSE_SECONDS, QUIETEST, SLOWEST, Manner
+from olu.text.languages import load, resolve
 
 MODEL = "olu"
 ALIASES = re.compile(r"tts-1(-hd)?|gpt-4o-mini-tts(-\d{4}-\d{2}-\d{2})?")  # what programs written for OpenAI send
 Format = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")  # am, amh, am-ET
+# What programs written for OpenAI send when they cannot be told another voice.
+OPENAI = frozenset(
+    ("alloy", "ash", "ballad", "cedar", "coral", "echo", "fable", "marin", "nova", "onyx", "sage", "shimmer", "verse")
+)
 
 
 class Exact(Strict):
@@ -52,6 +62,80 @@ class SpeechRequest(Exact):
     @property
     def voice_name(self) -> str:
         return self.voice if isinstance(self.voice, str) else self.voice.id
+
+
+class ErrorDetail(BaseModel):
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class ErrorAnswer(BaseModel):
+    error: ErrorDetail
+
+
+class ModelAnswer(BaseModel):
+    id: str = MODEL
+    object: str = "model"
+    created: int = 0
+    owned_by: str = MODEL
+
+
+class ModelsAnswer(BaseModel):
+    object: str = "list"
+    data: list[ModelAnswer]
+
+
+class VoiceAnswer(BaseModel):
+    """One voice of the list; `fault` says why one cannot be used."""
+
+    id: str
+    object: str = "voice"
+    name: str
+    language: str
+    language_name: str
+    rate: int
+    speakers: list[str]
+    size: int
+    loaded: bool
+    fault: str
+    aliases: list[str]
+    sample: str
+
+    @staticmethod
+    def of(shown: VoiceInfo, usable: Sequence[VoiceInfo]) -> VoiceAnswer:
+        row = asdict(shown) | {"aliases": other_names(shown, usable)}
+        return VoiceAnswer(id=shown.name, language_name=language_name(shown.language), **row)
+
+
+class RequestLimits(BaseModel):
+    characters: int
+    tokens: int
+    seconds: float
+
+
+class VoicesAnswer(BaseModel):
+    object: str = "list"
+    data: list[VoiceAnswer]
+    limits: RequestLimits
+
+
+class ShelfAnswer(BaseModel):
+    id: str
+    loaded: bool
+    fault: str
+
+
+class HealthAnswer(BaseModel):
+    status: str
+    ready: bool
+    version: str
+    workers: int
+    voices: int
+    damaged: int
+    pool: dict[str, float]
+    shelf: list[ShelfAnswer] | None = None  # for whoever may use the voices
 
 
 def check(wish: SpeechRequest, settings: ServeSettings) -> None:
@@ -88,5 +172,48 @@ def manner(wish: SpeechRequest, shown: VoiceInfo) -> Manner:
     )
 
 
-def model_row() -> dict[str, Any]:
-    return {"id": MODEL, "object": "model", "created": 0, "owned_by": MODEL}
+def find_voice(name: str, voices: Sequence[VoiceInfo], *, default: str = "") -> VoiceInfo | None:
+    """Among voices that can be used. `default` is who answers to OpenAI's names; without it, the only voice."""
+    for voice in voices:
+        if voice.name == name:
+            return voice
+    for voice in voices:
+        if name in voice.aliases:
+            return voice
+    if TAG.fullmatch(name):
+        spoken = _only([voice for voice in voices if language(name) == language(voice.language) != ""])
+        if spoken is not None:
+            return spoken
+    if name.lower() in OPENAI:
+        return next((voice for voice in voices if voice.name == default), None) if default else _only(voices)
+    return None
+
+
+def other_names(voice: VoiceInfo, voices: Sequence[VoiceInfo]) -> tuple[str, ...]:
+    """The other names it answers to, but for OpenAI's."""
+    code = language(voice.language)
+    named = (*voice.aliases, code)
+    return tuple(dict.fromkeys(one for one in named if one and one != voice.name and find_voice(one, voices) == voice))
+
+
+def _only(voices: Sequence[VoiceInfo]) -> VoiceInfo | None:
+    return voices[0] if len(voices) == 1 else None
+
+
+@lru_cache(maxsize=1000)
+def language(code: str) -> str:
+    """The ISO 639-3 code; nothing for what is no language."""
+    try:
+        return resolve(code)
+    except LanguageError:
+        return ""
+
+
+@lru_cache(maxsize=1000)
+def language_name(code: str) -> str:
+    if "/" in code or "\\" in code:
+        return code
+    try:
+        return load(code).name
+    except LanguageError:
+        return code

@@ -6,10 +6,11 @@ import asyncio
 import ipaddress
 import signal
 import socket
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from http import HTTPStatus
 from typing import Any, cast
 
 import h11
@@ -19,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from olu.core.errors import ConfigError
 from olu.serve.app import Site
 from olu.serve.errors import Refusal
-from olu.serve.guard import SECURITY
+from olu.serve.guard import CONNECTION, SECURITY
 from olu.serve.limits import ClientSlots
 from olu.serve.settings import ServeSettings
 
@@ -29,7 +30,7 @@ KEEP_ALIVE_SECONDS = 15
 LINGER_SECONDS = 1.0
 LAST_SECONDS = 2.0  # for the pool, once all answers are out
 PROBES = (0.05, 1.0)  # seconds to the second look after a client that ended its side, and between later ones
-CONTINUE = h11.InformationalResponse(status_code=100, headers=[])
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has the last and not the one before it
 
 
 def listen(settings: ServeSettings) -> socket.socket:
@@ -57,10 +58,11 @@ def address(held: socket.socket) -> str:
 
 
 def server(site: Site, settings: ServeSettings) -> Server:
+    slots = ClientSlots(settings.connections, loopback=settings.connections_per_client > 0)
     config = uvicorn.Config(
         site.app,
         loop="asyncio",
-        http=_protocol(settings),
+        http=cast(type[asyncio.Protocol], partial(ConnectionGuard, settings, slots, set[asyncio.Protocol]())),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -101,158 +103,189 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn does, but a server that was asked to end and did so has not been killed.
+        """A signal asks for the end, as with uvicorn; but a server that was asked to end and did so was not killed.
 
         A terminal that closes asks for the end too, unless that was to be ignored (nohup).
         """
-        with super().capture_signals(), self._hangup():
-            yield
-            self._captured_signals.clear()
-
-    @contextmanager
-    def _hangup(self) -> Iterator[None]:
-        here = threading.current_thread() is threading.main_thread()
-        if not here or not hasattr(signal, "SIGHUP") or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        if threading.current_thread() is not threading.main_thread():  # only there can signals be heard
             yield
             return
-        before = signal.signal(signal.SIGHUP, self.handle_exit)
+        named = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+        heard = [number for number in named if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.handle_exit) for number in heard}
         try:
             yield
         finally:
-            signal.signal(signal.SIGHUP, before)
+            for number, old in before.items():
+                signal.signal(number, old)
 
 
-def _protocol(settings: ServeSettings) -> type[asyncio.Protocol]:
-    places = ClientSlots(settings.connections, loopback=settings.connections_per_client > 0)
-    proxies = [ipaddress.ip_network(address) for address in settings.trust_proxy]
+class ConnectionGuard(asyncio.Protocol):
+    """Stands between a connection and uvicorn's reader of HTTP, and adds what uvicorn leaves to a proxy.
 
-    class Patient(H11Protocol):
-        """Adds what uvicorn leaves to a proxy."""
+    It reads along with a reader of its own, and hands on only what is whole: a head of a decent size that came in time,
+    then its body, and the next request once the answer to this one is out. The app finds it in its scope, and says when
+    an answer begins and ends.
+    """
 
-        _head: asyncio.TimerHandle | None = None
-        _stalled: asyncio.TimerHandle | None = None
-        _probing: asyncio.TimerHandle | None = None
-        _half = False  # the client sends no more, and may still read
-        _over = False  # the last answer is out; what still comes is not looked at
+    def __init__(self, settings: ServeSettings, slots: ClientSlots, open_: set[asyncio.Protocol], **given: Any) -> None:
+        """`given`: what uvicorn makes its own protocols with."""
+        given["app_state"] = {**given["app_state"], CONNECTION: self}
+        self._inner, self._settings, self._slots, self._open = H11Protocol(**given), settings, slots, open_
+        self._loop = asyncio.get_running_loop()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._place = ExitStack()
+        self._reader, self._held = _reader(), b""  # what it has read, and is not handed on yet
+        self._busy = self._began = False  # with a request; with its answer
+        self._half = False  # the client sends no more, and may still read
+        self._over = False  # the last answer is out; what still comes is not looked at
+        self._let_in = False
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._place = ExitStack()
-            if len(self.connections) > settings.most_connections:
-                transport.close()
-            elif not self._has_place():
-                many = f"your address has {settings.connections} connections already: use them again, or close some"
-                self._last(Refusal(429, many, "too_many_connections", "rate_limit_error"))
-                transport.close()
-            else:
-                self._await_head()
-
-        def _has_place(self) -> bool:
-            client = self.client[0] if self.client else ""
-            try:
-                if any(ipaddress.ip_address(client) in proxy for proxy in proxies):
-                    return True
-            except ValueError:  # not from a network
-                return True
-            return self._place.enter_context(places.held(client))
-
-        def data_received(self, data: bytes) -> None:
-            """In parts: h11 looks at the size of a head only while it is not whole."""
-            for start in range(0, len(data), HEAD_BYTES):
-                if self._over or self.transport.is_closing():
-                    return
-                super().data_received(data[start : start + HEAD_BYTES])
-            if not self._over:
-                self._await_head()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            for timer in (self._head, self._stalled, self._probing):
-                if timer is not None:
-                    timer.cancel()
-            self._place.close()
-            super().connection_lost(exc)
-
-        def eof_received(self) -> bool:  # type: ignore[override]
-            """Keep the connection for an answer that is on its way: a client may have ended only its own side."""
-            answering = self.cycle is not None and not self.cycle.response_complete
-            if self._over or not answering or self.conn.their_state is h11.SEND_BODY:
-                return False
-            self._half = True
-            self._probe(0)
-            return True
-
-        def _probe(self, number: int) -> None:
-            """Who is gone wholly answers what is sent with a reset, which the next write meets; others read over it."""
-            if self.transport.is_closing() or self.conn.our_state is not h11.SEND_RESPONSE:
-                return  # from here on the answer's own writes will tell
-            if self.conn.their_http_version == b"1.1":
-                self.transport.write(self.conn.send(CONTINUE) or b"")
-                self._probing = self.loop.call_later(PROBES[min(number, 1)], self._probe, number + 1)
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            if self._half and (self.cycle is None or self.cycle.response_complete):
-                self.transport.close()
-
-        def _await_head(self) -> None:
-            """A clock runs from the first byte of a request, or from the start, until its head is whole."""
-            waits = self.cycle is None or (self.cycle.response_complete and bool(self.conn.trailing_data[0]))
-            if not waits and self._head is not None:
-                self._head.cancel()
-                self._head = None
-            elif waits and self._head is None:
-                self._head = self.loop.call_later(settings.patience, self._too_slow)
-
-        def _too_slow(self) -> None:
-            if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
-                self._last(Refusal(408, f"the head did not come within {settings.patience:g} s", "head_too_slow"))
-            else:
-                self.transport.close()
-
-        def _unsupported_upgrade_warning(self) -> None:
-            """Nothing: it is answered as if nobody had asked for an upgrade."""
-
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            self._stalled = self.loop.call_later(settings.stall, self.transport.abort)
-
-        def resume_writing(self) -> None:
-            if self._stalled is not None:
-                self._stalled.cancel()
-                self._stalled = None
-            super().resume_writing()
-
-        def send_400_response(self, msg: str) -> None:
-            status = getattr(sys.exception(), "error_status_hint", 400)
-            if self.cycle is not None and not self.cycle.response_complete:
-                self.cycle.disconnected = True  # its own answer would come after the connection's end
-                self.cycle.message_event.set()
-            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                self._last(Refusal(status, "this is no HTTP request that can be read", "malformed"))
-            else:
-                self.transport.close()
-
-        def _last(self, refusal: Refusal) -> None:
-            """An answer, and the end a moment later: closing at once would take the answer from who still sends."""
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        client = str((transport.get_extra_info("peername") or ("",))[0])
+        if len(self._open) >= self._settings.most_connections:
             self._over = True
-            body = bytes(refusal.response().body)
-            given = {
-                **SECURITY,
-                "Content-Type": "application/json",
-                "Content-Length": str(len(body)),
-                "Connection": "close",
-            }
-            headers = [(name.encode(), value.encode()) for name, value in given.items()]
-            events: list[Any] = [
-                h11.Response(status_code=refusal.status, headers=headers),
-                h11.Data(data=body),
-                h11.EndOfMessage(),
-            ]
-            for event in events:
-                self.transport.write(self.conn.send(event) or b"")
-            self.transport.write_eof()
-            if self._head is not None:
-                self._head.cancel()
-            self._head = self.loop.call_later(LINGER_SECONDS, self.transport.close)
+            self._transport.close()
+        elif not self._has_place(client):
+            most = self._settings.connections
+            many = f"your address has {most} connections already: use them again, or close some"
+            self._last(Refusal(429, many, "too_many_connections", "rate_limit_error"))
+            self._transport.close()
+        else:
+            self._let_in = True
+            self._open.add(self)
+            self._inner.connection_made(self._transport)
+            self._await_head()
 
-    return Patient
+    def _has_place(self, client: str) -> bool:
+        try:
+            address = ipaddress.ip_address(client)
+        except ValueError:  # not from a network
+            return True
+        proxies = map(ipaddress.ip_network, self._settings.trust_proxy)
+        return any(address in proxy for proxy in proxies) or self._place.enter_context(self._slots.held(client))
+
+    def data_received(self, data: bytes) -> None:
+        """In parts: h11 looks at the size of a head only while it is not whole."""
+        for start in range(0, len(data), HEAD_BYTES):
+            if self._over or self._transport.is_closing():
+                return
+            part = data[start : start + HEAD_BYTES]
+            self._held += part
+            self._reader.receive_data(part)
+            self._read_on()
+
+    def _read_on(self) -> None:
+        try:
+            while (event := self._reader.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
+                if isinstance(event, h11.Request):
+                    self._busy = True
+        except h11.RemoteProtocolError as bad:
+            if self._began:  # half an answer cannot be followed by another
+                self._transport.close()
+            else:
+                self._last(Refusal(bad.error_status_hint, "this is no HTTP request that can be read", "malformed"))
+            return
+        left = self._reader.trailing_data[0]
+        whole, self._held = self._held[: len(self._held) - len(left)], left
+        if self._busy:
+            self._stop_timer("head")
+        elif left:
+            self._await_head()
+        if len(left) > HEAD_BYTES:
+            self._transport.pause_reading()
+        if whole:
+            self._inner.data_received(whole)
+
+    def answer_begins(self) -> None:
+        self._began = True
+
+    def answer_ended(self) -> None:
+        """The app is done with a request: the next one may have come already."""
+        self._loop.call_soon(self._next)
+
+    def _next(self) -> None:
+        self._busy = self._began = False
+        if self._half:
+            self._transport.close()
+        if self._over or self._transport.is_closing():
+            return
+        self._reader, data, self._held = _reader(), self._held, b""
+        self._transport.resume_reading()
+        self.data_received(data)
+
+    def eof_received(self) -> bool:
+        """Keep the connection for an answer that is on its way: a client may have ended only its own side."""
+        if self._over or not self._busy or self._reader.their_state is h11.SEND_BODY:
+            return False
+        self._half = True
+        self._look(0)
+        return True
+
+    def _look(self, number: int) -> None:
+        """Who is gone wholly answers what is sent with a reset, which the next write meets; others read over it."""
+        if self._transport.is_closing() or self._began or not self._busy:
+            return  # from here on the answer's own writes will tell
+        if self._reader.their_http_version == b"1.1":
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._start_timer("look", PROBES[min(number, 1)], partial(self._look, number + 1))
+
+    def pause_writing(self) -> None:
+        if self._let_in:
+            self._inner.pause_writing()
+        self._start_timer("stall", self._settings.stall, self._transport.abort)
+
+    def resume_writing(self) -> None:
+        self._stop_timer("stall")
+        if self._let_in:
+            self._inner.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for name in list(self._timers):
+            self._stop_timer(name)
+        self._place.close()
+        self._part(exc)
+
+    def _part(self, exc: Exception | None) -> None:
+        """For uvicorn the connection is gone."""
+        self._open.discard(self)
+        if self._let_in:
+            self._let_in = False
+            self._inner.connection_lost(exc)
+
+    def _await_head(self) -> None:
+        """A clock runs from the first byte of a request, or from the start, until its head is whole."""
+        if "head" not in self._timers:
+            self._start_timer("head", self._settings.patience, self._too_slow)
+
+    def _too_slow(self) -> None:
+        if self._held:
+            patience = self._settings.patience
+            self._last(Refusal(408, f"the head did not come within {patience:g} s", "head_too_slow"))
+        else:
+            self._transport.close()
+
+    def _last(self, refusal: Refusal) -> None:
+        """An answer, and the end a moment later: closing at once would take the answer from who still sends."""
+        self._over = True
+        body = bytes(refusal.response().body)
+        length, status = str(len(body)), HTTPStatus(refusal.status)
+        given = {**SECURITY, "Content-Type": "application/json", "Content-Length": length, "Connection": "close"}
+        head = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+        self._transport.write(f"HTTP/1.1 {status.value} {status.phrase}\r\n{head}\r\n".encode() + body)
+        self._transport.write_eof()
+        self._part(ConnectionAbortedError())
+        self._start_timer("end", LINGER_SECONDS, self._transport.close)
+
+    def _start_timer(self, name: str, seconds: float, then: Callable[[], None]) -> None:
+        self._stop_timer(name)
+        self._timers[name] = self._loop.call_later(seconds, then)
+
+    def _stop_timer(self, name: str) -> None:
+        if name in self._timers:
+            self._timers.pop(name).cancel()
+
+
+def _reader() -> h11.Connection:
+    return h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
