@@ -43,9 +43,9 @@ def options(declared: type[Made]) -> type[Made]:
     return dataclass(frozen=True, kw_only=True)(declared)
 
 
-def argument(metavar: str | None, help: str, *, default: Any = MISSING, role: Role | None = None) -> Any:
+def argument(metavar: str | None, help: str, *, default: Any = MISSING, **said: Any) -> Any:
     """A field that is given by its place. Without a default it must be given."""
-    return _field(default, Declared(help, metavar=metavar, role=role))
+    return _field(default, Declared(help, metavar=metavar, **said))
 
 
 def workspace(help: str = "The workspace.", *, here: bool = False) -> Any:
@@ -149,8 +149,9 @@ class Verb:
 
 
 def stamp(given: Any) -> dict[str, Any]:
-    """What a stage remembers of its options: those that change its result, as JSON has them."""
-    return {one.name: _plain(getattr(given, one.name)) for one in parameters(type(given)) if one.said.stamped}
+    """What a stage remembers of its options: those that change its result, as JSON has them, paths whole."""
+    found = {one.name: getattr(given, one.name) for one in parameters(type(given)) if one.said.stamped}
+    return {name: _plain(value.resolve() if isinstance(value, Path) else value) for name, value in found.items()}
 
 
 def to_json(given: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from olu.audit.summary import to_cut
 from olu.core.errors import CorpusError, LanguageError
 from olu.core.files import Workspace
 from olu.core.job import Job, Tick
-from olu.core.options import parameters
+from olu.core.options import stamp, to_json
 from olu.core.stage import Stage, State
 from olu.core.told import Remedy, some, write_texts
 from olu.core.units import length
@@ -40,6 +40,7 @@ from olu.text.languages import resolve
 from olu.train.recipe import Recipe
 
 SHOWN = 5
+RIGHTS = ("licence", "consent", "agreed", "credits")
 WITHOUT_DRY = "the same without --dry-run"
 MET = "changed"  # in the stamp: recordings that stayed other ones than were imported, with size and date
 ALONE = ("auto", "subtitles", "recordings")  # layouts that one recording can have
@@ -150,66 +151,38 @@ class ImportSummary:
 def run(options: ImportOptions) -> Job[ImportSummary]:
     """`olu import`"""
     ws = Workspace.open(options.ws)
-    given = {one.name: getattr(options, one.name) for one in parameters(ImportOptions)}
-    rights = given_rights({name: given.pop(name) for name in ("licence", "consent", "agreed", "credits")})
-    del given["ws"]
-    return import_source(ws, rights=rights, **given)
+    given = {name: getattr(options, name) for name in to_json(options) if name not in ("ws", *RIGHTS)}
+    return import_source(ws, rights=given_rights({name: getattr(options, name) for name in RIGHTS}), **given)
 
 
-def import_source(
-    ws: Workspace,
-    source: Path,
-    *,
-    layout: str = "auto",
-    speaker: str | None = None,
-    copy: bool = False,
-    columns: str | None = None,
-    root: Path | None = None,
-    config: str | None = None,
-    split: str | None = None,
-    subtitles: Path | None = None,
-    shift: float | None = None,
-    encoding: str | None = None,
-    stretch: float | None = None,
-    in_sync: bool = False,
-    rights: Rights | None = None,
-    dry_run: bool = False,
-) -> Job[ImportSummary]:
+def import_source(ws: Workspace, source: Path, *, rights: Rights | None = None, **given: Any) -> Job[ImportSummary]:
     """Add what is new in `source`. Its audio stays where it lies, unless `copy` or it comes out of an archive.
 
-    `dry_run`: the same summary, and nothing is written.
+    `given`: what `ImportOptions` have beside. With `dry_run` the summary is the same, and nothing is written.
     """
-    if speaker is not None and not speaker.strip():
+    wish = ImportOptions(ws=ws.root, source=source, **given)
+    if wish.speaker is not None and not wish.speaker.strip():
         raise CorpusError("the speaker's name is empty: write --speaker NAME, or leave it out")
-    readers.check(layout)
-    if root is not None and not root.is_dir():
-        raise CorpusError(f"--root {root} is not a folder: name the one that absolute paths may lead into")
+    readers.check(wish.layout)
+    if wish.root is not None and not wish.root.is_dir():
+        raise CorpusError(f"--root {wish.root} is not a folder: name the one that absolute paths may lead into")
+    same = {name: getattr(wish, name) for name in ("config", "split", "encoding", "shift", "stretch", "in_sync")}
     options = readers.Options(
-        columns=by_name.parse(columns),
-        root=root.resolve() if root else None,
-        config=config,
-        split=split,
-        encoding=encoding,
-        shift=shift,
-        stretch=stretch,
-        in_sync=in_sync,
-        subtitles=subtitles.resolve() if subtitles else None,
+        columns=by_name.parse(wish.columns),
+        root=wish.root.resolve() if wish.root else None,
+        subtitles=wish.subtitles.resolve() if wish.subtitles else None,
         film=source.name if is_recording(source.name) and source.is_file() else None,
+        **same,
     )
-    check_encoding(encoding)
+    check_encoding(wish.encoding)
     _check_times(options)
-    if subtitles is not None and not subtitles.is_file():
-        raise CorpusError(f"--subtitles {subtitles} is not there: check the path")
-    if options.film and layout not in ALONE:
-        raise CorpusError(f"{source} is a file: the layout {layout!r} needs the folder that holds the recordings")
-    asked: dict[str, Any] = {"source": str(source.resolve()), "layout": layout, "speaker": speaker, "copy": copy}
-    asked |= {"columns": columns, "root": str(root.resolve()) if root else None}
-    asked |= {"config": config, "split": split, "encoding": encoding}
-    asked |= {"subtitles": str(subtitles.resolve()) if subtitles else None, "shift": shift}
-    asked |= {"stretch": stretch, "in_sync": in_sync}
-    asked |= {"rights": asdict(rights)} if rights else {}
-    with Workbench(ws, dry=dry_run) as bench:
-        if hub_id := huggingface.hub_id(source, layout=layout):
+    if wish.subtitles is not None and not wish.subtitles.is_file():
+        raise CorpusError(f"--subtitles {wish.subtitles} is not there: check the path")
+    if options.film and wish.layout not in ALONE:
+        raise CorpusError(f"{source} is a file: the layout {wish.layout!r} needs the folder that holds the recordings")
+    asked = stamp(wish) | ({"rights": asdict(rights)} if rights else {})
+    with Workbench(ws, dry=wish.dry_run) as bench:
+        if hub_id := huggingface.hub_id(source, layout=wish.layout):
             readers.check_use("huggingface", options)
             named = Path(f"{huggingface.HUB}{hub_id}")
             place = ImportPlace(named=named, files=named, hub_id=hub_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ LAYOUTS = (
     "kaldi, festvox, coqui, commonvoice, ljspeech, mailabs, libritts, huggingface, jsonl, table, filelist, folder, "
     "subtitles, recordings"
 )
+
+
+stamped = partial(option, stamped=True)  # another value, another corpus
 
 
 def language_option() -> Any:
@@ -59,22 +63,22 @@ class SampleOptions:
 class ImportOptions:
     ws: Path = workspace()
     source: Path = argument(
-        "SOURCE", "The folder, zip or tar with recordings and texts, or hf:OWNER/NAME.", role="input"
+        "SOURCE", "The folder, zip or tar with recordings and texts, or hf:OWNER/NAME.", role="input", stamped=True
     )
-    layout: str = option(f"auto, {LAYOUTS}.", default="auto", choices=("auto", *LAYOUTS.split(", ")))
-    speaker: str | None = option("Who speaks, when it is one person.")
-    columns: str | None = option("Columns of a table: audio=NAME,text=NAME,speaker=NAME.", metavar="KIND=NAME,...")
-    root: Path | None = option("The folder that absolute paths may lead into.", metavar="DIR", role="folder")
-    config: str | None = option("The part of a Hugging Face dataset, such as ibo_tts.")
-    split: str | None = option("The split of a Hugging Face dataset; all by default.")
-    subtitles: Path | None = option("The .srt or .vtt of one film or recording.", metavar="FILE", role="input")
-    shift: float | None = option("Move all subtitles by this; a minus is earlier.", metavar="SECONDS")
-    stretch: float | None = option(
+    layout: str = stamped(f"auto, {LAYOUTS}.", default="auto", choices=("auto", *LAYOUTS.split(", ")))
+    speaker: str | None = stamped("Who speaks, when it is one person.")
+    columns: str | None = stamped("Columns of a table: audio=NAME,text=NAME,speaker=NAME.", metavar="KIND=NAME,...")
+    root: Path | None = stamped("The folder that absolute paths may lead into.", metavar="DIR", role="folder")
+    config: str | None = stamped("The part of a Hugging Face dataset, such as ibo_tts.")
+    split: str | None = stamped("The split of a Hugging Face dataset; all by default.")
+    subtitles: Path | None = stamped("The .srt or .vtt of one film or recording.", metavar="FILE", role="input")
+    shift: float | None = stamped("Move all subtitles by this; a minus is earlier.", metavar="SECONDS")
+    stretch: float | None = stamped(
         "Multiply the times of all subtitles by this, before --shift.", metavar="FACTOR", least=0.5, most=2
     )
-    in_sync: bool = flag("The subtitles fit: what was measured otherwise is not kept as a doubt.")
-    encoding: str | None = option("Of tables, texts and subtitles that are not UTF-8, such as cp1252.", metavar="NAME")
-    copy: bool = flag("Copy the audio into the workspace.")
+    in_sync: bool = stamped("The subtitles fit: what was measured otherwise is not kept as a doubt.", default=False)
+    encoding: str | None = stamped("Of tables, texts and subtitles that are not UTF-8, such as cp1252.", metavar="NAME")
+    copy: bool = stamped("Copy the audio into the workspace.", default=False)
     licence: str = licence_option()
     consent: str = consent_option()
     agreed: str = agreed_option()
