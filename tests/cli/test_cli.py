@@ -23,7 +23,7 @@ from olu.core.types import Alignment, Span
 from .conftest import TINY, begin_training, fine, make_recordings, next_command, olu, states, times
 
 COMMANDS = tuple(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-HEAVY = ("torch", "numpy", "transformers", "pydantic", "onnxruntime", "numba", "soundfile")
+HEAVY = ("torch", "numpy", "transformers", "pydantic", "onnxruntime", "numba", "soundfile", "jinja2")
 HELP_SECONDS = 0.45
 
 

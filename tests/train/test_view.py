@@ -36,8 +36,7 @@ from olu.train.run import Recorder, Run
 from olu.train.view import history
 from olu.train.view.history import MOST_POINTS, History, Series
 from olu.train.view.page import reference, verdict
-from olu.train.view.settings import ViewSettings, watching
-from olu.train.view.trackers import PATTERN, records
+from olu.train.view.trackers import PATTERN, ViewSettings, records, watching
 from olu.train.view.viewer import PAGE, Profile, Viewer
 
 from ..helpers import toys
@@ -197,7 +196,7 @@ def ws(tmp_path: Path) -> Workspace:
 
 def without(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     real = importlib.util.find_spec
-    for module in ("olu.train.view.settings",):
+    for module in ("olu.train.view.trackers",):
         monkeypatch.setattr(f"{module}.find_spec", lambda wanted: None if wanted == name else real(wanted))
 
 

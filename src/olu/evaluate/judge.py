@@ -39,14 +39,7 @@ def judge(
     takes: Sequence[Sample], known: References, *, only: Sequence[str] = (), what: str = "judging"
 ) -> Job[Judged]:
     """Each sentence is heard once, and everything is asked of it."""
-    missing: dict[str, Missing] = {}
-    able: list[Group] = []
-    for group in chosen(only):
-        lacks = group.lacks(known, takes)
-        if lacks is None:
-            able.append(group)
-        elif lacks != NOT_OF_THIS_KIND:
-            missing[group.name] = Missing(metric=group.name, why=lacks[0], command=lacks[1])
+    able, missing = _able(only, takes, known)
     results: dict[str, list[object]] = {group.name: [] for group in able}
     for number, take in enumerate(takes, 1):
         sounds = SamplePair(take, known)
@@ -55,20 +48,34 @@ def judge(
                 _measure(group, sounds, results[group.name], missing)
         yield Tick(number, len(takes), what)
     able = [group for group in able if group.name not in missing]
-    by_group = {
-        domain: [(group, _figures(group, results, takes, known, domain)) for group in able] for domain in DOMAINS
-    }
-    figures = {domain: tuple(one for _, made in held for one in made) for domain, held in by_group.items()}
+    figures = dict[Domain, tuple[Estimate, ...]]()
+    made: dict[str, list[Estimate]] = {group.name: [] for group in able}
+    for domain in DOMAINS:
+        for group in able:
+            found = _figures(group, results, takes, known, domain)
+            made[group.name] += found
+            figures[domain] = (*figures.get(domain, ()), *found)
     paired = any(take.natural for take in takes)
     for group in able:
-        made = [one for held in by_group.values() for other, found in held if other is group for one in found]
-        if not _measured(made, paired=paired):
+        if not _measured(made[group.name], paired=paired):
             missing[group.name] = Missing(metric=group.name, why=group.empty)
     return Judged(
         {domain: held for domain, held in figures.items() if held},
         {group.name: results[group.name] for group in able},
         tuple(missing.values()),
     )
+
+
+def _able(only: Sequence[str], takes: Sequence[Sample], known: References) -> tuple[list[Group], dict[str, Missing]]:
+    """The groups that can measure these sentences, and why the others cannot."""
+    able, missing = list[Group](), dict[str, Missing]()
+    for group in chosen(only):
+        lacks = group.lacks(known, takes)
+        if lacks is None:
+            able.append(group)
+        elif lacks != NOT_OF_THIS_KIND:
+            missing[group.name] = Missing(metric=group.name, why=lacks[0], command=lacks[1])
+    return able, missing
 
 
 def _measure(group: Group, sounds: SamplePair, into: list[object], missing: dict[str, Missing]) -> None:

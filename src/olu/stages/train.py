@@ -31,7 +31,7 @@ from olu.train.machine import take_device
 from olu.train.recipe import read_recipe
 from olu.train.run import Recorder, Run
 from olu.train.view.history import run_state
-from olu.train.view.settings import Watching, watching
+from olu.train.view.trackers import Watching, watching
 from olu.train.view.viewer import Profile, Viewer
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from olu.core.files import whole, write_text
 from olu.train.view.history import History, figures, whole_rows
 from olu.train.view.page import PageFacts, reference, render
 from olu.train.view.samples import keep_pictures
-from olu.train.view.settings import ViewSettings, wants_tensorboard
-from olu.train.view.trackers import EventFile, WandbRun
+from olu.train.view.trackers import EventFile, ViewSettings, WandbRun, wants_tensorboard
 
 if TYPE_CHECKING:
     from olu.train.family import Family
