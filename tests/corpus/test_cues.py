@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from olu.corpus.readers.rows import Problem
 from olu.corpus.subtitles.cues import Cue, Cues, parse, plain
-from olu.corpus.subtitles.seams import Pauses
-from olu.corpus.subtitles.sentences import at_once, join
+from olu.corpus.subtitles.sentences import Pauses, at_once, join
 
 SRT = """1
 00:00:01,000 --> 00:00:02,500

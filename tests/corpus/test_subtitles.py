@@ -20,7 +20,7 @@ from olu.core.job import finish
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.corpus.subtitles.cues import parse
-from olu.corpus.subtitles.edges import find, limits
+from olu.corpus.subtitles.sentences import find_edges, limits
 from olu.corpus.subtitles.sync import measure
 from olu.stages.import_ import ImportSummary, import_source
 
@@ -112,7 +112,7 @@ def test_silence_is_cut_off_and_music_is_not() -> None:
     speech = (6.0, 6.0 + len(voice) / made.RATE)
     cue = (speech[0] - 0.6, speech[1] + 0.4)
     levels = frame_dbfs(Audio(samples, made.RATE))
-    ((start, stop),) = find(
+    ((start, stop),) = find_edges(
         [cue], busy=[cue], levels=levels, frames_per_second=frame_rate(made.RATE), seconds=len(samples) / made.RATE
     )
     assert speech[0] - 0.4 < start <= speech[0]

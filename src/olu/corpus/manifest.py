@@ -14,10 +14,9 @@ from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, read_ro
 from olu.core.rows import as_row
 from olu.core.types import Alignment, Audio, Clip, Mark, MarkRow, Reading, ReadingRow, Split
 from olu.corpus import corrections, decisions
-from olu.corpus.changed_files import ChangeWatch, state_of, to_drop, to_import, told
+from olu.corpus.changed_files import ChangeWatch, Lost, lost, place_now, state_of, to_drop, to_import, told
 from olu.corpus.corrections import Correction
 from olu.corpus.decisions import Decision
-from olu.corpus.moved_files import Lost, lost, place_now
 from olu.corpus.sources import Source, clips_path, read_clips, read_sources
 
 SIDE = {"id": str, "split": str | None}  # a row of splits.jsonl

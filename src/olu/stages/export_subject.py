@@ -12,7 +12,7 @@ from olu.core.errors import ExportError
 from olu.core.files import Workspace, is_embedded
 from olu.core.places import is_here, is_hub_id, located
 from olu.core.words import many
-from olu.corpus.again import origins
+from olu.corpus.changed_files import origins
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import Rights, of_sources
 from olu.export.card import shown

@@ -19,11 +19,10 @@ from olu.core.told import Remedy, TextTable, Told, write_texts
 from olu.core.units import length, size
 from olu.core.words import many
 from olu.corpus import corrections, decisions
-from olu.corpus.again import import_again
+from olu.corpus.changed_files import Lost, import_again, place_now
 from olu.corpus.decisions import Decision
 from olu.corpus.doubts import in_doubt, standing
 from olu.corpus.manifest import Corpus
-from olu.corpus.moved_files import Lost, place_now
 from olu.families.runs import kind_of
 from olu.stages.audit import long_clips, most_seconds
 from olu.stages.import_ import STAGE as IMPORT

@@ -11,9 +11,8 @@ from typing import Any
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_json, read_jsonl, read_rows, whole
 from olu.core.types import Clip
-from olu.corpus.changed_files import RECORDING
+from olu.corpus.changed_files import RECORDING, lost, source_found
 from olu.corpus.corrections import Correction, in_force
-from olu.corpus.moved_files import lost, source_found
 from olu.corpus.sources import Source, check_inside, free_name, read_sources
 
 

@@ -154,7 +154,7 @@ class Merge:
             return
         if old.text != row.text:
             message = f"{row.shown} is clip {old.id} already, from {inside} and with another text, which was kept"
-            self.problems.append(Problem(where=row.where, message=f"{message}: correct the text there", why=Why.TWICE))
+            self.problems.append(Problem(row.where, f"{message}: correct the text there", Why.TWICE))
             return
         there = old.audio in self.fresh or (source in self.places and old.audio not in self.missing)
         if old.audio != audio and not there:
@@ -162,7 +162,7 @@ class Merge:
             self.fresh[audio] = facts
         elif old.audio != audio and audio.startswith(f"{source}/"):
             message = f"{row.shown} is the same recording as {inside}, which was kept: remove one of the two"
-            self.problems.append(Problem(where=row.where, message=message, why=Why.TWICE))
+            self.problems.append(Problem(row.where, message, Why.TWICE))
             return
         elif old.audio != audio:
             self.elsewhere[source] += 1

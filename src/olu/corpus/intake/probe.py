@@ -65,7 +65,7 @@ def probe(root: Path, row: Row) -> RecordingFacts | Problem:
         message = (
             f"{row.audio} cannot be read ({getattr(bad, 'strerror', None) or bad}): allow reading it, or copy it again"
         )
-    return Problem(where=row.where, message=message, why=Why.SOUND)
+    return Problem(row.where, message, Why.SOUND)
 
 
 def fit(row: Row, facts: RecordingFacts) -> tuple[float, float | None] | Problem:
@@ -75,11 +75,11 @@ def fit(row: Row, facts: RecordingFacts) -> tuple[float, float | None] | Problem
         end = "" if row.seconds is None else f" to {row.start + row.seconds:.3f}"
         span = f"the span from {row.start:.3f}{end} s goes beyond the recording"
         message = f"{span}, which has {facts.seconds:.3f} s: correct the times, or copy {row.audio} again"
-        return Problem(where=row.where, message=message, why=Why.BEYOND, seconds=row.seconds or 0.0)
+        return Problem(row.where, message, Why.BEYOND, seconds=row.seconds or 0.0)
     seconds = left if row.seconds is None else min(row.seconds, left)
     if seconds * facts.rate < 1:
         message = f"the span from {row.start:.3f} s is shorter than one sample: correct the times"
-        return Problem(where=row.where, message=message, why=Why.TIMES)
+        return Problem(row.where, message, Why.TIMES)
     if row.start == 0 and facts.seconds - seconds <= SLACK_SECONDS:
         return 0.0, None
     return round(row.start, 6), round(seconds, 6)
@@ -117,7 +117,7 @@ def sift(rows: Iterable[Row | Problem], *, root: Path) -> tuple[list[Row], list[
         if not fault and first is not None and first.text != row.text:
             fault, why = f"{row.shown} has another text in {first.where}, which was kept: remove one", Why.TWICE
         if fault:
-            problems.append(tidy(Problem(where=row.where, message=fault, why=why, seconds=_lost(row))))
+            problems.append(tidy(Problem(row.where, fault, why, seconds=_lost(row))))
         else:
             kept.setdefault(span, replace(row, where=printable(row.where)))
     return list(kept.values()), problems

@@ -64,14 +64,14 @@ class Intake:
             except MissingExtra as bad:
                 found = f"{found}; {bad}"
         if isinstance(found, str):
-            return Problem(where=one.where, message=f"{one.name or 'its sound'} {found}", why=Why.SOUND)
+            return Problem(one.where, f"{one.name or 'its sound'} {found}", Why.SOUND)
         facts, ending = found
         audio = self._place(one, facts, ending)
         before = self.taken.get(audio)
         if before is not None:
             message = f"{audio} came before with another text, which was kept: remove one of the two"
             same = before[1] == one.text
-            return None if same else Problem(where=one.where, message=message, why=Why.TWICE)
+            return None if same else Problem(one.where, message, Why.TWICE)
         rows, problems = sift([Row(audio=audio, text=one.text, where=one.where, speaker=one.speaker)], root=self.home)
         if not rows:
             return problems[0]

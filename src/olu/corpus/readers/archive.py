@@ -87,7 +87,7 @@ def unpack(archive: Path, *, into: Path) -> Job[list[Problem]]:
                 if not members:
                     raise CorpusError(f"{archive} is not a readable archive ({_reason(bad)}): copy it again") from None
                 message = f"breaks off after {files} files ({_reason(bad)}): what came before is used; copy it again"
-                problems.append(Problem(where=archive.name, message=message))
+                problems.append(Problem(archive.name, message))
                 break
             if member is None:
                 break
@@ -147,14 +147,14 @@ def _take(member: _Member, *, into: Path, room: int, archive: Path) -> int | Pro
     parts = [part for part in member.name.replace("\\", "/").split("/") if part not in ("", ".")]
     where = f"{archive.name}: {member.name}"
     if ABSOLUTE.match(member.name) or ".." in parts or "\0" in member.name:
-        return Problem(where=where, message="leads out of the archive and was not unpacked: pack it again", why=OUT)
+        return Problem(where, "leads out of the archive and was not unpacked: pack it again", OUT)
     if member.kind not in ("file", "folder"):
-        return Problem(where=where, message=f"is {member.kind} and was not unpacked: pack the file itself", why=OUT)
+        return Problem(where, f"is {member.kind} and was not unpacked: pack the file itself", OUT)
     if member.kind == "folder" or not parts or any(part.startswith((".", "__MACOSX")) for part in parts):
         return None
     if len(parts) > DEEPEST:
         message = f"lies more than {DEEPEST} folders deep and was not unpacked: pack it further up"
-        return Problem(where=f"{archive.name}: {'/'.join(parts)[:80]}...", message=message)
+        return Problem(f"{archive.name}: {'/'.join(parts)[:80]}...", message)
     target = into.joinpath(*parts)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -167,14 +167,13 @@ def _take(member: _Member, *, into: Path, room: int, archive: Path) -> int | Pro
     except OluError:
         raise
     except FileExistsError:
-        message = "is there twice, and the first was taken: remove one of the two"
-        return Problem(where=where, message=message, why=Why.TWICE)
+        return Problem(where, "is there twice, and the first was taken: remove one of the two", Why.TWICE)
     except (OSError, *DAMAGE) as bad:
         if isinstance(bad, OSError) and bad.errno in UNUSABLE_NAME:
-            return Problem(where=where, message=f"has a name that cannot be used here ({bad.strerror}): rename it")
+            return Problem(where, f"has a name that cannot be used here ({bad.strerror}): rename it")
         if not _is_damage(bad):
             raise
-        return Problem(where=where, message=f"is damaged ({_reason(bad)}): pack it again")
+        return Problem(where, f"is damaged ({_reason(bad)}): pack it again")
 
 
 def _pour(member: _Member, out: IO[bytes], *, room: int, archive: Path) -> int:

@@ -63,8 +63,7 @@ class TextBeside:
                 missing = self.missing.format(PurePosixPath(audio).stem)
                 yield Problem(audio, f"no {missing} beside it: write what is said in it there", Why.NO_TEXT)
             elif stem in taken:
-                message = f"has the name of {taken[stem]}, which was taken: rename or remove one"
-                yield Problem(audio, message, Why.TWICE)
+                yield Problem(audio, f"has the name of {taken[stem]}, which was taken: rename or remove one", Why.TWICE)
             else:
                 taken[stem] = audio
                 yield from folder.row_beside(audio, texts[stem], speaker=self.speaker(audio))

@@ -129,18 +129,16 @@ def table(
             continue
         row = record.text.split(mark) if raw else cells(record.text, mark)
         if not row:
-            message = "cannot be parted into columns: write the row again"
-            yield Problem(where=record.where, message=message, why=Why.FORM)
+            yield Problem(record.where, "cannot be parted into columns: write the row again", Why.FORM)
         elif header is None:
             header = row
             chosen = {kind: row.index(name) for kind, name in pick(row, columns).items()}
             if not chosen:
-                message = "is no header that names an audio and a text column: write one"
-                yield Problem(where=record.where, message=message, why=Why.FORM)
+                yield Problem(record.where, "is no header that names an audio and a text column: write one", Why.FORM)
                 return
         elif len(row) != len(header):
             message = f"{len(row)} columns where the header has {len(header)}: put texts with {mark!r} in quotes"
-            yield Problem(where=record.where, message=message, why=Why.FORM)
+            yield Problem(record.where, message, Why.FORM)
         else:
             named = {kind: row[at] for kind, at in chosen.items()}
             yield named_row(named, record, index=folder.index, near=folder_of(file))
@@ -174,8 +172,7 @@ def records(lines: Iterable[TextLine | Problem | Guessed], mark: str) -> Iterato
             yield TextLine(number=line.number, text=text, where=line.where)
             at = end + 1
         else:
-            message = "opens a quote that is never closed: close or double it"
-            yield Problem(where=line.where, message=message, why=Why.FORM)
+            yield Problem(line.where, "opens a quote that is never closed: close or double it", Why.FORM)
 
 
 def _open(line: TextLine) -> bool:

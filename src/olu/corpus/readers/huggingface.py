@@ -153,11 +153,10 @@ class Columns:
     def example(self, row: Mapping[str, Any], sound: bytes | None, *, folder: str, where: str) -> DatasetRow | Problem:
         """A row whose sound was fetched already."""
         if not sound:
-            return Problem(where=where, message="has no sound: it is left out", why=Why.MISSING)
+            return Problem(where, "has no sound: it is left out", Why.MISSING)
         text = row[self.text]
         if text is None or not isinstance(text, str):
-            message = f"has no text in the column {self.text!r}: it is left out"
-            return Problem(where=where, message=message, why=Why.NO_TEXT)
+            return Problem(where, f"has no text in the column {self.text!r}: it is left out", Why.NO_TEXT)
         speaker = row[self.speaker] if self.speaker else None
         language = row[self.language] if self.language else None
         return DatasetRow(
@@ -208,7 +207,7 @@ def hub_examples(
             raise
         except Exception as bad:  # a stream over the network can end in anything
             message = f"breaks off after {number} rows ({_reason(bad)}): run the import again to get the rest"
-            yield Problem(where=label, message=message)
+            yield Problem(label, message)
 
 
 def _open(id: str, *, config: str | None, split: str | None) -> tuple[dict[str, Any], str]:

@@ -38,8 +38,7 @@ def find_recordings(tree: Tree, *, film: str | None = None) -> tuple[dict[str, s
     files = [file for file in tree.files if is_recording(file) and film in (None, file)]
     for file in sorted(files, key=lambda file: (without_ending(file), is_media(file), file)):
         if first := found.get(without_ending(file)):
-            message = f"has the name of {first}, which was taken: rename or remove one"
-            problems.append(Problem(file, message, Why.TWICE))
+            problems.append(Problem(file, f"has the name of {first}, which was taken: rename or remove one", Why.TWICE))
         else:
             found[without_ending(file)] = file
     return found, problems
@@ -78,7 +77,7 @@ def take_out(
         to = into / name
         to.parent.mkdir(parents=True, exist_ok=True)
         if fault := fault_of(source, file):
-            problems.append(Problem(where=file, message=fault, why=Why.OUTSIDE))
+            problems.append(Problem(file, fault, Why.OUTSIDE))
             continue
         yield Tick(0, 0, file)
         try:
@@ -93,10 +92,9 @@ def take_out(
                 shutil.copyfile(source / file, to)
         except AudioError as bad:
             message = str(bad).replace(str(source / file), "it")
-            problems.append(Problem(where=file, message=message.removeprefix("it "), why=Why.SOUND))
+            problems.append(Problem(file, message.removeprefix("it "), Why.SOUND))
         except OSError as bad:
-            message = f"cannot be read ({bad.strerror}): allow reading it"
-            problems.append(Problem(where=file, message=message, why=Why.SOUND))
+            problems.append(Problem(file, f"cannot be read ({bad.strerror}): allow reading it", Why.SOUND))
     return problems
 
 
@@ -175,10 +173,10 @@ def _rows(path: Path, *, audio: str, file: str) -> Iterator[Row | Problem | Sour
             return
         pieces = cut(file_levels(path), frames_per_second=frame_rate(facts.rate), cutting=cutting)
     except AudioError as bad:
-        yield Problem(where=file, message=str(bad).replace(str(path), "it").removeprefix("it "), why=Why.SOUND)
+        yield Problem(file, str(bad).replace(str(path), "it").removeprefix("it "), Why.SOUND)
         return
     if not pieces:
-        yield Problem(where=file, message="nothing is heard in it: record or copy it again", why=Why.SOUND)
+        yield Problem(file, "nothing is heard in it: record or copy it again", Why.SOUND)
         return
     kept = sum(end - start for start, end in pieces)
     yield SourceNote(f"{file}: {len(pieces)} pieces, {kept:.0f} of {facts.seconds:.0f} s; the rest is silence")

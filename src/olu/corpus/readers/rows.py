@@ -152,9 +152,7 @@ def look(source: Path) -> Tree:
         try:
             entries = sorted(_entries(source / folder), key=lambda entry: entry.name)
         except OSError as bad:
-            problems.append(
-                Problem(where=folder or ".", message=f"cannot be opened ({bad.strerror}): allow reading it")
-            )
+            problems.append(Problem(folder or ".", f"cannot be opened ({bad.strerror}): allow reading it"))
             continue
         for entry in entries:
             name = f"{folder}/{entry.name}" if folder else entry.name
@@ -162,15 +160,15 @@ def look(source: Path) -> Tree:
                 if not is_recording(name) and not entry.is_file(follow_symlinks=False):
                     fault = fault_of(source, name)
                     if fault:
-                        refused.append(Problem(where=name, message=fault, why=Why.OUTSIDE))
+                        refused.append(Problem(name, fault, Why.OUTSIDE))
                         continue
                 files.append(name)
             elif entry.is_symlink():  # may lead out of the source, or round in a circle
                 message = "is a link to a folder and is not followed: import that folder itself, or copy it here"
-                problems.append(Problem(where=name, message=message, why=Why.OUTSIDE))
+                problems.append(Problem(name, message, Why.OUTSIDE))
             elif depth >= DEEPEST:
                 message = f"lies more than {DEEPEST} folders deep and is not looked into: move it further up"
-                problems.append(Problem(where=name, message=message))
+                problems.append(Problem(name, message))
             else:
                 waiting.append((name, depth + 1))
     return Tree(tuple(sorted(files)), tuple(sorted(problems, key=str)), tuple(sorted(refused, key=str)))

@@ -78,7 +78,7 @@ def examples(
         except RAISED as bad:
             rest = f"after {number} rows, which are used" if number else "at its start"
             reason = (str(bad).strip().splitlines() or [type(bad).__name__])[0][:200]
-            yield Problem(where=shard.file, message=f"breaks off {rest} ({reason}): copy it again", why=Why.FORM)
+            yield Problem(shard.file, f"breaks off {rest} ({reason}): copy it again", Why.FORM)
 
 
 def count(source: Path, *, config: str | None = None, split: str | None = None) -> int:
@@ -109,7 +109,7 @@ def _examples(source: Path, shard: Shard, asked: Mapping[str, str] | None) -> It
             try:
                 row = {name: batch.column(name)[at].as_py() for name in chosen.names()}
             except ValueError as bad:  # letters that are not UTF-8
-                yield Problem(where=where, message=f"cannot be read ({bad}): it is left out", why=Why.LETTERS)
+                yield Problem(where, f"cannot be read ({bad}): it is left out", Why.LETTERS)
                 continue
             sound = _sound(row[chosen.audio], source, near=folder_of(shard.file))
             yield chosen.example(row, sound, folder=shard.folder, where=where)

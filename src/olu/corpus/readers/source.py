@@ -165,12 +165,11 @@ class AudioIndex:
         """That a row names no recording, and which one of nearly that name there is."""
         if any(name and name in self._list(folder) for folder in FOLDERS):
             message = f"{name} is there, but its ending is not one of a sound file that is known: rename it"
-            return Problem(where=where, message=message, why=Why.SOUND)
+            return Problem(where, message, Why.SOUND)
         if like := self._alike(name):
-            message = f"no audio for {name!r}{hint}, but there is {like}: write that name"
-            return Problem(where=where, message=message, why=Why.MISSING)
+            return Problem(where, f"no audio for {name!r}{hint}, but there is {like}: write that name", Why.MISSING)
         message = f"no audio for {name!r}{hint}: put the file there or remove the line"
-        return Problem(where=where, message=message, why=Why.MISSING, missing=name or "(no name)")
+        return Problem(where, message, Why.MISSING, missing=name or "(no name)")
 
     def _alike(self, name: str) -> str:
         if not self._near:
@@ -182,17 +181,16 @@ class AudioIndex:
     def _absolute(self, name: str, where: str) -> str | Problem:
         if self.root is None:
             message = f"{name} is an absolute path: name the folder that may be read with --root DIR"
-            return Problem(where=where, message=message, why=Why.OUTSIDE)
+            return Problem(where, message, Why.OUTSIDE)
         found = self._from_root(Path(name))
         if found is None:
             message = f"{name} lies outside {self.root}, the folder given with --root: name another, or copy the file"
-            return Problem(where=where, message=message, why=Why.OUTSIDE)
+            return Problem(where, message, Why.OUTSIDE)
         if not exists(self.root / found):
-            message = f"{name} is not there: put it there or remove the line"
-            return Problem(where=where, message=message, why=Why.MISSING, missing=name)
+            return Problem(where, f"{name} is not there: put it there or remove the line", Why.MISSING, missing=name)
         if not is_recording(found):
             message = f"{name} has no ending of a sound file ({', '.join(RECORDINGS[:8])} ...): rename it"
-            return Problem(where=where, message=message, why=Why.SOUND)
+            return Problem(where, message, Why.SOUND)
         return found
 
     def _from_root(self, path: Path) -> str | None:

@@ -18,10 +18,8 @@ from olu.corpus.readers.recordings import SUBTITLES, find_recordings, names_same
 from olu.corpus.readers.rows import Doubt, Problem, Read, Row, SourceNote, Timing, Why, without_ending
 from olu.corpus.readers.source import SourceFolder
 from olu.corpus.readers.texts import MOST_TEXT
-from olu.corpus.subtitles import edges
 from olu.corpus.subtitles.cues import Cue, Cues, parse
-from olu.corpus.subtitles.seams import Pauses, Seam, without_lag
-from olu.corpus.subtitles.sentences import at_once, join
+from olu.corpus.subtitles.sentences import Pauses, Seam, Span, at_once, find_edges, join, without_lag
 from olu.corpus.subtitles.sync import LEAST_CUES, LEAST_SHIFT_SECONDS, Sync, measure
 
 PAST_SECONDS = 1.0  # a last cue may stay on the screen a moment longer than the sound
@@ -156,10 +154,10 @@ def _rows(folder: SourceFolder, pair: SubtitledRecording, *, said: Timing) -> It
         found = parse(read_inside(home, pair.subtitles, most=MOST_TEXT), file=file, encoding=asked.encoding)
         facts, levels = header(path), file_levels(path)
     except AudioError as bad:
-        yield Problem(where=pair.sound, message=str(bad).replace(str(path), "it").removeprefix("it "), why=Why.SOUND)
+        yield Problem(pair.sound, str(bad).replace(str(path), "it").removeprefix("it "), Why.SOUND)
         return
     except Refused as bad:
-        yield Problem(where=pair.subtitles, message=str(bad), why=Why.LETTERS)
+        yield Problem(pair.subtitles, str(bad), Why.LETTERS)
         return
     yield from found.guessed
     fps = frame_rate(facts.rate)
@@ -179,7 +177,7 @@ def _rows(folder: SourceFolder, pair: SubtitledRecording, *, said: Timing) -> It
     joined = join(apart, pauses, busy=found.busy, counts=found.counts)
     sentences = [one.cue for one in joined]
     seams = [(_edge(one.before), _edge(one.after)) for one in joined]
-    spans = edges.find(
+    spans = find_edges(
         _spans(sentences), busy=found.busy, levels=levels, frames_per_second=fps, seconds=facts.seconds, seams=seams
     )
     found.counts["lines that stay while the next is said"] += lagged
@@ -194,7 +192,7 @@ def _edge(seam: Seam | None) -> float | None:
     return None if seam is None or seam.wide else seam.at
 
 
-def _spans(cues: Sequence[Cue]) -> list[edges.Span]:
+def _spans(cues: Sequence[Cue]) -> list[Span]:
     return [(cue.start, cue.end) for cue in cues]
 
 
@@ -204,8 +202,7 @@ def _moved(found: Cues, times: Times) -> Cues:
     busy = [(start * by + shift, end * by + shift) for start, end in found.busy]
     early = [cue for cue in cues if cue.start < 0]
     problems = found.problems + [
-        Problem(where=cue.where, message=EARLY.format(-cue.start), why=Why.TIMES, seconds=cue.end - cue.start)
-        for cue in early
+        Problem(cue.where, EARLY.format(-cue.start), Why.TIMES, seconds=cue.end - cue.start) for cue in early
     ]
     return replace(found, cues=[cue for cue in cues if cue.start >= 0], busy=busy, problems=problems)
 
@@ -217,7 +214,7 @@ def _inside(cues: list[Cue], *, seconds: float, sound: str) -> tuple[list[Cue], 
         if cue.start >= seconds or cue.end > seconds + PAST_SECONDS:
             message = f"it ends at {cue.end:.3f} s, and {sound} has {seconds:.3f} s: correct its times"
             lost = cue.end - cue.start
-            problems.append(Problem(where=cue.where, message=message, why=Why.BEYOND, seconds=lost))
+            problems.append(Problem(cue.where, message, Why.BEYOND, seconds=lost))
         else:
             kept.append(replace(cue, end=min(cue.end, seconds)))
     return kept, problems

@@ -129,11 +129,10 @@ def row_beside(
         told = as_utf8(read_inside(source, text, most=MOST_TEXT), encoding)
         said = decode(told.data)
     except Refused as bad:
-        yield Problem(where=text, message=str(bad), why=Why.LETTERS)
+        yield Problem(text, str(bad), Why.LETTERS)
         return
     except ValueError as bad:
-        message = f"{bad}: save it as UTF-8, or name its encoding with --encoding"
-        yield Problem(where=text, message=message, why=Why.LETTERS)
+        yield Problem(text, f"{bad}: save it as UTF-8, or name its encoding with --encoding", Why.LETTERS)
         return
     yield from guessed(text, told)
     ending = next((end for end in ("\r\n", "\n", "\r") if said.endswith(end)), "")
@@ -145,7 +144,7 @@ def read_lines(source: Path, file: str, *, encoding: str | None = None) -> Itera
     try:
         told = as_utf8(read_inside(source, file, most=MOST_TABLE), encoding)
     except Refused as bad:
-        yield Problem(where=file, message=str(bad), why=Why.LETTERS)
+        yield Problem(file, str(bad), Why.LETTERS)
         return
     yield from guessed(file, told)
     for number, raw in enumerate(split_lines(told.data), 1):
@@ -153,7 +152,7 @@ def read_lines(source: Path, file: str, *, encoding: str | None = None) -> Itera
         try:
             text = decode(raw)
         except ValueError as bad:
-            yield Problem(where=where, message=f"{bad}: {BAD_LINE}", why=Why.LETTERS)
+            yield Problem(where, f"{bad}: {BAD_LINE}", Why.LETTERS)
         else:
             if text.strip():
                 yield TextLine(number=number, text=text, where=where)

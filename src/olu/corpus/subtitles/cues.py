@@ -8,11 +8,58 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from olu.core.inside import Refused
 from olu.corpus.readers.rows import Guessed, Problem, Why, speaker_name
 from olu.corpus.readers.texts import as_utf8, guessed
-from olu.corpus.subtitles.captions import DASH, NAME, TAG, names, unrolled
+
+TAG = re.compile(r"</?[A-Za-z][^<>]*>|</?[0-9:.]+>|</?>|\{\\[^{}]*\}|\{[YyCcFfSsPpaA]:[^{}]*\}")
+DASH = re.compile(r"^\s*(?:[-‐‑–—]+|>>+)\s*(?=\S)")
+NAME = re.compile(r"^\s*([^\W\d_][^\d:.!?,;]{0,24})\s*:\s+(?=\S)")
+
+LEAST_NAMED = 3  # lines that begin with the same word and a colon: then it is who speaks
+LEAST_ROLLED = 3  # cues that begin with the last line of the one before and go on
+LEAST_ROLLED_SHARE = 0.25
+
+
+def bare(line: str) -> str:
+    """A line without its tags."""
+    return " ".join(TAG.sub("", line).split())
+
+
+def names(blocks: Sequence[Sequence[str]]) -> frozenset[str]:
+    """Who speaks, as `JUMA: Habari`: in capitals where the rest is not, or again and again."""
+    found: Counter[str] = Counter()
+    loud: set[str] = set()
+    for line in (DASH.sub("", bare(line)) for block in blocks for line in block):
+        if match := NAME.match(line):
+            found[match[1]] += 1
+            if match[1].isupper() and len(match[1]) > 1 and not line[match.end() :].isupper():
+                loud.add(match[1])
+    return frozenset(loud | {name for name, times in found.items() if times >= LEAST_NAMED})
+
+
+def unrolled(blocks: Sequence[Sequence[str]]) -> Iterator[Sequence[str] | None]:
+    """Each line where it is first shown, in captions that keep it while the next one is said; None: nothing is new."""
+    shown = [[text for line in block if (text := bare(line))] for block in blocks]
+    again = [0, *(_again(before, now) for before, now in pairwise(shown))]
+    rolled = sum(0 < count < len(now) for count, now in zip(again, shown, strict=False))
+    rolls = rolled >= max(LEAST_ROLLED, LEAST_ROLLED_SHARE * len(blocks))
+    for block, count, now in zip(blocks, again, shown, strict=False):
+        if not rolls or count == 0:
+            yield block
+        elif count == len(now):
+            yield None
+        else:
+            yield [line for line in block if bare(line)][count:]
+
+
+def _again(before: Sequence[str], now: Sequence[str]) -> int:
+    """How many lines at the beginning are the last ones of the cue before."""
+    most = min(len(before), len(now))
+    return next((count for count in range(most, 0, -1) if before[-count:] == now[:count]), 0)
+
 
 TOUCH_SECONDS = 0.05  # cues that overlap by less are neighbours that were rounded
 
@@ -60,7 +107,7 @@ def parse(data: bytes, *, file: str, encoding: str | None = None) -> Cues:
         text = told.data.decode("utf-8")
     except (Refused, UnicodeDecodeError) as bad:
         why = str(bad) if isinstance(bad, Refused) else f"is no text in UTF-8, UTF-16 or Windows-1252: {HELP}"
-        found.problems.append(Problem(where=file, message=why, why=Why.LETTERS))
+        found.problems.append(Problem(file, why, Why.LETTERS))
         return found
     found.guessed += guessed(file, told)
     lines = re.split(r"\r\n|\r|\n", text)
@@ -97,7 +144,7 @@ def _blocks(lines: list[str], *, file: str, web: bool, found: Cues) -> Iterator[
         elif not _is_name(lines, at, web=web):
             shown = " ".join(line.split())[:40]
             message = f"{shown!r} belongs to no cue: give it times, or remove the empty line above it"
-            found.problems.append(Problem(where=where, message=message, why=Why.FORM))
+            found.problems.append(Problem(where, message, Why.FORM))
 
 
 def _is_name(lines: list[str], at: int, *, web: bool) -> bool:
@@ -126,7 +173,7 @@ def _words(lines: list[str], at: int, *, web: bool) -> tuple[int, list[str]]:
 def _cue(line: str, words: Sequence[str], *, where: str, known: frozenset[str], found: Cues) -> Cue | None:
     times = TIMES.fullmatch(line.strip()) if len(line) < LONGEST_LINE else None
     if times is None or any(int(times[n]) > 59 for n in (3, 4, 8, 9)):
-        found.problems.append(Problem(where=where, message=f"its times cannot be read: {FORM}", why=Why.TIMES))
+        found.problems.append(Problem(where, f"its times cannot be read: {FORM}", Why.TIMES))
         return None
     start, end = _seconds(times, 1), _seconds(times, 6)
     fault = ""
@@ -140,7 +187,7 @@ def _cue(line: str, words: Sequence[str], *, where: str, known: frozenset[str], 
         why = Why.BACKWARDS if end < start else Why.TIMES
         message = f"{fault}: correct its times"
         is_there = 0 <= end <= start <= end + WRONG_WAY_SECONDS
-        found.problems.append(Problem(where=where, message=message, why=why, seconds=start - end if is_there else 0.0))
+        found.problems.append(Problem(where, message, why, seconds=start - end if is_there else 0.0))
         if is_there:  # its words are there, and no neighbour's
             return Cue(start=end, end=max(start, end + 0.01), text="", where=where)
         return None
@@ -206,7 +253,7 @@ def _in_order(cues: list[Cue], found: Cues) -> list[Cue]:
         if number not in keep:
             message = f"its start, {cue.start:.3f} s, is out of order: correct its times or move it"
             lost = cue.end - cue.start
-            found.problems.append(Problem(where=cue.where, message=message, why=Why.ORDER, seconds=lost))
+            found.problems.append(Problem(cue.where, message, Why.ORDER, seconds=lost))
     kept = [cue for number, cue in enumerate(cues) if number in keep]
     return _clear(kept, [cue for number, cue in enumerate(cues) if number not in keep], found)
 
@@ -227,5 +274,5 @@ def _clear(kept: list[Cue], passed: list[Cue], found: Cues) -> list[Cue]:
             continue
         message = f"it overlaps the cue of {other.where}, which is out of order, and is left out: correct the times"
         lost = cue.end - cue.start
-        found.problems.append(Problem(where=cue.where, message=message, why=Why.OVERLAP, seconds=lost))
+        found.problems.append(Problem(cue.where, message, Why.OVERLAP, seconds=lost))
     return clear
