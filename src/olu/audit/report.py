@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from olu.audit.summary import AuditSummary
 from olu.audit.thresholds import Thresholds
 from olu.core.errors import AudioError, CorpusError
 from olu.core.types import Clip, Mark
-from olu.core.words import many
 from olu.corpus.manifest import Corpus
 from olu.pages import media
 from olu.pages.charts import histogram
@@ -26,15 +25,12 @@ from olu.pages.render import render as render_page
 
 WORST_PER_CHECK = 5
 PAGE_BYTES = 8_000_000
-WORDS = {"error": "left out", "warn": "worth a look", "info": "noted"}
 MOST_NAMED = 5  # clips in one command: more are chosen with --where
 
 RATE = 16000
 LONGEST_SECONDS = 15.0
 MOST_BYTES = 70_000  # of a file that is embedded as it is
 COMPRESSION = 0.7  # about 37 kbit/s: speech stays clear
-
-Command = tuple[str, str]  # what to type, and what it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,7 @@ class CheckSection:
     counts: Counter[str]  # by severity
     shown: list[ShownClip]
     rest: int  # clips that are not shown
-    commands: list[Command]
+    worst: str  # ids, ready for a shell
 
 
 def render(
@@ -97,25 +93,15 @@ def render(
     return render_page(
         "audit.html",
         title=title,
-        words=WORDS,
+        place=place,
         longest=LONGEST_SECONDS,
         length=length,
         thresholds=t,
         summary=summary,
         languages=", ".join(sorted({one.clip.language for one in heard})),
-        lead=_lead(summary, findings, look=len(marked - broken)),
-        cards=_cards(summary, look=len(marked - broken)),
-        hours=[
-            ("recorded", summary.seconds, summary.clips),
-            ("with a text and without errors", summary.seconds_left, summary.clips_left),
-            ("after a fix: errors out, ends trimmed", summary.seconds_fixed, summary.clips_fixed),
-        ],
-        commands=list(_commands(place, summary, broken=bool(broken))),
-        found=[
-            _section(check, findings[check.name], clips, sounds, place=place)
-            for check in looked
-            if findings[check.name]
-        ],
+        look=len(marked - broken),
+        commonest=max(looked, key=lambda one: sum(f.mark.severity == "warn" for f in findings[one.name])),
+        found=[_section(check, findings[check.name], clips, sounds) for check in looked if findings[check.name]],
         fine=[check for check in looked if not findings[check.name]],
         unasked=[check.title.lower() for check in absent if not check.aligned],
         unaligned=[check.title.lower() for check in absent if check.aligned],
@@ -149,77 +135,19 @@ def length(seconds: float) -> str:
     return f"{seconds / 60:.1f} minutes" if seconds >= 60 else f"{seconds:.1f} seconds"
 
 
-def _cards(summary: AuditSummary, *, look: int) -> list[tuple[str, str]]:
-    out = summary.clips - summary.clips_left
-    return [
-        (f"{summary.clips:,}", "clip" if summary.clips == 1 else "clips"),
-        (f"{summary.speakers:,}", "speaker" if summary.speakers == 1 else "speakers"),
-        (f"{out:,}", "clip left out" if out == 1 else "clips left out"),
-        (f"{look:,}", "clip worth a look" if look == 1 else "clips worth a look"),
-    ]
-
-
-def _lead(summary: AuditSummary, findings: Mapping[str, Sequence[Finding]], *, look: int) -> str:
-    """How many clips can be used, and why the others cannot: errors first, with those that lack a text too."""
-    out, left = summary.clips - summary.clips_left, summary.clips_left
-    if out:
-        rest = out - summary.clips_out_by_error
-        why = [f"{summary.clips_out_by_error:,} for an error"] if summary.clips_out_by_error else []
-        why += [f"{rest:,} without a text or dropped by a person"] if rest else []
-        said = (
-            f"{many(out, 'clip')} of {summary.clips:,} would be left out of training: {', '.join(why)}. "
-            f"{many(left, 'clip')} {'remains' if left == 1 else 'remain'}, "
-            f"{length(summary.seconds_left)} of {length(summary.seconds)}."
-        )
-    else:
-        said = f"No clip has to be left out: all {length(summary.seconds)} can be used."
-    if look:
-        most = max(CHECKS, key=lambda one: sum(f.mark.severity == "warn" for f in findings.get(one.name, ())))
-        said += f" {many(look, 'clip')} could be better but can stay; the commonest reason is {most.title.lower()}."
-    return said
-
-
-def _commands(place: str, summary: AuditSummary, *, broken: bool) -> Iterator[Command]:
-    """What a person may want next for the corpus as a whole; long clips are cut before a fix leaves them out."""
-    ws = shlex.quote(place)
-    if summary.long and not summary.aside:  # what a cut has left long, another one would too
-        yield f"olu read {ws} && olu align {ws}", "finds every word, so that long clips can be cut"
-        cut = f"cuts {many(summary.long, 'long clip')} at pauses: before a fix, which leaves out what is too long"
-        yield f"olu cut {ws}", cut
-        yield f"olu read {ws} && olu audit {ws}", "reads and audits the new clips"
-    if broken or summary.seconds_fixed < summary.seconds_left:
-        yield f"olu audit {ws} --fix --dry-run", "shows what a fix would decide, and writes nothing"
-        yield f"olu audit {ws} --fix", "decides it: leaves out errors, trims silent ends; no sound is changed"
-        yield f"olu audit {ws} --undo", "takes those decisions back"
-    if broken:
-        where = shlex.quote('worst == "error"')
-        yield f"olu clips {ws} --where {where}", "lists every clip with an error"
-    yield f"olu read {ws}", "the next step"
-
-
 def _section(
     check: Check,
     found: Sequence[Finding],
     clips: Mapping[str, MeasuredClip],
     sounds: Mapping[tuple[str, str], PlayerClip],
-    *,
-    place: str,
 ) -> CheckSection:
-    """The worst clips of a check, and the commands to see them all or to decide on the worst by hand."""
-    ws, where = shlex.quote(place), shlex.quote(f'"{check.name}" in marks')
-    commands = [(f"olu clips {ws} --where {where}", "lists them all")]
-    if check.name == "overlap":
-        commands.append((f"olu split {ws}", "splits again, the same words on one side"))
-    worst = " ".join(shlex.quote(one.id) for one in found[:MOST_NAMED])
-    if found[0].mark.severity == "error":
-        commands.append((f"olu keep {ws} {worst}", "takes these after all, if they sound right to you"))
-    else:
-        commands.append((f"olu drop {ws} {worst}", "leaves these out, if they sound wrong to you"))
+    """The worst clips of a check."""
     shown = [
         ShownClip(f.mark, clips[f.id].clip, clips[f.id].facts is not None, sounds.get((check.name, f.id)))
         for f in found[:WORST_PER_CHECK]
     ]
-    return CheckSection(check, Counter(f.mark.severity for f in found), shown, len(found) - len(shown), commands)
+    worst = shlex.join(one.id for one in found[:MOST_NAMED])
+    return CheckSection(check, Counter(f.mark.severity for f in found), shown, len(found) - len(shown), worst)
 
 
 def _sounds(

@@ -19,7 +19,6 @@ from olu.pages.render import render as render_page
 Better = Literal["first", "second", "even", "unclear"]
 Pair = tuple[SentenceResult, SentenceResult]
 MOST_PLAYED = 24
-KNOWN = {"kind": "what it is", "run": "run", "step": "step", "noise": "noise it spoke with", "language": "language"}
 WORDS = {
     "first": "first is better",
     "second": "second is better",
@@ -159,7 +158,6 @@ def render(
         written=written,
         spread_of=spread_of,
         sentences=list(islice(_sentences(comparison, hear, natural), MOST_PLAYED)),
-        facts=_facts(comparison),
     )
 
 
@@ -193,20 +191,6 @@ def said(comparison: Comparison) -> str:
     if not parts:
         return "No main figure tells them apart on the sentences they share."
     return f"{'; '.join(parts)}. All else is within what chance does to so few sentences."
-
-
-def _facts(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """What tells the two apart, side by side; comparison.json beside the page has all of it."""
-    one, two = (asdict(side.subject) for side in (comparison.first, comparison.second))
-    rows = [(words, _fact(one[key]), _fact(two[key])) for key, words in KNOWN.items()]
-    rows.append(("sentences", str(len(comparison.first.items)), str(len(comparison.second.items))))
-    return [*rows, ("sentences both have", str(comparison.shared), str(comparison.shared))]
-
-
-def _fact(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _sentences(

@@ -23,13 +23,6 @@ LONGEST_SECONDS = 20.0  # of a sound that is played
 PAGE_BYTES = 9_000_000
 HEAD = ("cer_difference", "hard_failures", "faults", "duration_ratio", "speaker", "dnsmos")
 IN_ITEM = ("cer", "mcd", "f0_error", "speaker", "dnsmos")
-TRUSTED = {"high": "good", "medium": "warn", "low": "error"}
-LEVELS = {
-    "pass": ("Good", "good"),
-    "warn": ("With faults", "warn"),
-    "fail": ("Not good enough", "error"),
-    "unknown": ("Cannot tell", "soft"),
-}
 
 
 @dataclass(frozen=True)
@@ -78,17 +71,15 @@ def render(evaluation: Evaluation, *, hear: Callable[[SentenceResult], ShownSoun
         held = [(domain, evaluation.figure(name, domain)) for domain in domains]
         first = next(one for _, one in held if one is not None)
         figures.append({"about": named(name), "held": held, "first": first})
+    head = [evaluation.figure(name) or evaluation.figure(name, "out") for name in HEAD]
     return render_page(
         "evaluation.html",
         evaluation=evaluation,
-        levels=LEVELS,
-        trusted=TRUSTED,
         split=SPLIT,
         named=named,
         written=written,
         spread=spread,
-        about=list(_about(evaluation)),
-        cards=list(_cards(evaluation)),
+        head=[one for one in head if one and one.mean is not None],
         domains=domains,
         figures=figures,
         copies=list(_copies(evaluation)),
@@ -126,25 +117,6 @@ def worst_first(evaluation: Evaluation) -> list[SentenceResult]:
         return (float(len(item.faults)), *(value if value is not None else -1.0 for value in values))  # type: ignore[return-value]
 
     return sorted(evaluation.items, key=badness, reverse=True)
-
-
-def _about(evaluation: Evaluation) -> Iterator[str]:
-    """Which voice it is, with which noise it spoke, and how many sentences."""
-    subject = evaluation.subject
-    yield f"{subject.run}, step {subject.step:,}" if subject.run and subject.step is not None else subject.path
-    if subject.noise is not None:
-        usual = "" if subject.usual_noise in (None, subject.noise) else f" instead of {subject.usual_noise:g}"
-        yield f"noise {subject.noise:g}{usual}"
-    yield f"language {subject.language}"
-    yield " and ".join(f"{len(evaluation.of(domain))} {SPLIT[domain]}" for domain in DOMAINS if evaluation.of(domain))
-
-
-def _cards(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    for name in HEAD:
-        figure = evaluation.figure(name) or evaluation.figure(name, "out")
-        if figure and figure.mean is not None:
-            natural = f", natural {written(figure.natural, figure.unit)}" if figure.natural is not None else ""
-            yield written(figure.mean, figure.unit), named(name).title + natural
 
 
 def _copies(evaluation: Evaluation) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"fmt": format, "many": many}
+    made.filters |= {"fmt": format, "many": many, "quoted": shlex.quote}
     return made
 
 

@@ -15,24 +15,7 @@ from olu.train.view.samples import within_page
 
 RELOAD_SECONDS = 15
 OF_THE_ENGINE = ("grad_norm", "lr", "ratio")  # figures of a part that are no losses
-COLOURS = {"running": "good", "finished": "good", "stopped": "error", "left": "warn"}
-HAPPENED = {
-    "NOTE": ("note", "warn"),
-    "SKIP": ("batch skipped", "warn"),
-    "REWIND": ("went back", "error"),
-    "STOP": ("stopped", "error"),
-}
 MOST_EVENTS = 60
-EXPLAINED = {  # figures whose names do not speak for themselves
-    "mel": "How far the sound is from the recording, as a mel spectrogram. Lower is better.",
-    "kl": "How far what the text foretells is from what the recording holds. Lower is better.",
-    "duration": "How well the lengths of the sounds are foretold. Lower is better.",
-    "disc": "How well the discriminator tells recordings from the voice: it should neither win nor guess.",
-    "heard_faults": "Share of the samples that are silent, clipped, endless or repetitive.",
-    "heard_duration": "How far the length of the samples is off, beyond a tenth of the recording's.",
-    "heard_cer": "Share of wrong letters that the recogniser hears in the samples.",
-    "heard": "The sum of the figures of hearing. Lower is better.",
-}
 
 
 @dataclass(frozen=True)
@@ -77,14 +60,11 @@ def render(facts: PageFacts) -> str:
         "run.html",
         facts=facts,
         reload_seconds=RELOAD_SECONDS,
-        colour=COLOURS[facts.state],
-        lead=_lead(facts),
-        cards=list(_cards(facts)),
+        clock=clock,
         normal=normal,
         odd=odd,
         figures=list(_figures(facts)),
         samples=within_page(facts.folder, until=facts.step),
-        happened=HAPPENED,
         events=facts.events[: -MOST_EVENTS - 1 : -1],
     )
 
@@ -116,33 +96,6 @@ def verdict(points: Sequence[tuple[float, float]], band: Band, *, smooth: bool) 
 
 def _verdict(facts: PageFacts, name: str) -> tuple[str, str]:
     return verdict(facts.history.points(name), facts.reference.bands[name], smooth=not name.startswith("valid/"))
-
-
-def _lead(facts: PageFacts) -> str:
-    at = f"step {facts.step:,} of {facts.steps:,}"
-    if facts.state == "running":
-        left = f", about {clock(facts.pace.seconds_left)} left" if facts.pace.seconds_per_step else ""
-        return f"Step {facts.step:,} of {facts.steps:,}{left}."
-    if facts.state == "stopped":
-        return f"It stopped at {at}: {facts.why}"
-    if facts.state == "left":
-        return f"It was left at {at}."
-    done = facts.step >= facts.steps
-    return f"All {facts.steps:,} steps are done." if done else f"It ended at {at}: no better step came for long."
-
-
-def _cards(facts: PageFacts) -> Iterator[tuple[str, str]]:
-    best, pace = facts.best, facts.pace
-    yield f"{facts.step:,} / {facts.steps:,}", "steps"
-    yield f"{best['score']:.4g}" if best else "-", f"best {facts.metric}" + (f", step {best['step']}" if best else "")
-    yield clock(facts.history.seconds), "of training"
-    if pace.seconds_per_step:
-        yield f"{pace.clips_per_second:.3g}", "clips a second"
-        yield f"{pace.waiting:.0%}", "of the time waiting for data"
-    if pace.memory:
-        yield f"{pace.memory / 2**30:.1f} GiB", "of GPU memory at most"
-    if facts.history.rewinds:
-        yield str(facts.history.rewinds), "times sent back"
 
 
 def _normal(facts: PageFacts) -> tuple[str, list[tuple[str, str]]]:
@@ -194,7 +147,7 @@ def _figure(facts: PageFacts, title: str, names: Sequence[str], *, log: bool = F
     return {
         "title": title,
         "drawn": chart(lines, label=title, band=band, marks=marks, steps=facts.step, log=log),
-        "about": EXPLAINED.get(names[0].partition("/")[2], ""),
+        "loss": names[0].partition("/")[2],
         "style": style or "soft",
         "said": whose + said,
     }
