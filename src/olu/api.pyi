@@ -11,11 +11,14 @@ from olu.stages.clean import CleanSummary
 from olu.stages.clips import ClipList, ClipSpread
 from olu.stages.correct import CorrectSummary, UndoSummary
 from olu.stages.decide import DecideSummary
+from olu.stages.evaluate import EvaluateSummary
+from olu.stages.export import ExportSummary
 from olu.stages.fix import AuditOutcome, FixUndone
 from olu.stages.g2p import ReadTexts, ReadingExplained
 from olu.stages.import_ import ImportSummary
 from olu.stages.make import MakeSummary
 from olu.stages.merge import MergeSummary
+from olu.stages.pack import PackSummary
 from olu.stages.read import ReadSummary
 from olu.stages.split import SplitSummary
 from olu.stages.status import Status
@@ -32,19 +35,6 @@ class VerbWorkspace(Workspace):
     def open(root: str | Path) -> VerbWorkspace: ...
     @staticmethod
     def create(root: str | Path, *, language: str, name: str | None = None) -> VerbWorkspace: ...
-    def make(
-        self,
-        source: str | Path,
-        *,
-        language: str,
-        recipe: str | Path | None = None,
-        changes: Iterable[str] | str = (),
-        base: str | Path | None = None,
-        from_scratch: bool = False,
-        device: str | None = None,
-        threads: int | None = None,
-        on_event: OnEvent | None = None,
-    ) -> MakeSummary: ...
     def import_(
         self,
         source: str | Path,
@@ -146,6 +136,63 @@ class VerbWorkspace(Workspace):
         explain: bool = False,
         on_event: OnEvent | None = None,
     ) -> ReadSummary | ReadTexts | ReadingExplained: ...
+    def make(
+        self,
+        source: str | Path,
+        *,
+        language: str,
+        recipe: str | Path | None = None,
+        changes: Iterable[str] | str = (),
+        base: str | Path | None = None,
+        from_scratch: bool = False,
+        device: str | None = None,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+    ) -> MakeSummary: ...
+    def evaluate(
+        self,
+        *,
+        corpus: str | Path | None = None,
+        sentences: int = 50,
+        text: str | Path | None = None,
+        wavs: str | Path | None = None,
+        only: str = '',
+        run: str | None = None,
+        step: int | None = None,
+        checkpoints: str | None = None,
+        collusion: bool = False,
+        seed: int = 0,
+        noise: float | None = None,
+        device: str | None = None,
+        threads: int | None = None,
+        output: str | Path | None = None,
+        strict: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> EvaluateSummary: ...
+    def export(
+        self,
+        *,
+        to: str = 'voice',
+        run: str | None = None,
+        step: int | None = None,
+        output: str | Path | None = None,
+        with_training: bool = False,
+        noise: float | None = None,
+        licence: str = '',
+        override_licence: str = '',
+        push: str | None = None,
+        public: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> ExportSummary: ...
+    def pack(
+        self,
+        *,
+        output: str | Path | None = None,
+        runs: str = 'last',
+        features: bool = False,
+        opus: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> PackSummary: ...
     def status(
         self,
         *,

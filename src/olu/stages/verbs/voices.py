@@ -19,7 +19,7 @@ def output_option(help: str, **said: Any) -> Any:
 
 @options
 class EvaluateOptions:
-    place: Path = argument("WS|VOICE", "A workspace, or a voice package.", role="input")
+    place: Path = argument("WS|VOICE", "A workspace, or a voice package.", role="workspace")
     corpus: Path | None = option("For a VOICE: its recordings.", metavar="WS", role="workspace")
     sentences: int = option("Held-out sentences to speak.", default=50, metavar="N")
     text: Path | None = option("Other sentences, one on each line.", metavar="FILE", role="input")
@@ -60,7 +60,7 @@ class CompareOptions:
 
 @options
 class ExportOptions:
-    source: Path = argument("WS", "A workspace, or a checkpoint of another program.", role="input")
+    source: Path = argument("WS", "A workspace, or a checkpoint of another program.", role="workspace")
     to: str = option(f"Format: {FORMATS}.", default="voice")
     run: str | None = option("Default: the newest finished run.")
     step: int | None = option("Default: the run's best step.")
