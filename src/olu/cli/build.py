@@ -12,9 +12,10 @@ from typing import Any, get_args, get_origin
 import typer
 
 from olu.cli.progress import follow, follow_server, is_recorded, record_result, recorded
-from olu.cli.rights import with_rights
+from olu.cli.questions import with_consent, with_rights
 from olu.cli.show import print_json, print_told, warn
 from olu.core.errors import ConfigError
+from olu.core.files import workspace_here
 from olu.core.options import Parameter, Verb
 
 
@@ -58,6 +59,8 @@ def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
     """Run a verb to its end and print what it comes to. Exit code 2 where its summary says that it failed."""
     if hasattr(options, "consent"):
         options = with_rights(options, quiet=as_json or getattr(options, "dry_run", False))
+    if getattr(options, "remove", None) and not options.yes:
+        options = with_consent(options)
     made = verb.call()(options)
     if verb.server:
         summary = follow_server(made, quiet=as_json or options.check)
@@ -80,15 +83,6 @@ def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
         if failed:
             warn(f"olu: {failed}")
         raise typer.Exit(2)
-
-
-def workspace_here() -> Path | None:
-    """The folder one stands in, or one above it, that is a workspace."""
-    place = Path.cwd()
-    for above, folder in enumerate((place, *place.parents)):
-        if (folder / "olu.toml").is_file():
-            return Path(*[".."] * above) if above else Path()
-    return None
 
 
 def _named(value: Path | None) -> Path:

@@ -23,7 +23,21 @@ from olu.stages.verbs import VERBS
 
 ORDER = (
     ("make", "new", "sample", "import", "merge", "audit", "clips", "drop", "keep", "correct", "split", "read", "g2p"),
-    ("align", "prepare", "plan", "train", "runs", "evaluate", "compare", "export", "pack", "unpack", "speak", "serve"),
+    (
+        "align",
+        "cut",
+        "prepare",
+        "plan",
+        "train",
+        "runs",
+        "evaluate",
+        "compare",
+        "export",
+        "pack",
+        "unpack",
+        "speak",
+        "serve",
+    ),
     ("status", "doctor", "languages", "families", "bases", "clean"),
 )
 JOBS = (  # those that run for long and tell events

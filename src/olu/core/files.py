@@ -299,3 +299,12 @@ class Workspace:
             return None  # a damaged stamp only means the stage runs again
         shape = {"inputs": str, "options": dict, "summary": dict}
         return None if schema_error(stamp, shape) else dict(stamp)
+
+
+def workspace_here() -> Path | None:
+    """The folder one stands in, or one above it, that is a workspace."""
+    place = Path.cwd()
+    for above, folder in enumerate((place, *place.parents)):
+        if (folder / "olu.toml").is_file():
+            return Path(*[".."] * above) if above else Path()
+    return None

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from olu.align.state import Listened, Spread, alignment_path, fits, spread, to_align, unaligned
 from olu.align.text_match import Match, match_path, read_match, write_match
-from olu.core.errors import CorpusError
+from olu.align.textgrid_files import no_grid, read_grids, take_grids, write_durations, write_grids
+from olu.audit.fix import without_aside
+from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, hash_value, read_rows, write_jsonl
-from olu.core.job import Job
+from olu.core.job import Job, Note
 from olu.core.rows import from_row
 from olu.core.stage import Stage
+from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.core.types import Alignment
 from olu.core.workspace_lock import AFTER_WORK, writing
+from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, fingerprint, recordings
+from olu.stages import audit
+from olu.stages.import_ import doubts_of
 from olu.stages.read import read_corpus
+from olu.stages.status import status
+from olu.stages.threads import settle
+from olu.stages.verbs.training import AlignOptions
 
 ALIGN_VERSION = 1
+FEW = 5  # of a kind that are told
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
@@ -41,6 +52,89 @@ class AlignSummary:
     problems: list[str]  # clips without an alignment, and why
     notes: list[str]
     doubt: str = ""  # why its times are worth little
+    fresh: bool = False  # aligned before, and nothing has changed since
+
+    def row(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "fresh"}
+
+    def sentences(self) -> Iterator[Told]:
+        found = self.spread
+        rows = [
+            ["clips", f"{found.clips}"],
+            ["minutes", f"{found.seconds / 60:.1f}"],
+            ["words", f"{found.words}"],
+            ["phones", f"{found.phones}"],
+            ["silence", f"{found.silence:.0%}"],
+            ["mean score", "-" if found.mean_score is None else f"{found.mean_score:.3f}"],
+        ]
+        yield TextTable(["aligned", self.method], rows)
+        for bad in found.worst[:FEW]:
+            yield f"fits its text least: {bad['id']} ({bad['score']:.2f})"
+        for odd in found.outliers[:FEW]:
+            yield f"very long: {odd['phone']} of {odd['id']} at {odd['start']:.2f} s lasts {odd['seconds']:.2f} s"
+        yield from self.notes
+        yield from map(Caution, self.problems[:FEW])
+        if len(self.problems) > FEW:
+            yield Caution(f"... and {len(self.problems) - FEW} more without an alignment")
+        yield f"Made by {self.made_by}."
+        if self.fresh:
+            yield "Nothing has changed since the last alignment: nothing was done again (--force aligns again)."
+
+
+@dataclass(frozen=True)
+class AlignOutcome:
+    """An alignment and what was written beside it."""
+
+    summary: AlignSummary
+    written: dict[str, Any] = field(default_factory=dict)  # textgrids, durations, without_durations: as JSON has them
+
+    def row(self, options: AlignOptions) -> dict[str, Any]:
+        return {**self.summary.row(), **self.written}
+
+    def sentences(self, options: AlignOptions) -> Iterator[Told]:
+        yield from self.summary.sentences()
+        if options.textgrid is not None:
+            yield f"{self.written['textgrids']} TextGrids in {options.textgrid}"
+        if options.durations is not None:
+            yield f"{self.written['durations']} clips with their frames in {options.durations}"
+            problems = self.written["without_durations"]
+            yield from (Caution(f"no durations: {problem}") for problem in problems[:FEW])
+            if len(problems) > FEW:
+                yield Caution(f"and {len(problems) - FEW} more; --json lists all")
+        if self.summary.doubt:
+            yield Caution(f"Do not trust this alignment: {self.summary.doubt}.")
+        ws = Workspace.open(options.ws)
+        yield from in_doubt(doubts_of(ws))
+        yield f"Next: {after_align(ws)}"
+
+
+def run(options: AlignOptions) -> Job[AlignOutcome]:
+    """`olu align`"""
+    if options.frames not in ("floor", "centre"):
+        raise ConfigError(f"--frames {options.frames!r}: choose floor or centre")
+    if options.durations is None and (options.hop, options.rate, options.frames) != (256, 16000, "floor"):
+        raise ConfigError("--hop, --rate and --frames are about --durations FILE: give it, or leave them out")
+    if options.source is not None and (options.ctc_only or options.cross):
+        raise ConfigError("--from takes the boundaries of another aligner: leave --ctc-only and --cross out")
+    yield from map(Note, settle(options.threads))
+    ws = Workspace.open(options.ws)
+    summary = yield from align(
+        ws,
+        source=options.source,
+        ctc_only=options.ctc_only,
+        cross=options.cross,
+        device=options.device,
+        force=options.force,
+        keep=options.textgrid is not None or options.durations is not None,
+    )
+    written: dict[str, Any] = {}
+    if options.textgrid is not None:
+        written["textgrids"] = write_grids(ws, options.textgrid)
+    if options.durations is not None:
+        how = cast('Literal["floor", "centre"]', options.frames)
+        rows, problems = write_durations(ws, options.durations, hop=options.hop, rate=options.rate, frames=how)
+        written |= {"durations": rows, "without_durations": problems}
+    return AlignOutcome(summary, written)
 
 
 def align(
@@ -77,19 +171,17 @@ def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSumm
         return None
     made: dict[str, Any] = stamp["options"]
     served = made["from"] is not None or (made["ctc_only"] == options["ctc_only"] and made["cross"] >= options["cross"])
-    return from_row(stamp["summary"], AlignSummary) if keep or served else None
+    return replace(from_row(stamp["summary"], AlignSummary), fresh=True) if keep or served else None
 
 
 def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Job[AlignSummary]:
-    from olu.align.textgrid_files import no_grid, read_grids, take_grids
-
     yield from read_corpus(ws)
     grids = read_grids(source)
     contents = {name: hashlib.sha256(data).hexdigest() for name, data in grids.items()}
     options = {"from": str(source.resolve()), "grids": hash_value(contents), "ctc_only": False, "cross": False}
     earlier = None if force else STAGE.done(ws, options)
     if earlier is not None and match_path(ws).exists():
-        return from_row(earlier, AlignSummary)
+        return replace(from_row(earlier, AlignSummary), fresh=True)
     begun = fingerprint(ws)
     corpus = Corpus.open(ws)
     found, problems, notes = yield from take_grids(ws, corpus, grids)
@@ -128,6 +220,24 @@ def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun
     with writing(ws, patience=AFTER_WORK):
         write_jsonl(alignment_path(ws), (one.row() for one in listened.found))
         write_match(ws, listened.matches)
-        STAGE.stamp(ws, options, asdict(summary), inputs=None if fingerprint(ws) == begun else "clips came or went")
+        STAGE.stamp(ws, options, summary.row(), inputs=None if fingerprint(ws) == begun else "clips came or went")
     (ws.alignment / "part.jsonl").unlink(missing_ok=True)
     return summary
+
+
+def after_align(ws: Workspace) -> Remedy | str:
+    """The one command to run next: cut what is too long, else whatever the workspace lacks."""
+    if _cuttable(ws):
+        return Remedy("cut", (ws.root,))
+    if audit.STAGE.state(ws) != "fresh":
+        return Remedy("audit", (ws.root,))
+    return status(ws).next
+
+
+def _cuttable(ws: Workspace) -> bool:
+    """Whether an aligned clip is too long to train; what a cut has left long, another one would too."""
+    corpus, aside = without_aside(Corpus.open(ws))
+    if aside:
+        return False
+    wanted = {clip.id for clip in audit.long_clips(corpus)}
+    return any(one.id in wanted for one in read_rows(alignment_path(ws), Alignment))

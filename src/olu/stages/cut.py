@@ -15,7 +15,10 @@ from olu.audit.fix import lost
 from olu.core.errors import ConfigError, WorkspaceError
 from olu.core.files import Workspace, hash_file, read_jsonl, read_rows, write_jsonl
 from olu.core.job import Job, Tick
+from olu.core.told import Caution, Remedy, Told
 from olu.core.types import Alignment, Clip, Frontend, Span, Split
+from olu.core.units import length
+from olu.core.words import many
 from olu.core.workspace_lock import writing
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.decisions import Decision, record, take_back
@@ -24,7 +27,10 @@ from olu.corpus.manifest import Corpus
 from olu.stages import import_
 from olu.stages.audit import read_thresholds
 from olu.stages.read import corpus_frontend
+from olu.stages.verbs.training import CutOptions
 from olu.text.frontend import read_clip, read_settings
+
+FEW = 5  # of a kind that are told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,58 @@ class CutSummary:
     lost: list[str]  # clips that are as long, but that a fix left out before
     lost_seconds: float
     written: bool
+
+    def sentences(self, options: CutOptions) -> Iterator[Told]:
+        if not self.clips:
+            wanted = "that is not left out " if self.lost else ""
+            yield f"No clip {wanted}is longer than {self.longest:g} s: there is nothing to cut."
+            yield from self._lost_sentences(options.ws)
+            return
+        pieces = sum(len(clips) for clips in self.cut.values())
+        would = "" if self.written or not self.cut else " would be"
+        over = f"{many(self.clips, 'clip')} over {self.longest:g} s"
+        yield f"{over}: {len(self.cut)}{would} cut into {pieces}, {length(self.seconds)}."
+        yield from (f"still long, for want of a pause: {id}" for id in self.still_long[:FEW])
+        yield from (Caution(f"not cut: {why}") for why in self.refused[:FEW])
+        if len(self.refused) > FEW:
+            yield Caution(f"... and {len(self.refused) - FEW} more that are not cut (--json names them all)")
+        yield from self._lost_sentences(options.ws)
+        if self.written:
+            yield f"Back again: {Remedy('cut', (options.ws,), {'undo': True})}"
+            yield f"Next: {Remedy('read', (options.ws,))}"
+        elif self.cut:
+            yield "Nothing was written (--dry-run)."
+
+    def _lost_sentences(self, ws: Path) -> Iterator[str]:
+        if self.lost:
+            was = "is as long, but was" if len(self.lost) == 1 else "are as long, but were"
+            lost = many(len(self.lost), "more clip" if self.clips else "clip")
+            yield f"{lost} ({self.lost_seconds / 60:.1f} minutes) {was} left out by olu audit --fix."
+            undo = (Remedy("audit", (ws,), {"undo": True}), Remedy("align", (ws,)), Remedy("cut", (ws,)))
+            yield f"To cut these too: {' && '.join(map(str, undo))}"
+
+
+@dataclass(frozen=True)
+class UncutSummary:
+    """What taking cuts back came to."""
+
+    undone: int  # long clips that are whole again
+    pieces: int  # that are gone
+
+    def sentences(self, options: CutOptions) -> Iterator[str]:
+        are = "is" if self.undone == 1 else "are"
+        back = f"{many(self.undone, 'clip')} {are} whole again, {many(self.pieces, 'piece')} gone."
+        yield back if self.undone else "There was nothing to take back."
+
+
+def run(options: CutOptions) -> Job[CutSummary | UncutSummary]:
+    """`olu cut`"""
+    ws = Workspace.open(options.ws)
+    if not options.undo:
+        return (yield from cut(ws, longest=options.longest, dry=options.dry_run))
+    if options.dry_run:
+        raise ConfigError("--undo takes cuts back: leave --dry-run out")
+    return UncutSummary(*undo_cut(ws))
 
 
 @dataclass(frozen=True, slots=True)

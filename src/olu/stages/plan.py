@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from olu.align.state import alignment_path
 from olu.core.config import check, with_overrides
-from olu.core.errors import TrainError
+from olu.core.errors import ConfigError, TrainError
+from olu.core.escape import lines
 from olu.core.extras import need_training
 from olu.core.files import Workspace, hash_file, hash_value, write_text
 from olu.core.job import Job, phase
 from olu.core.places import is_here, is_hub_id, located, named
 from olu.core.stage import Stage
+from olu.core.told import Caution, TextTable, Told, Verbatim
 from olu.core.units import length, size
 from olu.core.words import many
 from olu.corpus.decisions import hash_chosen
+from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, fingerprint, sides
 from olu.families import family as family_named
 from olu.families.runs import voices
 from olu.stages.audit import audit, read_thresholds
 from olu.stages.bases import BaseAdvice, advise, most_of_one
+from olu.stages.import_ import doubts_of
+from olu.stages.verbs.training import PlanOptions
 from olu.train.base_facts import language_of, licence_of
 from olu.train.family import Family
 from olu.train.machine import this_machine
@@ -62,6 +68,36 @@ class PlanSummary:
     command: str
     advice: str  # what to begin with instead, where there is too little speech to train from scratch
     next: str
+
+    def sentences(self, options: PlanOptions) -> Iterator[Told]:
+        if options.only_print:
+            yield Verbatim(lines(self.text))
+            return
+        rows = [[one["key"], str(one["value"]), one["reason"]] for one in self.settings]
+        yield TextTable(["setting", "value", "why"], rows)
+        yield from (Caution(f"note: {note}") for note in self.notes)
+        expected = f"{length(self.hours_expected * 3600)} ({self.pace}), {size(self.memory_bytes)} of memory"
+        yield f"Expected: {expected}. Written: {self.recipe}"
+        yield from in_doubt(doubts_of(Workspace.open(options.ws)))
+        if self.advice:
+            yield self.advice
+        yield f"Next: {self.next}"
+
+
+def run(options: PlanOptions) -> Job[PlanSummary]:
+    """`olu plan`"""
+    if options.from_scratch and options.base:
+        raise ConfigError("--from-scratch and --base exclude each other: leave one out")
+    return plan(
+        Workspace.open(options.ws),
+        base=options.base,
+        overrides=list(options.changes),
+        device=options.device,
+        measure=options.measure,
+        write=not options.only_print,
+        force=options.force,
+        scratch=options.from_scratch,
+    )
 
 
 def recipe_path(ws: Workspace) -> Path:

@@ -12,10 +12,12 @@ from typing import Any, TypedDict
 from olu.core.config import check
 from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, hash_value
-from olu.core.job import Job
+from olu.core.job import Job, Note
 from olu.core.stage import Stage
+from olu.core.told import Remedy
 from olu.corpus.corrections import hash_first_texts
 from olu.corpus.decisions import hash_stretches
+from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, imported, recordings
 from olu.families import family as family_named
 from olu.families.runs import voices
@@ -30,10 +32,13 @@ from olu.features.store import (
     feature_folders,
     is_read,
 )
+from olu.stages.import_ import doubts_of
+from olu.stages.verbs.training import PrepareOptions
 from olu.train.family import Base, Family, Kind
 from olu.train.recipe import EVEN, Recipe, read_recipe
 
 PREPARE_VERSION = 1
+FEW = 5  # problems that are told
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
@@ -58,6 +63,26 @@ class PrepareSummary:
     resample: float = 1.0
     note: str = ""  # what was wrong with those that were there
     features: dict[str, str] = field(default_factory=dict)  # of the family's own: name -> folder
+    fresh: bool = False  # made before, and nothing has changed since
+
+    def row(self, options: PrepareOptions) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "fresh"}
+
+    def sentences(self, options: PrepareOptions) -> Iterator[str]:
+        yield from in_doubt(doubts_of(Workspace.open(options.ws)))
+        again = ", there already: nothing was done again" if self.fresh else ""
+        yield f"{self.clips} clips at {self.rate} Hz{again}. Next: {Remedy('train', (options.ws,))}"
+
+
+def run(options: PrepareOptions) -> Job[PrepareSummary]:
+    """`olu prepare`"""
+    ws = Workspace.open(options.ws)
+    summary = yield from prepare(ws, **wanted_by(ws, options.recipe), jobs=options.jobs)
+    yield from map(Note, [summary.note] if summary.note else [])
+    yield from map(Note, summary.problems[:FEW])
+    if len(summary.problems) > FEW:
+        yield Note(f"... and {len(summary.problems) - FEW} more; --json lists all")
+    return summary
 
 
 def prepare(
@@ -94,7 +119,7 @@ def prepare(
             f"{ws.root} is not aligned, and this family learns from an alignment: run 'olu align {ws.root}'"
         )
     folders = feature_folders(ws, feature, features, aligned=aligned)
-    stage, note = STAGES[kind], summary.note
+    stage, note, fresh = STAGES[kind], summary.note, summary.fresh
     corpus, store = Corpus.open(ws), Store(ws.features / feature.key)
     for one in features:
         folder = ws.features / folders[one.name]
@@ -104,13 +129,14 @@ def prepare(
         if fault != "missing":
             note = note or f"the features in {folder} were damaged ({fault}): they were made again"
             shutil.rmtree(folder)
+        fresh = False
         clips = _feature_clips(corpus, store, feature, aligned=aligned)
         yield from build_feature(folder, clips, feature=one, device=_device(), total=len(store.index))
     told = {**asdict(summary), "features": folders}
-    del told["note"]
+    del told["note"], told["fresh"]
     stage.stamp(ws, options, told)
     _clear(ws)
-    return replace(summary, note=note, features=folders)
+    return replace(summary, note=note, features=folders, fresh=fresh)
 
 
 def _waves(
@@ -132,7 +158,7 @@ def _waves(
             if one is not stage:
                 earlier = {name: value for name, value in earlier.items() if name != "features"}
                 stage.stamp(ws, options, earlier)
-            return PrepareSummary(**earlier)
+            return PrepareSummary(**earlier, fresh=True)
     begun = stage.inputs(ws, options)
     corpus = Corpus.open(ws)
     corpus.check_sources()
@@ -150,7 +176,7 @@ def _waves(
         resample=feature.factor,
     )
     told = asdict(summary)
-    del told["note"], told["features"]
+    del told["note"], told["fresh"], told["features"]
     stage.stamp(ws, options, told, inputs=begun)
     _clear(ws)
     return replace(summary, note=note)

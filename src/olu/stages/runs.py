@@ -6,19 +6,26 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from olu.core.config import check, flat
-from olu.core.errors import OluError, WorkspaceError
-from olu.core.files import Workspace, disk_bytes, write_text
+from olu.core.errors import ConfigError, OluError, WorkspaceError
+from olu.core.files import Workspace, disk_bytes, workspace_here, write_text
+from olu.core.told import Caution, Remedy, TextTable, Told
+from olu.core.units import length, size
 from olu.families import family
 from olu.families.runs import kind_of
 from olu.stages.align import STAGE as ALIGN
+from olu.stages.verbs.training import RunsOptions
 from olu.train.run import HEARD_BY, Run
 from olu.train.view.history import row_figures, run_state, whole_rows
 from olu.train.view.viewer import PAGE
+
+MOST_SETTINGS = 8  # that differ, in the table; --json has all
+MOST_VALIDATIONS = 12
+MOST_EVENTS = 10
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,79 @@ class RunDetail:
     samples: list[int]  # steps that can be heard
     page: str | None
     bytes: int
+
+    def sentences(self, options: RunsOptions) -> Iterator[Told]:
+        row = self.row
+        whence = f", from {row.started_from}" if row.started_from else ""
+        kept = f", saved at step {row.saved}" if row.state in ("running", "unfinished") else ""
+        took = length(row.hours * 3600)
+        yield f"{row.run}: {row.state} at step {row.step} of {row.steps}{kept}, {took}{whence}"
+        if self.stopped:
+            yield f"It stopped: {self.stopped}"
+        yield f"Best: {_best(row.best)}. Checkpoints: {', '.join(map(str, self.checkpoints)) or 'none'}"
+        if self.validations:
+            names = list(self.validations[-1])
+            shown = self.validations[-MOST_VALIDATIONS:]
+            yield TextTable(names, [[f"{one[name]:.5g}" if name in one else "" for name in names] for one in shown])
+        for event in self.events[-MOST_EVENTS:]:
+            yield f"step {event['step']}: {event['guard']}: {event['message']}"
+        if row.differs:
+            yield "Unlike other runs: " + ", ".join(f"{key} = {value}" for key, value in row.differs.items())
+        if self.page:
+            yield f"Page: {self.page}"
+
+
+@dataclass(frozen=True)
+class RunsSummary:
+    runs: list[RunRow]
+
+    def sentences(self, options: RunsOptions) -> Iterator[Told]:
+        if not self.runs:
+            yield f"No runs yet. Next: {Remedy('train', (options.ws,))}"
+            return
+        yield TextTable(["run", "state", "steps", "best", "time", "events"], [_cells(row) for row in self.runs])
+        yield from (Caution(f"{row.run} is damaged: {row.fault}") for row in self.runs if row.fault)
+        rows = [row for row in self.runs if not row.fault]
+        keys = list(rows[0].differs) if rows else []
+        if keys:
+            yield "Settings that differ:"
+            lines = [[key, *(_short(row.differs[key]) for row in rows)] for key in keys[:MOST_SETTINGS]]
+            yield TextTable(["setting", *(row.run for row in rows)], lines)
+            if len(keys) > MOST_SETTINGS:
+                yield f"{len(keys) - MOST_SETTINGS} more: --json has all"
+
+
+def _cells(row: RunRow) -> list[str]:
+    if row.fault:
+        return [row.run, row.state, *[""] * 4]
+    happened = ", ".join(f"{number} {verdict.lower()}" for verdict, number in row.events.items()) or "none"
+    steps, took = f"{row.step} of {row.steps}", length(row.hours * 3600, short=True)
+    return [row.run, row.state, steps, _best(row.best), took, happened]
+
+
+def _best(best: dict[str, Any] | None) -> str:
+    return f"{best['metric']} {best['score']:.4g} at step {best['step']}" if best else "none yet"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 24 else text[:21] + "..."
+
+
+def run(options: RunsOptions) -> RunsSummary | RunDetail | Removal:
+    """`olu runs`"""
+    place, name = options.ws, options.run
+    if name is None and (here := workspace_here()) and (here / "runs" / place).is_dir() and not place.exists():
+        place, name = here, str(place)
+    ws = Workspace.open(place)
+    if options.remove is not None or options.yes:
+        if options.remove is None or name is not None:
+            raise ConfigError("write 'olu runs WS --remove RUN', with --yes where nobody is to be asked")
+        removal(ws, options.remove)  # what may not go is said first
+        if not options.yes:
+            raise ConfigError(f"nobody is here to be asked whether {options.remove} may go: add --yes to remove it")
+        return remove_run(ws, options.remove)
+    return run_detail(ws, name) if name is not None else RunsSummary(runs(ws))
 
 
 def runs(ws: Workspace) -> list[RunRow]:
@@ -159,6 +239,12 @@ class Removal:
     run: str
     bytes: int
     stands: str  # how far it was
+
+    def row(self, options: RunsOptions) -> dict[str, Any]:
+        return {"removed": asdict(self)}
+
+    def sentences(self, options: RunsOptions) -> Iterator[str]:
+        yield f"{self.run} was removed: {size(self.bytes)} given back."
 
 
 def removal(ws: Workspace, name: str) -> Removal:

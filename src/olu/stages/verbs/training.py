@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from olu.core.options import Verb, argument, flag, option, options
+from olu.core.options import Verb, argument, flag, option, options, workspace
 from olu.stages.verbs.corpus import language_option
 
 
@@ -47,6 +47,65 @@ class MakeOptions:
     threads: int | None = threads_option()
 
 
+@options
+class AlignOptions:
+    ws: Path = workspace()
+    source: Path | None = option(
+        "Take TextGrids instead: a folder, a .tar.gz or a .zip of them.", "--from", metavar="PATH", role="input"
+    )
+    textgrid: Path | None = option(
+        "Also write TextGrids, or an archive if it ends in .tar.gz or .zip.", metavar="DIR", role="output"
+    )
+    durations: Path | None = option(
+        "Also write tokens and their frames, one clip a line.", metavar="FILE", role="output"
+    )
+    hop: int = option("With --durations: samples from frame to frame.", default=256, metavar="N")
+    rate: int = option("With --durations: the voice's sampling rate.", default=16000, metavar="HZ")
+    frames: str = option(
+        "With --durations: floor (VITS) or centre (STFT).", default="floor", choices=("floor", "centre")
+    )
+    ctc_only: bool = flag("Skip the second, exact pass over the boundaries.")
+    cross: bool = flag("Score texts by recognisers that did not learn from them.")
+    device: str | None = device_option("cpu, cuda, cuda:1 or mps; default: what is there.")
+    threads: int | None = threads_option()
+    force: bool = flag("Align again, also where there is little to learn from.")
+
+
+@options
+class CutOptions:
+    ws: Path = workspace()
+    longest: float = option("What is longer is cut.", default=20.0, metavar="SECONDS", least=2)
+    dry_run: bool = flag("Show it, write nothing.")
+    undo: bool = flag("Take all cuts back: the long clips train again.")
+
+
+@options
+class PrepareOptions:
+    ws: Path = workspace(here=True)
+    jobs: int | None = option("Threads; default: one per core.", least=1)
+    recipe: Path | None = option("The recipe whose rate and data.resample are meant.", role="input")
+
+
+@options
+class PlanOptions:
+    ws: Path = workspace(here=True)
+    base: Path | None = base_option()
+    from_scratch: bool = from_scratch_option()
+    changes: tuple[str, ...] = set_option("Plan around this: plan.steps=5000")
+    device: str | None = device_option()
+    measure: bool = flag("Time a step here instead of predicting it.")
+    only_print: bool = flag("Print the recipe and write nothing.", "--print")
+    force: bool = flag("Write over a recipe that was edited by hand.")
+
+
+@options
+class RunsOptions:
+    ws: Path = workspace(here=True)
+    run: str | None = argument("[RUN]", "Show this one.", default=None)
+    remove: str | None = option("Remove this one, after a question.", metavar="RUN")
+    yes: bool = flag("With --remove: do not ask.")
+
+
 VERBS = (
     Verb(
         "make",
@@ -56,4 +115,36 @@ VERBS = (
         label="",
         job=True,
     ),
+    Verb(
+        "align",
+        "Find every word and sound in its clip; read and write TextGrids.",
+        AlignOptions,
+        "olu.stages.align:run",
+        label="aligning",
+        job=True,
+    ),
+    Verb(
+        "cut",
+        "Cut long clips at pauses between words, text and sound together. Needs an alignment.",
+        CutOptions,
+        "olu.stages.cut:run",
+        label="cutting",
+        job=True,
+    ),
+    Verb(
+        "prepare",
+        "Make the features ahead of training (training makes them itself if they are missing).",
+        PrepareOptions,
+        "olu.stages.prepare:run",
+        label="preparing",
+        job=True,
+    ),
+    Verb(
+        "plan",
+        "Write a recipe that suits corpus and machine, with the reason for every setting.",
+        PlanOptions,
+        "olu.stages.plan:run",
+        job=True,
+    ),
+    Verb("runs", "Compare the runs of a workspace, or show one.", RunsOptions, "olu.stages.runs:run"),
 )

@@ -1,4 +1,4 @@
-"""Asking whose recordings they are, where somebody sits at a terminal."""
+"""What a person at a terminal is asked: whose recordings they are, and whether a run may go."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from olu.cli.show import warn
+from olu.cli.show import say, size, warn
 from olu.core.options import parameters
 
 if TYPE_CHECKING:
@@ -56,3 +56,21 @@ def asked_rights(given: dict[str, str], *, quiet: bool, ws: Workspace | None = N
         agreed = "yes" if typer.confirm(f"{UNCLEAR}: {made.consent!r}. Did they agree?", err=True) else "no"
         made = replace(made, agreed=agreed)
     return made
+
+
+def with_consent(options: Any) -> Any:
+    """The options of `olu runs --remove`, with --yes where a person says so; else nothing is removed."""
+    from olu.core.files import Workspace
+    from olu.stages.runs import removal
+
+    name = options.remove
+    if options.run is not None or not sys.stdin.isatty():  # which the stage refuses
+        return options
+    found = removal(Workspace.open(options.ws), name)
+    warn(f"{name}: {found.stands}, {size(found.bytes)}. It cannot be brought back.")
+    sys.stderr.write(f"Remove {name}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        say("Nothing was removed.")
+        raise typer.Exit
+    return replace(options, yes=True)
