@@ -7,9 +7,11 @@ from typing import Any
 from olu.core.files import Workspace
 from olu.core.job import Event
 from olu.core.options import Parameter, Verb
+from olu.stages.align import AlignOutcome
 from olu.stages.clean import CleanSummary
 from olu.stages.clips import ClipList, ClipSpread
 from olu.stages.correct import CorrectSummary, UndoSummary
+from olu.stages.cut import CutSummary, UncutSummary
 from olu.stages.decide import DecideSummary
 from olu.stages.evaluate import EvaluateSummary
 from olu.stages.export import ExportSummary
@@ -19,7 +21,10 @@ from olu.stages.import_ import ImportSummary
 from olu.stages.make import MakeSummary
 from olu.stages.merge import MergeSummary
 from olu.stages.pack import PackSummary
+from olu.stages.plan import PlanSummary
+from olu.stages.prepare import PrepareSummary
 from olu.stages.read import ReadSummary
+from olu.stages.runs import Removal, RunDetail, RunsSummary
 from olu.stages.split import SplitSummary
 from olu.stages.status import Status
 
@@ -149,6 +154,57 @@ class VerbWorkspace(Workspace):
         threads: int | None = None,
         on_event: OnEvent | None = None,
     ) -> MakeSummary: ...
+    def align(
+        self,
+        *,
+        source: str | Path | None = None,
+        textgrid: str | Path | None = None,
+        durations: str | Path | None = None,
+        hop: int = 256,
+        rate: int = 16000,
+        frames: str = 'floor',
+        ctc_only: bool = False,
+        cross: bool = False,
+        device: str | None = None,
+        threads: int | None = None,
+        force: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> AlignOutcome: ...
+    def cut(
+        self,
+        *,
+        longest: float = 20.0,
+        dry_run: bool = False,
+        undo: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> CutSummary | UncutSummary: ...
+    def prepare(
+        self,
+        *,
+        jobs: int | None = None,
+        recipe: str | Path | None = None,
+        on_event: OnEvent | None = None,
+    ) -> PrepareSummary: ...
+    def plan(
+        self,
+        *,
+        base: str | Path | None = None,
+        from_scratch: bool = False,
+        changes: Iterable[str] | str = (),
+        device: str | None = None,
+        measure: bool = False,
+        only_print: bool = False,
+        force: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> PlanSummary: ...
+    def runs(
+        self,
+        run: str | None = None,
+        *,
+        remove: str | None = None,
+        yes: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> RunsSummary | RunDetail | Removal: ...
     def evaluate(
         self,
         *,

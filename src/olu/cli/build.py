@@ -72,7 +72,7 @@ def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
             for row in summary.json_rows(options):
                 print_json(row)
     elif as_json or is_recorded():
-        row = summary.row(options) if hasattr(summary, "row") else asdict(summary)
+        row = summary.row(options) if callable(getattr(summary, "row", None)) else asdict(summary)
         record_result(row)
         if as_json:
             print_json(row)
