@@ -31,7 +31,7 @@ from olu.corpus.manifest import Corpus, are_all_same, imported
 from olu.corpus.readers import SourceFolder, archive, huggingface, unusable
 from olu.corpus.readers import columns as by_name
 from olu.corpus.readers.recordings import sound_of
-from olu.corpus.readers.rows import Doubt, Problem, Row, Timing
+from olu.corpus.readers.rows import Doubt, Timing
 from olu.corpus.readers.texts import check_encoding
 from olu.corpus.rights import Rights
 from olu.stages.new import given_rights
@@ -235,18 +235,6 @@ class _Source:
         return self.place.files if self.place.unpacked or self.options.film else self.place.named
 
 
-@dataclass(slots=True)
-class _Reading:
-    """The rows of a source, and all that was said beside them."""
-
-    root: Path  # where their recordings lie
-    decoded: bool = False  # into a folder of our own
-    rows: list[Row] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    doubts: list[Doubt | Timing] = field(default_factory=list)
-
-
 def _import(
     bench: Workbench, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any]
 ) -> Job[ImportSummary]:
@@ -254,25 +242,22 @@ def _import(
     stream = stream_of(place, source.layout, source.options)
     if stream is None:
         bench.check_claim()
-        reading = yield from _read(bench, source)
-        found = yield from _probe(source, reading)
+        found = yield from _probe((yield from _read(bench, source)))
         bench.claim(patience=AFTER_WORK)
-        held, languages = HeldCorpus.of(bench.ws), [source.layout.language(SourceFolder(place.files))]
-        written: list[str] = []
+        held = HeldCorpus.of(bench.ws)
     else:
         bench.claim()
-        held, reading = HeldCorpus.of(bench.ws), _Reading(place.files)
-        found, intake = yield from _probe_stream(bench, source, held, stream)
-        languages, written = list(intake.languages), intake.written
+        held = HeldCorpus.of(bench.ws)
+        found = yield from _probe_stream(bench, source, held, stream)
     named = name_source(held, found)
     plan = plan_import(held, found, named, look_around(held, found, named), speaker=asked["speaker"])
-    apply.remove_unused(bench.ws, plan, written)
+    apply.remove_unused(bench.ws, plan)
     if plan.is_empty and plan.problems:
         raise unusable(source.shown, plan.problems)
     if plan.is_empty:
         raise CorpusError(f"{source.shown} has no rows: name another dataset")
-    notes = (*(note for said in languages for note in _other_language(said, bench.ws)), *_long(plan, bench.ws))
-    notes += (*(one.again for one in found.doubts if isinstance(one, Timing) and one.again), *reading.notes)
+    notes = (*(note for said in found.languages for note in _other_language(said, bench.ws)), *_long(plan, bench.ws))
+    notes += (*(one.again for one in found.doubts if isinstance(one, Timing) and one.again), *found.notes)
     kept = _doubts(bench.ws, plan, asked)
     if bench.dry:
         new, changed = tuple(plan.merge.new), plan.changed
@@ -295,60 +280,60 @@ def _locate(place: ImportPlace, options: readers.Options, asked: dict[str, Any])
     return replace(source, layout=layout, why=f"{place.named.name} unpacked: {why}" if place.unpacked else why)
 
 
-def _read(bench: Workbench, source: _Source) -> Job[_Reading]:
+def _read(bench: Workbench, source: _Source) -> Job[FoundSource]:
     """Its rows; what no stage can read is decoded first."""
-    place, options = source.place, source.options
-    reading = _Reading(options.root or place.files)
-    lost = list(place.lost)
+    place, options, lost = source.place, source.options, list(source.place.lost)
+    root = own = options.root or place.files
     if media := source.layout.to_decode(SourceFolder(place.files, options)):
-        into, more = yield from bench.decode(place.files, {file: sound_of(file) for file in media})
-        options, lost, reading.root, reading.decoded = replace(options, sounds=into), lost + more, into, True
-    for path in (reading.root, place.files):
+        root, more = yield from bench.decode(place.files, {file: sound_of(file) for file in media})
+        options, lost = replace(options, sounds=root), lost + more
+    for path in (root, place.files):
         if printable(str(path)) != str(path):
             raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
     if source.layout.name == "subtitles" and options.shift is None and options.stretch is None:
         options = replace(options, remembered=doubts.load_timings(bench.ws))  # what was said of them before
-    folder = SourceFolder(place.files, options)
-    coming = source.layout.read(folder, notes=reading.notes, doubts=reading.doubts)
-    reading.rows, found = sift(coming, root=reading.root)
-    if media := [row.audio for row in reading.rows if is_media(row.audio)]:  # with a text beside them or in a table
-        reading.notes.append(_decoded(len(media), len(reading.rows)))
-        reading.rows, reading.root, more = yield from bench.decode_rows(reading.rows, root=reading.root)
-        lost, reading.decoded = lost + more, True
-    reading.problems = [*map(tidy, lost), *found]
-    if not reading.rows:
-        raise unusable(source.shown, reading.problems)
-    return reading
-
-
-def _probe(source: _Source, reading: _Reading) -> Job[FoundSource]:
-    """What each recording is."""
-    probed = []
-    for done, one in enumerate(probed_in(reading.root, reading.rows), 1):
-        probed.append(one)
-        yield Tick(done, len(reading.rows), one[0].audio)
-    place, own = source.place, source.options.root or source.place.files
+    folder, notes, doubtful = SourceFolder(place.files, options), list[str](), list[Doubt | Timing]()
+    rows, problems = sift(source.layout.read(folder, notes=notes, doubts=doubtful), root=root)
+    if number := sum(is_media(row.audio) for row in rows):  # with a text beside them or in a table
+        which = "it was copied" if len(rows) == 1 else f"all {len(rows)} were copied"
+        sound = "have sound that must be decoded (m4a and the like)"
+        notes.append(f"{number} of {len(rows)} rows {sound}: {which} into the workspace")
+        rows, root, more = yield from bench.decode_rows(rows, root=root)
+        lost += more
+    problems = [*map(tidy, lost), *problems]
+    if not rows:
+        raise unusable(source.shown, problems)
+    ours = place.unpacked or root != own
     return FoundSource(
         place=place,
         layout=source.layout,
-        root=reading.root,
+        root=root,
         origin=place.named.resolve() if place.unpacked else own,
-        copy=source.asked["copy"] or place.unpacked or reading.decoded,
-        ours=place.unpacked or reading.decoded,
-        probed=probed,
-        problems=reading.problems,
-        doubts=reading.doubts,
+        copy=source.asked["copy"] or ours,
+        ours=ours,
+        rows=rows,
+        problems=problems,
+        notes=notes,
+        doubts=doubtful,
+        languages=[source.layout.language(folder)],
     )
 
 
-def _probe_stream(
-    bench: Workbench, source: _Source, held: HeldCorpus, stream: Iterator[Any]
-) -> Job[tuple[FoundSource, Intake]]:
+def _probe(found: FoundSource) -> Job[FoundSource]:
+    """What each recording is."""
+    probed = []
+    for done, one in enumerate(probed_in(found.root, found.rows), 1):
+        probed.append(one)
+        yield Tick(done, len(found.rows), one[0].audio)
+    return replace(found, probed=probed)
+
+
+def _probe_stream(bench: Workbench, source: _Source, held: HeldCorpus, stream: Iterator[Any]) -> Job[FoundSource]:
     """The same for sound that comes as bytes, which is written into the workspace as it comes."""
     ws, place = bench.ws, source.place
     own = source.options.root or place.files
     origin = place.named.resolve() if place.unpacked else own
-    found = FoundSource(place=place, layout=source.layout, root=own, origin=origin, copy=True, probed=(), streamed=True)
+    found = FoundSource(place=place, layout=source.layout, root=own, origin=origin, copy=True, streamed=True)
     named = name_source(held, found)
     mine, places = f"{named.name}/", places_of(held, named)
     clips = {clip.id: clip for clip in held.clips if clip.transcribed and not clip.audio.startswith(mine)}
@@ -364,7 +349,8 @@ def _probe_stream(
     )
     yield from intake.run(stream, total=total_of(place, source.options))
     problems = [*map(tidy, place.lost), *intake.problems]
-    return replace(found, probed=intake.probed, problems=problems), intake
+    languages = list(intake.languages)
+    return replace(found, probed=intake.probed, problems=problems, languages=languages, written=intake.written)
 
 
 def _doubts(ws: Workspace, plan: ImportPlan, asked: dict[str, Any]) -> list[doubts.Standing]:
@@ -431,12 +417,6 @@ def _summary(
 def doubts_of(ws: Workspace) -> list[str]:
     """Sentences on the texts that are in doubt now."""
     return [one.sentence(ws) for one in doubts.standing(ws)]
-
-
-def _decoded(media: int, rows: int) -> str:
-    """Why recordings that were imported from a folder lie in the workspace now."""
-    which = "it was copied" if rows == 1 else f"all {rows} were copied"
-    return f"{media} of {rows} rows have sound that must be decoded (m4a and the like): {which} into the workspace"
 
 
 def _long(plan: ImportPlan, ws: Workspace) -> tuple[str, ...]:

@@ -60,9 +60,9 @@ def write_rights(ws: Workspace, plan: ImportPlan, rights: Rights) -> None:
         save_source(ws, name, rights.over(moved_rights(ws, plan.merge.moved_from)))
 
 
-def remove_unused(ws: Workspace, plan: ImportPlan, written: Sequence[str]) -> None:
+def remove_unused(ws: Workspace, plan: ImportPlan) -> None:
     """Recordings of a stream that were written before it was known that no clip needs them."""
     used = {clip.audio for clip in plan.merge.clips.values()}
-    for file in written:
+    for file in plan.found.written:
         if plan.named.audio(file) not in used:
             (ws.root / plan.named.home / file).unlink(missing_ok=True)

@@ -38,11 +38,15 @@ class FoundSource:
     root: Path  # where the recordings of its rows lie now
     origin: Path  # what the source is known by at the next import
     copy: bool  # its recordings come into the workspace
-    probed: Sequence[tuple[Row, RecordingFacts | Problem]]
+    rows: Sequence[Row] = ()
+    probed: Sequence[tuple[Row, RecordingFacts | Problem]] = ()
     problems: Sequence[Problem] = ()
+    notes: Sequence[str] = ()
     doubts: Sequence[Doubt | Timing] = ()
+    languages: Sequence[str | None] = ()  # what the source says of its language
     ours: bool = False  # its recordings lie in a folder of our own, and are moved out of it
     streamed: bool = False  # its recordings lie in the workspace already
+    written: Sequence[str] = ()  # of these, what was written now
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +229,33 @@ class ImportPlan:
         return corpus
 
     def tally(self) -> Tally:
-        return tally(self.problems, self.merge, joined=self.joined)
+        """What was left out, summed up."""
+        found = Counter(problem.why for problem in self.problems).most_common()
+        first: dict[Why, int] = {}
+        for at, problem in enumerate(self.problems):
+            first.setdefault(problem.why, at)
+        rest = (at for at in range(len(self.problems)) if at not in first.values())
+        examples = sorted([*first.values(), *rest][:EXAMPLES])
+        return Tally(
+            {why.name.lower(): number for why, number in found},
+            ", ".join(why.told(number) for why, number in found),
+            tuple(str(self.problems[at]) for at in examples),
+            self._lost(),
+        )
+
+    def _lost(self) -> str:
+        """Whether much is lost. A text that belongs to no recording is no row: it may be anything."""
+        merge, problems = self.merge, self.problems
+        rows = sum(problem.why is not Why.NO_SOUND for problem in problems)
+        every = rows + merge.added + merge.already + self.joined
+        gone = sum(problem.seconds for problem in problems) / 60
+        kept = sum(merge.clips[id].seconds for _, ids in merge.seen.values() for id in ids if id in merge.clips) / 60
+        if rows <= MUCH * every and gone <= MUCH * (gone + kept):
+            return ""
+        said = f"{rows} of {every} rows ({100 * rows / every:.0f} %)"
+        if gone:
+            said += f", {gone:.1f} of {gone + kept:.1f} minutes by their times"
+        return f"{said}: mend them and import again, which adds only what is new"
 
 
 def places_of(held: HeldCorpus, named: SourceName) -> dict[str, Path]:
@@ -259,43 +289,9 @@ def is_there(places: Mapping[str, Path], audio: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was left out, summed up."""
+    """How many were left out for which reason."""
 
     reasons: dict[str, int]  # code -> how many, the commonest first
     told: str  # the same in words
     examples: tuple[str, ...]  # one of each reason first
     lost: str  # a sentence where much is lost
-
-
-def tally(problems: Sequence[Problem], merge: Merge, *, joined: int = 0) -> Tally:
-    """`joined`: rows of the source that were taken as a part of another one's clip."""
-    found = Counter(problem.why for problem in problems)
-    return Tally(
-        {why.name.lower(): number for why, number in found.most_common()},
-        ", ".join(why.told(number) for why, number in found.most_common()),
-        _examples(problems),
-        _lost(problems, merge, joined),
-    )
-
-
-def _examples(problems: Sequence[Problem]) -> tuple[str, ...]:
-    first: dict[Why, int] = {}
-    for at, problem in enumerate(problems):
-        first.setdefault(problem.why, at)
-    rest = (at for at in range(len(problems)) if at not in first.values())
-    chosen = [*first.values(), *rest][:EXAMPLES]
-    return tuple(str(problems[at]) for at in sorted(chosen))
-
-
-def _lost(problems: Sequence[Problem], merge: Merge, joined: int) -> str:
-    """A text that belongs to no recording is no row: it may be anything."""
-    rows = sum(problem.why is not Why.NO_SOUND for problem in problems)
-    every = rows + merge.added + merge.already + joined
-    gone = sum(problem.seconds for problem in problems) / 60
-    kept = sum(merge.clips[id].seconds for _, ids in merge.seen.values() for id in ids if id in merge.clips) / 60
-    if rows <= MUCH * every and gone <= MUCH * (gone + kept):
-        return ""
-    said = f"{rows} of {every} rows ({100 * rows / every:.0f} %)"
-    if gone:
-        said += f", {gone:.1f} of {gone + kept:.1f} minutes by their times"
-    return f"{said}: mend them and import again, which adds only what is new"

@@ -10,7 +10,7 @@ import math
 import os
 import posixpath
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -85,7 +85,7 @@ def fit(row: Row, facts: RecordingFacts) -> tuple[float, float | None] | Problem
     return round(row.start, 6), round(seconds, 6)
 
 
-def probed_in(root: Path, rows: list[Row]) -> Iterator[tuple[Row, RecordingFacts | Problem]]:
+def probed_in(root: Path, rows: Sequence[Row]) -> Iterator[tuple[Row, RecordingFacts | Problem]]:
     """Every row with what was found, in order; each file is read once, and several at a time."""
     first = {row.audio: row for row in reversed(rows)}
     files = [row for row in rows if first[row.audio] is row]
