@@ -29,7 +29,9 @@ def import_again(ws: Workspace, root: str, *, place: Path | None = None) -> str:
     """
     stamp = ws.stamped("import")
     asked: dict[str, Any] = stamp["options"] if stamp else {}
-    old = Path(root) if Path(root).is_absolute() else _origin(ws, Path(root).name)
+    copied_from = origins(ws).get(Path(root).name)
+    there = copied_from if copied_from is not None and copied_from.exists() else None
+    old = Path(root) if Path(root).is_absolute() else there
     new = place or old
     if new is None:
         return shlex.join(["olu", "import", str(ws.root), "SOURCE"])
@@ -45,12 +47,6 @@ def import_again(ws: Workspace, root: str, *, place: Path | None = None) -> str:
 
 def _there(path: Path, old: Path, new: Path) -> Path:
     return new / path.relative_to(old) if path.is_relative_to(old) else path
-
-
-def _origin(ws: Workspace, name: str) -> Path | None:
-    """Where a copied source was copied from."""
-    origin = origins(ws).get(name)
-    return origin if origin is not None and origin.exists() else None
 
 
 def origins(ws: Workspace) -> dict[str, Path]:

@@ -85,12 +85,8 @@ def standing(ws: Workspace, corpus: Corpus | None = None, *, doubts: list[Standi
 
 def load_timings(ws: Workspace) -> dict[str, Timing]:
     """Hash of a recording -> what a person said of the times of its subtitles."""
-    return {row.pop("sha256"): _timing(row) for row in read_jsonl(ws.corpus / "timings.jsonl", shape=TIMING)}
-
-
-def _timing(row: dict[str, Any]) -> Timing:
-    kept = {name: row[name] for name in ("audio", "shift", "stretch", "in_sync")}
-    return Timing(**kept, starts=tuple(row["starts"]))
+    rows = read_jsonl(ws.corpus / "timings.jsonl", shape=TIMING)
+    return {row.pop("sha256"): Timing(**{**row, "starts": tuple(row["starts"])}) for row in rows}
 
 
 def save_timings(ws: Workspace, used: Mapping[str, Timing]) -> None:

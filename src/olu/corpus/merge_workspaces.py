@@ -155,13 +155,11 @@ class Join:
         taken = {clip.speaker for clip in self.clips.values()}
         chosen = {}
         for name in theirs:
-            chosen[name] = known.get(name) or self._free(name, guest.ws.name, taken)
+            prefix = guest.ws.name
+            tries = (name, f"{prefix}-{name}", *(f"{prefix}{n}-{name}" for n in range(2, len(taken) + 3)))
+            chosen[name] = known.get(name) or next(one for one in tries if one not in taken)
             taken.add(chosen[name])
         return chosen
-
-    def _free(self, name: str, prefix: str, taken: set[str]) -> str:
-        tries = (name, f"{prefix}-{name}", *(f"{prefix}{n}-{name}" for n in range(2, len(taken) + 3)))
-        return next(one for one in tries if one not in taken)
 
     def _decide(self, theirs: Iterable[Decision], ids: Mapping[str, str]) -> None:
         """What was decided here stays; what was decided there alone comes along."""

@@ -160,9 +160,8 @@ def _to_take(corpus: Corpus) -> tuple[list[str], list[str]]:
         _check_sound(path, corpus.root_of(audio), clip=held[0])
         taken.append(audio)
     number = "1 recording is" if len(absent) == 1 else f"{len(absent)} recordings are"
-    return taken, [
-        f"{number} not there and not in the pack ({absent[0]}): all clips in it were left out"
-    ] if absent else []
+    told = f"{number} not there and not in the pack ({absent[0]}): all clips in it were left out" if absent else ""
+    return taken, [told] if told else []
 
 
 def _check_sound(path: Path, root: Path, *, clip: Clip) -> None:
@@ -231,7 +230,8 @@ def _made(corpus: Corpus, rates: dict[str, int] | None) -> list[_Item]:
     inside = [replace(one, root=f"corpus/audio/{one.name}") for one in corpus.sources.values()]
     made = [_Item("corpus/sources.json", data=_json([asdict(one) for one in inside]))]
     if rates is not None:
-        clips = [_small(corpus.as_imported(clip), rates) for clip in corpus]
+        whole = map(corpus.as_imported, corpus)
+        clips = [replace(clip, audio=f"{clip.audio}.opus", rate=rates[clip.audio]) for clip in whole]
         lines = "".join(json.dumps(asdict(clip), ensure_ascii=False) + "\n" for clip in clips)
         made.append(_Item("corpus/clips.jsonl", data=lines.encode()))
         made += _stamp(corpus.ws, lines.encode())
@@ -245,10 +245,6 @@ def _stamp(ws: Workspace, clips: bytes) -> list[_Item]:
         return []
     inputs = hash_value(hashlib.sha256(clips).hexdigest())
     return [_Item(ws.stamp_path(IMPORT.name).relative_to(ws.root).as_posix(), data=_json({**held, "inputs": inputs}))]
-
-
-def _small(clip: Clip, rates: dict[str, int]) -> Clip:
-    return replace(clip, audio=f"{clip.audio}.opus", rate=rates[clip.audio])
 
 
 def _json(value: object) -> bytes:

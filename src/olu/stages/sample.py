@@ -49,7 +49,9 @@ def sample_corpus(
     if not PITCHES[0] <= pitch <= PITCHES[1]:
         raise ConfigError(f"--pitch {pitch:g}: give {PITCHES[0]} to {PITCHES[1]}")
     target = _free(folder)
-    voice = _own_voice()
+    if (own := embedded_voice()) is None:
+        raise LanguageError(f"this Olu was built without a voice of its own, so no sample can be made: {INSTEAD}")
+    voice = Voice.open(own, threads=1)
     lines = _lines(_spoken_by(voice, language), clips)
     seconds = 0.0
     with whole(target) as partial:
@@ -66,12 +68,6 @@ def sample_corpus(
         seconds=round(seconds, 3),
         spoken_by=f"the voice {voice.name} at {pitch:g} times its pitch",
     )
-
-
-def _own_voice() -> Voice:
-    if (own := embedded_voice()) is None:
-        raise LanguageError(f"this Olu was built without a voice of its own, so no sample can be made: {INSTEAD}")
-    return Voice.open(own, threads=1)
 
 
 def _spoken_by(voice: Voice, language: str | None) -> Language:

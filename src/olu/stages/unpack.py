@@ -107,7 +107,8 @@ def _take(run: Run, ws: Workspace) -> tuple[str, str]:
         if same and ahead < here:
             return "", f"{name} is farther here (step {here}) than in the pack ({ahead}): ours stays"
         if not same:
-            name = _free(ws, run)
+            taken = {int(one.name.rpartition("-")[2]) for one in Run.all(ws.runs_folder)}
+            name = f"{run.name.rpartition('-')[0]}-{max(taken, default=0) + 1:03d}"
     with whole(ws.runs_folder / name) as partial:
         shutil.copytree(run.folder, partial)
     return name, "" if name == run.name else f"another {run.name} is here: the packed one became {name}"
@@ -115,12 +116,6 @@ def _take(run: Run, ws: Workspace) -> tuple[str, str]:
 
 def _last(run: Run) -> int:
     return max(run.checkpoints().steps(), default=0)
-
-
-def _free(ws: Workspace, run: Run) -> str:
-    stem = run.name.rpartition("-")[0]
-    taken = {int(one.name.rpartition("-")[2]) for one in Run.all(ws.runs_folder)}
-    return f"{stem}-{max(taken, default=0) + 1:03d}"
 
 
 def _lay_out(file: Path, place: Path) -> Job[dict[str, Any]]:

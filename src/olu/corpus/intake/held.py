@@ -11,6 +11,7 @@ from typing import Any
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_json, read_jsonl, read_rows, whole
 from olu.core.types import Clip
+from olu.core.words import many
 from olu.corpus.changed_files import RECORDING, lost, source_found
 from olu.corpus.corrections import Correction, in_force
 from olu.corpus.sources import Source, check_inside, free_name, read_sources
@@ -89,15 +90,15 @@ class HeldCorpus:
     def put_aside(self) -> None:
         """Keep what was damaged under another name, before it is written anew."""
         for path in self.lost:
-            with whole(_aside(path)) as partial:
+            tries = (path.with_name(f"{path.name}.damaged{number or ''}") for number in range(1000))
+            with whole(next(one for one in tries if not one.exists())) as partial:
                 shutil.copyfile(path, partial)
 
     def notes(self, *, name: str) -> list[str]:
         """What was damaged, and what is still to be done about it; `name` is the source that is imported now."""
         notes = []
         for path, lines in self.lost.items():
-            lacked = "1 line" if lines == 1 else f"{lines} lines"
-            lost = f"{lacked} could not be read" if path.suffix == ".jsonl" else "it could not be read"
+            lost = f"{many(lines, 'line')} could not be read" if path.suffix == ".jsonl" else "it could not be read"
             kept = f"{path.name} was damaged and is written anew, the old one is kept beside it"
             notes.append(f"{kept}: {lost}")
         others = [source.root for source in self.sources.values() if source.name != name]
@@ -107,9 +108,3 @@ class HeldCorpus:
         if self.cut and any(path.name == "clips.jsonl" for path in self.lost):
             notes.append("clips had been cut: run 'olu cut' with --undo, then align and cut again")
         return notes
-
-
-def _aside(path: Path) -> Path:
-    """A name that is free."""
-    tries = (path.with_name(f"{path.name}.damaged{number or ''}") for number in range(1000))
-    return next(one for one in tries if not one.exists())

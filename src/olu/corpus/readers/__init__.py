@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -176,15 +177,6 @@ def choose(source: Path, *, layout: str, options: Options = PLAIN) -> tuple[Layo
     return LAYOUTS[name], why
 
 
-def _looks_like_sound(source: Path, file: str) -> bool:
-    """Whether a file with an ending nobody knows begins as sound does."""
-    try:
-        head = read_inside(source, file, most=16, cut=True)
-    except Refused:
-        return False
-    return begins_as_sound(head)
-
-
 def refusal(folder: SourceFolder) -> CorpusError:
     """Why nothing in a source can be imported, in one sentence."""
     source, tree = folder.path, folder.tree
@@ -198,7 +190,8 @@ def refusal(folder: SourceFolder) -> CorpusError:
         return CorpusError(f"{source} is empty: name the folder that holds the recordings{why}")
     if not tree.audio:
         return CorpusError(f"{source} {_no_audio(folder)}")
-    there = f"{source} has {_counted(tree.audio)}"
+    number, kinds = many(len(tree.audio), "audio file"), _kinds(tree.audio)
+    there = f"{source} has {number}{f' ({kinds})' if ',' in kinds else ''}"
     if found := tables.unnamed_tables(folder):
         return CorpusError(f"{there}; {found[0].told()}")
     if (path := ljspeech.metadata(folder)) is not None:
@@ -213,23 +206,17 @@ def refusal(folder: SourceFolder) -> CorpusError:
 
 
 def _no_audio(folder: SourceFolder) -> str:
-    files = folder.tree.files
-    unknown = [file for file in files[:MOST_OPENED] if _looks_like_sound(folder.path, file)]
-    if unknown:
-        some = _some(unknown)
-        return f"has {some} that look like sound under an ending that is not known: rename them ({ENDINGS})"
-    return f"holds no audio ({ENDINGS}) but {_kinds(files)}: name the folder that holds the recordings"
-
-
-def _some(files: Sequence[str]) -> str:
-    shown = ", ".join(files[:SHOWN]) + (" ..." if len(files) > SHOWN else "")
-    return f"{len(files)} file{'s' if len(files) > 1 else ''} ({shown})"
-
-
-def _counted(audio: Sequence[str]) -> str:
-    """How many sound files, and of which kinds."""
-    number, kinds = f"{len(audio)} audio file{'s' if len(audio) > 1 else ''}", _kinds(audio)
-    return f"{number} ({kinds})" if "," in kinds else number
+    """What a source has instead: files that begin as sound does under an ending nobody knows, or other kinds."""
+    unknown = []
+    for file in folder.tree.files[:MOST_OPENED]:
+        with suppress(Refused):
+            unknown += [file] if begins_as_sound(read_inside(folder.path, file, most=16, cut=True)) else []
+    if not unknown:
+        kinds = _kinds(folder.tree.files)
+        return f"holds no audio ({ENDINGS}) but {kinds}: name the folder that holds the recordings"
+    shown = ", ".join(unknown[:SHOWN]) + (" ..." if len(unknown) > SHOWN else "")
+    files = f"{many(len(unknown), 'file')} ({shown})"
+    return f"has {files} that look like sound under an ending that is not known: rename them ({ENDINGS})"
 
 
 def _kinds(files: Sequence[str]) -> str:

@@ -25,6 +25,7 @@ from typing import IO, Any, Self, TypeVar
 
 from olu.core.errors import CorpusError, OluError
 from olu.core.job import Job, Tick
+from olu.core.words import many
 from olu.corpus.readers.rows import DEEPEST, Problem, Why
 from olu.corpus.readers.source import ABSOLUTE
 
@@ -77,7 +78,7 @@ def unpack(archive: Path, *, into: Path) -> Job[list[Problem]]:
     problems: list[Problem] = []
     size, files, members = archive.stat().st_size, 0, 0
     with archive.open("rb") as data:
-        found = _members(archive, data)
+        found = _zipped(data) if archive.name.lower().endswith(".zip") else _tarred(data)
         while True:
             try:
                 member = next(found, None)
@@ -103,7 +104,7 @@ def unpack(archive: Path, *, into: Path) -> Job[list[Problem]]:
                 files, room = files + 1, room - written
             yield Tick(min(data.tell(), size), size, f"unpacking {archive.name}")
     if not files and problems:
-        number = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+        number = many(len(problems), "problem")
         raise CorpusError(f"nothing in {archive} can be unpacked ({number}); the first is {problems[0]}")
     return problems
 
@@ -117,10 +118,6 @@ def inner(folder: Path) -> Path:
         if below[0].name in ("wavs", "wav", "audio", "clips", "by_book"):  # this is the layout already
             return folder
         folder = below[0]
-
-
-def _members(archive: Path, data: IO[bytes]) -> Iterator[_Member]:
-    return _zipped(data) if archive.name.lower().endswith(".zip") else _tarred(data)
 
 
 def _zipped(data: IO[bytes]) -> Iterator[_Member]:

@@ -185,11 +185,6 @@ def safe(name: str) -> str:
     return unicodedata.normalize("NFC", kept).lstrip(".").encode("utf-8")[:150].decode("utf-8", "ignore")
 
 
-def need_datasets() -> None:
-    if find_spec("datasets") is None:
-        raise MissingExtra("importing from the hub", extra="hub", package="datasets")
-
-
 def hub_examples(
     id: str, *, columns: Mapping[str, str] | None = None, config: str | None = None, split: str | None = None
 ) -> Iterator[DatasetRow | Problem]:
@@ -212,7 +207,8 @@ def hub_examples(
 
 def _open(id: str, *, config: str | None, split: str | None) -> tuple[dict[str, Any], str]:
     """Split -> its stream, and the config's name."""
-    need_datasets()
+    if find_spec("datasets") is None:
+        raise MissingExtra("importing from the hub", extra="hub", package="datasets")
     import datasets
     from huggingface_hub.utils import logging as hub_logging
 
@@ -254,16 +250,13 @@ def _prepared(stream: Any, columns: Mapping[str, str] | None, *, where: str) -> 
     from datasets import Audio
 
     features = stream.features or stream._resolve_features().features
-    sounds = [name for name, kind in features.items() if isinstance(kind, Audio) or "bytes" in _parts(kind)]
+    pairs = {name: isinstance(kind, Mapping) and "bytes" in kind for name, kind in features.items()}
+    sounds = [name for name, kind in features.items() if isinstance(kind, Audio) or pairs[name]]
     chosen = Columns.of(list(features), sounds, asked=columns, where=where)
     stream = stream.select_columns(chosen.names())
     if isinstance(features[chosen.audio], Audio):
         stream = stream.cast_column(chosen.audio, Audio(decode=False))
     return stream, chosen
-
-
-def _parts(kind: Any) -> Mapping[str, Any]:
-    return kind if isinstance(kind, Mapping) else {}
 
 
 def _sound(cell: Any) -> bytes | None:

@@ -40,12 +40,9 @@ def filelist_rows(folder: SourceFolder) -> Iterator[Read]:
 
 def _filelists(folder: SourceFolder) -> list[str]:
     """Those that begin with a recording; metadata_train.csv and its like too, without a header."""
-    lists = [file for file in folder.tree.files if file.lower().endswith(".txt") or _is_part(name_of(file))]
+    part = re.compile(r"(.*/)?metadata_[^/]*\.csv", re.S)
+    lists = [file for file in folder.tree.files if file.lower().endswith(".txt") or part.fullmatch(file)]
     return [file for file in lists if any(is_recording(one.partition("|")[0].strip()) for one in folder.glance(file))]
-
-
-def _is_part(name: str) -> bool:
-    return name.startswith("metadata_") and name.endswith(".csv")
 
 
 def _second_is_speaker(lines: Sequence[object]) -> bool:

@@ -20,6 +20,7 @@ from olu.corpus.readers.rows import Problem, Why, folder_of, look, name_of
 MOST_PAPER = 2**26  # bytes of what describes a dataset
 ROWS = 8  # decoded at a time: sound is large
 PATTERN = re.compile(r"\*\*/|\*|\?|[^*?]+")
+TRANSLATED = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
 RAISED = (OSError, ValueError, RuntimeError, NotImplementedError, KeyError)  # by pyarrow, over a damaged file
 
 
@@ -50,7 +51,11 @@ def shards(source: Path, *, config: str | None = None, split: str | None = None)
     if config is not None and config not in found:
         if "" not in found:
             raise no_such("config", config, found, source=source)
-        found = {part: inside for part in _folders(files) if (inside := _inside(files, part))}
+        parts = {file: folder_of(file).split("/") for file in files}
+        found = {
+            part: [Shard(file=file, config=part, split=split_of(file)) for file in files if part in parts[file]]
+            for part in sorted({part for names in parts.values() for part in names if part})
+        }
         if config not in found:
             raise no_such("config", config, found or {"none"}, source=source)
     chosen = found[config or next(iter(found))]
@@ -189,7 +194,8 @@ def _configs(source: Path, files: list[str]) -> dict[str, list[Shard]]:
     for entry in _readme(source):
         name = str(entry.get("config_name", "default"))
         for split, pattern in _patterns(entry):
-            fits = re.compile("".join(_translated(part) for part in PATTERN.findall(pattern)))
+            parts = PATTERN.findall(pattern)
+            fits = re.compile("".join(TRANSLATED.get(part) or re.escape(part) for part in parts))
             for file in files:
                 if fits.fullmatch(file):
                     shard = Shard(file=file, config=name, split=split or split_of(file))
@@ -229,18 +235,6 @@ def _patterns(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
         split, paths = (str(one.get("split", "")), one.get("path", [])) if isinstance(one, dict) else ("", one)
         for path in paths if isinstance(paths, list) else [paths]:
             yield split, str(path).removeprefix("./")
-
-
-def _translated(part: str) -> str:
-    return {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}.get(part) or re.escape(part)
-
-
-def _folders(files: list[str]) -> list[str]:
-    return sorted({part for file in files for part in folder_of(file).split("/") if part})
-
-
-def _inside(files: list[str], folder: str) -> list[Shard]:
-    return [Shard(file=f, config=folder, split=split_of(f)) for f in files if folder in folder_of(f).split("/")]
 
 
 def _json(source: Path, file: str) -> dict[str, Any]:
