@@ -135,16 +135,18 @@ def claim(
     licence: str = "",
     override: str = "",
     names: Mapping[str, str] | None = None,
+    beside: Mapping[str, Licence] | None = None,
 ) -> ExportTerms:
     """The licence asked for, or all that hold; one that contradicts its parts is refused unless a reason is given.
 
-    `names`: what people call each source.
+    `names`: what people call each source. `beside`: the bases of other runs that the voice is made of.
     """
     parts = [
         LicensedPart(f"the recordings {_known_as(name, names)}", rights.licence) for name, rights in recordings.items()
     ]
-    if base is not None:
-        parts.append(LicensedPart(f"{BASE} {base_name}", base.name, base.credits, base=bool(recordings)))
+    bases = ({base_name: base} if base is not None else {}) | dict(beside or {})
+    for called, one in bases.items():
+        parts.append(LicensedPart(f"{BASE} {called}", one.name, one.credits, base=bool(recordings)))
     parts.sort(key=lambda part: -Terms.of(part.licence).strictness)
     if override and not licence:
         raise ExportError("--override-licence gives the reason for a licence: name it with --licence")
@@ -159,7 +161,7 @@ def claim(
         answer=_answer_of_all(recordings),
         foreign=not recordings,
         consent=_joined(recordings, "consent"),
-        credits=_each_once(_joined(recordings, "credits"), base.credits if base else ""),
+        credits=_each_once(_joined(recordings, "credits"), *(one.credits for one in bases.values())),
         source=_joined(recordings, "source"),
         parts=tuple(parts),
         override=override,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ class ExportSubject:
     facts: dict[str, Any] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    needed: Mapping[str, nn.Module] = field(default_factory=dict)  # learners of other runs it is made of, by their kind
     resample: float = 1.0  # what the recordings it learnt from were resampled by
 
     @property

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NAMES: dict[Kind, str] = {"voice": "a voice", "listener": "a recogniser", "vocoder": "a vocoder"}
 RECOGNISER = "recogniser"
+NEEDS = "needs"  # in a run's facts: kind of run -> RUN@STEP that it began with
 SECOND_HALF = 0.5  # of the training side is not heard by a second recogniser, which checks the first
 Units = Literal["letters", "symbols"]
 

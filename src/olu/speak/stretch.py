@@ -23,19 +23,22 @@ class Stretch:
     ids: tuple[int, ...]
 
 
-def stretches(text: str, reading: Reading, vocabulary: SymbolVocabulary) -> list[Stretch]:
-    """The whole where it fits. Else cuts after marks such as a comma, else between words, else inside a word.
+def stretches(text: str, reading: Reading, vocabulary: SymbolVocabulary, *, most: int | None = None) -> list[Stretch]:
+    """The whole where it fits into `most` tokens, never more than MOST_TOKENS.
+
+    Else cuts after marks such as a comma, else between words, else inside a word.
 
     What was dropped is told with the first.
     """
     ids = vocabulary.encode(reading)
-    if len(ids) <= MOST_TOKENS:
+    room = min(MOST_TOKENS, most or MOST_TOKENS)
+    if len(ids) <= room:
         return [Stretch(text, reading, tuple(ids))] if ids else []
-    return list(_cut(text, reading, vocabulary))
+    return list(_cut(text, reading, vocabulary, room))
 
 
-def _cut(text: str, reading: Reading, vocabulary: SymbolVocabulary) -> Iterator[Stretch]:
-    room = (MOST_TOKENS - 1) // 2 if vocabulary.interleave else MOST_TOKENS  # symbols
+def _cut(text: str, reading: Reading, vocabulary: SymbolVocabulary, tokens: int) -> Iterator[Stretch]:
+    room = (tokens - 1) // 2 if vocabulary.interleave else tokens  # symbols
     fitting = _with_short_words(reading, vocabulary, room)
     written = text.split() if len(text.split()) == len(fitting.words) else None
     dropped = fitting.dropped

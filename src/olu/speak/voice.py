@@ -251,7 +251,11 @@ class Voice:
             if line.pause is not None:
                 pause = (pause or 0.0) + line.pause
             reading = self._reading(line.text, plain=plain) if line.text else None
-            said = stretches(line.text, reading, self.vocabulary) if reading is not None and reading.words else []
+            said = (
+                stretches(line.text, reading, self.vocabulary, most=self.engine.most_tokens)
+                if reading is not None and reading.words
+                else []
+            )
             for one in said:
                 yield ReadLine(one.text, pause, one.reading, one.ids, dict(unsaid))
                 pause = 0.0  # inside a sentence its own marks make the pauses

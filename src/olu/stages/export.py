@@ -305,7 +305,7 @@ def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> Job[
         if subject.resample != 1.0:
             restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
             facts = {"resample": subject.resample}
-        made = subject.speaks.export(subject.learner, folder=folder)
+        made = subject.speaks.export(subject.learner, folder=folder, **subject.needed)
         return {**declared(subject.speaks, subject.learner.config), **made, **facts}
 
     voice = yield from write_package(path, contents, graphs=graphs)

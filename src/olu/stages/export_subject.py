@@ -21,7 +21,7 @@ from olu.export.rights import check_consent, claim
 from olu.export.subject import ExportSubject
 from olu.families import family as family_named
 from olu.families import first_voice
-from olu.families.runs import learner_of
+from olu.families.runs import NEEDS, learner_of, needed_runs
 from olu.speak.package import NOISE, voice_json
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state
@@ -43,6 +43,7 @@ def from_run(
     config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
     config, given = with_noise(config, noise, family=family)
     vocabulary = vocabulary_from(run.document("vocabulary.json"))
+    others = needed_runs(ws, family, before=run.document("facts.json").get(NEEDS))
     speakers = run.document("speakers.json")
     corpus = Corpus.open(ws)
     wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
@@ -56,6 +57,7 @@ def from_run(
         base_name=shown(base),
         licence=licence,
         override=override,
+        beside={shown(own): _licence(own) for other, _ in others.values() if (own := base_of(ws, other))},
     )
     learner = learner_of(run, step, config=config)
     best = run.best
@@ -84,10 +86,12 @@ def from_run(
             *_trained_on(run, corpus, speakers=len(speakers)),
             *(["the corpus has changed since this run was trained: these are its numbers now"] if changed else []),
             f"started from {shown(base)}" if base else "trained from scratch",
+            *(f"its {kind} is step {at} of {other.name}" for kind, (other, at) in others.items()),
             *_moved(recipe.data.resample),
             *_noise_said(given),
         ),
         facts={"run": run.name, "step": step, "recipe": settings, **facts, **given},
+        needed={kind: learner_of(other, at) for kind, (other, at) in others.items()},
         resample=recipe.data.resample,
     )
 

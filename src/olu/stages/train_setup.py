@@ -16,7 +16,7 @@ from olu.core.job import Job, phase
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
 from olu.families import family as family_named
-from olu.families.runs import as_companions, needed_runs, ready
+from olu.families.runs import NEEDS, as_companions, needed_runs, ready
 from olu.stages.audit import audit
 from olu.stages.prepare import needed_by, prepare, sound_of
 from olu.stages.read import read_corpus
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from olu.train.setup.job import TrainingJob
     from olu.train.validation import Ear
 
-NEEDS = "needs"  # in a run's facts: kind of run -> RUN@STEP that it began with
 
 
 def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Job[list[str]]:

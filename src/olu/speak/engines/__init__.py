@@ -78,6 +78,7 @@ class SpeechEngine(Protocol):
     GRAPHS: Mapping[str, GraphSpec]
     rate: int
     frame_seconds: float
+    most_tokens: int | None  # that a sentence may have; None: as many as are read at once
     context: int | None  # frames around a chunk that its sound depends on; None: sentences cannot be cut
     knobs: dict[str, Knob]
 

@@ -52,6 +52,8 @@ class LatentsEngine:
         "decoder": GraphSpec(("latents", "speaker"), outputs=1, threads=None),
     }
 
+    most_tokens: int | None = None
+
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None:
         facts = package.facts
         self._vocabulary = vocabulary

@@ -1,6 +1,6 @@
 """An acoustic model and a vocoder: tokens, then durations and pitch as plain numbers, then a mel, then sound.
 
-text:    ids [1, T], speaker [1] -> hidden [1, C, T], log_frames [1, T], and knots [1, T, K]: log2 of hertz, or none
+text:    ids, tones, stress [1, T], speaker [1] -> hidden [1, C, T], log_frames [1, T]; knots [1, T, K]: log2 of hertz
 mean:    hidden, frames [1, T] (whole numbers), contour [1, F], speaker -> mel [1, M, F]; states, voicing
 step:    x [1, M, F], mel, states, time [1], speaker -> velocity [1, M, F]; where there is one, it refines the mel
 decoder: mel [B, M, F], contour [B, F], voicing [B, F], noise [B, W, F], speaker [B] -> wave [B, S]
@@ -46,11 +46,13 @@ PITCH_APART = 0.02  # octaves that another processor's rounding may make
 
 class MelEngine:
     GRAPHS: Mapping[str, GraphSpec] = {
-        "text": GraphSpec(("ids", "speaker")),
+        "text": GraphSpec(("ids", "tones", "stress", "speaker")),
         "mean": GraphSpec(("hidden", "frames", "contour", "speaker")),
         "step": GraphSpec(("x", "mel", "states", "time", "speaker"), optional=True),
         "decoder": GraphSpec(("mel", "contour", "voicing", "noise", "speaker"), outputs=1, threads=None),
     }
+
+    most_tokens: int | None = None
 
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None:
         facts = package.facts
@@ -75,7 +77,8 @@ class MelEngine:
     def begin(self, job: LineJob, manner: Manner) -> LineMaking:
         line = job.line
         assert line.reading is not None
-        read, frames = self._read(line.ids, speed=manner.speed, speaker=job.speaker)
+        streams = self._vocabulary.streams(line.reading)
+        read, frames = self._read(line.ids, speed=manner.speed, speaker=job.speaker, streams=streams)
         random = job.random(manner)
         contour = self._contour(read.get("knots"), frames, semitones=manner.knobs.get("pitch", 0.0))
         made = self._mel(read["hidden"], frames, contour, manner=manner, speaker=job.speaker, random=random)
@@ -100,9 +103,13 @@ class MelEngine:
     def run(self, chunks: Sequence[Chunk]) -> list[Wave]:
         return self.decoder.run(chunks)
 
-    def _read(self, ids: Sequence[int], *, speed: float, speaker: int) -> tuple[dict[str, Any], NDArray[np.int64]]:
-        """What the text side makes of tokens, and how many frames each of them has."""
-        read = self._text.named({"ids": np.array([ids], np.int64), "speaker": np.array([speaker], np.int64)})
+    def _read(
+        self, ids: Sequence[int], *, speed: float, speaker: int, streams: Mapping[str, Sequence[int]] | None = None
+    ) -> tuple[dict[str, Any], NDArray[np.int64]]:
+        """What the text side makes of tokens, and how many frames each of them has; `streams`: tones and stress."""
+        beside = {"tones": [0] * len(ids), "stress": [0] * len(ids)} | dict(streams or {})
+        feeds = {name: np.array([row], np.int64) for name, row in {"ids": ids, **beside}.items()}
+        read = self._text.named({**feeds, "speaker": np.array([speaker], np.int64)})
         if read["log_frames"].shape != (1, len(ids)) or read["hidden"].shape[::2] != (1, len(ids)):
             raise VoiceError("the networks of the voice do not fit each other: export the voice again")
         wanted = np.exp(np.minimum(read["log_frames"][0].astype(np.float64), MOST_LOG_FRAMES)) / speed

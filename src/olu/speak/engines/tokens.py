@@ -143,6 +143,7 @@ class TokensEngine:
         self._rules = StopRules.of(facts["stop_rules"])
         self._text, self._code, self._prompt = arrays["text_rows"], arrays["code_rows"], arrays["prompt"]
         self._text_at, self._code_at = arrays.get("text_positions"), arrays.get("code_positions")
+        self.most_tokens = None if self._text_at is None else max(1, len(self._text_at) - 1)  # a tag may stand before
         self._size = count(self._text.shape[1], 65_536)
         self._start = count(facts["start_code"], len(self._code) - 1, least=0)
         self._stop = count(facts["stop_code"], MOST_CODES, least=0)
