@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from olu.train.validation import Ear
 
 
-
 def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Job[list[str]]:
     """The earlier stages, each only if it is missing or stale; a recipe that cannot work is refused before them.
 
