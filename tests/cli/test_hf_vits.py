@@ -19,10 +19,10 @@ from olu.core.config import check
 from olu.core.errors import ConfigError, OluError
 from olu.core.files import Workspace
 from olu.families.vits.hf_config.base import base_for, language_for, state_for
+from olu.families.vits.hf_config.dataset import MUST, way_in
 from olu.families.vits.hf_config.keys import KEYS, REQUIRED, UNREAD, read_config
-from olu.families.vits.hf_config.sentences import inert, sentences
-from olu.families.vits.hf_config.settings import KEEP_ALL, nested, settings, splits, views
-from olu.stages.hf_vits_data import MUST, imported, way_in
+from olu.families.vits.hf_config.settings import KEEP_ALL, inert, nested, sentences, settings, splits, views
+from olu.stages.hf_vits import imported
 from olu.train.recipe import Recipe
 from olu.train.run import Run
 

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from olu.core.config import check, with_overrides
-from olu.core.errors import ConfigError
+from olu.core.errors import ConfigError, CorpusError
 from olu.core.extras import need_training
 from olu.core.files import Workspace, write_text
 from olu.core.job import Job, Note
+from olu.core.types import Split
 from olu.core.words import many
+from olu.core.workspace_lock import LOCK, writing
+from olu.corpus.intake.place import Workbench
+from olu.corpus.manifest import Corpus
+from olu.corpus.readers import archive
+from olu.corpus.readers.huggingface import HUB, HUB_ID, split_name, split_of
+from olu.corpus.split import fold
 from olu.families import family as family_named
 from olu.families.runs import voices
 from olu.families.vits.hf_config.base import FOLDER as BASE
 from olu.families.vits.hf_config.base import base_for, language_for, state_for
+from olu.families.vits.hf_config.dataset import (
+    COLUMNS,
+    DATASET,
+    MUST,
+    ONE_SPEAKER,
+    DatasetImport,
+    config_of,
+    split_parts,
+    told,
+    way_in,
+    written,
+)
 from olu.families.vits.hf_config.keys import read_config
-from olu.families.vits.hf_config.sentences import sentences
-from olu.families.vits.hf_config.settings import get, nested, settings, views
+from olu.families.vits.hf_config.settings import get, nested, sentences, settings, splits, views
 from olu.stages.audit import audit
-from olu.stages.hf_vits_data import imported
+from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
@@ -154,6 +173,91 @@ def _prepared(
     return ws.root / RECIPE
 
 
+def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Job[None]:
+    name = values.get("dataset_name")
+    if not name:
+        yield Note("dataset_name is not set: the clips of the workspace are used as they are")
+        return
+    head = f"{config}: dataset_name = {json.dumps(name, ensure_ascii=False)} cannot be imported"
+    given = {kind: found for kind, key in COLUMNS.items() if (found := values.get(key))}
+    if not (here := Path(name).exists()) and not HUB_ID.fullmatch(name):
+        raise ConfigError(
+            f"{config}: dataset_name: {name} is neither a folder here nor an OWNER/NAME on the hub: {MUST}"
+        )
+    source = Path(name) if here else Path(f"{HUB}{name.removeprefix(HUB)}")
+    try:
+        way = (yield from _way(ws, source, given)) if here else DatasetImport(DATASET, written(given))
+    except CorpusError as bad:
+        raise ConfigError(f"{head}: {told(str(bad))}; {MUST}") from None
+    train_split, eval_split = ("", "") if way.plain else splits(values)
+    apart = bool(get(values, "do_eval")) and eval_split != train_split
+    if way.plain:
+        yield Note(
+            f"{name} is a plain {'archive' if archive.is_archive(source) else 'folder'} ({way.layout}: {way.why}):"
+            " all of it is imported; it has no splits and configs,"
+            " so those of the config do nothing, and 4 % of the clips are held back to validate"
+        )
+    for split in dict.fromkeys(
+        [*split_parts(train_split), *(split_parts(eval_split) if apart and train_split else [])]
+    ):
+        try:
+            done = yield from import_source(
+                ws,
+                source,
+                layout=way.layout,
+                columns=way.columns,
+                config=None if way.plain else config_of(values),
+                split=split or None,
+                speaker=None if "speaker" in given else ONE_SPEAKER,
+            )
+        except CorpusError as bad:
+            raise ConfigError(f"{head}: {told(str(bad))}") from None
+        skipped = f", {len(done.skipped)} skipped, see {ws.corpus / 'problems.jsonl'}" if done.skipped else ""
+        part = f"split {split}" if split else "all of it"
+        yield Note(f"{name}, {part}: {many(done.added, 'clip')} imported, {done.already} there already{skipped}")
+    if apart:
+        yield from _keep_apart(ws, split_parts(eval_split))
+
+
+def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Job[DatasetImport]:
+    """An archive is unpacked to look: what its files hold decides how it is imported."""
+    if not archive.is_archive(source):
+        return way_in(source, given)
+    with Workbench(ws) as bench:
+        bench.claim()
+        unpacked = bench.folder("unpacked")
+        yield from archive.unpack(source, into=unpacked)
+        files = archive.inner(unpacked)
+        try:
+            return way_in(files, given)
+        except CorpusError as bad:
+            raise CorpusError(str(bad).replace(str(files), str(source))) from None
+
+
+def _keep_apart(ws: Workspace, held: list[str]) -> Job[None]:
+    """The dataset's own sides: its evaluation split validates, all else trains."""
+    with writing(ws):
+        corpus, names = Corpus.open(ws), {split_name(split) for split in held}
+        sides: dict[str, Split | None] = {}
+        placed = {clip.id for clip in corpus if names & set(map(split_name, PurePosixPath(clip.audio).parts[1:-1]))}
+        placed = placed or {clip.id for clip in corpus if split_of(clip.audio.partition("/")[2]) in names}
+        for clip in corpus:
+            sides[clip.id] = ("valid" if clip.id in placed else "train") if clip.transcribed else None
+        count = sum(side == "valid" for side in sides.values())
+        if not count:
+            raise ConfigError(
+                f"eval_split_name: no clip is of the split {'+'.join(held)}: name another, or null to hold back 4 %"
+            )
+        if any(corpus.split(clip) != sides[clip.id] for clip in corpus):
+            Corpus.save_splits(ws, corpus.clips, sides)
+    trained = {fold(clip.text) for clip in corpus if sides[clip.id] == "train"}
+    both = sum(side == "valid" and fold(clip.text) in trained for clip in corpus for side in [sides[clip.id]])
+    yield Note(
+        f"{count} clips of the split {'+'.join(held)} validate"
+        + (f"; {both} have texts that train too" if both else "")
+    )
+
+
 @contextmanager
 def _not_half(root: Path, *, folders: list[Path]) -> Iterator[None]:
     """A workspace that was made just now goes again, with the `folders` made for it, where nothing came into it."""
@@ -161,7 +265,8 @@ def _not_half(root: Path, *, folders: list[Path]) -> Iterator[None]:
         yield
     except BaseException:
         if not any((root / "corpus").rglob("*")):
-            (root / "olu.toml").unlink(missing_ok=True)
+            for file in ("olu.toml", LOCK):
+                (root / file).unlink(missing_ok=True)
             for base in root.glob(f"{BASE}-*"):
                 shutil.rmtree(base, ignore_errors=True)
             for folder in (root / "corpus", *folders):

@@ -1,4 +1,4 @@
-"""A finetune-hf-vits config as settings of a recipe. Pure: nothing is read or written."""
+"""A finetune-hf-vits config as settings of a recipe, and what became of each key, in sentences. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 import math
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from olu.core.config import did_you_mean
 from olu.core.errors import ConfigError
-from olu.families.vits.hf_config.keys import KEYS, SPLITS
+from olu.families.vits.hf_config.keys import BESIDE, KEYS, REQUIRED, SECRET, SPLITS, Key
 
 WEIGHT_DECAY = 0.01  # AdamW's own, which the original always used
 KEEP_ALL = 1_000_000
@@ -27,6 +28,8 @@ REPORTERS = (
     *("all", "none", "tensorboard", "wandb", "azure_ml", "clearml", "codecarbon", "comet_ml", "dagshub", "dvclive"),
     *("flyte", "mlflow", "neptune", "swanlab", "trackio"),
 )
+COLUMNS = {"audio_column_name": "audio", "text_column_name": "text", "speaker_id_column_name": "speaker"}
+SAME_SPLIT = "4 % of the clips are held back to validate: figures on clips that train say nothing of others"
 
 Values = Mapping[str, Any]
 
@@ -151,3 +154,69 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
             here = here.setdefault(section, {})
         here[name] = value
     return result
+
+
+def inert(values: Values, name: str) -> tuple[str, str] | None:
+    """Why a key had no effect in the original beside the others of this config, and what happens here."""
+    key = KEYS[name]
+    if key.inert:
+        return key.there, key.olu
+    found = (one for one in BESIDE if name in one.keys.split() and _is_on(get(values, one.key)) == one.on)
+    return next(((one.why, one.olu) for one in found), None)
+
+
+def _is_on(value: Any) -> bool:
+    return value > 0 if isinstance(value, int | float) else bool(value)
+
+
+def sentences(values: Values, *, device: str) -> list[str]:
+    """One for every key of a config, in its order, and one for what it leaves to the original's defaults."""
+    flat = settings(values, device=device)
+    said = [_sentence(values, KEYS[name], flat, device) for name in values]
+    rest = [key for key in KEYS.values() if key.name not in values and (key.to or key.worked)]
+    off = (None, -1, REQUIRED)  # False is compared by kind: a default of 0 acts too
+    set_ = [key for key in rest if key.default not in off and key.default is not False]
+    acting = [key for key in set_ if not inert(values, key.name)]
+    listed = ", ".join(f"{key.name} {key.default}" for key in acting if key.name != "full_generation_sample_text")
+    return [*said, *([f"not in the config, so as finetune-hf-vits has it: {listed}"] if listed else [])]
+
+
+def _sentence(values: Values, key: Key, flat: dict[str, Any], device: str) -> str:
+    value = values[key.name]
+    shown = "(not shown)" if key.name in SECRET and value else json.dumps(value, ensure_ascii=False)
+    head = f"{key.name} = {shown}"
+    if why := inert(values, key.name):
+        return f"{head}: no effect in finetune-hf-vits ({why[0]}); here: {_plain(why[1])}"
+    there = f"; there: {key.there}" if key.there else ""
+    found = [f"{to} = {json.dumps(flat[to], ensure_ascii=False)}" for to in (*key.to, *key.worked) if to in flat]
+    became = _became(values, key.name) or ", ".join(found) or _plain(key.olu)
+    if key.name in ("fp16", "bf16") and values[key.name] and flat["plan.precision"] == "fp32":
+        became += f", since the device is {device}"
+    return f"{head} -> {became}{there}"
+
+
+def _became(values: Values, name: str) -> str:
+    """Of keys that are no settings of the recipe: what this very value comes to."""
+    value = values[name]
+    if name in COLUMNS:
+        return f"import --columns {COLUMNS[name]}={value}" if value else "all clips are one speaker"
+    if KEYS[name].yes:
+        return KEYS[name].yes if value else KEYS[name].no
+    if name == "model_name_or_path":
+        return f"base = {json.dumps(value, ensure_ascii=False)}"
+    if name == "dataset_config_name" and value:
+        here = value == "default" and Path(values.get("dataset_name") or "").exists()
+        return "a folder here: its only config, or none" if here else f"import --config {value}"
+    if name == "train_split_name":
+        return f"import --split {value}" if value else "every split is imported"
+    if name == "eval_split_name":
+        train, held = splits(values)
+        same = held == train
+        return SAME_SPLIT if same else f"import --split {value}, for validation"
+    if name == "report_to" and value is not None:
+        return ", ".join(views(values)[0]) or "nothing that is installed here"
+    return ""
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")
