@@ -36,6 +36,7 @@ KEPT = KeptDecisions(
     pauses=None,
     held_rows=2,
     started_from="vits-001@40",
+    companions={},
 )
 
 
@@ -66,7 +67,7 @@ class Clips:
     def is_wanted(self, clip: Clip) -> bool:
         return clip.text != "dropped"
 
-    def why_not(self, clip: Clip, errors: bool = True) -> str | None:
+    def why_not(self, clip: Clip, errors: bool = True, texts: bool = True) -> str | None:
         return None if self.is_wanted(clip) else "you dropped it"
 
     def split(self, clip: Clip) -> str:
@@ -250,7 +251,7 @@ def read(ws: Workspace, corpus: Clips, **changes: Any) -> tuple[TrainingStart, T
 def picked(ws: Workspace, corpus: Clips, **changes: Any) -> ClipChoice:
     start, texts = read(ws, corpus, **changes)
     sound = Sound(dict.fromkeys((one.id for one in corpus), 32000))
-    return choose_clips(start, corpus, sound, texts)  # type: ignore[arg-type]
+    return choose_clips(start, corpus, sound, texts, {})  # type: ignore[arg-type]
 
 
 def test_clips_of_both_sides_and_why_the_others_are_left_out(ws: Workspace) -> None:
