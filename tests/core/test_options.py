@@ -143,4 +143,10 @@ def test_declarations_are_light() -> None:
 def test_a_remedy_is_a_command() -> None:
     told = Remedy("speak", ("...",), {"voice": Path("my ws"), "output": Path("out.wav")})
     assert str(told) == """olu speak "..." --voice 'my ws' -o out.wav"""
+    for typed in ("olu import 'my ws' SOURCE", "olu train w --base embedded --new", "olu clips w --where 'a > 1'"):
+        assert str(Remedy.parse(typed)) == typed
+    assert Remedy.parse("olu import w s --shift=-1.5 --in-sync").options == {"shift": "-1.5", "in_sync": True}
+    waits = Remedy("train", ("w",), {"new": True}, why="mend it, or")
+    assert waits.told() == "mend it, or olu train w --new"
+    assert waits.row() == {"verb": "train", "values": ["w"], "options": {"new": True}, "why": "mend it, or"}
     assert str(Remedy("audit", (Path("-w"),), {"undo": True, "dry_run": True})) == "olu audit ./-w --undo --dry-run"

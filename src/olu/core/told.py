@@ -66,8 +66,37 @@ class Remedy:
     values: tuple[object, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     why: str = ""
+    typed: str = ""  # the command, where it was given as a text
+
+    @staticmethod
+    def parse(command: str, *, why: str = "") -> Remedy:
+        """Of a command as it is typed: the values stand before the options."""
+        _, verb, *words = shlex.split(command)
+        first = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+        options: dict[str, Any] = {}
+        name = ""
+        for word in words[first:]:
+            if word.startswith("--"):
+                name, equals, value = word[2:].partition("=")
+                name = name.replace("-", "_")
+                options[name] = value if equals else True
+            else:
+                options[name] = word
+        return Remedy(verb, tuple(words[:first]), options, why, typed=command)
+
+    def told(self) -> str:
+        """The command, after its reason where it has one."""
+        return f"{self.why} {self}" if self.why else str(self)
+
+    def row(self) -> dict[str, Any]:
+        """As JSON has it."""
+        values = [str(value) for value in self.values]
+        options = {name: value if isinstance(value, bool) else str(value) for name, value in self.options.items()}
+        return {"verb": self.verb, "values": values, "options": options, "why": self.why}
 
     def __str__(self) -> str:
+        if self.typed:
+            return self.typed
         words = [f"olu {self.verb}", *(_word(value) for value in self.values)]
         for name, value in self.options.items():
             given = "-o" if name == "output" else "--" + name.replace("_", "-")

@@ -88,7 +88,7 @@ def _read_workspace(ws: Workspace, given: dict[str, Any]) -> Job[ReadSummary]:
         change_settings(ws, given)
     summary = yield from read_corpus(ws)
     command = training_command(ws)
-    advice = training_advice(ws) if " --base " in command else None
+    advice = training_advice(ws) if "base" in command.options else None
     return replace(summary, following=(*([advice.sentence()] if advice else []), f"Next: {command}"))
 
 

@@ -18,7 +18,7 @@ from olu.core.files import Workspace, hash_file, hash_value, write_text
 from olu.core.job import Job, phase
 from olu.core.places import is_here, is_hub_id, located, named
 from olu.core.stage import Stage
-from olu.core.told import Caution, TextTable, Told, Verbatim
+from olu.core.told import Caution, Remedy, TextTable, Told, Verbatim
 from olu.core.units import length, size
 from olu.core.words import many
 from olu.corpus.decisions import hash_chosen
@@ -395,14 +395,13 @@ def training_advice(ws: Workspace) -> BaseAdvice | None:
     return advise(most_of_one(Corpus.open(ws)), language=ws.language, limits=read_thresholds(ws))
 
 
-def training_command(ws: Workspace) -> str:
+def training_command(ws: Workspace) -> Remedy:
     """A recipe is taken as it is: a person wrote it, or asked for it. A voice before this one lends its base."""
-    place = shlex.quote(str(ws.root))
-    plain = f"olu train {place}"
+    plain = Remedy("train", (ws.root,))
     if recipe_path(ws).exists():
         return plain
     before = voices(ws)[-1:]
     if before and (base := before[0].recipe.base) and is_here(base):
-        return f"{plain} --base {shlex.quote(base)}"
+        return replace(plain, options={"base": base})
     advice = training_advice(ws)
-    return f"{plain} {advice.option}" if advice else plain
+    return replace(plain, options={"base": advice.offers[0].base}) if advice else plain

@@ -20,7 +20,6 @@ from olu.core.units import length, size
 from olu.core.words import many
 from olu.corpus import corrections, decisions
 from olu.corpus.changed_files import Lost, import_again, place_now
-from olu.corpus.decisions import Decision
 from olu.corpus.doubts import in_doubt, standing
 from olu.corpus.manifest import Corpus
 from olu.families.runs import kind_of
@@ -66,6 +65,10 @@ class Status:
     next: str
     features: str  # a sentence on features that are there though the stage is not done
     advice: str  # what to begin with, where that is next and the speech too little to train from scratch
+    remedy: Remedy  # what is next, as data
+
+    def row(self, options: StatusOptions) -> dict[str, Any]:
+        return {**asdict(self), "remedy": self.remedy.row()}
 
     def sentences(self, options: StatusOptions) -> Iterator[Told]:
         ws = options.ws
@@ -119,32 +122,28 @@ def status(ws: Workspace) -> Status:
         stages = [replace(stage, state="running") if stage.name == "train" else stage for stage in stages]
     doubtful = standing(ws, corpus) if corpus else []
     following = _next(ws, stages, runs, mending=next(filter(None, (one.mending(ws) for one in doubtful)), ""))
-    advice = training_advice(ws) if " --base " in following else None
+    advice = training_advice(ws) if following.verb == "train" and "base" in following.options else None
     doubts = [one.sentence(ws) for one in doubtful]
     if untold := _untold(ws, stages):
         doubts.append(untold)
-        if following.startswith("olu train "):
+        if following.verb == "train" and not following.why:
             report = shlex.quote(str(ws.audit_folder / "report.html"))
-            following = f"listen to clips in {report}; if their texts are right, {following}"
+            following = replace(following, why=f"listen to clips in {report}; if their texts are right,")
     return Status(
         workspace=str(ws.root),
         language=ws.language,
-        clips=len(corpus) if corpus else 0,
-        seconds=corpus.seconds if corpus else 0.0,
         aside=len(aside),
+        **_counts(corpus),
         doubts=doubts,
         lost=[one.sentence(place) for one, place in places],
         torn=[told for journal in (decisions.journal(ws), corrections.journal(ws)) if (told := journal.cut_off())],
-        corrected=sum(corpus.correction(clip) is not None for clip in corpus) if corpus else 0,
-        decisions=dict(sorted(Counter(one.decision for one in _held(corpus)).items())),
-        untranscribed=sum(not clip.transcribed for clip in corpus) if corpus else 0,
         long=_long(ws, corpus, cut=bool(aside)) if corpus else "",
-        seconds_left=round(_seconds_left(corpus), 3) if corpus else 0.0,
         stages=stages,
         runs=runs,
         bytes=disk_bytes(ws.root),
         features=_features(ws, stages),
-        next=following,
+        next=following.told(),
+        remedy=following,
         advice=advice.sentence() if advice else "",
     )
 
@@ -191,13 +190,20 @@ def _untold(ws: Workspace, stages: list[StageStatus]) -> str:
     return UNTOLD if fresh and stamp is not None and UNTOLD in stamp["summary"].get("notes", ()) else ""
 
 
-def _held(corpus: Corpus | None) -> list[Decision]:
-    """The decisions in force, of clips that are there."""
-    return [one for clip in corpus if (one := corpus.decision(clip)) is not None] if corpus else []
-
-
-def _seconds_left(corpus: Corpus) -> float:
-    return sum(corpus.taken(clip).seconds for clip in corpus if corpus.why_not(clip) is None)
+def _counts(corpus: Corpus | None) -> dict[str, Any]:
+    """What is counted of the clips, by its name in `Status`."""
+    if corpus is None:
+        return {"clips": 0, "seconds": 0.0, "corrected": 0, "decisions": {}, "untranscribed": 0, "seconds_left": 0.0}
+    held = Counter(one.decision for clip in corpus if (one := corpus.decision(clip)) is not None)
+    left = sum(corpus.taken(clip).seconds for clip in corpus if corpus.why_not(clip) is None)
+    return {
+        "clips": len(corpus),
+        "seconds": corpus.seconds,
+        "corrected": sum(corpus.correction(clip) is not None for clip in corpus),
+        "decisions": dict(sorted(held.items())),
+        "untranscribed": sum(not clip.transcribed for clip in corpus),
+        "seconds_left": round(left, 3),
+    }
 
 
 def _stage(name: str) -> Stage:
@@ -226,7 +232,7 @@ def _runs(ws: Workspace) -> list[dict[str, Any]]:
     return rows
 
 
-def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, Any]], *, mending: str) -> str:
+def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, Any]], *, mending: str) -> Remedy:
     """`mending`: an import that would bring texts to where they are said."""
     of_voices = [run for run in runs if run["speaks"]]
     damaged = runs[-1]["run"] if runs and runs[-1]["fault"] else None
@@ -234,15 +240,15 @@ def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, Any]], 
     running = [run["run"] for run in of_voices if run["state"] == "running"]
     for stage in stages:
         if stage.name == "train" and running:
-            return f"olu runs {shlex.quote(str(ws.root))} {running[-1]}"  # it tells how far it is
+            return Remedy("runs", (ws.root, running[-1]))  # it tells how far it is
         if stage.name == "train" and unfinished:
-            return f"{stage.command} --resume"
+            return Remedy("train", (ws.root,), {"resume": True})
         if stage.name == IMPORT.name and stage.state == "stale" and IMPORT.did_all(ws):
             continue  # the same import again would change nothing
         if stage.name != IMPORT.name and mending:
-            return mending
+            return Remedy.parse(mending)
         if stage.name == "train" and damaged and stage.state != "fresh":
-            return f"mend {damaged} as said above, or {stage.command} --new"
+            return Remedy("train", (ws.root,), {"new": True}, why=f"mend {damaged} as said above, or")
         if stage.name not in OPTIONAL and stage.state != "fresh":
-            return training_command(ws) if stage.name == "train" else stage.command
-    return f'olu speak "..." --voice {shlex.quote(str(ws.root))} -o out.wav'
+            return training_command(ws) if stage.name == "train" else Remedy.parse(stage.command)
+    return Remedy("speak", ("...",), {"voice": ws.root, "output": "out.wav"})
