@@ -14,19 +14,24 @@ import pytest
 from olu.audio import io
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace
-from olu.core.job import finish
+from olu.core.job import Job, finish
 from olu.core.types import Clip
 from olu.corpus.manifest import Corpus, Source
 from olu.evaluate.blind import Trial, coin, count, preference, render, say, swapped
 from olu.evaluate.compare import compare, pairs
 from olu.evaluate.estimates import figure
 from olu.evaluate.evaluation import WAVS
-from olu.stages.compare import FACTS, LISTEN, PAGE
-from olu.stages.compare import compare as stage
+from olu.stages.compare import FACTS, LISTEN, PAGE, CompareSummary
+from olu.stages.compare import compare as compare_stage
+from olu.stages.verbs.voices import CompareOptions
 
 from ..helpers.judged import evaluation, voice
 
 COUNT = 40
+
+
+def stage(first: Path, second: Path, **options: Any) -> Job[CompareSummary]:
+    return compare_stage(CompareOptions(first=first, second=second, **options))
 
 
 def spread(middle: float) -> list[float | None]:
@@ -150,12 +155,12 @@ def folder_of(place: Path, name: str, middle: float) -> Path:
 
 def test_the_stage_writes_both_pages(tmp_path: Path) -> None:
     one, two = folder_of(tmp_path / "a", "one", 0.1), folder_of(tmp_path / "b", "two", 0.2)
-    done = finish(stage(one, two, trials=4, out=tmp_path / "both"))
+    done = finish(stage(one, two, trials=4, output=tmp_path / "both"))
     assert done.trials == 4 and done.comparison.shared == COUNT
     assert {path.name for path in done.folder.iterdir()} == {PAGE, LISTEN, FACTS}
     page = done.page.read_text(encoding="utf-8")
     assert "one is better in" in page and page.count("<audio") == 12
-    again = finish(stage(one, two, trials=4, out=tmp_path / "both"))  # its own folder may be written over
+    again = finish(stage(one, two, trials=4, output=tmp_path / "both"))  # its own folder may be written over
     assert again.folder == done.folder
     with pytest.raises(ConfigError, match="the same evaluation"):
         finish(stage(one, one))
@@ -163,12 +168,12 @@ def test_the_stage_writes_both_pages(tmp_path: Path) -> None:
     other = folder_of(tmp_path / "c", "three", 0.2)
     deaf = evaluation("four", {"cer": spread(0.2)}, count=COUNT)
     replace(deaf, items=tuple(replace(item, text=f"x{item.id}") for item in deaf.items)).save(tmp_path / "d")
-    alone = finish(stage(other, tmp_path / "d", out=tmp_path / "alone"))
+    alone = finish(stage(other, tmp_path / "d", output=tmp_path / "alone"))
     assert alone.trials == 0 and LISTEN not in alone.page.read_text(encoding="utf-8") and not alone.listen.exists()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     with pytest.raises(ValueError, match="is no comparison"):
-        finish(stage(one, two, out=tmp_path / "full"))
+        finish(stage(one, two, output=tmp_path / "full"))
 
 
 def test_the_page_has_plain_facts_and_the_recording_beside_the_two(tmp_path: Path) -> None:
@@ -179,7 +184,7 @@ def test_the_page_has_plain_facts_and_the_recording_beside_the_two(tmp_path: Pat
     clip = Clip(id=first.id, audio="s1/x.wav", seconds=0.3, rate=16000, text=first.text, language="swa")
     sources = [Source(name="s1", root=str(tmp_path / "sounds"), layout="folder")]
     Corpus.save(ws, [clip], sources, {clip.id: "test"})
-    page = finish(stage(one, two, trials=4, out=tmp_path / "both")).page.read_text(encoding="utf-8")
+    page = finish(stage(one, two, trials=4, output=tmp_path / "both")).page.read_text(encoding="utf-8")
     assert page.count("<h4>Recording</h4>") == 1 and page.count("<audio") == 13
     facts = page.partition("<h2>Facts</h2>")[2]
     assert "fingerprint" not in facts and "{" not in facts.partition("</table>")[0] and "name:" not in facts
@@ -195,7 +200,7 @@ def test_one_voice_with_two_noises_has_two_names(tmp_path: Path) -> None:
         ("c", ("b", "c")),
         ("x/b", ("first", "second")),
     ):
-        done = finish(stage(tmp_path / ("a" if other == "b" else "b"), tmp_path / other, out=tmp_path / "both"))
+        done = finish(stage(tmp_path / ("a" if other == "b" else "b"), tmp_path / other, output=tmp_path / "both"))
         names = [f"amharic vits-001 step 10 ({mark})" for mark in marks]
         assert [done.comparison.first.subject.name, done.comparison.second.subject.name] == names
         facts = json.loads((done.folder / FACTS).read_text(encoding="utf-8"))
