@@ -121,7 +121,7 @@ def _unknown(text: str) -> list[str]:
     for match in re.finditer(r"(?:^|(?<=[\s'\"`(:$]))olu ([a-z0-9_]+)([^'\"`;,()|\n]*)", text):
         options = set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", match[2]))
         is_quoted = text[match.start() - 1 : match.start()] in ("'", "`")
-        is_wrong = options - _options(match[1]) if match[1] in COMMANDS else options or is_quoted
+        is_wrong = options - _options(match[1]) - {"--help"} if match[1] in COMMANDS else options or is_quoted
         wrong += [match[0]] if is_wrong else []
     return wrong
 
@@ -141,6 +141,27 @@ def test_messages_and_cards_name_commands_that_exist():
         "olu read --text",
         "olu train X --resume -q",
     ]
+
+
+def _remedies(source: str) -> list[tuple[str, list[str]]]:
+    """Verb and options of each remedy that a program writes out."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Remedy" and _is_text(node.args[0]):
+            given = [one for one in (*node.args[2:3], *(k.value for k in node.keywords if k.arg == "options"))]
+            keys = [key.value for one in given if isinstance(one, ast.Dict) for key in one.keys]  # type: ignore[union-attr]
+            found.append((node.args[0].value, keys))  # type: ignore[attr-defined]
+    return found
+
+
+def test_remedies_name_verbs_and_options_that_exist():
+    found = [
+        (path.name, verb, [f"--{key.replace('_', '-')}" for key in keys])
+        for path in sorted((ROOT / "src" / "olu").rglob("*.py"))
+        for verb, keys in _remedies(path.read_text(encoding="utf-8"))
+    ]
+    assert len(found) > 20  # else this test looks at nothing
+    assert not [one for one in found if one[1] not in COMMANDS or not set(one[2]) <= _options(one[1])]
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path):
