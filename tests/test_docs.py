@@ -148,7 +148,7 @@ def _remedies(source: str) -> list[tuple[str, list[str]]]:
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Remedy" and _is_text(node.args[0]):
-            given = [one for one in (*node.args[2:3], *(k.value for k in node.keywords if k.arg == "options"))]
+            given = [*node.args[2:3], *(k.value for k in node.keywords if k.arg == "options")]
             keys = [key.value for one in given if isinstance(one, ast.Dict) for key in one.keys]  # type: ignore[union-attr]
             found.append((node.args[0].value, keys))  # type: ignore[attr-defined]
     return found
