@@ -117,23 +117,32 @@ def letters_of(
             shaped = unicodedata.normalize(form, word.lower() if same else word)
             spelled[shaped] = symbols
             times[shaped] = times.get(shaped, 0) + counts[word]
-    alphabet = {c for word in spelled for c in word} | {s for s in vocabulary.sayable() if len(s) == 1}
-    alphabet |= {c for form in forms for c in unicodedata.normalize(form, "".join(_alphabet(frontend)))}
-    solo = {c: symbols_of(frontend, vocabulary, c) or () for c in sorted(alphabet)}
-    solo |= {c: (c,) for c in alphabet if not solo[c] and c in vocabulary.symbols}
-    learnt = learn(spelled, solo={c: s[:3] for c, s in solo.items()}, counts=times)
+    own = "".join(_alphabet(frontend))
+    letters = {*"".join(spelled), *(c for form in forms for c in unicodedata.normalize(form, own))}
+    learnt = learn(spelled, solo=_solo(frontend, vocabulary, letters), counts=times)
     between = _breaks(frontend, vocabulary, texts, word=next(iter(words), ""))
     told = {letter for key in learnt.rows for letter in key[:4]}  # what neighbours are told by stays
     alone = {**{c: symbols for c, symbols in learnt.alone.items() if symbols or c in told}, **between}
-    capitals = {
-        c.upper(): c
-        for c in alone
-        if c.upper() != c and len(c.upper()) == 1 and c.upper() not in alone
-        if _same(
-            frontend, vocabulary, c.upper() + next((word[1:] for word in spelled if word[0] == c and word[2:]), "")
-        )
-    }
+    capitals = _capitals(frontend, vocabulary, alone, spelled)
     return replace(learnt, alone=alone, breaks=frozenset(between), aliases=capitals)
+
+
+def _solo(frontend: AnyFrontend, vocabulary: SymbolVocabulary, letters: Iterable[str]) -> dict[str, Symbols]:
+    """Each letter and each symbol of one character -> what it is read as where it stands alone."""
+    alphabet = {*letters, *(symbol for symbol in vocabulary.sayable() if len(symbol) == 1)}
+    solo = {c: symbols_of(frontend, vocabulary, c) or () for c in sorted(alphabet)}
+    solo |= {c: (c,) for c in alphabet if not solo[c] and c in vocabulary.symbols}
+    return {c: symbols[:3] for c, symbols in solo.items()}
+
+
+def _capitals(
+    frontend: AnyFrontend, vocabulary: SymbolVocabulary, alone: Iterable[str], words: Iterable[str]
+) -> dict[str, str]:
+    """Capital -> its small letter, where it is read the same at the beginning of a word."""
+    rests = {word[0]: word[1:] for word in reversed(list(words)) if word[2:]}  # of the first word with that letter
+    known = set(alone)
+    pairs = [(c.upper(), c) for c in alone if c.upper() != c and len(c.upper()) == 1 and c.upper() not in known]
+    return {big: small for big, small in pairs if _same(frontend, vocabulary, big + rests.get(small, ""))}
 
 
 def _listed(frontend: AnyFrontend) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,13 +46,10 @@ def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:
     """
     back = take_back(sorted({path.parent for path in ws.root.rglob("*.old.partial")}))
     aside = [path for run in Run.all(ws.runs_folder) for path in run.checkpoints().damaged()]
-    partial = [path for path in ws.root.rglob("*.partial") if not any(p.suffix == ".partial" for p in path.parents)]
     stores = sorted(ws.features.glob("*"))
     used = [store for store in stores if is_read(store) or _in_use(store)]
     made = [store for store in stores if store not in used] if used else [ws.features]
-    wanted = dict.fromkeys([*made, *partial, *(aside if damaged else [])])
-    found = [path for path in wanted if path.exists() and not _in_use(path)]
-    found = [path for path in found if not any(above in found for above in path.parents)]
+    found = _removable([*made, *_partial(ws), *(aside if damaged else [])])
     freed = sum(disk_bytes(path) for path in found)
     for path in found:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -65,6 +62,17 @@ def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:
     return CleanSummary(
         inside(found), freed, inside([one for one in aside if one.exists()]), inside(back), inside(used)
     )
+
+
+def _partial(ws: Workspace) -> list[Path]:
+    """What killed commands left half done, whole folders as one."""
+    return [path for path in ws.root.rglob("*.partial") if not any(p.suffix == ".partial" for p in path.parents)]
+
+
+def _removable(paths: Iterable[Path]) -> list[Path]:
+    """Those that are there and nobody writes now, without what lies in another of them."""
+    found = [path for path in dict.fromkeys(paths) if path.exists() and not _in_use(path)]
+    return [path for path in found if not any(above in found for above in path.parents)]
 
 
 def _in_use(path: Path) -> bool:
