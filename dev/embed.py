@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olu.core.errors import ExportError
-from olu.core.extras import need_training
 from olu.core.files import VOICES, disk_bytes, read_json, whole, write_json
+from olu.core.stage import need_training
 
 MOST_BYTES = 14_000_000  # of all of it
 BITS = {"discriminator.": 4, "posterior_encoder.": 8}  # of what speaking does not need

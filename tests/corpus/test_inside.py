@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from olu.core.errors import CorpusError, OluError
-from olu.core.files import Workspace
-from olu.core.inside import Refused, is_inside, read_inside
+from olu.core.files import Refused, Workspace, is_inside, read_inside
 from olu.core.job import finish
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import DEEPEST, look

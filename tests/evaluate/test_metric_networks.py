@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from olu.audio import io
-from olu.core import extras
+from olu.core import stage as extras
 from olu.core.errors import MissingExtra
 from olu.core.job import finish
 from olu.core.types import Audio

@@ -15,10 +15,10 @@ from safetensors.torch import load_file
 
 from olu.core import files
 from olu.core.errors import ExportError, TrainError, VoiceError
-from olu.core.extras import EVALUATE, SERVE
 from olu.core.files import disk_bytes
 from olu.core.job import finish
 from olu.core.places import located, named
+from olu.core.stage import EVALUATE, SERVE
 from olu.corpus.rights import Rights, save_workspace
 from olu.families.vits.base import base_of, read_base
 from olu.families.vits.foreign.quantise import SCALE, coarsened, refined

@@ -17,7 +17,7 @@ from olu.cli.build import register
 from olu.core.errors import CorpusError, WorkspaceError
 from olu.core.files import Workspace, hash_file, read_jsonl, write_json
 from olu.core.job import finish
-from olu.core.units import length
+from olu.core.words import length
 from olu.corpus.intake.probe import clip_id
 from olu.corpus.manifest import Corpus
 from olu.stages.import_ import STAGE, ImportSummary, import_source

@@ -14,8 +14,8 @@ from olu.audit.coverage import main_scripts
 from olu.audit.fix import Effect
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Clip
-from olu.core.units import minutes as in_minutes
 from olu.core.words import many
+from olu.core.words import minutes as in_minutes
 
 WORST = 10
 MOST_NAMED = 24  # letters or phones in one sentence

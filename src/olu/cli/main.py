@@ -17,8 +17,8 @@ from olu.cli.build import register
 from olu.cli.progress import end_record, recorded
 from olu.cli.streams import open_streams
 from olu.core.errors import OluError
-from olu.core.escape import one_line
 from olu.core.halt import Halt, announce_to
+from olu.core.words import one_line
 from olu.stages.verbs import VERBS
 
 ORDER = (

@@ -15,8 +15,8 @@ import typer
 
 from olu import __version__
 from olu.core.errors import ConfigError
-from olu.core.escape import one_line
 from olu.core.job import Event, EventLog, Job, Note, Report, Tick
+from olu.core.words import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

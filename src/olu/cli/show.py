@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from olu.cli.progress import follow, followed
-from olu.core.escape import json_safe, one_line
 from olu.core.told import Caution, TextTable, Told, Verbatim, quoted, write_texts
-from olu.core.units import large, length, size
+from olu.core.words import json_safe, large, length, one_line, size
 
 __all__ = (
     "follow",

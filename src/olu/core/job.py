@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from olu.core.escape import json_safe
+from olu.core.words import json_safe
 
 Result = TypeVar("Result")
 

@@ -1,14 +1,20 @@
-"""What every stage shares: when it is done, when it is stale, and the command that runs it."""
+"""What every stage shares: when it is done, when it is stale, the command that runs it, the extra that it needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal
 
+from olu.core.errors import MissingExtra
 from olu.core.files import Workspace
 
 State = Literal["fresh", "stale", "missing"]
+TRAIN = ("torch", "numba", "safetensors", "tomli_w", "onnx")
+EVALUATE = ("torch", "numba")
+SERVE = ("fastapi", "uvicorn", "prometheus_client", "av")
+NETWORKS = ("silero_vad", "speechmos", "resemblyzer", "swift_f0")
 
 
 @dataclass(frozen=True)
@@ -40,3 +46,24 @@ class Stage:
     ) -> None:
         """`inputs`: the hash from before the work, for another command may have changed them since."""
         ws.stamp(self.name, inputs=inputs or self.inputs(ws, options), options=options, summary=summary)
+
+
+def need_training(verb: str) -> None:
+    for package in TRAIN:
+        if find_spec(package) is None:
+            raise MissingExtra(verb, extra="train", package=package)
+
+
+def need_serving(verb: str) -> None:
+    for package in SERVE:
+        if find_spec(package) is None:
+            raise MissingExtra(verb, extra="serve", package=package)
+
+
+def need_evaluation(verb: str) -> None:
+    for package in EVALUATE:
+        if find_spec(package) is None:
+            raise MissingExtra(verb, extra="eval", package=package)
+    for package in NETWORKS:
+        if find_spec(package) is None:
+            raise MissingExtra(verb, package=package, install="olu doctor --install-eval")

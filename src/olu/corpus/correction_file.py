@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olu.core.errors import CorpusError
-from olu.core.inside import Refused
+from olu.core.files import Refused
 from olu.core.parse import BadData, from_json
 from olu.corpus.readers.columns import NAMES, cells
 from olu.corpus.readers.texts import NAMES as ENCODINGS

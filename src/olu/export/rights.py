@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olu.core.errors import ExportError
-from olu.corpus.consent import Answer
-from olu.corpus.rights import NOT_STATED, Rights
+from olu.corpus.rights import NOT_STATED, Answer, Rights
 from olu.train.base_facts import NON_COMMERCIAL, Licence
 
 SHARE_ALIKE = re.compile(r"share[-\s]?alike|(?<![a-z])sa(?![a-z])|gpl", re.I)

@@ -20,8 +20,7 @@ from olu import __version__
 from olu.pages.render import style_sheet
 from olu.serve import errors, reference
 from olu.serve.guard import TRACE, AccessLog, RequestGuard
-from olu.serve.logs import Log
-from olu.serve.metrics import Metrics
+from olu.serve.logs import Log, Metrics
 from olu.serve.openai import SpeechRequest
 from olu.serve.protocol import Speaking
 from olu.serve.response import UNSAID, UNSAID_COUNT

@@ -16,8 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from olu.serve import errors
 from olu.serve.errors import Refusal
 from olu.serve.limits import TOO_LARGE, Body, ClientSlots, Left, RateLimit
-from olu.serve.logs import Log, Trace
-from olu.serve.metrics import Metrics
+from olu.serve.logs import Log, Metrics, Trace
 from olu.serve.settings import ServeSettings
 
 SPEECH = "/v1/audio/speech"

@@ -11,10 +11,10 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.datastructures import Headers
 
 from olu import __version__
-from olu.serve import errors, metrics, openai
+from olu.serve import errors, openai
 from olu.serve.encode import KINDS
 from olu.serve.guard import SPEECH, TRACE, RequestGuard
-from olu.serve.logs import Log, Trace
+from olu.serve.logs import MEDIA_TYPE, Log, Metrics, Trace
 from olu.serve.openai import (
     ErrorAnswer,
     HealthAnswer,
@@ -73,7 +73,7 @@ class Desk:
     pool: Speaking
     settings: ServeSettings
     log: Log
-    metrics: metrics.Metrics
+    metrics: Metrics
     guard: RequestGuard | None = None  # who knows the keys
     threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(ENCODING_THREADS, thread_name_prefix="encode")
@@ -176,4 +176,4 @@ def _watching(router: APIRouter, desk: Desk) -> None:
     @router.get("/metrics", response_class=PlainTextResponse, responses=NUMBERS | refusals(), tags=["watching"])
     async def numbers() -> Response:
         """Numbers for Prometheus."""
-        return Response(desk.metrics.page(), media_type=metrics.MEDIA_TYPE)
+        return Response(desk.metrics.page(), media_type=MEDIA_TYPE)

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.core.errors import NetworkError, VoiceError
-from olu.core.files import Workspace, embedded_voice, is_embedded
-from olu.core.inside import is_inside
+from olu.core.files import Workspace, embedded_voice, is_embedded, is_inside
 from olu.core.parse import BadData, from_json
 from olu.networks.proof import LARGEST, ProvedNetwork, prove
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from olu.audit.summary import is_little
 from olu.audit.thresholds import Thresholds
 from olu.core.errors import OluError
-from olu.core.extras import need_training
 from olu.core.files import EMBEDDED, embedded_voice, read_json
 from olu.core.places import located
+from olu.core.stage import need_training
 from olu.core.told import Remedy
-from olu.core.units import minutes
+from olu.core.words import minutes
 from olu.corpus.manifest import Corpus
 from olu.families import FAMILIES, family
 from olu.stages.verbs.machine import BasesOptions

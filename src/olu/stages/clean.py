@@ -10,7 +10,7 @@ from pathlib import Path
 
 from olu.core.exchange import OWNER, is_alive, take_back
 from olu.core.files import Workspace, disk_bytes
-from olu.core.units import size
+from olu.core.words import size
 from olu.features.store import is_read
 from olu.stages.verbs.machine import CleanOptions
 from olu.train.run import Run

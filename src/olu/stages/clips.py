@@ -21,8 +21,7 @@ from olu.core.errors import ConfigError
 from olu.core.files import Workspace, read_json, read_rows, whole
 from olu.core.told import TextTable, Told, Verbatim, quoted
 from olu.core.types import Clip, ReadingRow
-from olu.core.units import length
-from olu.core.words import many
+from olu.core.words import length, many
 from olu.corpus import corrections, decisions
 from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal

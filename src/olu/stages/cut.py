@@ -17,8 +17,7 @@ from olu.core.files import Workspace, hash_file, read_jsonl, read_rows, write_js
 from olu.core.job import Job, Tick
 from olu.core.told import Caution, Remedy, Told
 from olu.core.types import Alignment, Clip, Frontend, Span, Split
-from olu.core.units import length
-from olu.core.words import many
+from olu.core.words import length, many
 from olu.core.workspace_lock import writing
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.decisions import Decision, record, take_back

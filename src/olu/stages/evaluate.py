@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from olu.core.errors import ConfigError, MissingExtra, WorkspaceError
-from olu.core.extras import EVALUATE
 from olu.core.files import Workspace, whole, write_text
 from olu.core.job import Job, Note, Tick, finish
+from olu.core.stage import EVALUATE
 from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.corpus.manifest import Corpus
 from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing, References, Sample

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from olu.core.errors import CLONE, ExportError, how_to_install
-from olu.core.extras import need_training
 from olu.core.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
 from olu.core.job import Job, Note, Tick
-from olu.core.stage import Stage
+from olu.core.stage import Stage, need_training
 from olu.core.told import Remedy
-from olu.core.units import large, size
+from olu.core.words import large, size
 from olu.export.card import quoted_example, readme
 from olu.export.formats import VOICE, Format, format_named
 from olu.export.measures import evaluation_of

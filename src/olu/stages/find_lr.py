@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from olu.core.extras import need_training
 from olu.core.files import Workspace, write_json, write_text
 from olu.core.halt import Halt, heeded, why
 from olu.core.job import Job, Note, Tick
+from olu.core.stage import need_training
 from olu.pages.charts import rate_chart
 from olu.pages.render import render as render_page
 from olu.stages.plan import choose_recipe

@@ -16,8 +16,7 @@ from olu.core.files import Workspace
 from olu.core.job import Job, phase
 from olu.core.told import Remedy, TextTable, Told
 from olu.core.types import Mark
-from olu.core.units import length
-from olu.core.words import many
+from olu.core.words import length, many
 from olu.core.workspace_lock import writing
 from olu.corpus.decisions import Decision, load, replace_all, take_back
 from olu.corpus.doubts import in_doubt

@@ -14,9 +14,9 @@ from typing import Any
 
 from olu.core.config import check, with_overrides
 from olu.core.errors import ConfigError, CorpusError
-from olu.core.extras import need_training
 from olu.core.files import Workspace, write_text
 from olu.core.job import Job, Note
+from olu.core.stage import need_training
 from olu.core.types import Split
 from olu.core.words import many
 from olu.core.workspace_lock import LOCK, writing

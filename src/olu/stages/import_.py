@@ -16,8 +16,7 @@ from olu.core.job import Job, Tick
 from olu.core.options import stamp, to_json
 from olu.core.stage import Stage, State
 from olu.core.told import Remedy, some, write_texts
-from olu.core.units import length
-from olu.core.words import many
+from olu.core.words import length, many
 from olu.core.workspace_lock import AFTER_WORK
 from olu.corpus import doubts, readers
 from olu.corpus.doubts import in_doubt

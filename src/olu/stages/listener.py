@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from olu.core.errors import CorpusError, TrainError
-from olu.core.extras import need_training
 from olu.core.files import Workspace
 from olu.core.job import Job, Note, Report, Tick
-from olu.core.units import length, minutes
+from olu.core.stage import need_training
+from olu.core.words import length, minutes
 from olu.corpus.manifest import Corpus
 from olu.families.runs import RECOGNISER, SECOND_HALF, Units, fitting, is_second, runs_of
 from olu.stages.audit import audit

@@ -18,7 +18,7 @@ from olu.core.files import Workspace, hash_value, whole
 from olu.core.job import Job, Note, Tick
 from olu.core.told import Remedy
 from olu.core.types import Clip
-from olu.core.units import size
+from olu.core.words import size
 from olu.corpus.manifest import Corpus
 from olu.families.runs import passed_over, voices
 from olu.stages.import_ import STAGE as IMPORT

@@ -14,7 +14,7 @@ from olu.core.config import check, flat
 from olu.core.errors import ConfigError, OluError, WorkspaceError
 from olu.core.files import Workspace, disk_bytes, workspace_here, write_text
 from olu.core.told import Caution, Remedy, TextTable, Told
-from olu.core.units import length, size
+from olu.core.words import length, size
 from olu.families import family
 from olu.families.runs import kind_of
 from olu.stages.align import STAGE as ALIGN

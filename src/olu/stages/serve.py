@@ -14,9 +14,9 @@ from typing import Any, TextIO
 
 from olu.core.config import check
 from olu.core.errors import ConfigError
-from olu.core.extras import need_serving
 from olu.core.files import EMBEDDED, is_embedded
 from olu.core.job import Job, Note, Tick
+from olu.core.stage import need_serving
 from olu.core.words import many
 from olu.speak.package import voice_place
 from olu.stages.verbs.voices import ServeOptions

@@ -16,8 +16,7 @@ from olu.audit.summary import to_cut
 from olu.core.files import Workspace, disk_bytes
 from olu.core.stage import Stage
 from olu.core.told import Remedy, TextTable, Told, write_texts
-from olu.core.units import length, size
-from olu.core.words import many
+from olu.core.words import length, many, size
 from olu.corpus import corrections, decisions
 from olu.corpus.changed_files import Lost, import_again, place_now
 from olu.corpus.doubts import in_doubt, standing

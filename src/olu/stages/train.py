@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olu.core.errors import TrainError
-from olu.core.extras import need_training
 from olu.core.files import Workspace, hash_file, hash_value
 from olu.core.halt import Halt, heeded, why
 from olu.core.job import Job, Note, Tick
-from olu.core.stage import Stage
+from olu.core.stage import Stage, need_training
 from olu.corpus.corrections import hash_texts
 from olu.corpus.decisions import hash_chosen
 from olu.families import family as family_named

@@ -16,7 +16,7 @@ from olu.core.files import Workspace, read_jsonl, whole
 from olu.core.job import Job, Note, Tick
 from olu.core.parse import load_json
 from olu.core.told import Remedy
-from olu.core.units import size as in_units
+from olu.core.words import size as in_units
 from olu.corpus.readers.archive import BadHeader, open_tar
 from olu.corpus.readers.source import ABSOLUTE
 from olu.stages.pack import MANIFEST, SCHEMA

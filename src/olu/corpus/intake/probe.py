@@ -18,9 +18,8 @@ from pathlib import Path, PurePosixPath
 
 from olu.audio.io import header
 from olu.core.errors import AudioError
-from olu.core.escape import one_line
-from olu.core.files import hash_file
-from olu.core.inside import is_inside
+from olu.core.files import hash_file, is_inside
+from olu.core.words import one_line
 from olu.corpus.changed_files import is_other
 from olu.corpus.readers.rows import Problem, Row, Why
 

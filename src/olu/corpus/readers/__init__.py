@@ -12,7 +12,7 @@ from olu.audio.io import SUFFIXES
 from olu.audio.media import PHONE_SUFFIXES, begins_as_sound
 from olu.core.config import did_you_mean
 from olu.core.errors import CorpusError
-from olu.core.inside import Refused, read_inside
+from olu.core.files import Refused, read_inside
 from olu.core.words import many
 from olu.corpus.readers import columns, huggingface, lists, ljspeech, recordings, subtitles, tables
 from olu.corpus.readers.beside import FOLDER, LIBRITTS

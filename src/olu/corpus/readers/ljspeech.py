@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from olu.core.errors import CorpusError
-from olu.core.inside import Refused, is_inside, read_inside
+from olu.core.files import Refused, is_inside, read_inside
 from olu.corpus.readers.columns import NAMES, delimiter
 from olu.corpus.readers.rows import Guessed, Problem, Read, Row, SourceNote, Why, exists, folder_of, name_of
 from olu.corpus.readers.source import LOOKED_IN, AudioIndex, SourceFolder

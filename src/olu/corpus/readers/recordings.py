@@ -17,8 +17,7 @@ from olu.audio.activity import Levels, file_levels, frame_rate, stretches
 from olu.audio.io import header
 from olu.audio.media import decode, is_media, is_recording, need_media
 from olu.core.errors import AudioError
-from olu.core.files import hash_file
-from olu.core.inside import fault_of
+from olu.core.files import fault_of, hash_file
 from olu.core.job import Job, Tick
 from olu.corpus.readers.beside import PAPERS
 from olu.corpus.readers.rows import Problem, Row, SourceNote, Tree, Why, without_ending

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from olu.audio.media import is_recording
-from olu.core.inside import fault_of
+from olu.core.files import fault_of
 
 DEEPEST = 100  # folders inside each other: nobody sorts recordings further, and every tool has a limit
 

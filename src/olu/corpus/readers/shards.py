@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from olu.core.errors import CorpusError, MissingExtra
-from olu.core.inside import Refused, is_inside, read_inside
+from olu.core.files import Refused, is_inside, read_inside
 from olu.core.parse import BadData, from_json
 from olu.corpus.readers.huggingface import ENDINGS, Columns, DatasetRow, no_such, safe, split_name, split_of
 from olu.corpus.readers.rows import Problem, Why, folder_of, look, name_of

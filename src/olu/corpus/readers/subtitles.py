@@ -12,8 +12,7 @@ from olu.audio.activity import file_levels, frame_rate
 from olu.audio.io import header
 from olu.audio.media import is_media
 from olu.core.errors import AudioError, CorpusError
-from olu.core.files import hash_file
-from olu.core.inside import Refused, read_inside
+from olu.core.files import Refused, hash_file, read_inside
 from olu.corpus.readers.recordings import SUBTITLES, find_recordings, names_same, sound_of
 from olu.corpus.readers.rows import Doubt, Problem, Read, Row, SourceNote, Timing, Why, without_ending
 from olu.corpus.readers.source import SourceFolder

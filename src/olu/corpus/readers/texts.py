@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from olu.core.config import did_you_mean
 from olu.core.errors import CorpusError
-from olu.core.inside import Refused, read_inside
+from olu.core.files import Refused, read_inside
 from olu.corpus.readers.rows import Guessed, Problem, Row, TextLine, Why
 
 MOST_TABLE = 2**30

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from olu.core.inside import Refused
+from olu.core.files import Refused
 from olu.corpus.readers.rows import Guessed, Problem, Why, speaker_name
 from olu.corpus.readers.texts import as_utf8, guessed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olu.core.units import minutes
+from olu.core.words import minutes
 from olu.families.vits.config import SIZES, VitsConfig
 from olu.families.vits.memory import PARAMETERS, memory
 from olu.train.plan.facts import Advice, Case, Foundation, Material, Setting

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from olu.core.units import length, size
+from olu.core.words import length, size
 from olu.train.guards.seen import GuardEvent, Observation, Resources, Seen, ValidationView, Verdict
 
 # Share of the weights an update must move. From scratch a fair rate moves 1e-3 to 4e-3, a tenth of it 4e-4 to 6e-4.

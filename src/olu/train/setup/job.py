@@ -22,8 +22,7 @@ from olu.align.state import DOCUMENT as PAUSES
 from olu.core.errors import TrainError
 from olu.core.files import hash_value
 from olu.core.types import Clip
-from olu.core.units import length
-from olu.core.words import many
+from olu.core.words import length, many
 from olu.corpus.manifest import Corpus
 from olu.features.store import Store, WaveFeature, feature_folders
 from olu.text.vocabulary import SymbolVocabulary
