@@ -1,4 +1,4 @@
-"""Files written whole or not at all, hashes, JSON lines, what may be opened of a source, and the workspace's paths."""
+"""Files written whole or not at all, hashes, JSON lines, what may be opened of a source, a workspace's paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose recordings these are: licence, consent and credits, for the workspace and for each of its sources."""
+"""Whose recordings these are: licence, credits, and whether people's own words on a consent come to a yes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One JSON object a line: what was asked and how it went, never the text itself unless that is wished for."""
+"""What was asked and how it went: JSON lines, without texts unless wished for, and numbers for Prometheus."""
 
 from __future__ import annotations
 
