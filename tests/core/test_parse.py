@@ -102,7 +102,7 @@ def test_choices_of_a_listener(tmp_path: Path, value: str) -> None:
 def test_nothing_else_parses_files() -> None:
     """One loader: who parses on their own gets tracebacks of their own."""
     root = Path(olu.__file__).parent
-    wire = root / "serve" / "wire.py"  # between Olu's own processes
+    wire = root / "serve" / "process.py"  # between Olu's own processes
     for path in sorted(set(root.rglob("*.py")) - {root / "core/parse.py", wire}):
         code = re.sub(r'"""(?s:.*?)"""', "", path.read_text(encoding="utf-8"))
         code = code.replace("json.loads(json.dumps(", "")  # a copy
