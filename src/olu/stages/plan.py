@@ -15,9 +15,9 @@ from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace, hash_file, hash_value, write_text
 from olu.core.job import Job, phase
 from olu.core.places import is_here, is_hub_id, located, named
-from olu.core.stage import Stage
+from olu.core.stage import Stage, need_training
 from olu.core.told import Caution, Remedy, TextTable, Told, Verbatim
-from olu.core.words import length, many, size
+from olu.core.words import length, lines, many, size
 from olu.corpus.decisions import hash_chosen
 from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, fingerprint, sides
