@@ -217,8 +217,8 @@ def code_decoder(path: Path, *, hidden: bool) -> None:
     net.save(path, {"codes": (INT64, ["B", "N"]), "speaker": (INT64, ["B"])}, {"wave": ["B", "S"]})
 
 
-def pack(path: Path, graphs: Any, **more: Any) -> Voice:
+def pack(path: Path, graphs: Any, *, name: str = "test", **more: Any) -> Voice:
     """A package of two speakers whose symbols stand without blanks between them."""
-    held = contents(speakers=["ada", "obi"])
+    held = contents(speakers=["ada", "obi"], name=name)
     object.__setattr__(held, "vocabulary", SymbolVocabulary(held.vocabulary.symbols, interleave=False))
     return finish(write_package(path, held, graphs=lambda folder: graphs(folder, **more)))

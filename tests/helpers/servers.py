@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from olu.core.errors import TextError, VoiceError
+from olu.core.types import Knob
 from olu.serve.app import Site, build
 from olu.serve.logs import NAME
 from olu.serve.protocol import Busy, Gone, Late, NoRoom, Read, SoundPiece, SpeechJob, Stuck, TooLong, VoiceInfo
@@ -30,6 +31,9 @@ SENTENCE_SECONDS = 1.0
 UNSAID = "ŋ漢😀\x7f"  # letters it does not have
 
 
+KNOBS = (Knob("noise", 0.6, 0.0, 2.0, "how much the sound varies"), Knob("duration_noise", 0.8, 0.0, 2.0))
+
+
 @dataclass
 class Tones:
     """Every sentence is a second of 440 Hz. Some texts bring trouble, as their words say."""
@@ -38,7 +42,7 @@ class Tones:
     queue: int = 64
     voices: list[VoiceInfo] = field(
         default_factory=lambda: [
-            VoiceInfo("ada", "ibo", RATE, ("ada", "obi"), 1000, True),
+            VoiceInfo("ada", "ibo", RATE, ("ada", "obi"), 1000, True, knobs=KNOBS),
             VoiceInfo("broken", "swa", RATE, ("one",), 1000, False, "it is damaged"),
         ]
     )

@@ -85,6 +85,15 @@ def test_speed_seed_and_speaker_reach_the_pool(here: Running, client: openai.Ope
     assert (manner.noise, manner.duration_noise, manner.loudness, manner.rate) == (0.1, 0.2, -20, None)
 
 
+def test_knobs_are_those_of_the_voice(here: Running, client: openai.OpenAI):
+    client.audio.speech.create(model="olu", voice="ada", input=TEXT, extra_body={"knobs": {"noise": 0.3}})
+    assert here.pool.asked[-1].manner.knobs == {"noise": 0.3}
+    with pytest.raises(openai.BadRequestError, match="has no knob 'mood'; it has: noise, duration_noise"):
+        client.audio.speech.create(model="olu", voice="ada", input=TEXT, extra_body={"knobs": {"mood": 1}})
+    with pytest.raises(openai.BadRequestError, match="noise 5 is out of reach: choose 0 to 2"):
+        client.audio.speech.create(model="olu", voice="ada", input=TEXT, extra_body={"knobs": {"noise": 5}})
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_chunks_come_while_it_is_spoken(here: Running, client: openai.OpenAI, kind: Any):
     speech = client.audio.speech.with_streaming_response

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.config import Strict
-from olu.core.errors import LanguageError
+from olu.core.errors import LanguageError, VoiceError
 from olu.serve import errors
 from olu.serve.encode import rate_of
 from olu.serve.errors import Refusal
@@ -53,8 +53,9 @@ class SpeechRequest(Exact):
     seed: int = Field(0, ge=0, le=MOST_SEED, description="The same text and seed give the same sound.")
     speaker: Name | None = Field(None, description="Which of the voice's speakers.")
     pause: float = Field(PAUSE_SECONDS, ge=0, le=LONGEST_PAUSE, description="Seconds between sentences.")
-    noise: float | None = Field(None, ge=0, le=MOST_NOISE, description="How much the sound varies.")
-    duration_noise: float | None = Field(None, ge=0, le=MOST_NOISE, description="How much the rhythm varies.")
+    knobs: dict[Name, float] = Field({}, max_length=32, description="What this voice lets you choose, by its knobs.")
+    noise: float | None = Field(None, ge=0, le=MOST_NOISE, description="A knob: how much the sound varies.")
+    duration_noise: float | None = Field(None, ge=0, le=MOST_NOISE, description="A knob: how much the rhythm varies.")
     loudness: float | None = Field(None, ge=QUIETEST, le=LOUDEST, description="LUFS.")
     plain: bool = Field(False, description="The text has no markup: < and [[ are read as they stand.")
     timings: bool = Field(False, description="With sse: events that say when each word is heard.")
@@ -87,6 +88,16 @@ class ModelsAnswer(BaseModel):
     data: list[ModelAnswer]
 
 
+class KnobAnswer(BaseModel):
+    """What may be chosen when a voice speaks."""
+
+    name: str
+    default: float
+    low: float
+    high: float
+    what: str
+
+
 class VoiceAnswer(BaseModel):
     """One voice of the list; `fault` says why one cannot be used."""
 
@@ -102,6 +113,7 @@ class VoiceAnswer(BaseModel):
     fault: str
     aliases: list[str]
     sample: str
+    knobs: list[KnobAnswer]
 
     @staticmethod
     def of(shown: VoiceInfo, usable: Sequence[VoiceInfo]) -> VoiceAnswer:
@@ -159,17 +171,23 @@ def manner(wish: SpeechRequest, shown: VoiceInfo) -> Manner:
         message = f"speaker: the voice {shown.name} has {', '.join(shown.speakers[:20])}"
         raise Refusal(400, message, "speaker_not_found", param="speaker")
     rate = rate_of(wish.response_format, shown.rate)
-    return Manner(
-        speed=wish.speed,
-        seed=wish.seed,
-        speaker=wish.speaker,
-        pause=wish.pause,
-        noise=wish.noise,
-        duration_noise=wish.duration_noise,
-        loudness=wish.loudness,
-        rate=None if rate == shown.rate else rate,
-        plain=wish.plain,
-    )
+    try:
+        asked = Manner(
+            speed=wish.speed,
+            seed=wish.seed,
+            speaker=wish.speaker,
+            pause=wish.pause,
+            knobs=wish.knobs,
+            noise=wish.noise,
+            duration_noise=wish.duration_noise,
+            loudness=wish.loudness,
+            rate=None if rate == shown.rate else rate,
+            plain=wish.plain,
+        )
+        asked.settled({knob.name: knob for knob in shown.knobs}, voice=shown.name)
+    except VoiceError as bad:
+        raise Refusal(400, f"knobs: {bad}", "invalid_request", param="knobs") from None
+    return asked
 
 
 def find_voice(name: str, voices: Sequence[VoiceInfo], *, default: str = "") -> VoiceInfo | None:

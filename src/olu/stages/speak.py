@@ -63,6 +63,18 @@ def given_text(argument: str | None, *, file: Path | None, stdin: BinaryIO) -> s
     return _decoded(stdin.read(), "the text piped in") if argument in (None, "-") else str(argument)
 
 
+def knobs_of(given: Iterable[str]) -> dict[str, float]:
+    """What --knob says."""
+    found = {}
+    for row in given:
+        name, _, value = row.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise VoiceError(f"--knob {row!r:.60} is not NAME=VALUE with a number, such as temperature=0.7") from None
+    return found
+
+
 def _bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
@@ -107,7 +119,7 @@ def run(options: SpeakOptions) -> Job[SpokenOutput]:
     """`olu speak`"""
     named = options.output
     out = named or free_name(Path("speech.wav" if options.format is None else f"speech.{options.format}"))
-    wishes: Any = {name: getattr(options, name) for name in WISHES}
+    wishes: Any = {name: getattr(options, name) for name in WISHES} | {"knobs": knobs_of(options.knob)}
     spoken: SpeakSummary | SaidMany
     if options.batch is not None:
         if named is None:

@@ -103,6 +103,7 @@ class SpeakOptions:
     seed: int = option("The same text and seed give the same samples.", default=0)
     noise: float | None = option("How much the sound varies; 0 to 2.")
     duration_noise: float | None = option("How much the rhythm varies.")
+    knob: tuple[str, ...] = option("Another knob of the voice: NAME=VALUE.", default=(), metavar="NAME=VALUE")
     loudness: float | None = option("LUFS, for example -18; else as the voice is.")
     rate: int | None = option("Samples a second; else the voice's own.")
     plain: bool = flag("Read <, [[ and & as they stand: the text has no markup.")
