@@ -11,7 +11,7 @@ from pathlib import Path
 import soundfile
 
 from olu.audio import io
-from olu.audit.check import Check, Finding, MeasuredClip
+from olu.audit.check import SEVERITIES, Check, Finding, MeasuredClip
 from olu.audit.checks import CHECKS
 from olu.audit.checks.timing import letters_per_second
 from olu.audit.summary import AuditSummary
@@ -80,12 +80,10 @@ def render(
     t = thresholds
     clips = {one.clip.id: one for one in heard}
     sounds = _sounds(clips, findings, play)
-    broken, marked = (
-        {f.id for found in findings.values() for f in found if f.mark.severity == severity}
-        for severity in ("error", "warn")
-    )
-    looked = [check for check in CHECKS if check.name in findings]
-    absent = [check for check in CHECKS if check.name not in findings]
+    marked: dict[str, set[str]] = {severity: set() for severity in SEVERITIES}
+    for found in findings.values():
+        for one in found:
+            marked[one.mark.severity].add(one.id)
     limits = [(t.duration_error_under, "error"), (t.duration_warn_under, "warn")]
     limits += [(t.duration_warn_over, "warn"), (t.duration_error_over, "error")]
     lengths = [one.facts.seconds if one.facts else one.clip.seconds for one in heard]
@@ -99,12 +97,10 @@ def render(
         thresholds=t,
         summary=summary,
         languages=", ".join(sorted({one.clip.language for one in heard})),
-        look=len(marked - broken),
-        commonest=max(looked, key=lambda one: sum(f.mark.severity == "warn" for f in findings[one.name])),
-        found=[_section(check, findings[check.name], clips, sounds) for check in looked if findings[check.name]],
-        fine=[check for check in looked if not findings[check.name]],
-        unasked=[check.title.lower() for check in absent if not check.aligned],
-        unaligned=[check.title.lower() for check in absent if check.aligned],
+        look=len(marked["warn"] - marked["error"]),
+        checks=CHECKS,
+        findings=findings,
+        found=[_section(one, findings[one.name], clips, sounds) for one in CHECKS if findings.get(one.name)],
         lengths=histogram(lengths, unit="seconds", limits=limits),
         rates=histogram(rates, unit="letters per second"),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from olu.align.state import alignment_path
 from olu.align.text_match import Match, match_path, read_match
-from olu.audit.check import Finding, MeasuredClip, order
+from olu.audit.check import Check, Finding, MeasuredClip, order
 from olu.audit.checks import CHECKS
 from olu.audit.coverage import Spoken
 from olu.audit.fix import edges_path, effect, plan, set_aside, too_long, without_aside, write_edges
@@ -78,9 +78,7 @@ def audit(
         raise WorkspaceError(f"{ws.root} has no clips: run 'olu import {ws.root} SOURCE' first")
     matches = read_match(ws)
     heard = yield from _heard(ws, corpus, matches, models=_models() if deep else None)
-    known = {"", "words"} if matches else {""}
-    known |= {"scores"} if any(one.score is not None for one in matches.values()) else set()
-    checks = [one for one in CHECKS if (deep or not one.deep) and one.aligned in known]
+    checks = _checks(matches, deep=deep)
     found = {one.name: list(one.look(heard, limits)) for one in checks}
     worst_first: dict[str, list[Finding]] = {name: sorted(marks, key=order) for name, marks in found.items()}
     marks = _marks(found)
@@ -121,6 +119,13 @@ def audit(
     write_json(summary.summary, summary.row())
     STAGE.stamp(ws, options, summary.row(), inputs=begun)
     return summary
+
+
+def _checks(matches: Mapping[str, Match], *, deep: bool) -> list[Check]:
+    """Those that can be made: some need networks, some what the aligner heard."""
+    known = {"", "words"} if matches else {""}
+    known |= {"scores"} if any(one.score is not None for one in matches.values()) else set()
+    return [one for one in CHECKS if (deep or not one.deep) and one.aligned in known]
 
 
 def _earlier(ws: Workspace, options: dict[str, Any]) -> AuditSummary | None:

@@ -132,13 +132,7 @@ def _figures(facts: PageFacts) -> Iterator[dict[str, Any]]:
 
 
 def _figure(facts: PageFacts, title: str, names: Sequence[str], *, log: bool = False) -> dict[str, Any]:
-    lines = []
-    for colour, name in enumerate(names):
-        noisy = not name.startswith("valid/") and not name.endswith(("/lr", "/ratio"))
-        called = "validation" if name.startswith("valid/") else "training" if len(names) < 3 and not log else name
-        if name.split("/")[1] in OF_THE_ENGINE:
-            called = name.split("/")[0]
-        lines.append(Curve(called, facts.history.points(name), colour % 4, smooth=noisy))
+    lines = [_curve(facts, name, colour % 4, named=len(names) > 2 or log) for colour, name in enumerate(names)]
     marks = [(e["step"], e["message"]) for e in facts.events if e["guard"] == "rewind"]
     banded = next((name for name in reversed(names) if name in facts.reference.bands), "")
     band = facts.reference.bands[banded] if banded else None
@@ -151,3 +145,11 @@ def _figure(facts: PageFacts, title: str, names: Sequence[str], *, log: bool = F
         "style": style or "soft",
         "said": whose + said,
     }
+
+
+def _curve(facts: PageFacts, name: str, colour: int, *, named: bool) -> Curve:
+    """A figure as a line; `named`: by its own name, as several stand beside each other."""
+    part, _, loss = name.partition("/")
+    noisy = part != "valid" and loss not in ("lr", "ratio")
+    called = part if loss in OF_THE_ENGINE else "validation" if part == "valid" else name if named else "training"
+    return Curve(called, facts.history.points(name), colour, smooth=noisy)
