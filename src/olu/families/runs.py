@@ -54,8 +54,11 @@ def voices(ws: Workspace) -> list[Run]:
     return runs_of(ws, "voice")
 
 
-def learner_of(run: Run, step: int, *, config: Any = None) -> nn.Module:
-    """The networks of a run with the averaged weights of a step. `config`: other settings than its recipe's."""
+def learner_of(run: Run, step: int, *, config: Any = None, needed: Mapping[str, nn.Module] | None = None) -> nn.Module:
+    """The networks of a run with the averaged weights of a step.
+
+    `config`: other settings than its recipe's; `needed`: those of runs of other kinds that it needs, by kind.
+    """
     from olu.train.checkpoint import load_averaged  # torch comes with it
 
     chosen = family(run.recipe.family)
@@ -63,6 +66,10 @@ def learner_of(run: Run, step: int, *, config: Any = None) -> nn.Module:
     vocabulary, speakers = vocabulary_from(run.document("vocabulary.json")), run.document("speakers.json")
     learner = chosen.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
     load_averaged(learner, run.checkpoints().load(step))
+    companions = chosen.bases.companions(config, None) if chosen.bases and chosen.bases.companions else ()
+    frozen = {one.name: one.load() for one in companions} | dict(needed or {})
+    if frozen:
+        learner.accompany(frozen)  # type: ignore[operator]
     return learner
 
 

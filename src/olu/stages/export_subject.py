@@ -59,7 +59,8 @@ def from_run(
         override=override,
         beside={shown(own): _licence(own) for other, _ in others.values() if (own := base_of(ws, other))},
     )
-    learner = learner_of(run, step, config=config)
+    needed = {kind: learner_of(other, at) for kind, (other, at) in others.items()}
+    learner = learner_of(run, step, config=config, needed=needed)
     best = run.best
     scores = {f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {}
     held_out = [clip for clip in wanted if corpus.split(clip) in ("valid", "test")]
@@ -71,6 +72,7 @@ def from_run(
         name=name,
         family=family,
         learner=learner,
+        needed=needed,
         language=load(ws.language),
         frontend=from_state(run.document("frontend.json")),
         vocabulary=vocabulary,
@@ -91,7 +93,6 @@ def from_run(
             *_noise_said(given),
         ),
         facts={"run": run.name, "step": step, "recipe": settings, **facts, **given},
-        needed={kind: learner_of(other, at) for kind, (other, at) in others.items()},
         resample=recipe.data.resample,
     )
 

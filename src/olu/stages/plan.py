@@ -208,7 +208,8 @@ def choose_recipe(
 
 def advice_on(ws: Workspace, recipe: Recipe) -> BaseAdvice | None:
     """For a training that begins with no weights: what it should begin with, where there is too little speech."""
-    if recipe.base is not None or family_named(recipe.family).kind != "voice":
+    family = family_named(recipe.family)
+    if recipe.base is not None or not (family.kind == "voice" and family.bases and family.bases.table):
         return None
     return advise(most_of_one(Corpus.open(ws)), language=ws.language, limits=read_thresholds(ws))
 
@@ -227,8 +228,8 @@ def forecast(ws: Workspace, *, overrides: list[str], device: str) -> Job[tuple[i
 
 
 def _scratch_advice(ws: Workspace, case: Case, family: Family) -> BaseAdvice | None:
-    """For a voice that would be trained without a base."""
-    if case.base or family.kind != "voice":
+    """For a voice that would be trained without a base, of a family that has published ones."""
+    if case.base or not (family.kind == "voice" and family.bases and family.bases.table):
         return None
     return advise(case.material.most_seconds, language=ws.language, limits=read_thresholds(ws))
 
