@@ -172,7 +172,7 @@ def test_a_voice_of_codes_is_planned_trained_exported_and_spoken(ws: Workspace, 
     _, _, reports = said(train(ws, overrides=changes, new=True))
     first, last = reports[0].seen[0].losses["code"], reports[-1].seen[0].losses["code"]
     assert last < 0.6 * first and len(reports[-1].exhibits) > 0
-    made = finish(export(ws.root, out=tmp_path / "x.voice"))
+    made = finish(export(ws.root, output=tmp_path / "x.voice"))
     voice = Voice.open(Path(made.voice))
     assert {"temperature", "top_k"} == set(voice.knobs)
     audio = voice.speak("Habari ya leo", seed=3)
@@ -224,7 +224,7 @@ def test_a_voice_of_two_runs_is_trained_resumed_exported_and_spoken(ws: Workspac
     resumed, _, _ = said(train(ws, resume=True))
     one, two = weights(run, 12), weights(Run.named(ws.runs_folder, resumed.run), 12)
     assert all(torch.equal(one[name], two[name]) for name in one)
-    made = finish(export(ws.root, out=tmp_path / "x.voice"))
+    made = finish(export(ws.root, output=tmp_path / "x.voice"))
     voice = Voice.open(Path(made.voice))
     audio = voice.speak("Habari ya leo", seed=3)
     assert audio.rate == 8000 and np.isfinite(audio.samples).all() and len(audio.samples) > 800

@@ -367,7 +367,8 @@ def _train(ws: Workspace, run: Run, job: TrainingJob, view: Watching) -> Job[Tra
             yield from map(Note, viewer.sentences() + profile.sentences())
             stopped = next((e.message for e in report.events if e.verdict is Verdict.STOP), None)
             ended = report.ends
-        yield from map(Note, profile.sentences())
+        limits = [one for name, live in engine.live.items() for one in live.said_of_limits(name)]
+        yield from map(Note, [*profile.sentences(), *limits])
         if not ended:
             viewer.finish(stopped=stopped)
     speaks = job.family.kind == "voice"

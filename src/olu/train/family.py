@@ -240,6 +240,7 @@ class Bases:
     read: Callable[[Path], Base]
     table: Path | None = None  # published checkpoints (TSV): id, language, discriminator, uroman, licence
     symbol_rows: tuple[str, ...] = ()  # part.parameter of every table or bias with one row for each symbol
+    row_scale: Callable[[Any], float] = lambda config: 1.0  # of new rows: how far from where they start
     fold_speakers: Callable[..., Any] | None = None  # (checkpoint, learner, old=) -> one with rows for new speakers
     companions: Callable[[Any, Base | None], Sequence[Companion]] | None = None  # (config, base): what stays frozen
     licensed: bool = True  # whether what is made from one takes its licence

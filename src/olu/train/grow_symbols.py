@@ -31,10 +31,11 @@ def enlarged(table: Tensor, growth: Growth) -> Tensor:
     if not growth.parents:
         return table
     random = torch.Generator().manual_seed(0)
-    noise = torch.randn(len(growth.parents), table.shape[1], generator=random)
+    noise = torch.randn(len(growth.parents), *table.shape[1:], generator=random)
     mean, spread = table.mean(0), table.std(0)
     starts = torch.stack([mean if parent is None else table[parent] for parent in growth.parents])
-    wide = torch.tensor([[1.0 if parent is None else APART] for parent in growth.parents])
+    wide = torch.tensor([1.0 if parent is None else APART for parent in growth.parents])
+    wide = wide.view(-1, *[1] * (table.dim() - 1))
     return torch.cat([table, starts + growth.scale * wide * spread * noise])
 
 
@@ -55,5 +56,12 @@ def enlarged_checkpoint(checkpoint: Checkpoint, names: Sequence[str], growth: Gr
             if key in optimiser:
                 held = optimiser[key]
                 start = held.mean(0) if moment == "exp_avg_sq" else torch.zeros_like(held[0])
-                optimiser[key] = torch.cat([held, start.expand(len(growth.parents), -1)])
+                optimiser[key] = torch.cat([held, start.expand(len(growth.parents), *start.shape)])
     return replace(checkpoint, weights=weights, optimiser=optimiser)
+
+
+def said_of_scale(name: str, table: Tensor, old: int) -> str:
+    """How large the new rows of a table begin beside the old ones."""
+    sizes = table.detach().float().reshape(len(table), -1).norm(dim=1)
+    before, now = float(sizes[:old].mean()), float(sizes[old:].mean())
+    return f"the new rows of {name} begin at {now:.3g}, the old ones have {before:.3g} (mean length of a row)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +25,6 @@ ENDS = PreparedFeature("ends", {"hop": HOP}, lambda device: phone_ends)
 
 
 class AcousticConfig(Strict):
-    size: Literal["tiny"] = "tiny"
     width: int = Field(24, ge=4)
     learning_rate: float = Field(1e-2, gt=0)
     clip: float = Field(10.0, gt=0)

@@ -21,7 +21,7 @@ RATE, HOP, BANDS = 8000, 80, 12
 
 def advice(*, steps: int = 40) -> Advice:
     return Advice(
-        model=lambda case: [Setting("model.size", "tiny", "There is no other.")],
+        model=lambda case: [Setting("plan.rates", {}, "Nothing is frozen.")],
         batch=lambda case: (4, "Four clips."),
         steps=lambda case, config, together: (steps, "A toy."),
         warmup=lambda case, all_: (0, "None."),

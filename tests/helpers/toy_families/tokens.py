@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,7 +42,6 @@ MOST = 400  # places that are learnt
 
 
 class TokensConfig(Strict):
-    size: Literal["tiny"] = "tiny"
     width: int = Field(24, ge=4)
     merges: int = Field(6, ge=0)
     learning_rate: float = Field(1e-2, gt=0)

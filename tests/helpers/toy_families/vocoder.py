@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ FEATURES = [of_samples("mel", bands), of_samples("pitch", pitch)]
 
 
 class VocoderConfig(Strict):
-    size: Literal["tiny"] = "tiny"
     channels: int = Field(16, ge=2)
     learning_rate: float = Field(3e-3, gt=0)
 

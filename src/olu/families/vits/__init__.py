@@ -131,6 +131,7 @@ FAMILY = Family(
         read=_read_base,
         table=Path(__file__).with_name("bases.tsv"),
         symbol_rows=("gen.text_encoder.embed_tokens.weight",),
+        row_scale=lambda config: float(config.init_scale),
         fold_speakers=_with_speakers,
     ),
     speaks=Speaks(

@@ -31,7 +31,7 @@ from olu.train.buckets import Buckets, make_buckets
 from olu.train.cuda_graph import Resident
 from olu.train.engine import Engine
 from olu.train.family import Companion, DemoSentence, Example, Family
-from olu.train.grow_symbols import Growth
+from olu.train.grow_symbols import Growth, said_of_scale
 from olu.train.guards import watchmen
 from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe
@@ -292,7 +292,8 @@ def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice)
         config = config.model_copy(update=dict(base.alone))
         recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
     old = base.symbols if base and not start.writes else vocabulary_of(start.before).symbols if start.before else None
-    scale, notes = getattr(config, "init_scale", 1.0), list[str]()
+    bases, notes = start.family.bases, list[str]()
+    scale = bases.row_scale(config) if bases else 1.0
     growth = None if old is None else growth_from(old, vocabulary, scale=scale, language=start.ws.language)
     learner = start.family.learner(config, vocab_size=vocabulary.size, num_speakers=len(clips.speakers))
     if start.writes:
@@ -301,10 +302,15 @@ def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice)
         learner.accompany({one.name: _frozen(one, start.device) for one in start.companions})  # type: ignore[operator]
     if base:
         notes += base.load(learner, growth, clips.speakers)
+    given = None
     if start.weights:
         notes += changes_from(start.weights[0].recipe, recipe, start.weights)
         given = begun_from(start.weights, family=start.family, learner=learner, growth=growth, speakers=clips.speakers)
         check_fits(learner, start.weights, given)
+    if growth and growth.parents and not start.kept:
+        held = given.weights if given else {f"learner/{name}": one for name, one in learner.named_parameters()}
+        names = bases.symbol_rows if bases else ()
+        notes += [said_of_scale(name, held[f"learner/{name}"], growth.old) for name in names]
     if scale != 1.0 and not start.kept and not (growth and growth.parents):
         notes.append(f"model.init_scale = {scale:g} has no effect: no symbol is new")
     strange = new_symbols(vocabulary, growth, texts.readings, clips.kept) if growth else []
