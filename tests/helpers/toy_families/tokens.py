@@ -70,6 +70,18 @@ class Codec(nn.Module):
         return self.table[codes].flatten(1)
 
 
+class SpeakerCodec(nn.Module):
+    """As the engine calls it; all speakers sound the same."""
+
+    def __init__(self, codec: nn.Module) -> None:
+        super().__init__()
+        self.codec = codec
+
+    def forward(self, codes: Tensor, speaker: Tensor) -> Tensor:
+        wave: Tensor = self.codec(codes)
+        return wave * (speaker >= 0)[:, None]
+
+
 @cache
 def codec() -> Codec:
     return Codec().eval()
@@ -234,12 +246,12 @@ def _export(learner: Any, *, folder: Path) -> dict[str, Any]:
         },
     )
     save_graph(
-        learner.frozen["codec"],
-        (torch.zeros(2, 4, dtype=torch.long),),
+        SpeakerCodec(learner.frozen["codec"]),
+        (torch.zeros(2, 4, dtype=torch.long), torch.zeros(2, dtype=torch.long)),
         folder / "decoder.onnx",
-        inputs=["codes"],
+        inputs=["codes", "speaker"],
         outputs=["wave"],
-        axes={"codes": {0: "B", 1: "N"}, "wave": {0: "B", 1: "S"}},
+        axes={"codes": {0: "B", 1: "N"}, "speaker": {0: "B"}, "wave": {0: "B", 1: "S"}},
     )
     arrays = {"text_rows": net.text.weight, "code_rows": net.code.weight, "prompt": torch.zeros(1, 1, width)}
     arrays |= {"text_positions": net.text_at.weight, "code_positions": net.code_at.weight}
