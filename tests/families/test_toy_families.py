@@ -178,7 +178,8 @@ def test_a_voice_of_codes_is_planned_trained_exported_and_spoken(ws: Workspace, 
     audio = voice.speak("Habari ya leo", seed=3)
     assert audio.rate == 8000 and np.isfinite(audio.samples).all() and len(audio.samples) > 800
     assert np.array_equal(audio.samples, voice.speak("Habari ya leo", seed=3).samples)
-    assert np.allclose(np.concatenate([one.audio.samples for one in voice.stream("Habari ya leo", seed=3)]), audio.samples)
+    streamed = [chunk.audio.samples for chunk in voice.stream("Habari ya leo", seed=3)]
+    assert np.allclose(np.concatenate(streamed), audio.samples)
 
 
 # ---------------------------------------------------------------- an acoustic model and its vocoder
