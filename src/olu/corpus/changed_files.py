@@ -29,9 +29,7 @@ def import_again(ws: Workspace, root: str, *, place: Path | None = None) -> str:
     """
     stamp = ws.stamped("import")
     asked: dict[str, Any] = stamp["options"] if stamp else {}
-    copied_from = origins(ws).get(Path(root).name)
-    there = copied_from if copied_from is not None and copied_from.exists() else None
-    old = Path(root) if Path(root).is_absolute() else there
+    old = Path(root) if Path(root).is_absolute() else origins(ws, there=True).get(Path(root).name)
     new = place or old
     if new is None:
         return shlex.join(["olu", "import", str(ws.root), "SOURCE"])
@@ -49,13 +47,14 @@ def _there(path: Path, old: Path, new: Path) -> Path:
     return new / path.relative_to(old) if path.is_relative_to(old) else path
 
 
-def origins(ws: Workspace) -> dict[str, Path]:
-    """Of copied sources: name -> where they were copied from."""
+def origins(ws: Workspace, *, there: bool = False) -> dict[str, Path]:
+    """Of copied sources: name -> where they were copied from; `there`: of those that still lie there."""
     try:
         known = read_json(ws.corpus / "audio" / "origins.json", shape={})
     except (OSError, WorkspaceError):
         return {}
-    return {name: Path(str(origin)) for name, origin in known.items()}
+    places = {name: Path(str(origin)) for name, origin in known.items()}
+    return {name: origin for name, origin in places.items() if not there or origin.exists()}
 
 
 FILE = "hashes.jsonl"  # of recordings whose date differs from that of the import: each is read once

@@ -160,6 +160,23 @@ def import_source(ws: Workspace, source: Path, *, rights: Rights | None = None, 
     `given`: what `ImportOptions` have beside. With `dry_run` the summary is the same, and nothing is written.
     """
     wish = ImportOptions(ws=ws.root, source=source, **given)
+    options = _checked(wish)
+    asked = stamp(wish) | ({"rights": asdict(rights)} if rights else {})
+    with Workbench(ws, dry=wish.dry_run) as bench:
+        if hub_id := huggingface.hub_id(source, layout=wish.layout):
+            readers.check_use("huggingface", options)
+            named = Path(f"{huggingface.HUB}{hub_id}")
+            place = ImportPlace(named=named, files=named, hub_id=hub_id)
+            return (yield from _import(bench, place, options=options, asked={**asked, "source": str(named)}))
+        if archive.is_archive(source):
+            return (yield from _import_archive(bench, source, options=options, asked=asked))
+        place = ImportPlace(named=source, files=source.parent.resolve() if options.film else source.resolve())
+        return (yield from _import(bench, place, options=options, asked=asked))
+
+
+def _checked(wish: ImportOptions) -> readers.Options:
+    """What was said of the source, where it makes sense."""
+    source = wish.source
     if wish.speaker is not None and not wish.speaker.strip():
         raise CorpusError("the speaker's name is empty: write --speaker NAME, or leave it out")
     readers.check(wish.layout)
@@ -174,27 +191,16 @@ def import_source(ws: Workspace, source: Path, *, rights: Rights | None = None, 
         **same,
     )
     check_encoding(wish.encoding)
-    _check_times(options)
+    _check_times(wish.shift, wish.stretch)
     if wish.subtitles is not None and not wish.subtitles.is_file():
         raise CorpusError(f"--subtitles {wish.subtitles} is not there: check the path")
     if options.film and wish.layout not in ALONE:
         raise CorpusError(f"{source} is a file: the layout {wish.layout!r} needs the folder that holds the recordings")
-    asked = stamp(wish) | ({"rights": asdict(rights)} if rights else {})
-    with Workbench(ws, dry=wish.dry_run) as bench:
-        if hub_id := huggingface.hub_id(source, layout=wish.layout):
-            readers.check_use("huggingface", options)
-            named = Path(f"{huggingface.HUB}{hub_id}")
-            place = ImportPlace(named=named, files=named, hub_id=hub_id)
-            return (yield from _import(bench, place, options=options, asked={**asked, "source": str(named)}))
-        if archive.is_archive(source):
-            return (yield from _import_archive(bench, source, options=options, asked=asked))
-        place = ImportPlace(named=source, files=source.parent.resolve() if options.film else source.resolve())
-        return (yield from _import(bench, place, options=options, asked=asked))
+    return options
 
 
-def _check_times(options: readers.Options) -> None:
-    """What was said of the times of subtitles."""
-    shift, stretch, (low, high) = options.shift, options.stretch, STRETCHES
+def _check_times(shift: float | None, stretch: float | None) -> None:
+    low, high = STRETCHES
     if shift is not None and not math.isfinite(shift):
         raise CorpusError(f"--shift {shift} is no number of seconds: write one such as 1.5 or -0.8")
     if stretch is not None and not low <= stretch <= high:
@@ -286,9 +292,7 @@ def _read(bench: Workbench, source: _Source) -> Job[FoundSource]:
     if media := source.layout.to_decode(SourceFolder(place.files, options)):
         root, more = yield from bench.decode(place.files, {file: sound_of(file) for file in media})
         options, lost = replace(options, sounds=root), lost + more
-    for path in (root, place.files):
-        if printable(str(path)) != str(path):
-            raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
+    _check_paths(root, place.files)
     if source.layout.name == "subtitles" and options.shift is None and options.stretch is None:
         options = replace(options, remembered=doubts.load_timings(bench.ws))  # what was said of them before
     folder, notes, doubtful = SourceFolder(place.files, options), list[str](), list[Doubt | Timing]()
@@ -316,6 +320,12 @@ def _read(bench: Workbench, source: _Source) -> Job[FoundSource]:
         doubts=doubtful,
         languages=[source.layout.language(folder)],
     )
+
+
+def _check_paths(*paths: Path) -> None:
+    for path in paths:
+        if printable(str(path)) != str(path):
+            raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
 
 
 def _probe(found: FoundSource) -> Job[FoundSource]:

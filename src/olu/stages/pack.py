@@ -193,27 +193,32 @@ def _files(
     ws: Workspace, corpus: Corpus | None, runs: list[Run], *, features: bool, rates: dict[str, int] | None
 ) -> Iterator[_Item]:
     """All that is not sound. Where the recordings lie is written anew."""
-    made = _made(corpus, rates) if corpus else []
-    lexicon = lexicon_path(ws, read_settings(ws))
-    if lexicon is not None and not lexicon.resolve().is_relative_to(ws.root.resolve()):
-        load_lexicon(lexicon)  # a workspace from elsewhere may name any file here: only a lexicon is taken
-        text = (ws.root / READING).read_text(encoding="utf-8")
-        given = json.dumps(read_settings(ws).lexicon, ensure_ascii=False)
-        made.append(_Item(READING, data=text.replace(given, json.dumps(LEXICON)).encode()))
-        made.append(_Item(LEXICON, path=lexicon))
+    made = [*(_made(corpus, rates) if corpus else []), *_lexicon(ws)]
     yield from made
     anew = {item.name for item in made}
     folders = [folder for folder in sorted(ws.root.iterdir()) if folder.is_dir() and folder.name not in LEFT]
     places = [*folders, *(run.folder for run in runs), *([ws.features] if features and ws.features.exists() else [])]
-    loose = [path for path in sorted(ws.root.iterdir()) if path.is_file()]
+    loose = sorted(ws.root.iterdir())
     homes = (ws.root.resolve(), ws.runs_folder.resolve())  # runs may lie on a larger disk
-    for path in [*loose, *(file for place in places for file in sorted(place.rglob("*")) if file.is_file())]:
+    inside = (file for place in places for file in sorted(place.rglob("*")))
+    for path in filter(Path.is_file, [*loose, *inside]):
         name = path.relative_to(ws.root).as_posix()
         if name in anew or not _is_ours(name):
             continue
         if not any(path.resolve().is_relative_to(home) for home in homes):
             raise WorkspaceError(f"{path} leads out of the workspace to {path.resolve()}: put the file itself there")
         yield _Item(name, path=path, mtime_ns=path.stat().st_mtime_ns)
+
+
+def _lexicon(ws: Workspace) -> Iterator[_Item]:
+    """One that lies outside, and the settings that name it."""
+    lexicon = lexicon_path(ws, read_settings(ws))
+    if lexicon is not None and not lexicon.resolve().is_relative_to(ws.root.resolve()):
+        load_lexicon(lexicon)  # a workspace from elsewhere may name any file here: only a lexicon is taken
+        text = (ws.root / READING).read_text(encoding="utf-8")
+        given = json.dumps(read_settings(ws).lexicon, ensure_ascii=False)
+        yield _Item(READING, data=text.replace(given, json.dumps(LEXICON)).encode())
+        yield _Item(LEXICON, path=lexicon)
 
 
 def _is_ours(name: str) -> bool:

@@ -61,22 +61,11 @@ class Merge:
         id = clip_id(row.audio, sha256=facts.sha256, start=start, seconds=seconds)
         self.seen.setdefault(audio, (facts, set()))[1].add(id)
         old = self.clips.get(id)
-        if row.text is None and old is not None:
-            row = replace(row, text=old.text)  # that nobody wrote it down here takes no text away
-        elif row.text is None and self._covered(row, facts, audio):
-            self.already += 1
-            return
-        if old is not None and not old.transcribed and row.text:
-            who = speaker or row.speaker or old.speaker
-            self.clips[id] = replace(old, audio=audio, text=row.text, speaker=who)
-            self.fresh[audio] = facts
-            self.written += id not in self.corrected
-            self.already += 1
-            self._overruled(row, id)
-            return
         if old is not None:
-            self._again(old, row, facts, audio)
-            self.other_speaker += speaker is not None and old.speaker != speaker
+            self._known(old, row, facts, audio, speaker=speaker)
+            return
+        if row.text is None and self._covered(row, facts, audio):
+            self.already += 1
             return
         self._replace(row, facts, audio)
         self.clips[id] = Clip(
@@ -113,20 +102,19 @@ class Merge:
         """
         for audio, (facts, taken) in self.seen.items():
             said = [self.clips[id] for id in taken if id in self.clips and self.clips[id].transcribed]
-            gone = [
-                clip.id
-                for clip in self.by_audio.get(audio, ())
-                if clip.id not in taken and clip.id in self.clips and said and (complete or _inside_of(clip, said))
-            ]
-            for id in gone:
-                del self.clips[id]
+            earlier = [clip for clip in self.by_audio.get(audio, ()) if clip.id in self.clips and clip.id not in taken]
+            gone = [clip.id for clip in earlier if said and (complete or _inside_of(clip, said))]
             if gone:
                 self.fresh.setdefault(audio, facts)
-                inside = self.shown[audio]
-                clips = "one clip" if len(gone) == 1 else f"{len(gone)} clips"
-                lost = sum(id in self.corrected for id in gone)
-                texts = f"; texts that people wrote for {lost} of them stay in corpus/texts.jsonl" if lost else ""
-                self.notes.append(f"{inside}: {clips} of an earlier import gave way to the new ones{texts}")
+                self._give_way(gone, shown=self.shown[audio])
+
+    def _give_way(self, gone: list[str], *, shown: str) -> None:
+        for id in gone:
+            del self.clips[id]
+        clips = "one clip" if len(gone) == 1 else f"{len(gone)} clips"
+        lost = sum(id in self.corrected for id in gone)
+        texts = f"; texts that people wrote for {lost} of them stay in corpus/texts.jsonl" if lost else ""
+        self.notes.append(f"{shown}: {clips} of an earlier import gave way to the new ones{texts}")
 
     def _replace(self, row: Row, facts: RecordingFacts, audio: str) -> None:
         """Take away the clips of a recording that has become another one; other spans of the same one stay."""
@@ -142,6 +130,21 @@ class Merge:
         if gone:
             clips = "its clip was" if gone == 1 else f"its {gone} clips were"
             self.notes.append(f"{row.shown} has changed since it was imported: {clips} replaced")
+
+    def _known(self, old: Clip, row: Row, facts: RecordingFacts, audio: str, *, speaker: str | None) -> None:
+        """A clip that was imported before: it may get the text that it had not."""
+        if row.text is None:
+            row = replace(row, text=old.text)  # that nobody wrote it down here takes no text away
+        if old.transcribed or not row.text:
+            self._again(old, row, facts, audio)
+            self.other_speaker += speaker is not None and old.speaker != speaker
+            return
+        who = speaker or row.speaker or old.speaker
+        self.clips[old.id] = replace(old, audio=audio, text=row.text, speaker=who)
+        self.fresh[audio] = facts
+        self.written += old.id not in self.corrected
+        self.already += 1
+        self._overruled(row, old.id)
 
     def _again(self, old: Clip, row: Row, facts: RecordingFacts, audio: str) -> None:
         source, _, inside = old.audio.partition("/")

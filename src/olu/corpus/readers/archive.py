@@ -152,7 +152,10 @@ def _take(member: _Member, *, into: Path, room: int, archive: Path) -> int | Pro
     if len(parts) > DEEPEST:
         message = f"lies more than {DEEPEST} folders deep and was not unpacked: pack it further up"
         return Problem(f"{archive.name}: {'/'.join(parts)[:80]}...", message)
-    target = into.joinpath(*parts)
+    return _write(member, into.joinpath(*parts), where=where, room=room, archive=archive)
+
+
+def _write(member: _Member, target: Path, *, where: str, room: int, archive: Path) -> int | Problem:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("xb") as out:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import socket
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -111,6 +111,24 @@ def split_of(file: str) -> str:
                 return KNOWN[word]
     named = SHARD.sub("", stem)
     return named if named not in (stem, "data") else "train"
+
+
+def choose_config(asked: str | None, there: Collection[str], *, source: Path | str) -> str | None:
+    """The one that was asked for, the default, or None: there is only one."""
+    if asked is not None or len(there) < 2:
+        return asked
+    if "default" not in there:
+        raise CorpusError(f"{source} has several configs: name one with --config: {', '.join(sorted(there))}")
+    return "default"
+
+
+def choose_split(asked: str, there: Iterable[str], *, source: Path | str) -> str:
+    """The split of this name, or of one that means the same."""
+    there = list(there)
+    name = next((name for name in (asked, split_name(asked)) if name in there), None)
+    if name is None:
+        raise no_such("split", asked, there, source=source)
+    return name
 
 
 def no_such(kind: str, asked: str, there: Iterable[str], *, source: Path | str) -> CorpusError:
@@ -217,9 +235,7 @@ def _open(id: str, *, config: str | None, split: str | None) -> tuple[dict[str, 
     try:
         _look_up(datasets.config.HF_ENDPOINT)
         configs = datasets.get_dataset_config_names(id)
-        if config is None and len(configs) > 1 and "default" not in configs:
-            names = ", ".join(sorted(configs))
-            raise CorpusError(f"{id} has several configs: name one with --config: {names}")
+        choose_config(config, configs, source=id)
         if config is not None and config not in configs:
             raise no_such("config", config, configs, source=id)
         opened = dict(datasets.load_dataset(id, config, streaming=True))
@@ -230,13 +246,12 @@ def _open(id: str, *, config: str | None, split: str | None) -> tuple[dict[str, 
             f"the dataset {id} cannot be opened ({_reason(bad)}): check its name and the network,"
             " or download it and name its folder"
         ) from None
+    opened = {str(name): stream for name, stream in opened.items()}
     if split is not None:
-        name = next((name for name in (split, split_name(split)) if name in opened), None)
-        if name is None:
-            raise no_such("split", split, map(str, opened), source=id)
+        name = choose_split(split, opened, source=id)
         opened = {name: opened[name]}
     named = config or (configs[0] if len(configs) == 1 else "default")
-    return {str(name): stream for name, stream in opened.items()}, "" if named == "default" else named
+    return opened, "" if named == "default" else named
 
 
 def _look_up(endpoint: str) -> None:

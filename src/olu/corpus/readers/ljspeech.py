@@ -14,7 +14,7 @@ from olu.core.errors import CorpusError
 from olu.core.files import Refused, is_inside, read_inside
 from olu.corpus.readers.columns import NAMES, delimiter
 from olu.corpus.readers.rows import Guessed, Problem, Read, Row, SourceNote, Why, exists, folder_of, name_of
-from olu.corpus.readers.source import LOOKED_IN, AudioIndex, SourceFolder
+from olu.corpus.readers.source import LOOKED_IN, AudioIndex, SourceFolder, is_inside_name
 from olu.corpus.readers.texts import BAD_LINE, MOST_TABLE, Told, as_utf8, decode, guessed, split_lines
 
 METADATA = ("metadata.csv", "metadata.txt")
@@ -170,9 +170,8 @@ def mistaken(lines: list[Line], *, index: AudioIndex, order: Order) -> dict[int,
     """
     found: dict[int, tuple[str, str, bool]] = {}
     for at, line in enumerate(lines):
-        for name, sure in _names(line) if isinstance(line, str) and "|" not in line else ():
-            audio = index.find(name)
-            if audio is not None and not audio.startswith("/") and ".." not in audio.split("/"):
+        for name, sure in _names(line):
+            if is_inside_name(audio := index.find(name)):
                 found.setdefault(at, (name, audio, sure))
     if not found:
         return {}
@@ -181,8 +180,10 @@ def mistaken(lines: list[Line], *, index: AudioIndex, order: Order) -> dict[int,
     return {at: name for at, (name, audio, sure) in found.items() if sure or audio not in own}
 
 
-def _names(line: str) -> Iterator[tuple[str, bool]]:
-    """What a line may begin with as a name, and whether a tab says that it is one."""
+def _names(line: Line) -> Iterator[tuple[str, bool]]:
+    """What a line without '|' may begin with as a name, and whether a tab says that it is one."""
+    if not isinstance(line, str) or "|" in line:
+        return
     for end in (r"\t", r"$", r"\s", r"[,;]"):
         name, *more = re.split(end, line.strip(), maxsplit=1)
         if more and 0 < len(name) <= LONGEST_NAME:

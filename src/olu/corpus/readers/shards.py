@@ -14,7 +14,17 @@ from typing import Any
 from olu.core.errors import CorpusError, MissingExtra
 from olu.core.files import Refused, is_inside, read_inside
 from olu.core.parse import BadData, from_json
-from olu.corpus.readers.huggingface import ENDINGS, Columns, DatasetRow, no_such, safe, split_name, split_of
+from olu.corpus.readers.huggingface import (
+    ENDINGS,
+    Columns,
+    DatasetRow,
+    choose_config,
+    choose_split,
+    no_such,
+    safe,
+    split_name,
+    split_of,
+)
 from olu.corpus.readers.rows import Problem, Why, folder_of, look, name_of
 
 MOST_PAPER = 2**26  # bytes of what describes a dataset
@@ -44,27 +54,25 @@ def shards(source: Path, *, config: str | None = None, split: str | None = None)
     """The files of one config (the only one, the default or the one asked for) and of one split or all."""
     files = [file for file in look(source).files if file.lower().endswith(ENDINGS) and _is_data(source, file)]
     found = _configs(source, files)
-    if config is None and len(found) > 1:
-        if "default" not in found:
-            raise CorpusError(f"{source} has several configs: name one with --config: {', '.join(sorted(found))}")
-        config = "default"
+    config = choose_config(config, found, source=source)
     if config is not None and config not in found:
-        if "" not in found:
-            raise no_such("config", config, found, source=source)
-        parts = {file: folder_of(file).split("/") for file in files}
-        found = {
-            part: [Shard(file=file, config=part, split=split_of(file)) for file in files if part in parts[file]]
-            for part in sorted({part for names in parts.values() for part in names if part})
-        }
+        found = _by_folder(files) if "" in found else found
         if config not in found:
             raise no_such("config", config, found or {"none"}, source=source)
     chosen = found[config or next(iter(found))]
-    if split is not None:
-        kept = [shard for shard in chosen if shard.split == split_name(split) or shard.split == split]
-        if not kept:
-            raise no_such("split", split, {shard.split for shard in chosen}, source=source)
-        return kept
-    return chosen
+    if split is None:
+        return chosen
+    choose_split(split, {shard.split for shard in chosen}, source=source)
+    return [shard for shard in chosen if shard.split in (split, split_name(split))]
+
+
+def _by_folder(files: list[str]) -> dict[str, list[Shard]]:
+    """Where nothing says what the configs are, each folder is one."""
+    parts = {file: folder_of(file).split("/") for file in files}
+    return {
+        part: [Shard(file=file, config=part, split=split_of(file)) for file in files if part in parts[file]]
+        for part in sorted({part for names in parts.values() for part in names if part})
+    }
 
 
 def examples(

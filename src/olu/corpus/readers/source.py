@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from olu.audio.media import RECORDINGS, is_recording
 from olu.corpus.readers import texts
@@ -127,17 +127,16 @@ class AudioIndex:
             for place in places:
                 if found := self.names.get(place) or self.stems.get(place):
                     return found
-            for place in places:  # behind a linked folder, which the look around does not enter
-                folder, _, last = place.rpartition("/")
-                there = self._list(folder)
-                for ending in ("", *RECORDINGS):
-                    if (
-                        last + ending in there
-                        and is_recording(last + ending)
-                        and exists(self.source / (place + ending))
-                    ):
-                        return place + ending
+            if linked := next(filter(None, map(self._linked, places)), None):
+                return linked
         return None
+
+    def _linked(self, place: str) -> str:
+        """A recording behind a linked folder, which the look around does not enter; nothing where there is none."""
+        folder, _, last = place.rpartition("/")
+        tries = [ending for ending in ("", *RECORDINGS) if last + ending in self._list(folder)]
+        there = (place + ending for ending in tries if is_recording(last + ending))
+        return next((name for name in there if exists(self.source / name)), "")
 
     def _list(self, folder: str) -> frozenset[str]:
         if folder not in self._listed:
@@ -198,6 +197,11 @@ class AudioIndex:
         assert self.root is not None
         shown = posixpath.relpath(posixpath.normpath(path.as_posix()), self.root.as_posix())
         return None if shown == ".." or shown.startswith("../") else shown
+
+
+def is_inside_name(found: str | None) -> TypeGuard[str]:
+    """Whether what `find` found lies in the source."""
+    return found is not None and not found.startswith("/") and ".." not in found.split("/")
 
 
 def _bare(name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from olu.core.parse import BadData, from_json
 from olu.corpus.readers.columns import cells, delimiter, named_row, pick, records, table, written
 from olu.corpus.readers.rows import Problem, Read, Row, TextLine, Why, folder_of, name_of, speaker_name
-from olu.corpus.readers.source import LOOKED_IN, AudioIndex, SourceFolder
+from olu.corpus.readers.source import LOOKED_IN, AudioIndex, SourceFolder, is_inside_name
 
 COQUI = ("metadata_train.csv", "metadata_eval.csv")
 COMMON_VOICE = {"audio": "path", "text": "sentence", "speaker": "client_id"}
@@ -277,16 +277,21 @@ def _unnamed(folder: SourceFolder, file: str) -> UnnamedTable | None:
         return None
     width = max(map(len, taken))
     near, index = folder_of(file), folder.index
-    headed = not any(_names(cell, index, near) for cell in taken[0])
+    headed = not sum(_names(cell, index, near) for cell in taken[0])
+    header = tuple(taken[0]) if headed and len(taken[0]) == width else ()
     body = [row for row in (taken[1:] if headed else taken) if len(row) == width]
-    if width < 2 or not body:
+    if width < 2 or not body or (headed and not header):
         return None
-    columns = list(zip(*body, strict=True))
+    return _columns(UnnamedTable(file, mark, header, (), (), 0, len(body)), body, index=index)
+
+
+def _columns(table: UnnamedTable, body: Sequence[Sequence[str]], *, index: AudioIndex) -> UnnamedTable:
+    """The table with what its columns hold."""
+    columns, near = list(zip(*body, strict=True)), folder_of(table.file)
     named = [sum(_names(cell, index, near) for cell in column) for column in columns]
     audio = tuple(at for at, number in enumerate(named) if number >= LEAST_NAMED * len(body))
     texts = tuple(at for at, column in enumerate(columns) if at not in audio and _is_text(column))
-    header = tuple(taken[0]) if headed and len(taken[0]) == width else ()
-    return None if headed and not header else UnnamedTable(file, mark, header, audio, texts, max(named), len(body))
+    return replace(table, audio=audio, texts=texts, named=max(named))
 
 
 def _mark(lines: Sequence[str]) -> str:
@@ -301,8 +306,7 @@ def _mark(lines: Sequence[str]) -> str:
 
 
 def _names(cell: str, index: AudioIndex, near: str) -> bool:
-    found = index.find(cell, near=near) if cell.strip() else None
-    return found is not None and not found.startswith("/") and ".." not in found.split("/")
+    return bool(cell.strip()) and is_inside_name(index.find(cell, near=near))
 
 
 def _is_text(column: Sequence[str]) -> bool:
