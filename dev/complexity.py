@@ -14,7 +14,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1] / "src" / "olu"
 MOST = 25
 KNOWN: dict[str, int] = {  # still above it: none of them may grow, and whoever cuts one takes it off this list
-    "cli/train.py:register.train": 32,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case)

@@ -41,7 +41,6 @@ DOWNWARD = {
     ("core/types.py", "olu.audio.sink"): "a sound can be saved by whoever holds it; imported on use",
 }
 LEAVES = {
-    ("cli/train.py", "olu.train.machine"): "whether this machine has the device that was asked for",
     ("cli/progress.py", "olu.train.view.history"): "how fast a run goes, from the reports its stage yields",
 }
 CLI_MAY = ("cli", "stages", "core", "text")

@@ -15,6 +15,7 @@ from olu.stages.cut import CutSummary, UncutSummary
 from olu.stages.decide import DecideSummary
 from olu.stages.evaluate import EvaluateSummary
 from olu.stages.export import ExportSummary
+from olu.stages.find_lr import RateSummary
 from olu.stages.fix import AuditOutcome, FixUndone
 from olu.stages.g2p import ReadTexts, ReadingExplained
 from olu.stages.import_ import ImportSummary
@@ -27,6 +28,7 @@ from olu.stages.read import ReadSummary
 from olu.stages.runs import Removal, RunDetail, RunsSummary
 from olu.stages.split import SplitSummary
 from olu.stages.status import Status
+from olu.stages.training import TrainOutcome
 
 OnEvent = Callable[[Event], None]
 
@@ -40,6 +42,19 @@ class VerbWorkspace(Workspace):
     def open(root: str | Path) -> VerbWorkspace: ...
     @staticmethod
     def create(root: str | Path, *, language: str, name: str | None = None) -> VerbWorkspace: ...
+    def make(
+        self,
+        source: str | Path,
+        *,
+        language: str,
+        recipe: str | Path | None = None,
+        changes: Iterable[str] | str = (),
+        base: str | Path | None = None,
+        from_scratch: bool = False,
+        device: str | None = None,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+    ) -> MakeSummary: ...
     def import_(
         self,
         source: str | Path,
@@ -141,19 +156,6 @@ class VerbWorkspace(Workspace):
         explain: bool = False,
         on_event: OnEvent | None = None,
     ) -> ReadSummary | ReadTexts | ReadingExplained: ...
-    def make(
-        self,
-        source: str | Path,
-        *,
-        language: str,
-        recipe: str | Path | None = None,
-        changes: Iterable[str] | str = (),
-        base: str | Path | None = None,
-        from_scratch: bool = False,
-        device: str | None = None,
-        threads: int | None = None,
-        on_event: OnEvent | None = None,
-    ) -> MakeSummary: ...
     def align(
         self,
         *,
@@ -197,6 +199,25 @@ class VerbWorkspace(Workspace):
         force: bool = False,
         on_event: OnEvent | None = None,
     ) -> PlanSummary: ...
+    def train(
+        self,
+        *,
+        recipe: str | Path | None = None,
+        changes: Iterable[str] | str = (),
+        resume: bool = False,
+        from_run: str | None = None,
+        base: str | Path | None = None,
+        from_scratch: bool = False,
+        from_hf_vits: str | Path | None = None,
+        new: bool = False,
+        dry_run: bool = False,
+        find_lr: bool = False,
+        evaluate: bool = False,
+        device: str | None = None,
+        threads: int | None = None,
+        profile: int = 0,
+        on_event: OnEvent | None = None,
+    ) -> TrainOutcome | RateSummary: ...
     def runs(
         self,
         run: str | None = None,

@@ -6,11 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import pytest
-
-from olu.cli.train import _tell
 from olu.corpus.intake.merge import _counted
 from olu.stages.train import TrainSummary
+from olu.stages.training import TrainOutcome
+from olu.stages.verbs.training import TrainOptions
 from olu.train.setup.job import TrainingJob
 
 from .conftest import fine, make_recordings
@@ -27,12 +26,12 @@ def test_one_clip_is_imported_and_read(tmp_path: Path) -> None:
     assert fine("read", ws).out.startswith("1 transcript, ")
 
 
-def test_one_clip_and_one_step_are_trained(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_clip_and_one_step_are_trained() -> None:
     setup = cast(Any, SimpleNamespace(train=["a"], valid=[], seconds={"a": 36.0}, device="cpu"))
     assert TrainingJob.describe(setup) == "1 clip (36.0 seconds), 0 for validation, on cpu"
     best = {"step": 1, "metric": "loss", "score": 2.0}
-    _tell(TrainSummary(run="r1", steps=1, best=best), Path("ws"))
-    assert "r1: 1 step, best at step 1" in capsys.readouterr().out
+    told = TrainOutcome(Path("ws"), TrainSummary(run="r1", steps=1, best=best)).sentences(TrainOptions())
+    assert "r1: 1 step, best at step 1" in str(next(iter(told)))
 
 
 def test_notes_of_an_import_agree_in_number() -> None:

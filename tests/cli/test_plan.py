@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from olu.cli.dry import tell_dry
 from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.stages import plan as planning
-from olu.stages.find_lr import command_with, find_lr
+from olu.stages.find_lr import RateSummary, command_with, find_lr, spark
+from olu.stages.training import dry_sentences
+from olu.stages.verbs.training import TrainOptions
 from olu.train.plan.facts import Machine
 
 from .conftest import TINY, contents, fine, olu
@@ -35,7 +36,7 @@ def recipe(ws: Path) -> dict[str, Any]:
     return tomllib.loads((ws / "recipe.toml").read_text(encoding="utf-8"))
 
 
-def test_the_plan_is_written_with_reasons_and_trains(ws: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_plan_is_written_with_reasons_and_trains(ws: Path):
     shown = fine("plan", ws, "--set", "model.size=tiny", "--set", "plan.steps=30")
     assert f"Next: olu train {ws}" in shown.out
     written = (ws / "recipe.toml").read_text(encoding="utf-8")
@@ -50,10 +51,8 @@ def test_the_plan_is_written_with_reasons_and_trains(ws: Path, capsys: pytest.Ca
     assert dry["memory_predicted"] > 0 and dry["memory_measured"] > dry["memory_before"] / 2 > 0
     assert {"mel", "kl", "duration"} <= dry["valid"].keys()
     assert dry["hours_expected"] == pytest.approx(30 * dry["seconds_per_step"] / 3600, rel=0.05), "not rounded away"
-    tell_dry({**dry, "hours_expected": 0.0004})
-    assert "time expected: 1.4 seconds" in capsys.readouterr().out
-    tell_dry(dry)
-    shown_to_people = capsys.readouterr().out
+    assert "time expected: 1.4 seconds" in dry_sentences({**dry, "hours_expected": 0.0004})
+    shown_to_people = "\n".join(dry_sentences(dry))
     for line in ("ignored: nothing", "memory measured: ", "time expected: "):
         assert line in shown_to_people
     assert (ws / "recipe.toml").read_text(encoding="utf-8") == written
@@ -216,19 +215,14 @@ def test_looking_for_a_rate_takes_no_run(ws: Path):
     assert done.err.startswith("olu: --find-lr starts from fresh weights")
 
 
-def test_the_curve_is_drawn_for_people(capsys: pytest.CaptureFixture[str]):
-    from olu.cli.find_lr import spark, tell
-    from olu.stages.find_lr import RateSummary
+def test_the_curve_is_drawn_for_people():
     from olu.train.find_lr import RatePoint, RateSearchResult
 
     assert spark([8.0, 4.0, 0.0]) == "█▅▁"
     points = [RatePoint(10.0**-n, float(n), float(n)) for n in range(6, 1, -1)]
-    tell(RateSummary(RateSearchResult(1e-3, 1e-3, None, "it falls"), points, 2e-3, "mel", "x.html", "olu train x"))
-    out = capsys.readouterr().out
-    assert "Suggested rate: 0.001 (the recipe has 0.002): it falls." in out and "Next: olu train x" in out
-    tell(
-        RateSummary(
-            RateSearchResult(None, None, None, "the curve is flat"), points, 2e-3, "mel", "x.html", "olu train x"
-        )
-    )
-    assert "No suggestion: the curve is flat." in capsys.readouterr().out
+    found = RateSearchResult(1e-3, 1e-3, None, "it falls")
+    told = list(RateSummary(found, points, 2e-3, "mel", "x.html", "olu train x").sentences(TrainOptions()))
+    assert "Suggested rate: 0.001 (the recipe has 0.002): it falls." in told and told[-1] == "Next: olu train x"
+    flat = RateSearchResult(None, None, None, "the curve is flat")
+    told = list(RateSummary(flat, points, 2e-3, "mel", "x.html", "olu train x").sentences(TrainOptions()))
+    assert "No suggestion: the curve is flat." in told

@@ -11,18 +11,19 @@ from typing import Any, get_args, get_origin
 
 import typer
 
-from olu.cli.progress import follow, follow_server, is_recorded, record_result, recorded
+from olu.cli.progress import begin_record, follow, follow_server, is_recorded, record_result
 from olu.cli.questions import with_consent, with_rights
 from olu.cli.show import print_json, print_told, warn
 from olu.core.errors import ConfigError
 from olu.core.files import workspace_here
-from olu.core.options import Parameter, Verb
+from olu.core.options import Parameter, Verb, to_json
+
+EVENTS = typer.Option(None, "--events", metavar="FILE", help="Write what it tells into FILE as it runs, as JSON lines.")
 
 
 def register(app: typer.Typer, verb: Verb) -> None:
     """Add one verb to the command line."""
-    made = command(verb)
-    app.command(verb.name, help=verb.help)(recorded(made, verb=verb.name) if verb.job else made)
+    app.command(verb.name, help=verb.help)(command(verb))
 
 
 def command(verb: Verb) -> Callable[..., None]:
@@ -30,11 +31,15 @@ def command(verb: Verb) -> Callable[..., None]:
 
     def perform(**given: Any) -> None:
         own = {one.name: tuple(given[one.name] or ()) if one.several else given[one.name] for one in verb.parameters}
-        print_outcome(verb, verb.options(**own), as_json=bool(given["as_json"]))
+        options = verb.options(**own)
+        begin_record(given.get("events"), verb=verb.name, options=to_json(options))
+        print_outcome(verb, options, as_json=bool(given["as_json"]))
 
     taken = [_parameter(one.name, one.type, _typer(one)) for one in verb.parameters]
     if all(one.name != "as_json" for one in taken):  # a verb that must know of it declares it itself
         taken.append(_parameter("as_json", bool, typer.Option(False, "--json", help=verb.json)))
+    if verb.job:
+        taken.append(_parameter("events", Path | None, EVENTS))
     perform.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     perform.__annotations__ = {one.name: one.annotation for one in taken}
     return perform
@@ -67,6 +72,10 @@ def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
     else:
         label = verb.name if verb.label is None else verb.label
         summary = follow(made, label=label) if isinstance(made, Generator) else made
+    if getattr(summary, "is_silent", False):
+        as_json, told = False, ()
+    else:
+        told = summary.sentences(options)
     if hasattr(summary, "json_rows"):  # as many as lines were read
         if as_json:
             for row in summary.json_rows(options):
@@ -77,7 +86,7 @@ def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
         if as_json:
             print_json(row)
     if not as_json:
-        print_told(summary.sentences(options))
+        print_told(told)
     failed = summary.failure(options) if hasattr(summary, "failure") else None
     if failed is not None:
         if failed:

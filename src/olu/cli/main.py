@@ -1,4 +1,4 @@
-"""`olu`: one file per verb, each calling one stage. Nothing heavy is imported before a verb runs."""
+"""`olu`: every verb is a command, made from its declaration. Nothing heavy is imported before a verb runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import errno
 import os
 import sys
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,36 +13,12 @@ import typer
 
 from olu import __version__
 from olu.cli.build import register
-from olu.cli.progress import end_record, recorded
+from olu.cli.progress import end_record
 from olu.cli.streams import open_streams
 from olu.core.errors import OluError
 from olu.core.halt import Halt, announce_to
 from olu.core.words import one_line
 from olu.stages.verbs import VERBS
-
-ORDER = (
-    ("make", "new", "sample", "import", "merge", "audit", "clips", "drop", "keep", "correct", "split", "read", "g2p"),
-    (
-        "align",
-        "cut",
-        "prepare",
-        "plan",
-        "train",
-        "runs",
-        "evaluate",
-        "compare",
-        "export",
-        "pack",
-        "unpack",
-        "speak",
-        "serve",
-    ),
-    ("status", "doctor", "languages", "families", "bases", "clean"),
-)
-JOBS = (  # those that run for long and tell events
-    *("make", "sample", "import", "merge", "audit", "read", "align", "cut", "prepare", "plan", "train"),
-    *("evaluate", "compare", "export", "pack", "unpack", "speak", "serve", "doctor"),
-)
 
 app = typer.Typer(
     name="olu",
@@ -83,15 +58,8 @@ def root(
     """From recordings in any language to a voice that speaks."""
 
 
-for name in (name for names in ORDER for name in names):
-    if name in VERBS:
-        register(app, VERBS[name])
-    else:
-        import_module(f"olu.cli.{name}").register(app)
-for registered in app.registered_commands:
-    verb = registered.name or getattr(registered.callback, "__name__", "")
-    if verb in JOBS and registered.callback and verb not in VERBS:
-        registered.callback = recorded(registered.callback, verb=verb)
+for verb in VERBS.values():
+    register(app, verb)
 
 
 def main() -> None:

@@ -6,12 +6,10 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import typer
 
 from olu import __version__
 from olu.core.errors import ConfigError
@@ -32,7 +30,6 @@ STEPS_APART = 25  # between the lines of a training where no bar can be drawn
 REFRESH = 4  # times a second at most
 PLAIN = ("losses", "speed")  # figures that speak for themselves without their name
 
-EVENTS = typer.Option(None, "--events", metavar="FILE", help="Write what it tells into FILE as it runs, as JSON lines.")
 _logs: list[EventLog] = []  # where --events asked for one
 
 
@@ -46,25 +43,12 @@ def is_recorded() -> bool:
     return bool(_logs)
 
 
-def recorded(command: Callable[..., None], *, verb: str) -> Callable[..., None]:
-    """The same command with the option --events."""
-    import inspect
-    from typing import get_type_hints
-
-    def run(*, events: Path | None, **given: Any) -> None:
-        if str(events) == "-":
-            raise ConfigError("--events: name a file; what a command prints and what it tells do not mix")
-        if events is not None and os.environ.get("RANK", "0") == "0":  # of several processes one tells
-            record_in(EventLog(events, verb=verb, options=given, version=__version__))
-        command(**given)
-
-    held, hints = inspect.signature(command), get_type_hints(command)
-    more = inspect.Parameter("events", inspect.Parameter.KEYWORD_ONLY, default=EVENTS, annotation=Path | None)
-    own = [one.replace(annotation=hints[one.name]) for one in held.parameters.values()]
-    run.__signature__ = held.replace(parameters=[*own, more])  # type: ignore[attr-defined]
-    run.__annotations__, run.__doc__ = {**hints, "events": Path | None}, command.__doc__
-    run.__name__ = command.__name__
-    return run
+def begin_record(path: Path | None, *, verb: str, options: Mapping[str, Any]) -> None:
+    """The first line of --events, where a file is named. Of several processes one tells."""
+    if str(path) == "-":
+        raise ConfigError("--events: name a file; what a command prints and what it tells do not mix")
+    if path is not None and os.environ.get("RANK", "0") == "0":
+        record_in(EventLog(path, verb=verb, options=options, version=__version__))
 
 
 def record_result(result: Any) -> None:

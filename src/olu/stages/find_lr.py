@@ -5,18 +5,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from olu.core.files import Workspace, write_json, write_text
 from olu.core.halt import Halt, heeded, why
 from olu.core.job import Job, Note, Tick
 from olu.core.stage import need_training
+from olu.core.told import TextTable, Told
 from olu.pages.charts import rate_chart
 from olu.pages.render import render as render_page
 from olu.stages.plan import choose_recipe
 from olu.stages.threads import use_threads_for
+from olu.stages.verbs.training import TrainOptions
 from olu.train.find_lr import HIGH, LOW, STEPS, RatePoint, RateSearchResult, judge, range_test
 from olu.train.machine import best_device, take_device
 
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from olu.train.setup.job import TrainingJob
 
 RATE = "model.learning_rate"
+BARS = "▁▂▃▄▅▆▇█"
+COLUMNS = 60  # of the curve on a terminal
+ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -35,8 +41,28 @@ class RateSummary:
     page: str
     command: str
 
-    def row(self) -> dict[str, Any]:
-        return asdict(self)
+    def sentences(self, options: TrainOptions) -> Iterator[Told]:
+        """The curve as a line of bars and a short table, then what it says."""
+        points = [point for point in self.points if isfinite(point.smooth)]
+        if points:
+            shown = points[:: max(1, len(points) // COLUMNS)]
+            yield f"{shown[0].rate:.0e} {spark([point.smooth for point in shown])} {shown[-1].rate:.0e}"
+            rows = [[f"{one.rate:.1e}", f"{one.smooth:.4g}"] for one in points[:: max(1, len(points) // ROWS)]]
+            yield TextTable(["rate", f"{self.loss}, smoothed"], rows)
+        found = self.finding
+        if found.rate is None:
+            yield f"No suggestion: {found.why}."
+        else:
+            yield f"Suggested rate: {found.rate:g} (the recipe has {self.planned:g}): {found.why}."
+        yield f"Nothing was kept of this training. Page: {self.page}"
+        yield f"Next: {self.command}"
+
+
+def spark(values: list[float]) -> str:
+    """A curve in one line."""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    return "".join(BARS[min(len(BARS) - 1, int((value - low) / span * len(BARS)))] for value in values)
 
 
 def find_lr(
@@ -74,7 +100,7 @@ def find_lr(
     page = ws.root / "find-lr.html"
     command = command_with(found.rate, ws=ws.root, recipe=recipe, base=base, overrides=overrides or [], device=device)
     summary = RateSummary(found, points, planned, setup.family.figures.learning, str(page), command)
-    write_json(page.with_suffix(".json"), {**summary.row(), "page": page.name})
+    write_json(page.with_suffix(".json"), {**asdict(summary), "page": page.name})
     write_text(page, render(ws.name, summary))
     return summary
 

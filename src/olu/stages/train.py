@@ -6,7 +6,7 @@ Under torchrun the first process does all of this, and the others only train alo
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from olu.families.runs import kind_of, passed_over, runs_of, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
 from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_setup import prepare_run, set_up
+from olu.stages.verbs.training import TrainOptions
 from olu.train.family import Kind
 from olu.train.guards import Verdict
 from olu.train.machine import take_device
@@ -78,24 +79,6 @@ class TrainSummary:
     dry: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class TrainOptions:
-    """What a training is asked for; see `train`."""
-
-    recipe: Path | None = None
-    overrides: tuple[str, ...] = ()
-    base: Path | None = None
-    resume: bool = False
-    new: bool = False
-    from_run: str | None = None
-    dry: bool = False
-    device: str = "cpu"
-    profile: int = 0
-    resumed: str | None = None
-    scratch: bool = True
-    compares: bool = False
-
-
 class UnfinishedRun(TrainError):
     """A new run was asked for while another waits to be gone on with."""
 
@@ -109,64 +92,43 @@ class UnfinishedRun(TrainError):
 def train(
     ws: Workspace,
     *,
-    recipe: Path | None = None,
-    overrides: list[str] | None = None,
-    base: Path | None = None,
-    resume: bool = False,
-    new: bool = False,
-    from_run: str | None = None,
+    overrides: Sequence[str] | None = None,
     dry: bool = False,
     device: str = "cpu",
-    profile: int = 0,
-    resumed: str | None = None,
     scratch: bool = True,
-    compares: bool = False,
+    **more: Any,
 ) -> Job[TrainSummary]:
-    """Start a run, or go on with one. Yields progress, sentences and a `Report` per step.
+    """Start a run, or go on with one. Yields progress, sentences and a `Report` per step. `more`: as of TrainOptions.
 
-    `resumed` names the run to go on with, where it need not be the newest. Without `scratch` hours from scratch on too
-    little speech are refused, unless a recipe asks for them. Beside an unfinished run a new one is refused at once, or
-    with `compares` after the earlier stages, when it is known whether both have the same settings.
+    Without `scratch` hours from scratch on too little speech are refused, unless a recipe asks for them.
     """
     need_training("olu train")
     from olu.train.ranks import joined  # torch comes with it
 
-    asked = TrainOptions(
-        recipe=recipe,
-        overrides=tuple(overrides or ()),
-        base=base,
-        resume=resume,
-        new=new,
-        from_run=from_run,
-        dry=dry,
-        device=take_device(device),
-        profile=profile,
-        resumed=resumed,
-        scratch=scratch,
-        compares=compares,
-    )
-    with joined(asked.device) as (ranks, own):
+    asked = TrainOptions(ws=ws.root, changes=tuple(overrides or ()), dry_run=dry, from_scratch=scratch, **more)
+    device = take_device(device)
+    with joined(device) as (ranks, own):
         if not ranks.leads:
             return (yield from _follow(ws, device=own, ranks=ranks))
-        view, changes = watching(ws, list(asked.overrides), profile=profile)
-        asked = replace(asked, overrides=tuple(changes), device=own)
-        if resume:
-            run, job = yield from _resumed(ws, asked, ranks)
+        view, changes = watching(ws, list(asked.changes), profile=asked.profile)
+        asked = replace(asked, changes=tuple(changes))
+        if asked.resume:
+            run, job = yield from _resumed(ws, asked, ranks, device=own)
         else:
-            job = yield from _begun(ws, asked, ranks)
+            job = yield from _begun(ws, asked, ranks, device=own)
             if dry:
                 from olu.train.dry_run import dry_run
 
                 return TrainSummary(run="(dry run)", steps=0, dry=dry_run(job))
-            if not new and (earlier := _equal_run(ws, job)):
+            if not asked.new and (earlier := _equal_run(ws, job)):
                 return earlier
             run = Run.create(ws.runs_folder, job.recipe, facts=job.facts, documents=job.documents)
         return (yield from _go(ws, run, job, view))
 
 
-def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[tuple[Run, TrainingJob]]:
+def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -> Job[tuple[Run, TrainingJob]]:
     """A run that was left unfinished, ready to go on as it began."""
-    if asked.recipe or asked.overrides or asked.base or asked.from_run or asked.new or asked.dry:
+    if asked.recipe or asked.changes or asked.base or asked.from_run or asked.new or asked.dry_run:
         raise TrainError("--resume goes on with a run as it is: to change settings use --from-run RUN")
     run = Run.named(ws.runs_folder, asked.resumed) if asked.resumed else _unfinished(ws)
     damaged = [] if asked.resumed else passed_over(ws, run)
@@ -177,10 +139,10 @@ def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[tuple[Run,
         raise TrainError(". ".join([told, *damaged]))
     yield from map(Note, damaged)
     before = run.document("facts.json")
-    yield from map(Note, use_threads_for(before, run=run.name, device=asked.device))
+    yield from map(Note, use_threads_for(before, run=run.name, device=device))
     yield from map(Note, (yield from prepare_run(ws, run.recipe, run=run)))
     with _room():
-        job = set_up(ws, run.recipe, device=asked.device, run=run, ranks=ranks)
+        job = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
     if job.facts["clips"] != before.get("clips"):
         raise TrainError(
             f"the clips are not those {run.name} began with, so it cannot go on exactly:"
@@ -191,23 +153,23 @@ def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[tuple[Run,
     return run, job
 
 
-def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[TrainingJob]:
+def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -> Job[TrainingJob]:
     """A new run with the settings that are asked for, or with the weights of another."""
     from olu.train.setup.start import parse_start
 
-    if not (asked.new or asked.dry or asked.compares or asked.from_run):
-        _refuse_beside_unfinished(ws, asked.recipe, list(asked.overrides))
-    yield from map(Note, use_threads_for(None, run="", device=asked.device))
+    if not (asked.new or asked.dry_run or asked.compares or asked.from_run):
+        _refuse_beside_unfinished(ws, asked.recipe, list(asked.changes))
+    yield from map(Note, use_threads_for(None, run="", device=device))
     start = parse_start(ws, asked.from_run) if asked.from_run else None
     before = start[0] if start else None
     size = before.recipe.model.get("size") if before else None  # a damaged recipe is said by its own name
     settings, said = yield from choose_recipe(
         ws,
         recipe=asked.recipe or (before.folder / "recipe.toml" if before else None),
-        overrides=list(asked.overrides),
+        overrides=list(asked.changes),
         base=asked.base,
-        device=asked.device,
-        scratch=asked.scratch or asked.dry,
+        device=device,
+        scratch=asked.from_scratch or asked.dry_run,
     )
     yield from map(Note, said)
     if before is None and (advice := advice_on(ws, settings)):
@@ -216,7 +178,7 @@ def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks) -> Job[TrainingJob]
         raise TrainError(f"recipe: model.size has no effect with --from-run: {before.name} has its own sizes")
     yield from map(Note, (yield from prepare_run(ws, settings, run=before)))
     with _room():
-        job = set_up(ws, settings, device=asked.device, start=start, ranks=ranks)
+        job = set_up(ws, settings, device=device, start=start, ranks=ranks)
     yield from map(Note, job.notes)
     return job
 

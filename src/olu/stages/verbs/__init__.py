@@ -5,6 +5,6 @@ from __future__ import annotations
 from olu.core.options import Verb
 from olu.stages.verbs import corpus, machine, text, training, voices
 
-VERBS: dict[str, Verb] = {
-    verb.name: verb for verb in (*corpus.VERBS, *text.VERBS, *training.VERBS, *voices.VERBS, *machine.VERBS)
-}
+_MAKE, *_TRAINING = training.VERBS
+_ALL = (_MAKE, *corpus.VERBS, *text.VERBS, *_TRAINING, *voices.VERBS, *machine.VERBS)
+VERBS: dict[str, Verb] = {verb.name: verb for verb in _ALL}

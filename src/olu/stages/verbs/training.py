@@ -9,8 +9,8 @@ from olu.core.options import Verb, argument, flag, option, options, workspace
 from olu.stages.verbs.corpus import language_option
 
 
-def recipe_option() -> Any:
-    return option("Training settings in TOML.", metavar="FILE", role="input")
+def recipe_option(help: str = "Training settings in TOML.") -> Any:
+    return option(help, metavar="FILE", role="input")
 
 
 def set_option(help: str = "Change a setting: plan.steps=500") -> Any:
@@ -99,6 +99,29 @@ class PlanOptions:
 
 
 @options
+class TrainOptions:
+    ws: Path | None = argument("WS", "The workspace.", default=None, role="workspace")
+    recipe: Path | None = recipe_option("Settings in TOML.")
+    changes: tuple[str, ...] = set_option()
+    resume: bool = flag("Go on with the newest unfinished run, exactly.")
+    from_run: str | None = option("Start from its weights.", metavar="RUN[@STEP]")
+    base: Path | None = base_option()
+    from_scratch: bool = from_scratch_option()
+    from_hf_vits: Path | None = option(
+        "Run a config of finetune-hf-vits; WS may be left out.", metavar="FILE", role="input"
+    )
+    new: bool = flag("Start a new run even if one is unfinished or equal.")
+    dry_run: bool = flag("Resolve everything, make one update, write no run.")
+    find_lr: bool = flag("Look for a learning rate; trains in memory only.")
+    evaluate: bool = flag("Afterwards: speak held-out sentences, judge them.")
+    device: str | None = device_option()
+    threads: int | None = threads_option()
+    profile: int = option("Profile N steps of the run.", default=0, metavar="N", least=0, checked=True)
+    resumed: str | None = None  # the run to go on with, where it need not be the newest
+    compares: bool = False  # beside an unfinished run: refuse only once it is known whether both have the same settings
+
+
+@options
 class RunsOptions:
     ws: Path = workspace(here=True)
     run: str | None = argument("[RUN]", "Show this one.", default=None)
@@ -146,5 +169,6 @@ VERBS = (
         "olu.stages.plan:run",
         job=True,
     ),
+    Verb("train", "Train a voice.", TrainOptions, "olu.stages.training:run", label="", job=True),
     Verb("runs", "Compare the runs of a workspace, or show one.", RunsOptions, "olu.stages.runs:run"),
 )
