@@ -11,8 +11,7 @@ from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace
 from olu.core.job import Job, Note, phase
 from olu.core.told import Caution, Remedy, Told
-from olu.core.units import length
-from olu.core.words import many
+from olu.core.words import length, many
 from olu.corpus.doubts import in_doubt
 from olu.stages.evaluate import EvaluateSummary
 from olu.stages.evaluate_choice import evaluate_after
