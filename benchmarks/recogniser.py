@@ -21,6 +21,7 @@ from safetensors.torch import save_file
 from olu.core.config import check, with_overrides
 from olu.core.files import Workspace, write_json, write_jsonl, write_text
 from olu.core.job import finish
+from olu.core.machine import this_machine
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.families import family
@@ -32,7 +33,6 @@ from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.train_setup import set_up
 from olu.text.frontend import from_state
-from olu.train.machine import this_machine
 from olu.train.plan.facts import Case
 from olu.train.plan.planner import make_plan
 from olu.train.recipe import DataSettings, Recipe

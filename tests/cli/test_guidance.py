@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from olu.audit.thresholds import Thresholds
+from olu.core.machine import Machine
 from olu.stages import bases, plan
-from olu.train.plan.facts import Machine
 
 from .conftest import TINY, fine, make_recordings, next_command, olu
 

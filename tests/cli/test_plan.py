@@ -12,11 +12,11 @@ import pytest
 
 from olu.core.files import Workspace
 from olu.core.job import finish
+from olu.core.machine import Machine
 from olu.stages import plan as planning
 from olu.stages.find_lr import RateSummary, command_with, find_lr, spark
 from olu.stages.training import dry_sentences
 from olu.stages.verbs.training import TrainOptions
-from olu.train.plan.facts import Machine
 
 from .conftest import TINY, contents, fine, olu
 

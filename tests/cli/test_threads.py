@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from olu.stages import threads
-from olu.train import machine
+from olu.core import machine, threads
 
 from .conftest import TINY, begin_training, fine, olu
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olu.core.errors import ConfigError, TrainError
+from olu.core.machine import Machine
 from olu.core.types import Audio, Reading
 from olu.families import family
 from olu.families.recogniser.augment import disturbed, hidden, paced
@@ -24,7 +25,7 @@ from olu.text.frontend import for_language
 from olu.text.languages import load
 from olu.text.words import edits
 from olu.train.family import Clock, Example
-from olu.train.plan.facts import Case, Machine, Material, PlanClip
+from olu.train.plan.facts import Case, Material, PlanClip
 from olu.train.plan.planner import make_plan
 
 VOCABULARY = 9

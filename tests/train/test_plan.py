@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olu.core.machine import Machine
 from olu.families import family
 from olu.families.vits.plan import OTHER_LANGUAGE_RATE, SCRATCH_RATE, TUNING_MOST, TUNING_RATE, tuning_rate
 from olu.train.base_facts import Licence, licence_of
 from olu.train.family import Family
-from olu.train.plan.facts import Case, Foundation, Machine, Material, Plan, PlanClip
+from olu.train.plan.facts import Case, Foundation, Material, Plan, PlanClip
 from olu.train.plan.planner import make_plan, plan_toml, recipe_of
 from olu.train.recipe import Recipe, read_recipe
 

@@ -18,6 +18,7 @@ from olu.core.files import Workspace, hash_value, read_rows, write_jsonl
 from olu.core.job import Job, Note
 from olu.core.rows import from_row
 from olu.core.stage import Stage
+from olu.core.threads import settle
 from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.core.types import Alignment
 from olu.core.workspace_lock import AFTER_WORK, writing
@@ -27,7 +28,6 @@ from olu.stages import audit
 from olu.stages.import_ import doubts_of
 from olu.stages.read import read_corpus
 from olu.stages.status import status
-from olu.stages.threads import settle
 from olu.stages.verbs.training import AlignOptions
 
 ALIGN_VERSION = 1

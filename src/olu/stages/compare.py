@@ -12,6 +12,7 @@ from olu.audio import io
 from olu.core.errors import AudioError, ConfigError, OluError, WorkspaceError
 from olu.core.files import Workspace, whole, write_json, write_text
 from olu.core.job import Job, Note, Tick
+from olu.core.threads import settle
 from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
@@ -24,7 +25,6 @@ from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, SentenceResult, l
 from olu.evaluate.subject import fingerprint_of
 from olu.speak.package import voice_place
 from olu.stages.evaluate import evaluate
-from olu.stages.threads import settle
 from olu.stages.verbs.voices import CompareOptions, EvaluateOptions
 
 PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"

@@ -16,8 +16,8 @@ from typing import Any
 import olu
 from olu.core.errors import ConfigError, how_to_install
 from olu.core.job import Job, Note, Tick
+from olu.core.threads import choose
 from olu.core.words import size
-from olu.stages.threads import choose
 from olu.stages.verbs.machine import DoctorOptions
 
 PACKAGES = {

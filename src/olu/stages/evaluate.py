@@ -13,6 +13,7 @@ from olu.core.errors import ConfigError, MissingExtra, WorkspaceError
 from olu.core.files import Workspace, whole, write_text
 from olu.core.job import Job, Note, Tick, finish
 from olu.core.stage import EVALUATE
+from olu.core.threads import settle
 from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.corpus.manifest import Corpus
 from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing, References, Sample
@@ -32,7 +33,6 @@ from olu.speak.package import voice_place
 from olu.speak.stream import Manner
 from olu.stages.export import export
 from olu.stages.read import read_corpus
-from olu.stages.threads import settle
 from olu.stages.verbs.voices import EvaluateOptions
 
 SENTENCES = EvaluateOptions.sentences

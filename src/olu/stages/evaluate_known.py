@@ -10,6 +10,7 @@ from olu.audio.io import resample
 from olu.core.errors import AlignError, AudioError, MissingExtra, OluError
 from olu.core.files import Workspace, read_json
 from olu.core.job import Job, Tick
+from olu.core.machine import this_machine
 from olu.core.types import Alignment, Audio, Clip, Reading
 from olu.corpus.manifest import Corpus
 from olu.evaluate.evaluation import References, Transcriber, spread_evenly
@@ -17,7 +18,6 @@ from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
 from olu.families.runs import ready
 from olu.stages.listener import recogniser_for, second_recogniser
-from olu.train.machine import this_machine
 
 MOST_USUAL, MOST_OF_SPEAKER = 40, 20
 NEED_PITCH = {"mcd", "f0"}

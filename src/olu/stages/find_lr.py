@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from olu.core.files import Workspace, write_json, write_text
 from olu.core.halt import Halt, heeded, why
 from olu.core.job import Job, Note, Tick
+from olu.core.machine import best_device, take_device
 from olu.core.stage import need_training
+from olu.core.threads import use_threads_for
 from olu.core.told import TextTable, Told
 from olu.pages.charts import rate_chart
 from olu.pages.render import render as render_page
 from olu.stages.plan import choose_recipe
-from olu.stages.threads import use_threads_for
 from olu.stages.verbs.training import TrainOptions
 from olu.train.find_lr import HIGH, LOW, STEPS, RatePoint, RateSearchResult, judge, range_test
-from olu.train.machine import best_device, take_device
 
 if TYPE_CHECKING:
     from olu.train.setup.job import TrainingJob

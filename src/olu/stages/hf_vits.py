@@ -16,6 +16,7 @@ from olu.core.config import check, with_overrides
 from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, write_text
 from olu.core.job import Job, Note
+from olu.core.machine import take_device
 from olu.core.stage import need_training
 from olu.core.types import Split
 from olu.core.words import many
@@ -49,7 +50,6 @@ from olu.stages.new import new_workspace
 from olu.stages.prepare import prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.stages.train import TrainSummary, train
-from olu.train.machine import take_device
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import Run
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from olu.core.errors import CorpusError, TrainError
 from olu.core.files import Workspace
 from olu.core.job import Job, Note, Report, Tick
+from olu.core.machine import this_machine
 from olu.core.stage import need_training
+from olu.core.threads import use_threads
 from olu.core.words import length, minutes
 from olu.corpus.manifest import Corpus
 from olu.families.runs import RECOGNISER, SECOND_HALF, Units, fitting, is_second, runs_of
 from olu.stages.audit import audit
 from olu.stages.plan import forecast
 from olu.stages.read import read_corpus
-from olu.stages.threads import use_threads
 from olu.stages.train import TrainSummary, train
-from olu.train.machine import this_machine
 from olu.train.run import Run
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from pathlib import Path
 from olu.core.errors import ConfigError, CorpusError, TrainError, WorkspaceError
 from olu.core.files import Workspace
 from olu.core.job import Job, Note, phase
+from olu.core.machine import best_device
+from olu.core.threads import ask_for
 from olu.core.told import Remedy
 from olu.core.words import many
 from olu.stages.export import ExportSummary, export
 from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
-from olu.stages.threads import ask_for
 from olu.stages.train import UnfinishedRun, train
 from olu.stages.verbs.training import MakeOptions
 from olu.text.languages import resolve
-from olu.train.machine import best_device
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from olu.core.config import check, with_overrides
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace, hash_file, hash_value, write_text
 from olu.core.job import Job, phase
+from olu.core.machine import Machine, this_machine
 from olu.core.places import is_here, is_hub_id, located, named
 from olu.core.stage import Stage, need_training
 from olu.core.told import Caution, Remedy, TextTable, Told, Verbatim
@@ -29,8 +30,7 @@ from olu.stages.import_ import doubts_of
 from olu.stages.verbs.training import PlanOptions
 from olu.train.base_facts import language_of, licence_of
 from olu.train.family import Family
-from olu.train.machine import this_machine
-from olu.train.plan.facts import Case, Foundation, Machine, Material, Plan, PlanClip
+from olu.train.plan.facts import Case, Foundation, Material, Plan, PlanClip
 from olu.train.plan.planner import make_plan, plan_toml, recipe_of
 from olu.train.recipe import DataSettings, Recipe, read_recipe
 

@@ -16,18 +16,18 @@ from olu.core.errors import TrainError
 from olu.core.files import Workspace, hash_file, hash_value
 from olu.core.halt import Halt, heeded, why
 from olu.core.job import Job, Note, Tick
+from olu.core.machine import take_device
 from olu.core.stage import Stage, need_training
+from olu.core.threads import said_of_change, use_threads_for
 from olu.corpus.corrections import hash_texts
 from olu.corpus.decisions import hash_chosen
 from olu.families import family as family_named
 from olu.families.runs import kind_of, passed_over, runs_of, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
-from olu.stages.threads import said_of_change, use_threads_for
 from olu.stages.train_setup import prepare_run, set_up
 from olu.stages.verbs.training import TrainOptions
 from olu.train.family import Kind
 from olu.train.guards import Verdict
-from olu.train.machine import take_device
 from olu.train.recipe import read_recipe
 from olu.train.run import Recorder, Run
 from olu.train.view.history import run_state

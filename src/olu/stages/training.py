@@ -10,6 +10,8 @@ from typing import Any
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace
 from olu.core.job import Job, Note, phase
+from olu.core.machine import best_device
+from olu.core.threads import ask_for
 from olu.core.told import Caution, Remedy, Told
 from olu.core.words import length, many
 from olu.corpus.doubts import in_doubt
@@ -18,10 +20,8 @@ from olu.stages.evaluate_choice import evaluate_after
 from olu.stages.find_lr import RateSummary, find_lr
 from olu.stages.hf_vits import root_of, train_hf_vits
 from olu.stages.import_ import doubts_of
-from olu.stages.threads import ask_for
 from olu.stages.train import TrainSummary, train
 from olu.stages.verbs.training import TrainOptions
-from olu.train.machine import best_device
 
 BYTES = ("memory_predicted", "memory_before", "memory_measured")
 

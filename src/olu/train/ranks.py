@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from olu.core.machine import started_by_torchrun
+
 Value = TypeVar("Value")
 
 
@@ -84,10 +86,6 @@ class Ranks:
     def wait(self) -> None:
         if self.size > 1:
             dist.barrier()
-
-
-def started_by_torchrun() -> bool:
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 @contextmanager

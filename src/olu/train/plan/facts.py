@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from olu.core.machine import Machine
+
 if TYPE_CHECKING:
     from olu.train.base_facts import Licence
     from olu.train.family import Base
@@ -44,16 +46,6 @@ class Material:
     @property
     def hours(self) -> float:
         return sum(piece.seconds for piece in self.pieces) / 3600
-
-
-@dataclass(frozen=True, kw_only=True)
-class Machine:
-    device: str  # cpu, cuda or mps
-    name: str
-    memory: float  # bytes that it has in all, so that a plan does not change with what else runs
-    cores: int
-    bf16: bool = False
-    devices: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from olu.core.config import check
+from olu.core.machine import Machine
 from olu.core.words import many
-from olu.train.plan.facts import Advice, Case, Machine, Material, Plan, PlanClip, Setting
+from olu.train.plan.facts import Advice, Case, Material, Plan, PlanClip, Setting
 from olu.train.recipe import PlanSettings, Recipe
 
 if TYPE_CHECKING:

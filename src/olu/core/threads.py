@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from olu.core.machine import cores_here
 from olu.core.words import many
-from olu.train.machine import cores_here
 
 VARIABLE = "OMP_NUM_THREADS"
 LOOKS, SPAN, APART = 3, 0.1, 0.15  # looks at how busy the machine is, seconds of each and between them

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from olu.core.errors import TrainError
-from olu.train.plan.facts import Machine
 
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container
 QUOTA = "/sys/fs/cgroup/cpu.max"  # microseconds of computing, and in how many
 OLD_QUOTA = ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us")
 UNKNOWN_BYTES = 8e9  # where the system does not tell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    device: str  # cpu, cuda or mps
+    name: str
+    memory: float  # bytes that it has in all, so that a plan does not change with what else runs
+    cores: int
+    bf16: bool = False
+    devices: int = 1
 
 
 def this_machine(device: str | None = None) -> Machine:
@@ -71,13 +81,15 @@ def take_device(name: str) -> str:
 def _choose(number: int) -> None:
     import torch
 
-    from olu.train.ranks import started_by_torchrun
-
     if started_by_torchrun():
         raise TrainError("torchrun gives every process a GPU of its own: use --device cuda")
     if number >= (known := torch.cuda.device_count()):
         raise TrainError(f"no device cuda:{number}: this machine has {known}, cuda:0 to cuda:{known - 1}")
     torch.cuda.set_device(number)
+
+
+def started_by_torchrun() -> bool:
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def best_device() -> str:
