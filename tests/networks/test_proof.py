@@ -269,7 +269,7 @@ def test_own_voices_open(folder: Path, tmp_path: Path) -> None:
     for path in (folder, embedded_voice()):
         assert path is not None
         assert Voice.open(path).speakers
-    from olu.export.slim import halve, optimise
+    from olu.export.package import halve, optimise
     from olu.families import family
     from olu.families.vits.export_single import one_graph
 

@@ -10,7 +10,7 @@ from typing import Any
 from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
 from olu.export.card import readme
-from olu.export.slim import halve
+from olu.export.package import halve
 from olu.export.spelled import symbols_of
 from olu.export.subject import ExportSubject
 

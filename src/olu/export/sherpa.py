@@ -7,7 +7,7 @@ it has not. Both are tried on sentences, by its published rules, and the one tha
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from olu.export.card import quoted_example, readme
 from olu.export.letters import LetterTable, Symbols
 from olu.export.onnx import graph_of
 from olu.export.piper import lost_by_letters, reader_of
-from olu.export.sherpa_rules import PUNCTUATION, lexicon_ids, sentences_of
 from olu.export.spelled import Form, Measure, symbols_of, words_of
 from olu.export.subject import ExportSubject
 from olu.text.phones import PhoneFrontend
@@ -25,7 +24,12 @@ from olu.text.vocabulary import BLANK_ID
 if TYPE_CHECKING:
     from olu.export.reader import LetterReader
 
+
 FORMS: tuple[Form, ...] = ("NFC", "NFD")  # it takes a text as it comes
+PUNCTUATION = (".", ";", "!", "?", "-", ":", ",")  # what it knows between words; all but the last end a sentence
+ENDS = ".:?!"  # of letters read one by one
+LATIN = "äöüÄÖÜßáéíóúñÁÉÍÓÚÑàèùçâêîôûëïÀÈÙÇÂÊÎÔÛËÏ’"  # letters beyond ASCII that it keeps inside words
+SPACE = " "
 
 
 def write_sherpa(subject: ExportSubject, folder: Path) -> list[str]:
@@ -151,3 +155,50 @@ sherpa-onnx-offline-tts --vits-model=model.onnx --vits-tokens=tokens.txt \\{word
     return readme(
         subject, what="This folder is for sherpa-onnx.", use=use, lost=lost, files=files, library="sherpa-onnx"
     )
+
+
+# ---------------------------------------------------------------- how it cuts a text, as its published code does (1.13)
+
+
+def ascii_lower(text: str) -> str:
+    return "".join(c.lower() if c.isascii() else c for c in text)
+
+
+def sentences_of(text: str) -> list[str]:
+    """A text in its pieces when it reads by letters; each is spoken by itself."""
+    pieces, current = [], ""
+    for c in ascii_lower(text):
+        current += c
+        if c in ENDS:
+            pieces.append(current)
+            current = ""
+    return [*pieces, current] if current else pieces
+
+
+def words_cut(text: str) -> list[str]:
+    """ASCII letters and a few Latin ones make words; every other character is a word of its own."""
+    words, current = [], ""
+    for c in text:
+        if (c.isascii() and (c.isalnum() or c == "'" or not (c.isprintable() or c.isspace()))) or c in LATIN:
+            current += c
+            continue
+        words += [current] if current else []
+        current = ""
+        if not (c.isascii() and c.isspace()):
+            words.append(c)
+    return [*words, current] if current else words
+
+
+def lexicon_ids(text: str, lexicon: Mapping[str, Symbols], known: frozenset[str]) -> list[str]:
+    """The symbols of a text by its lexicon: a space behind every word, and words it has not are left out."""
+    said: list[str] = []
+    sentence: list[str] = []
+    for word in words_cut(ascii_lower(text)):
+        if word in PUNCTUATION:
+            sentence += [word] if word in known else []
+            if word != ",":
+                said += [*sentence, SPACE]
+                sentence = []
+        elif word in lexicon:
+            sentence += [*lexicon[word], SPACE]
+    return [*said, *sentence[:-1]]

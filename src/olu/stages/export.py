@@ -15,9 +15,8 @@ from olu.core.job import Job, Note, Tick
 from olu.core.stage import Stage, need_training
 from olu.core.told import Remedy
 from olu.core.words import large, size
-from olu.export.card import quoted_example, readme
+from olu.export.card import evaluation_of, quoted_example, readme
 from olu.export.formats import VOICE, Format, format_named
-from olu.export.measures import evaluation_of
 from olu.export.package import STEPS, Contents, declared, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject

@@ -15,8 +15,7 @@ from olu.core.words import many
 from olu.corpus.changed_files import origins
 from olu.corpus.manifest import Corpus
 from olu.corpus.rights import Rights, of_sources
-from olu.export.card import shown
-from olu.export.measures import measures_of
+from olu.export.card import measures_of, shown
 from olu.export.rights import check_consent, claim
 from olu.export.subject import ExportSubject
 from olu.families import family as family_named
