@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from olu.core.words import many
@@ -26,7 +27,12 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"fmt": format, "many": many, "quoted": shlex.quote}
+    made.filters |= {
+        "fmt": format,
+        "many": many,
+        "quoted": shlex.quote,
+        "json": partial(json.dumps, ensure_ascii=False),
+    }
     return made
 
 

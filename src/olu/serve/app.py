@@ -17,8 +17,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from olu import __version__
-from olu.pages.render import style_sheet
-from olu.serve import errors, reference
+from olu.pages.render import render, style_sheet
+from olu.serve import errors
 from olu.serve.guard import TRACE, AccessLog, RequestGuard
 from olu.serve.logs import Log, Metrics
 from olu.serve.openai import SpeechRequest
@@ -27,6 +27,7 @@ from olu.serve.response import UNSAID, UNSAID_COUNT
 from olu.serve.routes import Desk, routes
 from olu.serve.settings import ServeSettings
 
+GREETING = "Habari ya asubuhi."  # in the examples, where a voice has no sentence of its own
 PAGE_FILES = (".html", ".css", ".js", ".svg", ".png", ".ico", ".webmanifest")
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 WAYS = {
@@ -91,12 +92,10 @@ def _add_reference(app: FastAPI, desk: Desk) -> None:
     async def docs(request: Request) -> Response:
         base = str(request.base_url).rstrip("/")
         voice = next(iter(desk.usable()), None) if desk.welcomes(request.headers) else None
-        example = (
-            reference.SampleCall(base)
-            if voice is None
-            else reference.SampleCall(base, voice.name, voice.sample or reference.GREETING)
+        facts = (
+            {"voice": voice.name, "text": voice.sample or GREETING} if voice else {"voice": "NAME", "text": GREETING}
         )
-        return Response(reference.page(document(), example), media_type="text/html")
+        return Response(render("reference.html", document=document(), base=base, **facts), media_type="text/html")
 
     app.add_api_route("/docs.css", _file("docs.css", style_sheet().encode()), include_in_schema=False)
 
