@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from olu import __version__
 from olu.core.errors import ConfigError
 from olu.core.job import Event, EventLog, Job, Note, Report, Tick
-from olu.core.words import one_line
+from olu.core.words import clock, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -202,7 +202,7 @@ class Screen:
 
 def figures(report: Report, pace: Any) -> list[tuple[str, str]]:
     """What each line of the view is about, and the line."""
-    from olu.train.view.history import clock, gpu_use
+    from olu.train.view.history import gpu_use
 
     parts = report.parts()
     losses = {name: value for part in parts.values() for name, value in part["losses"].items()}

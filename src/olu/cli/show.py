@@ -10,7 +10,7 @@ from typing import Any
 
 from olu.cli.progress import follow, followed
 from olu.core.told import Caution, TextTable, Told, Verbatim, quoted, write_texts
-from olu.core.words import json_safe, large, length, one_line, size
+from olu.core.words import json_safe, large, length, many, one_line, size
 
 __all__ = (
     "follow",
@@ -27,11 +27,6 @@ __all__ = (
     "warn",
     "write_texts",
 )
-
-
-def many(number: int, what: str) -> str:
-    """A number and its noun, whose plural ends in s."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def print_json(value: Any) -> None:

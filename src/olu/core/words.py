@@ -35,6 +35,14 @@ def length(seconds: float, *, short: bool = False) -> str:
     return f"{seconds:.1f} seconds" if seconds >= 1 or not seconds else f"{seconds:.2g} seconds"
 
 
+def clock(seconds: float) -> str:
+    """3:05 for minutes and seconds, 2 h 10 min beyond an hour."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 60}:{whole % 60:02d}"
+
+
 def minutes(seconds: float) -> str:
     """Of speech. Rounded down: 9.7 minutes must not read as the 10 that they do not reach."""
     whole = int(seconds // 60)

@@ -141,14 +141,6 @@ class Pace:
         return self.seconds_per_step * self._remaining
 
 
-def clock(seconds: float) -> str:
-    """3:05 for minutes and seconds, 2 h 10 min beyond an hour."""
-    whole = round(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{whole // 60}:{whole % 60:02d}"
-
-
 @cache
 def _device() -> Any:
     """The GPU this process uses, as NVML knows it; nothing where there is no GPU or no pynvml."""

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from olu.core.files import read_json
+from olu.core.words import clock
 from olu.pages.charts import Band, Curve, chart, smoothed
 from olu.pages.render import render as render_page
-from olu.train.view.history import History, Pace, clock
+from olu.train.view.history import History, Pace
 from olu.train.view.samples import within_page
 
 RELOAD_SECONDS = 15
