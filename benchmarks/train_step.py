@@ -17,8 +17,7 @@ import torch
 
 from olu.families import family
 from olu.families.vits.kernels.switches import LEVERS
-from olu.train.batches import Batches
-from olu.train.buckets import make_buckets
+from olu.train.batches import Batches, make_buckets
 from olu.train.checkpoint import Checkpoints
 from olu.train.cuda_graph import Resident
 from olu.train.engine import Engine

@@ -84,7 +84,7 @@ def begin_training(ws: Path, *, steps: int = 3) -> None:
     """A run that was left after its first step."""
     from olu.core.files import Workspace
     from olu.stages.train import train
-    from olu.train.report import StepReport
+    from olu.train.engine_state import StepReport
 
     changes = ["model.size=tiny", f"plan.steps={steps}", "plan.batch_clips=2", "plan.save_every=1"]
     work = train(Workspace.open(ws), overrides=changes, new=True)

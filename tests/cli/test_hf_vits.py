@@ -605,7 +605,7 @@ def test_options_that_cannot_stand_beside_it(tmp_path: Path) -> None:
 
 def test_resume_latest_goes_on(base: Path, dataset: Path, tmp_path: Path) -> None:
     from olu.stages.hf_vits import train_hf_vits
-    from olu.train.report import StepReport
+    from olu.train.engine_state import StepReport
 
     config = filled(EXAMPLES[0], tmp_path, base=base, dataset=dataset, resume_from_checkpoint="latest")
     work = train_hf_vits(config, root=tmp_path / "out", overrides=["plan.steps=2", "plan.save_every=1"])

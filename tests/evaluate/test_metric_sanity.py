@@ -9,7 +9,7 @@ import pytest
 
 from olu.core.types import Audio
 from olu.evaluate.metrics import f0, sanity
-from olu.train.guards.sounds import REPEATS
+from olu.train.guards.progress import REPEATS
 from olu.train.validation import repeats
 
 from ..conftest import SOAK

@@ -26,8 +26,8 @@ from olu.stages.export import export
 from olu.stages.plan import plan
 from olu.stages.train import train
 from olu.stages.train_setup import set_up
+from olu.train.engine_state import Report
 from olu.train.recipe import read_recipe
-from olu.train.report import Report
 from olu.train.run import Run
 
 from ..helpers import aligned_workspaces

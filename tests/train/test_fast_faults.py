@@ -13,8 +13,7 @@ import pytest
 import torch
 
 from olu.families import family
-from olu.train.batches import Batches
-from olu.train.buckets import make_buckets
+from olu.train.batches import Batches, make_buckets
 from olu.train.checkpoint import Checkpoints
 from olu.train.cuda_graph import AHEAD, FastSteps, Flight, Resident
 from olu.train.engine import Engine

@@ -12,8 +12,7 @@ import torch
 
 from olu.core.errors import TrainError
 from olu.families import family
-from olu.train.batches import Batches
-from olu.train.buckets import Buckets, _ends, make_buckets
+from olu.train.batches import Batches, Buckets, _ends, make_buckets
 from olu.train.cuda_graph import Resident
 from olu.train.family import Clock, Example
 from olu.train.guards import Observation, Spike

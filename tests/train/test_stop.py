@@ -17,9 +17,9 @@ import torch
 from olu.core.halt import STOP_FILE, Halt, announce_to, heeded, why
 from olu.train.cuda_graph import AHEAD, FastSteps
 from olu.train.engine import Engine
+from olu.train.engine_state import StepReport
 from olu.train.family import Clock, Update
 from olu.train.guards import Finite, GuardEvent, Resources, Verdict, Wiring
-from olu.train.report import StepReport
 
 from ..helpers import toys
 from .test_engine import nan_loss, rows

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from olu.train.buckets import BatchShape, Buckets
+from olu.train.batches import BatchShape, Buckets
 from olu.train.family import Clock, Example, PackedLearner
 from olu.train.guards import GuardEvent, Observation, Spike, Verdict
 from olu.train.part import MEASURE_EVERY

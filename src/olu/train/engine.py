@@ -21,13 +21,12 @@ from olu.core.words import many
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoint, Checkpoints
 from olu.train.cuda_graph import FastSteps, Resident
-from olu.train.engine_state import NO_ROOM, Full, StepUpdates, in_pieces, lighter, put_back, taken
+from olu.train.engine_state import NO_ROOM, Full, StepReport, StepUpdates, in_pieces, lighter, put_back, taken
 from olu.train.family import Batch, Clock, DemoSentence, Learner, SpokenSample, Update
 from olu.train.guards import Guard, GuardEvent, Observation, Resources, Seen, ValidationView, Verdict
 from olu.train.part import LivePart, live_parts
 from olu.train.ranks import Ranks
 from olu.train.recipe import GuardSettings, PlanSettings
-from olu.train.report import StepReport
 from olu.train.schedule import Scale, lowered, rate_factor
 from olu.train.validation import Cut, Ear, averaged, candidate, held_as, is_better, measure, nothing_better, validated
 

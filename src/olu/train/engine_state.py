@@ -1,4 +1,4 @@
-"""What a checkpoint holds of an engine, how an engine takes it up again, and what it does when the memory is full."""
+"""What the engine tells of one step, what a checkpoint holds of it, and what it does when the memory is full."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from olu.core.job import Report
 from olu.core.words import many
 from olu.train.checkpoint import EXTRA, Checkpoint
+from olu.train.family import SpokenSample
 from olu.train.guards import GuardEvent, Observation, Verdict
 from olu.train.part import assign, under
 
@@ -134,3 +136,33 @@ def lighter(engine: Engine, clips: list[str]) -> GuardEvent:
     engine.batches.put_aside([longest])
     message = f"{said}, which does not fit even alone: it is left out; cut it, or lower data.max_seconds"
     return GuardEvent(engine.step, "memory", Verdict.SKIP, message, (longest,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepReport(Report):
+    """What one step did, for whoever records it, draws it or goes on after it."""
+
+    seen: tuple[Observation, ...]
+    events: tuple[GuardEvent, ...]
+    exhibits: tuple[SpokenSample, ...] = ()
+    saves: bool = False  # a checkpoint of this step follows
+    extra: bool = False  # it is saved only because training ends here
+    rewound: bool = False
+    ends: bool = False  # nothing follows: a budget is used up, or an end was asked for
+    halted: int = 0  # what asked for the end: a signal, or a file
+    cut: bool = False  # its validation was broken off: this step is told again when the run goes on
+    enough: bool = False  # nothing follows: no better step came for long
+
+    def parts(self) -> dict[str, dict[str, Any]]:
+        return {
+            seen.part: {
+                "losses": dict(seen.losses),
+                "grad_norm": seen.grad_norm,
+                "lr": seen.lr,
+                **({"ratio": seen.ratio} if seen.ratio is not None else {}),
+            }
+            for seen in self.seen
+        }
+
+    def said(self) -> list[tuple[str, str]]:
+        return [(event.guard, event.message) for event in self.events]

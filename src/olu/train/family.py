@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from olu.core.config import Strict
     from olu.core.types import Audio, Knob, Reading
     from olu.features.store import PreparedFeature
-    from olu.train.buckets import BatchShape
+    from olu.train.batches import BatchShape
     from olu.train.plan.facts import Advice
 
 Kind = Literal["voice", "listener", "vocoder"]  # text to sound, sound to text, features to sound

@@ -28,7 +28,7 @@ from olu.train.recipe import Recipe, read_recipe, recipe_toml
 from olu.train.validation import why
 
 if TYPE_CHECKING:
-    from olu.train.report import StepReport
+    from olu.train.engine_state import StepReport
 
 
 RECIPE = {"family": str, "seed": int, "data": dict, "model": dict, "plan": dict, "guards": dict}

@@ -16,8 +16,8 @@ from olu.audio.activity import SILENT_DBFS, threshold
 from olu.core.types import Audio
 from olu.train.family import Batch, DemoSentence, Learner, SpokenSample
 from olu.train.guards import SampleFigures
+from olu.train.guards.progress import faults
 from olu.train.guards.seen import GuardEvent, Verdict
-from olu.train.guards.sounds import faults
 
 if TYPE_CHECKING:
     import torch

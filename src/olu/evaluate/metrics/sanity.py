@@ -15,7 +15,7 @@ from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, figure, mean
 from olu.evaluate.metrics.f0 import Pitch
 from olu.evaluate.metrics.speech import numbers_only
-from olu.train.guards.sounds import ENDLESS, REPEATS, SILENT_LEVEL, SILENT_PEAK
+from olu.train.guards.progress import ENDLESS, REPEATS, SILENT_LEVEL, SILENT_PEAK
 from olu.train.validation import measure
 
 CLIPPED = 1e-4  # share of the samples

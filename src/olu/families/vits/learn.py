@@ -24,7 +24,7 @@ from olu.families.vits.kernels.streams import side_by_side
 from olu.families.vits.model import Generator, mask_of
 from olu.families.vits.multi_window_mel import Windows
 from olu.features import mel as spectra
-from olu.train.buckets import BatchShape
+from olu.train.batches import BatchShape
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
 GUIDE_STRENGTH = 10.0  # deviations of the score

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from olu.train.guards.numbers import MIN_HISTORY, Finite, Spike, Still, Wiring
-from olu.train.guards.progress import FROM_SCRATCH, FROM_WEIGHTS, Balance, Budget, Drift, Overfit, Slow
+from olu.train.guards.progress import FROM_SCRATCH, FROM_WEIGHTS, Balance, Budget, Drift, Overfit, Samples, Slow
 from olu.train.guards.seen import (
     Guard,
     GuardEvent,
@@ -16,7 +16,6 @@ from olu.train.guards.seen import (
     ValidationView,
     Verdict,
 )
-from olu.train.guards.sounds import Samples
 
 if TYPE_CHECKING:
     from olu.train.family import Family

@@ -26,8 +26,7 @@ from olu.core.words import length, many
 from olu.corpus.manifest import Corpus
 from olu.features.store import Store, WaveFeature, feature_folders
 from olu.text.vocabulary import SymbolVocabulary
-from olu.train.batches import Batches, Prompts
-from olu.train.buckets import Buckets, make_buckets
+from olu.train.batches import Batches, Buckets, Prompts, make_buckets
 from olu.train.cuda_graph import Resident
 from olu.train.engine import Engine
 from olu.train.family import Companion, DemoSentence, Example, Family

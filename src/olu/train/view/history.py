@@ -15,7 +15,7 @@ from olu.train.run import Run
 
 if TYPE_CHECKING:
     from olu.core.job import Report
-    from olu.train.report import StepReport
+    from olu.train.engine_state import StepReport
 
 MOST_POINTS = 1200
 WINDOW = 100  # reports that the figures of speed are means over

@@ -18,7 +18,7 @@ from olu.core.types import Audio
 from olu.pages.media import data_uri, first_seconds, heat_png, packed, shrunk
 
 if TYPE_CHECKING:
-    from olu.train.report import StepReport
+    from olu.train.engine_state import StepReport
 
 EARLIER = 4  # steps shown beside the newest
 MOST_BYTES = 6_000_000  # of all samples together on one page

@@ -21,7 +21,7 @@ from olu.core.files import Workspace, whole
 from olu.train.view.samples import mel_picture, picture, wav
 
 if TYPE_CHECKING:
-    from olu.train.report import StepReport
+    from olu.train.engine_state import StepReport
 
 PATTERN = "events.out.tfevents.*.olu"  # files of others that lie here are left alone
 

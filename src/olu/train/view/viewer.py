@@ -20,8 +20,8 @@ from olu.train.view.samples import keep_pictures
 from olu.train.view.trackers import EventFile, ViewSettings, WandbRun, wants_tensorboard
 
 if TYPE_CHECKING:
+    from olu.train.engine_state import StepReport
     from olu.train.family import Family
-    from olu.train.report import StepReport
     from olu.train.run import Run
 
 TEXTS = "sample_texts.json"
