@@ -34,7 +34,7 @@ def embed(package: Path, target: Path, *, discriminator: bool = True) -> EmbedSu
     need_training("a voice to embed")
     from olu.export.package import seal
     from olu.families.vits.base import read_base
-    from olu.families.vits.foreign.names import JUDGE
+    from olu.families.vits.foreign.names import DISCRIMINATOR
     from olu.families.vits.foreign.quantise import coarsened, refined
     from olu.families.vits.foreign.shared import find_shared
     from olu.speak.voice import Voice
@@ -50,7 +50,9 @@ def embed(package: Path, target: Path, *, discriminator: bool = True) -> EmbedSu
         part = partial / "training"
         settings = read_json(part / "settings.json")
         held = refined(load_file(part / "weights.safetensors"), settings.get("coarse", {}), where=str(package))
-        weights = {name: value.half() for name, value in held.items() if discriminator or not name.startswith(JUDGE)}
+        weights = {
+            name: value.half() for name, value in held.items() if discriminator or not name.startswith(DISCRIMINATOR)
+        }
         shared = {**settings.get("shared", {}), **find_shared(partial, weights)}
         rest = {name: value for name, value in weights.items() if name not in shared}
         stored, grains = coarsened(rest, {name: bits for name in rest if (bits := _bits(name, rest[name].numel()))})

@@ -557,10 +557,10 @@ def test_no_name_of_a_split_is_all_of_them(every: str | None, base: Path, datase
 
 def test_which_voices_can_be_pushed_for_training() -> None:
     from olu.families.vits.config import VitsConfig
-    from olu.families.vits.foreign.to_transformers import no_judge, no_model
+    from olu.families.vits.foreign.to_transformers import no_discriminator, no_model
 
-    assert no_judge(VitsConfig(size="mms")) == "" == no_model(VitsConfig(size="mms"))
-    assert no_judge(VitsConfig(size="tiny")) and not no_model(VitsConfig(size="tiny"))
+    assert no_discriminator(VitsConfig(size="mms")) == "" == no_model(VitsConfig(size="mms"))
+    assert no_discriminator(VitsConfig(size="tiny")) and not no_model(VitsConfig(size="tiny"))
     assert no_model(VitsConfig(size="small", resblock="2"))
 
 

@@ -337,8 +337,11 @@ def test_the_command_line_and_the_page_know_every_format() -> None:
 def test_piper_calls_espeak_for_a_voice_that_reads_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint of piper's own, in Spanish: its phones are espeak-ng's, here and there."""
     pytest.importorskip("espeakng_loader", reason="espeak-ng is not installed")
-    for key, value in foreign.JUDGES.items():  # the discriminator there has a fixed size, too large for a test
-        monkeypatch.setitem(original_format.JUDGES, key, value)
+    for (
+        key,
+        value,
+    ) in foreign.DISCRIMINATOR_SETTINGS.items():  # the discriminator there has a fixed size, too large for a test
+        monkeypatch.setitem(original_format.DISCRIMINATOR_SETTINGS, key, value)
     source = foreign.piper(foreign.made(**foreign.SMALL), tmp_path / "spa")
     held = json.loads((source / "config.json").read_text(encoding="utf-8"))
     table = {"_": [0], "^": [1], "$": [2], **{c: [3 + at] for at, c in enumerate(" aeionls.")}}

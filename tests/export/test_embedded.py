@@ -70,7 +70,7 @@ def test_nothing_is_kept_twice_and_nothing_is_lost(phones_voice: Path, voices: P
     for name, value in first.weights.items():
         room = 0.08 if name.startswith("discriminator.") else 5e-3  # of 15 steps, of 255
         torch.testing.assert_close(second.weights[name], value, atol=room * float(value.abs().max()), rtol=0)
-    assert read_base(own).judged and read_base(own).lacks == ()
+    assert read_base(own).has_discriminator and read_base(own).lacks == ()
     sounds = [Voice.open(path).speak("Habari za asubuhi.").samples for path in (phones_voice, own)]
     assert (sounds[0] == sounds[1]).all()
 
@@ -116,7 +116,7 @@ def test_it_reads_from_a_zip_too(voices: Path, tmp_path: Path) -> None:
 def test_without_its_judge_it_is_smaller(phones_voice: Path, voices: Path, tmp_path: Path) -> None:
     made = embed(phones_voice, tmp_path / "x.voice", discriminator=False)
     assert made.training_bytes < disk_bytes(voices / "swa.voice" / "training") and made.shared > 0
-    assert not read_base(tmp_path / "x.voice").judged
+    assert not read_base(tmp_path / "x.voice").has_discriminator
 
 
 def test_a_graph_that_was_changed_is_no_base(voices: Path, tmp_path: Path) -> None:

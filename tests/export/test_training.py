@@ -28,7 +28,9 @@ from ..helpers.workspaces import trained, workspace
 def test_a_run_starts_from_a_voice_by_phones(phones: Workspace, phones_voice: Path, tmp_path: Path) -> None:
     path = phones_voice
     base, old = read_base(path), Run(phones.runs_folder / "vits-001")
-    assert base.judged and base.lacks == () and list(base.symbols) == old.document("vocabulary.json")["symbols"]
+    assert (
+        base.has_discriminator and base.lacks == () and list(base.symbols) == old.document("vocabulary.json")["symbols"]
+    )
     fam = family("vits")
     learner = fam.learner(fam.config(**base.settings), vocab_size=len(base.symbols), num_speakers=1)
     assert not [said for said in base.load(learner) if "fresh" in said or "not used" in said]

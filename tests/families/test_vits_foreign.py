@@ -23,7 +23,7 @@ from olu.families.vits.config import VitsConfig
 from olu.families.vits.export import plain
 from olu.families.vits.foreign import original as original_format
 from olu.families.vits.foreign.detect import read_foreign
-from olu.families.vits.foreign.names import JUDGE, original_of, ours_of
+from olu.families.vits.foreign.names import DISCRIMINATOR, original_of, ours_of
 from olu.families.vits.foreign.read import Foreign
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Generator
@@ -49,8 +49,8 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def small_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     """The discriminators of the other programs have fixed sizes, too large for a test."""
-    for key, value in made.JUDGES.items():
-        monkeypatch.setitem(original_format.JUDGES, key, value)
+    for key, value in made.DISCRIMINATOR_SETTINGS.items():
+        monkeypatch.setitem(original_format.DISCRIMINATOR_SETTINGS, key, value)
 
 
 @pytest.fixture(scope="module", params=made.KINDS)
@@ -66,7 +66,7 @@ def little() -> transformers.VitsModel:
 def loaded(foreign: Foreign) -> Generator:
     """With nothing missing and nothing left over, as it is exported."""
     gen = Generator(foreign.config, vocab_size=len(foreign.symbols), num_speakers=foreign.num_speakers)
-    report = load_plain(gen, {name: t for name, t in foreign.weights.items() if not name.startswith(JUDGE)})
+    report = load_plain(gen, {name: t for name, t in foreign.weights.items() if not name.startswith(DISCRIMINATOR)})
     assert (report.missing, report.leftover) == ((), ())
     return plain(gen)
 
@@ -109,11 +109,11 @@ def test_a_foreign_checkpoint_is_whole_and_sounds_as_in_transformers(
     folder = MAKERS[maker](model, tmp_path / "base", **({"judge": True} if maker == "original" else {}))
     found = read_foreign(folder)
     same_sound(found, model, moved=maker == "coqui")
-    judge = {name.removeprefix(JUDGE) for name in found.weights if name.startswith(JUDGE)}
+    judge = {name.removeprefix(DISCRIMINATOR) for name in found.weights if name.startswith(DISCRIMINATOR)}
     assert judge == {name.replace("conv_post", "final_conv") for name in fold(made.judge_state())}
     assert not any(note.startswith("not used") for note in found.notes)
     base = read_base(folder)
-    assert base.judged and base.lacks == ()
+    assert base.has_discriminator and base.lacks == ()
     learner = VitsLearner(
         VitsConfig(**base.settings), vocab_size=len(base.symbols), num_speakers=model.config.num_speakers
     )
@@ -161,7 +161,7 @@ def test_the_newest_generator_and_its_own_discriminator(little: transformers.Vit
     torch.save({"model": made.judge_state(seed=9)}, folder / "D_2000.pth")
     again = read_foreign(folder / "G_2000.pth")
     assert not again.notes
-    name = f"{JUDGE}discriminators.0.convs.0.weight"
+    name = f"{DISCRIMINATOR}discriminators.0.convs.0.weight"
     assert not torch.equal(found.weights[name], again.weights[name])
 
 
@@ -245,8 +245,8 @@ def test_a_training_state_of_finetune_hf_vits(little: transformers.VitsModel, tm
     save_file({name: t.contiguous() for name, t in judge.items()}, state / "model_1.safetensors")
     found = read_foreign(state)
     same_sound(found, little)
-    assert {n.removeprefix(JUDGE) for n in found.weights if n.startswith(JUDGE)} == set(fold(judge))
-    assert read_base(state).judged
+    assert {n.removeprefix(DISCRIMINATOR) for n in found.weights if n.startswith(DISCRIMINATOR)} == set(fold(judge))
+    assert read_base(state).has_discriminator
     same_sound(read_foreign(home / "model.safetensors"), little)
 
 
@@ -327,7 +327,7 @@ def test_a_path_that_is_nothing(tmp_path: Path) -> None:
 
 def test_a_missing_discriminator_is_warmed_up_and_said(little: transformers.VitsModel, tmp_path: Path) -> None:
     base = read_base(made.original(little, tmp_path / "a"))
-    assert not base.judged and base.lacks == ("discriminator",)
+    assert not base.has_discriminator and base.lacks == ("discriminator",)
     assert base.settings["discriminator_warmup"] == 500
     settings = {**base.settings, "discriminator_warmup": 4}
     learner = VitsLearner(VitsConfig(**settings), vocab_size=12, num_speakers=1)
@@ -362,7 +362,7 @@ def test_round_trip_through_transformers(model: transformers.VitsModel, tmp_path
     found = made.theirs(again.eval(), IDS[0], 1 if model.config.num_speakers > 1 else None)
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
     back = read_foreign(tmp_path / "hf")
-    assert back.symbols == tuple(made.VOCAB) and not any(name.startswith(JUDGE) for name in back.weights)
+    assert back.symbols == tuple(made.VOCAB) and not any(name.startswith(DISCRIMINATOR) for name in back.weights)
     assert back.config == read_foreign(source).config
 
 
@@ -405,7 +405,7 @@ def test_what_finetune_hf_vits_goes_on_from(little: transformers.VitsModel, tmp_
     assert "decoder.upsampler.0.weight" in names and "flow.flows.0.wavenet.in_layers.0.weight_g" in names
     extractor = json.loads((tmp_path / "t" / "preprocessor_config.json").read_text())
     assert (extractor["sampling_rate"], extractor["n_fft"], extractor["feature_size"]) == (16000, 1024, 80)
-    assert read_base(tmp_path / "t").judged
+    assert read_base(tmp_path / "t").has_discriminator
     transformers.VitsModel.from_pretrained(tmp_path / "t")  # the discriminator is passed over
 
 
@@ -416,7 +416,7 @@ def test_parts_that_hold_nothing_are_not_written(little: transformers.VitsModel,
     summary = finish(export(source, to="hf-training", output=tmp_path / "t"))
     assert any("no discriminator" in note for note in summary.notes)
     names = load_file(tmp_path / "t" / "model.safetensors").keys()
-    assert not [name for name in names if name.startswith(("posterior_encoder", JUDGE))]
+    assert not [name for name in names if name.startswith(("posterior_encoder", DISCRIMINATOR))]
     summary = finish(export(source, to="vits", output=tmp_path / "v"))
     assert not (tmp_path / "v" / "D_0.pth").exists() and any("no D_" in note for note in summary.notes)
 

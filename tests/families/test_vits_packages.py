@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from olu.families.vits.discriminator import Discriminator
 from olu.families.vits.foreign.detect import read_foreign
-from olu.families.vits.foreign.names import JUDGE
+from olu.families.vits.foreign.names import DISCRIMINATOR
 from olu.families.vits.foreign.read import Foreign
 from olu.families.vits.weights import LoadReport, load_plain
 
@@ -42,7 +42,9 @@ def shaken(module: nn.Module) -> nn.Module:
 
 def verdicts(found: Foreign, wave: Tensor) -> list[Tensor]:
     judge = Discriminator(found.config)
-    weights = {name.removeprefix(JUDGE): t for name, t in found.weights.items() if name.startswith(JUDGE)}
+    weights = {
+        name.removeprefix(DISCRIMINATOR): t for name, t in found.weights.items() if name.startswith(DISCRIMINATOR)
+    }
     assert load_plain(judge, weights) == LoadReport()
     with torch.no_grad():
         return [maps[-1] for maps in judge(wave)]

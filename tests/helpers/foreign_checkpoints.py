@@ -23,7 +23,7 @@ SMALL: dict[str, Any] = {  # what the original code can be told; the rest is bui
     "resblock_kernel_sizes": [3, 7],
     "resblock_dilation_sizes": [[1, 3, 5], [1, 3, 5]],
 }
-JUDGES = {"discriminator_period_channels": (4, 8), "discriminator_scale_channels": (16, 64)}
+DISCRIMINATOR_SETTINGS = {"discriminator_period_channels": (4, 8), "discriminator_scale_channels": (16, 64)}
 KINDS: dict[str, dict[str, Any]] = {
     "stochastic": SMALL,
     "stochastic-speakers": {**SMALL, "num_speakers": 3, "speaker_embedding_size": 24},
@@ -114,14 +114,14 @@ def normed(name: str, value: Tensor) -> dict[str, Tensor]:
 
 
 def judge_state(seed: int = 3) -> dict[str, Tensor]:
-    """A discriminator in the original's names, of the sizes in JUDGES and five periods."""
+    """A discriminator in the original's names, of the sizes in DISCRIMINATOR_SETTINGS and five periods."""
     from olu.families.vits.config import VitsConfig
     from olu.families.vits.discriminator import Discriminator
     from olu.families.vits.weights import fold
 
     torch.manual_seed(seed)
     state = {}
-    for name, value in fold(Discriminator(VitsConfig(size="mms", **JUDGES)).state_dict()).items():
+    for name, value in fold(Discriminator(VitsConfig(size="mms", **DISCRIMINATOR_SETTINGS)).state_dict()).items():
         name = name.replace("final_conv", "conv_post")
         state |= normed(name, value) if name.endswith("weight") else {name: value}
     return state

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from olu.train.family import Clock, Update
-from olu.train.find_lr import HIGH, LOW, RatePoint, judge, range_test, rate_at
+from olu.train.find_lr import HIGH, LOW, RatePoint, choose_rate, range_test, rate_at
 
 from ..helpers import toys
 
@@ -36,7 +36,7 @@ def made(losses: list[float]) -> list[RatePoint]:
 
 @pytest.mark.parametrize(("name", "part"), [("tokens", "body"), ("judged", "gen"), ("adapter", "adapter")])
 def test_the_suggestion_is_near_a_rate_that_works(name: str, part: str, tmp_path: Path) -> None:
-    found = judge(points(name, tmp_path, part=part))
+    found = choose_rate(points(name, tmp_path, part=part))
     assert found.rate is not None
     assert KNOWN / 10 <= found.rate <= 10 * KNOWN
 
@@ -63,7 +63,7 @@ def test_a_learner_that_learns_nothing_gives_a_flat_curve(tmp_path: Path) -> Non
 
     learner.meddle = numb
     engine = toys.engine(learner, tmp_path, guards=[], **NEVER)
-    found = judge(list(range_test(engine, part="body", loss="match", steps=80)))
+    found = choose_rate(list(range_test(engine, part="body", loss="match", steps=80)))
     assert found.rate is None
     assert "flat" in found.why
 
@@ -71,12 +71,12 @@ def test_a_learner_that_learns_nothing_gives_a_flat_curve(tmp_path: Path) -> Non
 def test_noise_alone_is_no_fall() -> None:
     random = np.random.default_rng(3)
     for _ in range(20):
-        assert judge(made(list(10 + random.normal(size=120)))).rate is None
+        assert choose_rate(made(list(10 + random.normal(size=120)))).rate is None
 
 
 def test_the_edge_of_divergence_is_found_and_kept_away_from() -> None:
     falling = [4.0] * 60 + list(np.linspace(4, 1, 30)) + [1.0 * 1.4**n for n in range(30)]
-    found = judge(made(falling))
+    found = choose_rate(made(falling))
     assert found.edge is not None and found.rate is not None and found.steepest is not None
     assert rate_at(85, 120) < found.edge <= rate_at(110, 120)
     assert found.rate <= found.edge / 9.9
@@ -94,7 +94,7 @@ def test_a_loss_that_is_no_number_ends_the_test_and_is_the_edge(tmp_path: Path) 
     engine = toys.engine(learner, tmp_path, guards=[], **NEVER)
     seen = list(range_test(engine, part="body", loss="match", steps=120))
     assert len(seen) == 101 and math.isnan(seen[-1].loss)
-    assert judge(seen).edge == seen[-1].rate
+    assert choose_rate(seen).edge == seen[-1].rate
 
 
 def test_a_loss_through_the_roof_ends_the_test_early(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_loss_through_the_roof_ends_the_test_early(tmp_path: Path) -> None:
 
 
 def test_too_short_a_curve_says_so() -> None:
-    assert judge(made([1.0] * 5)).rate is None
+    assert choose_rate(made([1.0] * 5)).rate is None
 
 
 def spikes() -> Iterator[float]:
@@ -120,7 +120,7 @@ def spikes() -> Iterator[float]:
 
 
 def test_one_spike_is_no_fall() -> None:
-    assert judge(made(list(spikes()))).rate is None
+    assert choose_rate(made(list(spikes()))).rate is None
 
 
 def fine_tuning(seed: int, *, falls: float) -> list[float]:
@@ -134,10 +134,10 @@ def fine_tuning(seed: int, *, falls: float) -> list[float]:
 
 
 def test_the_noise_of_the_first_batches_is_no_fall_of_a_base_that_is_good() -> None:
-    found = [judge(made(fine_tuning(seed, falls=0.05))) for seed in range(30)]
+    found = [choose_rate(made(fine_tuning(seed, falls=0.05))) for seed in range(30)]
     rates = [one.rate for one in found if one.rate is not None]
     assert len(rates) >= 20
     assert min(rates) >= 1e-5 and max(rates) <= 1e-3
-    flat = [judge(made(fine_tuning(seed, falls=0.0))) for seed in range(30)]
+    flat = [choose_rate(made(fine_tuning(seed, falls=0.0))) for seed in range(30)]
     assert [one.rate for one in flat] == [None] * 30
     assert all("keep the recipe's rate" in one.why for one in flat)

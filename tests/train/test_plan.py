@@ -30,7 +30,7 @@ BASE = Foundation(
     settings=VITS.config.model_validate({"size": "mms"}).model_dump(mode="json"),
     speakers=1,
     licence=Licence("cc-by-nc-4.0", "README.md"),
-    judged=True,
+    has_discriminator=True,
 )
 
 
@@ -130,7 +130,7 @@ def _why(plan: Plan) -> str:
 
 def test_a_base_without_a_judge_gets_one_that_learns_from_scratch() -> None:
     assert planned(100, base=BASE)["model.discriminator_learning_rate"] == 2e-5
-    assert planned(100, base=replace(BASE, judged=False))["model.discriminator_learning_rate"] == 2e-4
+    assert planned(100, base=replace(BASE, has_discriminator=False))["model.discriminator_learning_rate"] == 2e-4
 
 
 def test_levels_are_made_even_unless_a_person_says_otherwise() -> None:

@@ -120,7 +120,7 @@ def check_base(text: str, *, name: str = next(iter(FAMILIES))) -> Checked:
     rate = chosen.data.rate(chosen.config(**base.settings))
     facts = [
         f"{rate} Hz, {len(base.symbols)} symbols, {base.num_speakers} speakers",
-        f"discriminator: {'yes' if base.judged else 'no'}; texts go through: {base.via or 'nothing'}",
+        f"discriminator: {'yes' if base.has_discriminator else 'no'}; texts go through: {base.via or 'nothing'}",
     ]
     return Checked(True, [*facts, *notes, licence_of(place, origin=text).sentence()])
 

@@ -21,7 +21,7 @@ from olu.pages.charts import rate_chart
 from olu.pages.render import render as render_page
 from olu.stages.plan import choose_recipe
 from olu.stages.verbs.training import TrainOptions
-from olu.train.find_lr import HIGH, LOW, STEPS, RatePoint, RateSearchResult, judge, range_test
+from olu.train.find_lr import HIGH, LOW, STEPS, RatePoint, RateSearchResult, choose_rate, range_test
 
 if TYPE_CHECKING:
     from olu.train.setup.job import TrainingJob
@@ -96,7 +96,7 @@ def find_lr(
             yield Tick(len(points), steps, f"rate {point.rate:.1e}")
             if signal := asked():
                 raise Halt(f"stopped {why(signal)} after {len(points)} of {steps} rates: nothing is kept", asked=signal)
-    found = judge(points)
+    found = choose_rate(points)
     page = ws.root / "find-lr.html"
     command = command_with(found.rate, ws=ws.root, recipe=recipe, base=base, overrides=overrides or [], device=device)
     summary = RateSummary(found, points, planned, setup.family.figures.learning, str(page), command)

@@ -294,7 +294,7 @@ def _hub(values: Mapping[str, Any]) -> Iterator[None]:
 
 def _pushing(ws: Workspace, values: Mapping[str, Any], *, run: str) -> list[str]:
     from olu.families.vits.config import VitsConfig
-    from olu.families.vits.foreign.to_transformers import no_judge, no_model
+    from olu.families.vits.foreign.to_transformers import no_discriminator, no_model
 
     if not get(values, "push_to_hub"):
         return []
@@ -308,5 +308,5 @@ def _pushing(ws: Workspace, values: Mapping[str, Any], *, run: str) -> list[str]
     export = f"olu export {shlex.quote(str(ws.root))}"
     if why := no_model(model):
         return [f"{said} This voice cannot go there: {why}. It speaks here: {export} --to voice"]
-    to = "hf" if no_judge(model) else "hf-train"
+    to = "hf" if no_discriminator(model) else "hf-train"
     return [f"{said} Listen first; then: {export} --to {to} --push {shlex.quote(place)}"]

@@ -305,7 +305,7 @@ def _foundation(family: Family, recipe: Recipe) -> Foundation:
         settings=base.settings,
         speakers=base.num_speakers,
         licence=licence_of(located(recipe.base), origin=recipe.base),
-        judged=base.judged,
+        has_discriminator=base.has_discriminator,
         language=language.code if language else "",
         language_name=language.name if language else "",
     )

@@ -119,7 +119,7 @@ class Batch(Protocol):
 class Learner(Protocol):
     """An `nn.Module` that also answers these.
 
-    Rules for `step`: no `with` spans a `yield`; a judge's forward for the generator's loss comes after the judge's own
+    Rules for `step`: no `with` spans a `yield`; a discriminator's forward for the generator's loss comes after its own
     update; never call backward, an optimiser, `.item()` or a logger; losses are float32.
     """
 
@@ -173,7 +173,7 @@ class Base:
     via: str | None  # "uroman" or "espeak": what rewrites a text before its letters are looked up
     num_speakers: int
     load: Callable[..., list[str]]  # (learner, growth=None, speakers=()): into it; says what started fresh
-    judged: bool = False  # whether it brings a discriminator
+    has_discriminator: bool = False  # whether it brings a discriminator
     speakers: tuple[str, ...] = ()  # their names, where it has them
     lacks: tuple[str, ...] = ()  # parts that were not in it and start fresh
     frontend: Mapping[str, Any] | None = None  # the state of the one it reads with, where it is a voice of Olu's

@@ -65,7 +65,7 @@ def range_test(
             return
 
 
-def judge(points: Sequence[RatePoint]) -> RateSearchResult:
+def choose_rate(points: Sequence[RatePoint]) -> RateSearchResult:
     """The rate of the steepest fall, kept well below the edge where the loss turns up again."""
     finite = [point for point in points if math.isfinite(point.smooth)]
     if len(finite) < 2 * FIRST:

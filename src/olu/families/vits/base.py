@@ -13,7 +13,7 @@ from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.fold_speaker import SPEAKERS, fold_speaker
 from olu.families.vits.foreign.detect import read_foreign
-from olu.families.vits.foreign.names import JUDGE
+from olu.families.vits.foreign.names import DISCRIMINATOR
 from olu.families.vits.foreign.read import Foreign
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import LoadReport, load_plain
@@ -48,18 +48,18 @@ def base_of(foreign: Foreign, *, where: str) -> Base:
             raise TrainError("a VITS base can only start a VITS run")
         return [*foreign.notes, *_load(learner, foreign, growth, speakers, where=where)]
 
-    judged = any(name.startswith(JUDGE) for name in foreign.weights)
+    has_discriminator = any(name.startswith(DISCRIMINATOR) for name in foreign.weights)
     fresh = {name: VitsConfig.model_fields[name].default for name in BEGINNING}
     settings = foreign.config.model_dump(mode="json") | fresh
     return Base(
-        settings=settings if judged else {**settings, "discriminator_warmup": WARMUP},
+        settings=settings if has_discriminator else {**settings, "discriminator_warmup": WARMUP},
         symbols=foreign.symbols,
         interleave=foreign.interleave,
         lower=foreign.lower,
         via=foreign.via,
         num_speakers=foreign.num_speakers,
         load=load,
-        judged=judged,
+        has_discriminator=has_discriminator,
         speakers=foreign.speakers,
         frontend=foreign.frontend,
         phones=foreign.phones,
@@ -72,8 +72,8 @@ def _load(
     learner: VitsLearner, foreign: Foreign, growth: Growth | None, speakers: Sequence[str], *, where: str
 ) -> list[str]:
     gen = learner.gen
-    judge = _under(foreign.weights, JUDGE)
-    weights = {name: value for name, value in foreign.weights.items() if not name.startswith(JUDGE)}
+    discriminator = _under(foreign.weights, DISCRIMINATOR)
+    weights = {name: value for name, value in foreign.weights.items() if not name.startswith(DISCRIMINATOR)}
     rows = gen.text_encoder.embed_tokens.num_embeddings
     if EMBEDDING in weights:
         weights[EMBEDDING] = enlarged(weights[EMBEDDING], growth) if growth else grown(weights[EMBEDDING], rows)
@@ -89,12 +89,14 @@ def _load(
         said.append("the base has one speaker: more are added, who all begin with its voice")
         _silence(gen)
         report = LoadReport(tuple(name for name in report.missing if name not in heard), report.leftover)
-    if judge and load_plain(learner.disc, judge) != LoadReport():
-        raise TrainError(f"{where} has a discriminator of another shape: remove its {JUDGE}* tensors to start afresh")
+    if discriminator and load_plain(learner.disc, discriminator) != LoadReport():
+        raise TrainError(
+            f"{where} has a discriminator of another shape: remove its {DISCRIMINATOR}* tensors to start afresh"
+        )
     return said + _sentences(
         report,
         new_rows=0 if growth else rows - len(foreign.symbols),
-        fresh_judge=None if judge else learner.config.discriminator_warmup,
+        fresh_discriminator=None if discriminator else learner.config.discriminator_warmup,
     )
 
 
@@ -155,10 +157,10 @@ def _under(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 
-def _sentences(report: LoadReport, *, new_rows: int, fresh_judge: int | None) -> list[str]:
+def _sentences(report: LoadReport, *, new_rows: int, fresh_discriminator: int | None) -> list[str]:
     said = []
-    if fresh_judge is not None:
-        how = f"over the first {fresh_judge} steps" if fresh_judge else "from the first step"
+    if fresh_discriminator is not None:
+        how = f"over the first {fresh_discriminator} steps" if fresh_discriminator else "from the first step"
         said.append(
             "the base has no discriminator: a fresh one starts, and the generator comes to heed it"
             f" {how} (model.discriminator_warmup)"

@@ -1,4 +1,4 @@
-"""The judges of VITS training: one at full rate and one per period. Each returns every feature map, its verdict last.
+"""The discriminators of VITS training: one at full rate and one per period. Each gives feature maps, then a verdict.
 
 Shape letters: B clips, S samples, P a period.
 """
@@ -33,15 +33,15 @@ class Discriminator(nn.Module):
 
     def forward(self, wave_BS: Tensor) -> list[list[Tensor]]:
         wave = wave_BS.unsqueeze(1)
-        return side_by_side([partial(judge, wave) for judge in self.discriminators], device=wave.device)
+        return side_by_side([partial(discriminator, wave) for discriminator in self.discriminators], device=wave.device)
 
     def compare(self, real_BS: Tensor, fake_BS: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Each judge's verdict on the fake, and the mean distance of its feature maps from the real ones, summed up.
+        """Each discriminator's verdict on the fake, and the summed mean distance of its feature maps to the real ones.
 
         The real side only sets the target: no graph, no backward.
         """
         real, fake = real_BS.unsqueeze(1), fake_BS.unsqueeze(1)
-        works = [partial(judge.compare, real, fake) for judge in self.discriminators]  # type: ignore[union-attr]
+        works = [partial(discriminator.compare, real, fake) for discriminator in self.discriminators]  # type: ignore[union-attr]
         with weights_made_once():
             return side_by_side(works, device=real.device)
 

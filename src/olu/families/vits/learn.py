@@ -1,4 +1,4 @@
-"""Learning VITS: one forward, an update for the judges, then one for the generator.
+"""Learning VITS: one forward, an update for the discriminators, then one for the generator.
 
 Shape letters as in model.py; M mel bins, f frames of the random segment.
 """
@@ -159,10 +159,10 @@ class VitsLearner(nn.Module):
             name: value for name, value in push.items() if asked[name] and not (isinstance(value, float) and value == 0)
         }
         heard = self.forward(batch, start_B, **push)
-        judged = clock.step >= c.discriminator_start
-        if judged:
+        with_discriminator = clock.step >= c.discriminator_start
+        if with_discriminator:
             verdicts = self.disc(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
-            yield Update("disc", {"disc": Loss(_judge_loss(verdicts), "items", c.weight_discriminator)})
+            yield Update("disc", {"disc": Loss(_discriminator_loss(verdicts), "items", c.weight_discriminator)})
         losses = {
             "mel": Loss(heard.mel, "items", c.weight_mel),
             "kl": Loss(heard.kl, "frames", c.weight_kl),
@@ -170,7 +170,7 @@ class VitsLearner(nn.Module):
         }
         if heard.mel_windows is not None:
             losses["mel_windows"] = Loss(heard.mel_windows, "items", c.weight_mel_windows)
-        if judged:
+        if with_discriminator:
             nothing = torch.zeros((), device=heard.fake_BS.device)
             moving = [parameter for parameter in self.disc.parameters() if parameter.requires_grad]
             _may_move(moving, False)  # only what it hears needs a gradient here
@@ -358,7 +358,7 @@ def _item_means(x: Tensor) -> Tensor:
     return x.sum(dtype=torch.float32) * (len(x) / x.numel())
 
 
-def _judge_loss(verdicts: list[list[Tensor]]) -> Tensor:
+def _discriminator_loss(verdicts: list[list[Tensor]]) -> Tensor:
     total = verdicts[0][-1].new_zeros((), dtype=torch.float32)
     for maps in verdicts:
         real, fake = maps[-1].chunk(2)

@@ -2,8 +2,8 @@
 
 Fitted to what autograd keeps for one step in fp32, measured for the sizes small and mms with clips of 2 to 20 s, 13 to
 801 tokens and segments of 4096 and 8192 samples: every measurement is met to 3 %. Two things grow with a clip: its
-frames (posterior encoder and flow) and the square of its tokens (attention). The decoder and the judges hear one
-segment of each clip, however long it is.
+frames (posterior encoder and flow) and the square of its tokens (attention). The decoder and the discriminators hear
+one segment of each clip, however long it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import prod
 from olu.families.vits.config import VitsConfig
 
 BYTES = 4  # of a float
-PARAMETERS = {"tiny": 0.1e6, "small": 9.3e6, "mms": 83.0e6}  # generator and judges
+PARAMETERS = {"tiny": 0.1e6, "small": 9.3e6, "mms": 83.0e6}  # generator and discriminators
 PER_PARAMETER = 26  # bytes: weight, gradient, two moments, average, and what normed weights keep
 PASSING = 1.2  # times: what the backward pass holds for a moment, and blocks an allocator cannot reuse
 

@@ -71,16 +71,16 @@ def _model(case: Case) -> list[Setting]:
     hours = material.hours
     if base:
         rate, why = _tuning(base, material)
-        judge, why_judge = (rate, "As the generator's.") if base.judged else (SCRATCH_RATE, _FRESH)
+        discriminator, why_rate = (rate, "As the generator's.") if base.has_discriminator else (SCRATCH_RATE, _FRESH)
     elif "learning_rate" in own:
         rate, why = own["learning_rate"], f"What the size {size} learns with; it is for tests, not for voices."
-        judge, why_judge = own["discriminator_learning_rate"], "Half of that."
+        discriminator, why_rate = own["discriminator_learning_rate"], "Half of that."
     else:
         rate, why = SCRATCH_RATE, "From scratch: the published rate of VITS and MMS, for any amount of data."
-        judge, why_judge = SCRATCH_RATE, "As the generator's, as published."
+        discriminator, why_rate = SCRATCH_RATE, "As the generator's, as published."
     settings += [
         Setting("model.learning_rate", rate, why),
-        Setting("model.discriminator_learning_rate", judge, why_judge),
+        Setting("model.discriminator_learning_rate", discriminator, why_rate),
     ]
     little = hours < LITTLE_HOURS
     said = (

@@ -52,7 +52,7 @@ def watchmen(recipe: Recipe, family: Family, *, from_weights: bool = False) -> l
 
     `from_weights`: the run begins with what another has learnt, so that small movements are what is wanted.
     """
-    g, figures, judge = recipe.guards, family.figures, family.figures.opponent
+    g, figures, discriminator = recipe.guards, family.figures, family.figures.opponent
     least_move = FROM_WEIGHTS if from_weights else FROM_SCRATCH
     after = g.slow_after + recipe.plan.warmup_steps
     guards: list[Guard] = [
@@ -66,8 +66,14 @@ def watchmen(recipe: Recipe, family: Family, *, from_weights: bool = False) -> l
         Samples(warmup=g.samples_warmup),
         Budget(max_hours=recipe.plan.max_hours),
     ]
-    if judge is not None:
+    if discriminator is not None:
         guards.append(
-            Balance(part=judge.part, loss=judge.loss, won=judge.won, chance=judge.chance, patience=g.balance_patience)
+            Balance(
+                part=discriminator.part,
+                loss=discriminator.loss,
+                won=discriminator.won,
+                chance=discriminator.chance,
+                patience=g.balance_patience,
+            )
         )
     return guards

@@ -41,7 +41,7 @@ class Finite:
 
     def __init__(self, *, patience: int = 3) -> None:
         self.patience = patience
-        self.streaks: dict[str, int] = {}  # by part: a judge in health must not excuse a sick generator
+        self.streaks: dict[str, int] = {}  # by part: a discriminator in health must not excuse a sick generator
         self.suspects: list[str] = []  # clips that were in every such batch
         self.times = 0  # such batches, since the suspects began
 
@@ -81,8 +81,8 @@ class Finite:
 class Spike:
     """A gradient far outside its own recent history is skipped.
 
-    One that stays there is a new level (a judge that begins to tell real from made does this) and is accepted; spikes
-    that come too often, or a level out of all proportion, send the run back.
+    One that stays there is a new level (a discriminator that begins to tell real from made does this) and is accepted;
+    spikes that come too often, or a level out of all proportion, send the run back.
     """
 
     def __init__(self, *, factor: float = 20.0, window: int = 50, patience: int = 5) -> None:

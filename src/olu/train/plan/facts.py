@@ -56,7 +56,7 @@ class Foundation:
     settings: dict[str, Any]
     speakers: int
     licence: Licence
-    judged: bool  # whether it brings a discriminator
+    has_discriminator: bool  # whether it brings a discriminator
     language: str = ""  # its code; nothing where the base does not tell
     language_name: str = ""
     why: str = ""  # it was taken, where nobody asked for it

@@ -171,7 +171,7 @@ def without_samples(recipe: Recipe, family: Family) -> Recipe:
 
 
 def check_unheard(ws: Workspace, recipe: Recipe, corpus: Corpus) -> None:
-    """A recogniser that judges must not begin with what another has learnt from the clips it will be judged by."""
+    """A recogniser that measures CER must not be fine-tuned from one that was trained on the test clips."""
     if recipe.base is None or recipe.data.everything:
         return
     base = Run(Path(recipe.base))

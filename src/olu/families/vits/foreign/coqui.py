@@ -11,7 +11,7 @@ from typing import Any
 from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
-from olu.families.vits.foreign.original import BUILT_IN, DROPOUTS, JUDGES, step_of
+from olu.families.vits.foreign.original import BUILT_IN, DISCRIMINATOR_SETTINGS, DROPOUTS, step_of
 from olu.families.vits.foreign.read import (
     Foreign,
     count_of,
@@ -124,7 +124,7 @@ def _file(folder: Path) -> Path:
 
 
 def _config(args: dict[str, Any], audio: dict[str, Any], *, speakers: int, where: str) -> VitsConfig:
-    known = {**BUILT_IN, **JUDGES}
+    known = {**BUILT_IN, **DISCRIMINATOR_SETTINGS}
     known |= {ours: args[key] for key, ours in ARGS.items() if key in args}
     known |= {ours: audio[key] for key, ours in AUDIO.items() if key in audio}
     known |= {key: args["dropout_p_text_encoder"] for key in DROPOUTS if "dropout_p_text_encoder" in args}

@@ -12,7 +12,7 @@ from functools import cache
 
 from torch import Tensor
 
-JUDGE = "discriminator."  # as finetune-hf-vits stores it beside the generator
+DISCRIMINATOR = "discriminator."  # as finetune-hf-vits stores it beside the generator
 LAYER, OURS_LAYER = "enc_p.encoder", "text_encoder.encoder.layers.{i}"
 SEPARABLE = (
     ("convs_sep.{j}", "convs_dilated.{j}"),
@@ -42,8 +42,8 @@ SHARED: tuple[tuple[str, str], ...] = (
     ("dec.ups.{i}", "decoder.upsampler.{i}"),
     *((f"dec.resblocks.{{i}}.{a}.{{j}}", f"decoder.resblocks.{{i}}.{a}.{{j}}") for a in ("convs1", "convs2", "convs")),
     ("dp.cond", "duration_predictor.cond"),
-    ("discriminators.{i}.convs.{j}", f"{JUDGE}discriminators.{{i}}.convs.{{j}}"),
-    ("discriminators.{i}.conv_post", f"{JUDGE}discriminators.{{i}}.final_conv"),
+    ("discriminators.{i}.convs.{j}", f"{DISCRIMINATOR}discriminators.{{i}}.convs.{{j}}"),
+    ("discriminators.{i}.conv_post", f"{DISCRIMINATOR}discriminators.{{i}}.final_conv"),
 )
 PLAIN = tuple((f"dp.{a}", f"duration_predictor.{a}") for a in ("conv_1", "norm_1", "conv_2", "norm_2", "proj"))
 

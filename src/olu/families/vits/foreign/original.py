@@ -53,7 +53,7 @@ BUILT_IN: dict[str, Any] = {
     "depth_separable_num_layers": 3,
     "leaky_relu_slope": 0.1,
 }
-JUDGES: dict[str, Any] = {
+DISCRIMINATOR_SETTINGS: dict[str, Any] = {
     "discriminator_periods": (2, 3, 5, 7, 11),
     "discriminator_period_channels": (32, 128, 512, 1024),
     "discriminator_scale_channels": (16, 64, 256, 1024),
@@ -90,8 +90,8 @@ def read_original(path: Path) -> Foreign:
     weights, unread = to_ours(fold(state))
     if "text_encoder.embed_tokens.weight" not in weights:
         raise TrainError(f"{file} has no enc_p.emb.weight: is it a VITS generator?")
-    judge, too_much, notes = _judge(file)
-    weights |= judge
+    discriminator, too_much, notes = _discriminator(file)
+    weights |= discriminator
     symbols, more = _symbols(folder, raw, size=len(weights["text_encoder.embed_tokens.weight"]))
     speakers = count_of(data, "n_speakers", 0, most=MOST_SPEAKERS, where=where)
     return Foreign(
@@ -125,7 +125,7 @@ def original_config(
     """Settings from the three tables of an original config.json; piper keeps the same under the same names."""
     must_be(model, {"use_spectral_norm": False}, where=where)
     must_be(data, {"win_length": data.get("filter_length", 1024)}, where=where)
-    known = {**BUILT_IN, **JUDGES}
+    known = {**BUILT_IN, **DISCRIMINATOR_SETTINGS}
     known |= {ours: model[key] for key, ours in MODEL.items() if key in model}
     known |= {ours: data[key] for key, ours in DATA.items() if key in data}
     known |= {key: model["p_dropout"] for key in DROPOUTS if "p_dropout" in model}
@@ -139,7 +139,7 @@ def original_config(
     return config
 
 
-def _judge(file: Path) -> tuple[dict[str, Tensor], list[str], list[str]]:
+def _discriminator(file: Path) -> tuple[dict[str, Tensor], list[str], list[str]]:
     """The discriminator of the same step, else the newest beside it; what it held too much, and what to say."""
     beside = sorted(file.parent.glob("D_*.pth"), key=step_of)
     if not beside:

@@ -22,7 +22,7 @@ from olu.families.vits.foreign.read import (
 )
 from olu.families.vits.weights import fold
 
-GENERATOR, JUDGE = "model_g.", "model_d."
+GENERATOR, DISCRIMINATOR = "model_g.", "model_d."
 MARKS = {"^": "<start>", "$": "<end>"}  # they stand around every text there, and are never said
 NOISES = {"noise_scale": "noise_scale", "noise_w": "noise_scale_duration"}  # of what it speaks with -> ours
 
@@ -34,7 +34,7 @@ def read_piper(path: Path) -> Foreign:
     raw = json_of(config_of(file))
     where = f"{config_of(file)}"
     state, rest = model_of(file, key="state_dict")
-    taken = {name.removeprefix(GENERATOR).removeprefix(JUDGE): value for name, value in state.items()}
+    taken = {name.removeprefix(GENERATOR).removeprefix(DISCRIMINATOR): value for name, value in state.items()}
     if not any(name.startswith(GENERATOR) for name in state):
         raise TrainError(f"{file} has no {GENERATOR}* tensors: is it a checkpoint of piper's training?")
     weights, unread = to_ours(fold(taken))

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
 from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
-from olu.families.vits.foreign.names import JUDGE, to_original
-from olu.families.vits.foreign.original import BUILT_IN, DATA, DROPOUTS, JUDGES, MODEL
+from olu.families.vits.foreign.names import DISCRIMINATOR, to_original
+from olu.families.vits.foreign.original import BUILT_IN, DATA, DISCRIMINATOR_SETTINGS, DROPOUTS, MODEL
 from olu.families.vits.foreign.to_transformers import of_reading, spoken
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
@@ -31,11 +31,13 @@ def write_original(learner: nn.Module, *, folder: Path, card: Card) -> list[str]
     _save(to_original(spoken(learner, card), stochastic=stochastic), folder / f"G_{card.step}.pth", config=config)
     if "discriminator" in card.lacks:
         notes.append("there is no discriminator, so no D_*.pth")
-    elif any(getattr(config, name) != value for name, value in JUDGES.items()):
+    elif any(getattr(config, name) != value for name, value in DISCRIMINATOR_SETTINGS.items()):
         notes.append("the original has no discriminator of these sizes: no D_*.pth is written")
     else:
-        judge = {JUDGE + name: value.detach().cpu() for name, value in fold(learner.disc.state_dict()).items()}
-        _save(to_original(judge, stochastic=stochastic), folder / f"D_{card.step}.pth", config=config)
+        discriminator = {
+            DISCRIMINATOR + name: value.detach().cpu() for name, value in fold(learner.disc.state_dict()).items()
+        }
+        _save(to_original(discriminator, stochastic=stochastic), folder / f"D_{card.step}.pth", config=config)
     write_json(folder / "config.json", _config(config, card=card))
     write_text(folder / "vocab.txt", "".join(f"{symbol}\n" for symbol in card.symbols))
     if any("\n" in symbol for symbol in card.symbols):

@@ -13,7 +13,7 @@ from olu.core.errors import ExportError
 from olu.core.files import write_json
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
 from olu.families.vits.discriminator import SLOPE
-from olu.families.vits.foreign.names import JUDGE
+from olu.families.vits.foreign.names import DISCRIMINATOR
 from olu.families.vits.foreign.transformers import PHONES
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
@@ -96,9 +96,9 @@ def write_training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]
     if "discriminator" in card.lacks:
         notes.append("there is no discriminator: finetune-hf-vits will start a fresh one, without a warm-up")
     else:
-        if why := no_judge(config):
+        if why := no_discriminator(config):
             raise ExportError(f"{why}: export with '--to hf', which leaves it behind")
-        weights |= {JUDGE + name: value for name, value in fold(learner.disc.state_dict()).items()}
+        weights |= {DISCRIMINATOR + name: value for name, value in fold(learner.disc.state_dict()).items()}
     _write(folder, card=card, weights=weights, settings=settings)
     _write_preprocessor(folder, config)
     if config.mel_low_hz or config.mel_top_hz != config.sampling_rate // 2:
@@ -225,7 +225,7 @@ def _wavenets_normed(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return made
 
 
-def no_judge(config: VitsConfig) -> str:
+def no_discriminator(config: VitsConfig) -> str:
     """Why finetune-hf-vits cannot build such a discriminator, or nothing.
 
     It counts groups of the scale discriminator in its own way, which fits the usual channels.

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
-from olu.families.vits.foreign.names import JUDGE
+from olu.families.vits.foreign.names import DISCRIMINATOR
 from olu.families.vits.foreign.read import (
     MOST_SPEAKERS,
     MOST_SYMBOLS,
@@ -99,8 +99,8 @@ def _weights(folder: Path, file: Path | None) -> dict[str, Tensor]:
         raise TrainError(f"{folder} has no model.safetensors: save the model with transformers' save_pretrained")
     weights = fold(tensors_of(path))
     if (folder / SECOND).is_file():
-        weights = {name: value for name, value in weights.items() if not name.startswith(JUDGE)}
-        weights |= {JUDGE + name: value for name, value in fold(tensors_of(folder / SECOND)).items()}
+        weights = {name: value for name, value in weights.items() if not name.startswith(DISCRIMINATOR)}
+        weights |= {DISCRIMINATOR + name: value for name, value in fold(tensors_of(folder / SECOND)).items()}
     return weights
 
 

@@ -15,7 +15,7 @@ from torch import nn
 
 from olu.core.errors import TrainError
 from olu.core.files import hash_file, write_json
-from olu.families.vits.foreign.names import JUDGE
+from olu.families.vits.foreign.names import DISCRIMINATOR
 from olu.families.vits.foreign.quantise import refined
 from olu.families.vits.foreign.read import Foreign, json_of, settings_of, tensors_of
 from olu.families.vits.foreign.shared import GRAPHS, take_shared
@@ -38,7 +38,9 @@ def write_part(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
     assert isinstance(learner, VitsLearner)
     weights = spoken(learner, card)
     if "discriminator" not in card.lacks:
-        weights |= {JUDGE + name: value.detach().cpu() for name, value in fold(learner.disc.state_dict()).items()}
+        weights |= {
+            DISCRIMINATOR + name: value.detach().cpu() for name, value in fold(learner.disc.state_dict()).items()
+        }
     half = {name: value.to(torch.float16).contiguous() for name, value in weights.items()}
     save_file(half, folder / "weights.safetensors")
     write_json(
