@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 
 from olu.core.files import Workspace
 from olu.core.job import finish
-from olu.export.formats import FORMATS, NAMES, format_named
-from olu.export.letters import error_rate
-from olu.export.spelled import symbols_of
+from olu.export.formats import VOICE, format_named, formats
 from olu.export.subject import ExportSubject
 from olu.families.vits.foreign import original as original_format
 from olu.speak.voice import Voice
 from olu.stages import export as stage
 from olu.stages.export import export
 from olu.stages.export_subject import from_foreign
+from olu.text.letters import error_rate
+from olu.text.spelled import symbols_of
 
 from ..helpers import foreign_checkpoints as foreign
 
@@ -216,7 +216,7 @@ def test_sherpa_speaks_phones_and_says_what_is_lost(phones: Workspace, made: dic
 def test_sherpa_looks_words_up_where_that_is_nearer(phones: Workspace, tmp_path: Path) -> None:
     """Letters that were learnt from nothing lose against a lexicon, which is then what sherpa uses."""
     from olu.export import sherpa as writer
-    from olu.export.spelled import Measure
+    from olu.text.spelled import Measure
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writer, "_by_letters", lambda *_: Measure(rate=0.9, same=0.0, sentences=2, held_out=True))
@@ -328,9 +328,9 @@ def _by_transformers(folder: Path, ids: list[int]) -> NDArray[np.float32]:
 def test_the_command_line_and_the_page_know_every_format() -> None:
     from olu.stages.verbs.voices import FORMATS as SHOWN
 
-    assert SHOWN.split(", ") == list(NAMES)
+    assert SHOWN.split(", ") == [VOICE, *formats()]
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
-    for one in FORMATS:
+    for one in formats().values():
         assert f"`--to {one.name}`" in page, one.name
 
 

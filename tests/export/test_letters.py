@@ -11,12 +11,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olu.export.letters import LetterTable, distance, error_rate, learn
-from olu.export.reader import LetterReader
-from olu.export.sherpa import lexicon_ids, sentences_of, words_cut
-from olu.export.spelled import letters_of, measured, symbols_of
+from olu.families.vits.formats.reader import LetterReader
+from olu.families.vits.formats.sherpa import lexicon_ids, sentences_of, words_cut
 from olu.text.frontend import for_language
 from olu.text.languages import load
+from olu.text.letters import LetterTable, distance, error_rate, learn
+from olu.text.spelled import letters_of, measured, symbols_of
 from olu.text.vocabulary import SymbolVocabulary
 
 WORDS = {"chata": "tʃ ˈa t a", "cota": "k ˈo t a", "hat": "h ˈa t", "cha": "tʃ ˈa", "co": "k ˈo", "catho": "k ˈa t o"}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import olu
 from olu.core.files import Workspace
 from olu.core.parse import BadData, load_json
 from olu.evaluate.words import named, spread_of, written
-from olu.export.subject import ExportSubject
 from olu.train.run import Run
+
+if TYPE_CHECKING:
+    from olu.export.subject import ExportSubject
 
 # What the hub calls licences that people may write in other ways.
 KNOWN = {"mit", "apache-2.0", "cc0-1.0", "gpl-3.0", "agpl-3.0", "bsd-3-clause", "openrail"}
@@ -39,11 +40,6 @@ def readme(
     parts += _section("Data", [f"- {one}" for one in subject.data])
     parts += _section("Licence and consent", subject.rights.lines())
     return "\n".join(parts).lstrip("\n")
-
-
-def quoted_example(subject: ExportSubject) -> str:
-    """A text for a command line of a card: a sentence that the voice can say, where its language has any."""
-    return shlex.quote(subject.example) if subject.example else '"..."'
 
 
 def _about(subject: ExportSubject, what: str) -> str:

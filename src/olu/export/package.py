@@ -15,7 +15,7 @@ from olu.audio.loudness import loudness
 from olu.core.errors import ExportError, TextError
 from olu.core.files import hash_file, whole, write_json
 from olu.core.job import Job, Tick
-from olu.networks.session import load_model, open_session, quiet, read_network
+from olu.networks.session import halve, open_session, quiet, read_network
 from olu.speak.engines import engine_named, knob_row
 from olu.speak.package import NUMBERS, SCHEMA
 from olu.speak.voice import Voice
@@ -25,8 +25,6 @@ from olu.text.vocabulary import SymbolVocabulary
 from olu.train.family import Speaks
 
 STEPS = 5  # of an export: reading, writing, slimming, speaking once, and pushing where that is asked for
-LEAST_HALVED = 256  # numbers of a weight; what is smaller (scales, shapes) stays in 32 bits
-MOST_HALVED = 65_504.0  # what 16 bits can hold
 
 
 @dataclass(frozen=True)
@@ -189,28 +187,3 @@ def optimise(path: Path) -> None:
     options.optimized_model_filepath = str(made)
     open_session(read_network(path), options)
     made.replace(path)
-
-
-def halve(path: Path) -> None:
-    """Keep a graph's larger weights in 16 bits: half the file.
-
-    Each is followed by a cast that onnxruntime carries out when it loads the graph, so arithmetic stays in 32 bits.
-    """
-    import onnx
-    from onnx import TensorProto, helper, numpy_helper
-
-    model = load_model(path)
-    graph, casts, kept = model.graph, [], []
-    for tensor in graph.initializer:
-        weights = numpy_helper.to_array(tensor)
-        if tensor.data_type != TensorProto.FLOAT or weights.size < LEAST_HALVED or np.abs(weights).max() > MOST_HALVED:
-            kept.append(tensor)
-            continue
-        half = f"{tensor.name}.half"
-        kept.append(numpy_helper.from_array(weights.astype(np.float16), half))
-        casts.append(helper.make_node("Cast", [half], [tensor.name], name=f"{half}.cast", to=TensorProto.FLOAT))
-    nodes = [*casts, *graph.node]
-    del graph.initializer[:], graph.node[:]
-    graph.initializer.extend(kept)
-    graph.node.extend(nodes)
-    onnx.save(model, str(path))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from olu.core.errors import ExportError
-from olu.export.letters import LetterTable
+from olu.export.card import readme
 from olu.export.rights import ExportTerms
-from olu.export.spelled import Form, Measure, letters_of, measured, symbols_of
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language
+from olu.text.letters import LetterTable
+from olu.text.spelled import Form, Measure, letters_of, measured, symbols_of
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.family import Card, Family, Speaks
 
@@ -75,6 +77,15 @@ class ExportSubject:
             via=self.via,
             lacks=self.lacks,
         )
+
+    def readme(self, *, what: str, use: str, library: str, lost: Iterable[str] = (), files: Iterable[str] = ()) -> str:
+        """The card of an export. `use` is a code block or sentences; `lost` says what this format could not keep."""
+        return readme(self, what=what, use=use, lost=lost, files=files, library=library)
+
+    @property
+    def quoted_example(self) -> str:
+        """A text for a command line of a card: a sentence that the voice can say, where its language has any."""
+        return shlex.quote(self.example) if self.example else '"..."'
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from olu.networks.proof import ProvedNetwork, prove
 
 # Should the proof ever miss something: files beside a network are looked for where none can be, and a file that could
@@ -46,3 +48,32 @@ def quiet(threads: int) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = threads
     options.log_severity_level = 4
     return options
+
+
+LEAST_HALVED = 256  # numbers of a weight; what is smaller (scales, shapes) stays in 32 bits
+MOST_HALVED = 65_504.0  # what 16 bits can hold
+
+
+def halve(path: Path) -> None:
+    """Keep a graph's larger weights in 16 bits: half the file.
+
+    Each is followed by a cast that onnxruntime carries out when it loads the graph, so arithmetic stays in 32 bits.
+    """
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    model = load_model(path)
+    graph, casts, kept = model.graph, [], []
+    for tensor in graph.initializer:
+        weights = numpy_helper.to_array(tensor)
+        if tensor.data_type != TensorProto.FLOAT or weights.size < LEAST_HALVED or np.abs(weights).max() > MOST_HALVED:
+            kept.append(tensor)
+            continue
+        half = f"{tensor.name}.half"
+        kept.append(numpy_helper.from_array(weights.astype(np.float16), half))
+        casts.append(helper.make_node("Cast", [half], [tensor.name], name=f"{half}.cast", to=TensorProto.FLOAT))
+    nodes = [*casts, *graph.node]
+    del graph.initializer[:], graph.node[:]
+    graph.initializer.extend(kept)
+    graph.node.extend(nodes)
+    onnx.save(model, str(path))

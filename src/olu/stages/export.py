@@ -15,8 +15,8 @@ from olu.core.job import Job, Note, Tick
 from olu.core.stage import Stage, need_training
 from olu.core.told import Remedy
 from olu.core.words import large, size
-from olu.export.card import evaluation_of, quoted_example, readme
-from olu.export.formats import VOICE, Format, format_named
+from olu.export.card import evaluation_of
+from olu.export.formats import VOICE, format_named
 from olu.export.package import STEPS, Contents, declared, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject
@@ -28,6 +28,7 @@ from olu.stages.export_subject import from_foreign, from_run, is_foreign
 from olu.stages.plan import training_command
 from olu.stages.verbs.voices import ExportOptions
 from olu.text.frontend import has_other_lexicon
+from olu.train.family import Format
 from olu.train.run import Run
 
 CHECK_SENTENCES = 3
@@ -271,12 +272,12 @@ def _folder(subject: ExportSubject, to: Format, path: Path, *, given: bool) -> l
         raise ExportError(f"{path} is there already: choose another name with -o")
     with whole(path) as partial:
         partial.mkdir()
-        return to.write(subject, partial)
+        return format_named(to.name, of=subject.family).write(subject, partial)
 
 
 def _use(subject: ExportSubject, path: Path) -> str:
     path_shown = shlex.quote(path.name)
-    return USE.format(clone=CLONE, install=how_to_install(here=False), text=quoted_example(subject), path=path_shown)
+    return USE.format(clone=CLONE, install=how_to_install(here=False), text=subject.quoted_example, path=path_shown)
 
 
 def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> Job[tuple[list[str], int]]:
@@ -294,10 +295,12 @@ def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> Job[
     )
 
     def graphs(folder: Path) -> dict[str, Any]:
-        write_text(folder / "README.md", readme(subject, what=PACKAGE, use=_use(subject, path), library="olu"))
+        write_text(folder / "README.md", subject.readme(what=PACKAGE, use=_use(subject, path), library="olu"))
         if with_training:
             (folder / "training").mkdir()
-            subject.speaks.writers["training"](subject.learner, folder=folder / "training", card=subject.card)
+            if subject.speaks.training is None:
+                raise ExportError(f"--with-training: voices of the family {subject.family.name} hold no such part")
+            subject.speaks.training(subject.learner, folder=folder / "training", card=subject.card)
             write_json(folder / "training" / "frontend.json", subject.frontend.state())
         facts: dict[str, Any] = {}
         if subject.resample != 1.0:

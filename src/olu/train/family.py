@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from olu.core.config import Strict
     from olu.core.types import Audio, Knob, Reading
+    from olu.export.subject import ExportSubject
     from olu.features.store import PreparedFeature
     from olu.train.batches import BatchShape
     from olu.train.plan.facts import Advice
@@ -247,14 +248,26 @@ class Bases:
 
 
 @dataclass(frozen=True)
+class Format:
+    """Files of another program that a voice can be written as."""
+
+    name: str
+    what: str  # the program
+    write: Callable[[ExportSubject, Path], list[str]]  # into a folder; returns what is lost
+    also: tuple[str, ...] = ()  # other names it goes by
+    trains: bool = False  # whether it holds the discriminator too
+    noiseless: str = ""  # why its files cannot hold what noise to speak with
+
+
+@dataclass(frozen=True)
 class Speaks:
     """How a run becomes a voice."""
 
     engine: str  # the module of speak/engines/ that runs its package: latents, mel or tokens
     export: Callable[..., dict[str, Any]]  # (learner, folder=, **needed) -> facts for voice.json; writes the graphs
     knobs: Callable[[Any], tuple[Knob, ...]]  # (config): what a speaker may turn, with range and default
-    writers: Mapping[str, Callable[..., list[str]]] = field(default_factory=dict)  # format -> (learner, folder=, card=)
-    graph: Callable[..., dict[str, Any]] | None = None  # (learner, path=, reader=, facts=): text to sound in one graph
+    formats: tuple[Format, ...] = ()  # of other programs
+    training: Callable[..., list[str]] | None = None  # (learner, folder=, card=): what a package is trained on with
     with_knob: Callable[[Any, str, float], Any] | None = None  # (config, knob, value) -> one that speaks with it
     with_tempo: Callable[[Any, float], Any] | None = None  # (config, factor) -> one that speaks so many times slower
     resynthesis: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +11,13 @@ from olu.core.errors import ConfigError
 from olu.core.types import Knob
 from olu.families.vits.config import MOST_NOISE, VitsConfig
 from olu.families.vits.plan import ADVICE
-from olu.train.family import Base, Bases, Card, Data, Family, Figures, OpponentLoss, Speaks
+from olu.train.family import Base, Bases, Card, Data, Family, Figures, Format, OpponentLoss, Speaks
 
 if TYPE_CHECKING:
     from torch import nn
 
     from olu.core.types import Audio
+    from olu.export.subject import ExportSubject
 
 
 def _refuses(config: VitsConfig, *, samples: int, tokens: int) -> str | None:
@@ -57,28 +60,14 @@ def _export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
     return export(learner, folder=folder)
 
 
-def _graph(learner: nn.Module, *, path: Path, **more: Any) -> dict[str, Any]:
-    from olu.families.vits.export_single import one_graph
+def _writer(module: str, name: str) -> Callable[[ExportSubject, Path], list[str]]:
+    """A function of `formats/`, imported when it is called: torch comes with it."""
 
-    return one_graph(learner, path=path, **more)
+    def write(subject: ExportSubject, folder: Path) -> list[str]:
+        lost: list[str] = getattr(import_module(f"{__name__}.formats.{module}"), name)(subject, folder)
+        return lost
 
-
-def _to_transformers(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
-    from olu.families.vits.foreign.to_transformers import write_transformers
-
-    return write_transformers(learner, folder=folder, card=card)
-
-
-def _to_training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
-    from olu.families.vits.foreign.to_transformers import write_training
-
-    return write_training(learner, folder=folder, card=card)
-
-
-def _to_original(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
-    from olu.families.vits.foreign.to_original import write_original
-
-    return write_original(learner, folder=folder, card=card)
+    return write
 
 
 def _to_part(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
@@ -140,8 +129,33 @@ FAMILY = Family(
         knobs=_knobs,
         with_knob=_with_knob,
         with_tempo=_with_tempo,
-        writers={"hf": _to_transformers, "hf-train": _to_training, "mms": _to_original, "training": _to_part},
-        graph=_graph,
+        formats=(
+            Format("hf", "transformers", _writer("checkpoints", "write_hf")),
+            Format(
+                "hf-train",
+                "finetune-hf-vits",
+                _writer("checkpoints", "write_hf_train"),
+                also=("hf-training",),
+                trains=True,
+            ),
+            Format(
+                "mms",
+                "the original VITS and MMS",
+                _writer("checkpoints", "write_mms"),
+                also=("vits",),
+                trains=True,
+                noiseless="the original code takes the noise each time it speaks (infer's noise_scale)",
+            ),
+            Format("onnx", "ONNX Runtime, one graph", _writer("onnx", "write_onnx")),
+            Format("piper", "piper-tts", _writer("piper", "write_piper")),
+            Format(
+                "sherpa",
+                "sherpa-onnx",
+                _writer("sherpa", "write_sherpa"),
+                noiseless="sherpa-onnx takes the noise each time it speaks (--vits-noise-scale)",
+            ),
+        ),
+        training=_to_part,
         resynthesis=_copy,
     ),
 )

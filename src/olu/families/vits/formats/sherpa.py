@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olu.core.files import write_text
-from olu.export.card import quoted_example, readme
-from olu.export.letters import LetterTable, Symbols
-from olu.export.onnx import graph_of
-from olu.export.piper import lost_by_letters, reader_of
-from olu.export.spelled import Form, Measure, symbols_of, words_of
-from olu.export.subject import ExportSubject
+from olu.families.vits.export_single import one_graph
+from olu.families.vits.formats.piper import lost_by_letters, reader_of
+from olu.text.letters import LetterTable, Symbols
 from olu.text.phones import PhoneFrontend
+from olu.text.spelled import Form, Measure, symbols_of, words_of
 from olu.text.vocabulary import BLANK_ID
 
 if TYPE_CHECKING:
-    from olu.export.reader import LetterReader
+    from olu.export.subject import ExportSubject
+    from olu.families.vits.formats.reader import LetterReader
 
 
 FORMS: tuple[Form, ...] = ("NFC", "NFD")  # it takes a text as it comes
@@ -40,7 +39,7 @@ def write_sherpa(subject: ExportSubject, folder: Path) -> list[str]:
     lost = _lost(subject, use_words=use_words, by_letters=by_letters, by_words=by_words if lexicon else None)
     reader = None if use_words or letters.plain else reader_of(subject, letters)
     spaced = subject.vocabulary.interleave and reader is None
-    made = graph_of(subject)(
+    made = one_graph(
         subject.learner,
         path=folder / "model.onnx",
         reader=reader,
@@ -145,15 +144,15 @@ def _readme(subject: ExportSubject, lost: list[str], *, lexicon: bool, use_words
 ```sh
 pip install sherpa-onnx-bin
 sherpa-onnx-offline-tts --vits-model=model.onnx --vits-tokens=tokens.txt \\{words}
-  --vits-noise-scale={noise:g} --output-filename=out.wav {quoted_example(subject)}
+  --vits-noise-scale={noise:g} --output-filename=out.wav {subject.quoted_example}
 ```
 """
     files = ["`model.onnx`: the network, with what sherpa-onnx must know as its metadata", "`tokens.txt`: ids"]
     if lexicon:
         read = "" if use_words else "; this voice is read by letters, so sherpa-onnx does not look at it"
         files.append(f"`lexicon.txt`: words and their phones{read}")
-    return readme(
-        subject, what="This folder is for sherpa-onnx.", use=use, lost=lost, files=files, library="sherpa-onnx"
+    return subject.readme(
+        what="This folder is for sherpa-onnx.", use=use, lost=lost, files=files, library="sherpa-onnx"
     )
 
 

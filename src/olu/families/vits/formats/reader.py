@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from olu.export.letters import EDGE, FARTHEST, LOOKS, RANKS, LetterTable
+from olu.text.letters import EDGE, FARTHEST, LOOKS, RANKS, LetterTable
 from olu.text.vocabulary import BLANK_ID, SymbolVocabulary
 
 ANY = 0  # of a neighbour that does not matter

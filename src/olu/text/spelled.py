@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from olu.core.errors import TextError
-from olu.export.letters import EDGE, LetterTable, Symbols, error_rate, learn
 from olu.text.frontend import AnyFrontend
+from olu.text.letters import EDGE, LetterTable, Symbols, error_rate, learn
 from olu.text.vocabulary import SymbolVocabulary
 
 MOST_WORDS = 3000  # that are learnt from, the most frequent first

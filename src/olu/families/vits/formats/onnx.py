@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
-from olu.export.card import readme
-from olu.export.package import halve
-from olu.export.spelled import symbols_of
-from olu.export.subject import ExportSubject
+from olu.families.vits.export_single import one_graph
+from olu.networks.session import halve
+from olu.text.spelled import symbols_of
+
+if TYPE_CHECKING:
+    from olu.export.subject import ExportSubject
 
 USE = """
 ```python
@@ -57,15 +57,14 @@ def write_onnx(subject: ExportSubject, folder: Path) -> list[str]:
         " and '--to voice' keeps all of it"
     ]
     files = ["`model.onnx`: the network", "`model.json`: symbols by id, rate, scales, speakers"]
-    text = readme(
-        subject, what="This folder holds it as one ONNX graph.", use=use, lost=lost, files=files, library="onnx"
+    text = subject.readme(
+        what="This folder holds it as one ONNX graph.", use=use, lost=lost, files=files, library="onnx"
     )
     write_text(folder / "README.md", text)
     return lost
 
 
 def _graph(subject: ExportSubject, path: Path) -> dict[str, Any]:
-    graph = graph_of(subject)
     metadata = {
         "name": subject.name,
         "language": subject.language.code,
@@ -75,7 +74,7 @@ def _graph(subject: ExportSubject, path: Path) -> dict[str, Any]:
         "licence": subject.rights.licence,
         "made_by": "olu",
     }
-    facts = graph(subject.learner, path=path, facts=metadata)
+    facts = one_graph(subject.learner, path=path, facts=metadata)
     halve(path)  # as in the voice package, so that both make the same sound
     return {
         "name": subject.name,
@@ -86,9 +85,3 @@ def _graph(subject: ExportSubject, path: Path) -> dict[str, Any]:
         "speakers": subject.speakers,
         **subject.rights.facts(),
     }
-
-
-def graph_of(subject: ExportSubject) -> Callable[..., dict[str, Any]]:
-    if subject.speaks.graph is None:
-        raise ExportError(f"the family {subject.family.name!r} cannot be one graph: use '--to voice'")
-    return subject.speaks.graph

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from olu.core.errors import OluError
 from olu.core.files import write_json, write_text
-from olu.export.card import quoted_example, readme
-from olu.export.letters import LetterTable
-from olu.export.onnx import graph_of
-from olu.export.spelled import Form, Measure, symbols_of
-from olu.export.subject import ExportSubject
+from olu.families.vits.export_single import one_graph
 from olu.text.espeak import voice_for
+from olu.text.letters import LetterTable
+from olu.text.spelled import Form, Measure, symbols_of
 from olu.text.vocabulary import BLANK_ID
 
 if TYPE_CHECKING:
-    from olu.export.reader import LetterReader
+    from olu.export.subject import ExportSubject
+    from olu.families.vits.formats.reader import LetterReader
 
 FORM: Form = "NFD"  # piper takes every text apart
 PAD, START, END = "_", "^", "$"
@@ -28,17 +27,17 @@ IdMap = dict[str, list[int]]
 def write_piper(subject: ExportSubject, folder: Path) -> list[str]:
     stem = unicodedata.normalize("NFC", subject.name).replace(" ", "_")
     reader, table, measure, lost = _reading(subject)
-    facts = graph_of(subject)(subject.learner, path=folder / f"{stem}.onnx", reader=reader)
+    facts = one_graph(subject.learner, path=folder / f"{stem}.onnx", reader=reader)
     write_json(folder / f"{stem}.onnx.json", _config(subject, facts, table))
     lost.append(measure.sentence("piper"))
     use = f"""
 ```sh
 pip install piper-tts
-piper -m {shlex.quote(f"{stem}.onnx")} -f out.wav {quoted_example(subject)}
+piper -m {shlex.quote(f"{stem}.onnx")} -f out.wav {subject.quoted_example}
 ```
 """
     files = [f"`{stem}.onnx`: the network", f"`{stem}.onnx.json`: what piper reads it with"]
-    text = readme(subject, what="This folder is for piper-tts.", use=use, lost=lost, files=files, library="piper")
+    text = subject.readme(what="This folder is for piper-tts.", use=use, lost=lost, files=files, library="piper")
     write_text(folder / "README.md", text)
     return lost
 
@@ -55,7 +54,7 @@ def _reading(subject: ExportSubject) -> tuple[LetterReader | None, IdMap, Measur
 
 
 def reader_of(subject: ExportSubject, letters: LetterTable) -> LetterReader:
-    from olu.export.reader import LetterReader  # it is a part of a network
+    from olu.families.vits.formats.reader import LetterReader  # it is a part of a network
 
     return LetterReader(letters, subject.vocabulary)
 

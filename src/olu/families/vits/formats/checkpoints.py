@@ -1,0 +1,89 @@
+"""Checkpoints that other programs load, each with a card."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from olu.core.files import write_text
+from olu.families.vits.foreign.to_original import write_original
+from olu.families.vits.foreign.to_transformers import write_training, write_transformers
+from olu.text.spelled import symbols_of
+
+if TYPE_CHECKING:
+    from olu.export.subject import ExportSubject
+
+PIPELINE = """
+```python
+from transformers import pipeline
+speak = pipeline("text-to-speech", ".")  # this folder, or its name on the hub
+sound = speak({text})  # sound["audio"], sound["sampling_rate"]
+```
+"""
+BY_PHONES = """
+The tokenizer of transformers reads one character at a time, and this voice reads phones: give it phones. `phones.json`
+has one character for each phone. With Olu, the phones of a text are its `symbols` in
+
+```sh
+olu read -l {code} {text}{options} --json
+```
+
+and in Python:
+
+```python
+import json
+from pathlib import Path
+stands = json.loads(Path("phones.json").read_text(encoding="utf-8"))
+symbols = {symbols}
+text = "".join(stands[symbol] for symbol in symbols)
+```
+"""
+
+
+def write_hf(subject: ExportSubject, folder: Path) -> list[str]:
+    lost = write_transformers(subject.learner, folder=folder, card=subject.card)
+    write_text(folder / "README.md", _hf_readme(subject, lost, what="This folder is for transformers."))
+    return lost
+
+
+def write_hf_train(subject: ExportSubject, folder: Path) -> list[str]:
+    lost = write_training(subject.learner, folder=folder, card=subject.card)
+    what = "This folder is for training on with finetune-hf-vits: it holds the discriminator too."
+    write_text(folder / "README.md", _hf_readme(subject, lost, what=what))
+    return lost
+
+
+def write_mms(subject: ExportSubject, folder: Path) -> list[str]:
+    lost = write_original(subject.learner, folder=folder, card=subject.card)
+    use = f"Give it to the original VITS code or to the tools of MMS, in place of `models/{subject.language.code}`."
+    files = [
+        "`G_*.pth`: the generator",
+        "`D_*.pth`: the discriminator, where there is one",
+        "`config.json`, `vocab.txt`",
+    ]
+    what = "This folder is for the original VITS and MMS."
+    text = subject.readme(what=what, use=use, lost=lost, files=files, library="vits")
+    write_text(folder / "README.md", text)
+    return lost
+
+
+def _hf_readme(subject: ExportSubject, lost: list[str], *, what: str) -> str:
+    said = "" if subject.by_letters else _by_phones(subject)
+    example = json.dumps(subject.example or "...", ensure_ascii=False)
+    use = said + PIPELINE.format(text=example if subject.by_letters else "text")
+    return subject.readme(what=what, use=use, lost=lost, library="transformers")
+
+
+def _by_phones(subject: ExportSubject) -> str:
+    """The example's own phones, as `olu read` gives them with what this voice reads with."""
+    symbols = list(symbols_of(subject.frontend, subject.vocabulary, subject.example) or ())
+    if not symbols:  # no sentence of the language fits: something to try it with all the same
+        symbols = [one for one in subject.vocabulary.sayable() if one[0].isalpha()][:3]
+    marks = subject.vocabulary.marks
+    return BY_PHONES.format(
+        code=subject.language.code,
+        text=subject.quoted_example,
+        options="" if marks == "vowel" else f" --marks {marks}",
+        symbols=symbols,
+    )
