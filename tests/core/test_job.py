@@ -149,3 +149,21 @@ def test_a_doctor_tells_too_and_a_dash_is_no_file(tmp_path: Path) -> None:
     done = olu("doctor", "--events", "-")
     assert done.code == 2 and "--events" in done.err and not Path("-").exists()
     assert olu("doctor", "--events", tmp_path / "no" / "folder").code == 2
+
+
+def test_work_that_came_to_its_end_and_failed_has_a_result_and_an_error(tmp_path: Path) -> None:
+    """As a training that a guard stopped: what it came to is known, and the exit code is 2."""
+    path = tmp_path / "e.jsonl"
+    log = EventLog(path, verb="train", options={}, version="9")
+    log.result = {"run": "vits-001"}
+    log.end(code=2, error="vits-001 stopped at step 3: the loss is not a number")
+    end = lines(path)[-1]
+    assert end["code"] == 2 and end["result"] == {"run": "vits-001"} and end["error"].startswith("vits-001 stopped")
+
+
+def test_the_result_is_what_json_prints(spoken: Path, tmp_path: Path) -> None:
+    done = fine("status", spoken / "ws", "--json").json()
+    assert done["clips"] == 12
+    packed = fine("pack", spoken / "ws", "-o", tmp_path / "x.tar", "--json", "--events", tmp_path / "e.jsonl").json()
+    begin, *_, end = lines(tmp_path / "e.jsonl")
+    assert end["result"] == packed and begin["options"]["output"] == str(tmp_path / "x.tar")

@@ -233,7 +233,7 @@ def test_the_command_line_asks_nobody_in_a_script_and_keeps_what_it_is_told(tmp_
 def test_a_person_at_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import typer
 
-    from olu.cli import rights as cli
+    from olu.cli import build as cli
 
     asked: list[str] = []
 

@@ -1,24 +1,34 @@
-"""Commands made from the declarations of the verbs: what typer is told, how a verb runs, what is printed."""
+"""Commands made from the declarations of the verbs: what typer is told, what a person is asked, what is printed."""
 
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from collections.abc import Callable, Generator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import typer
 
-from olu.cli.progress import begin_record, follow, follow_server, is_recorded, record_result
-from olu.cli.questions import with_consent, with_rights
-from olu.cli.show import print_json, print_told, warn
+from olu.cli.progress import begin_record, end_record, follow, follow_server, is_recorded, record_result
+from olu.cli.show import print_json, print_told, say, warn
 from olu.core.errors import ConfigError
-from olu.core.files import workspace_here
-from olu.core.options import Parameter, Verb, to_json
+from olu.core.files import Workspace, workspace_here
+from olu.core.options import Parameter, Verb, parameters, to_json
+from olu.core.words import size
+
+if TYPE_CHECKING:
+    from olu.corpus.rights import Rights
 
 EVENTS = typer.Option(None, "--events", metavar="FILE", help="Write what it tells into FILE as it runs, as JSON lines.")
+UNCLEAR = "It is not clear whether the speakers agreed"
+QUESTIONS = {
+    "licence": "Licence of the recordings (such as CC-BY-4.0; Enter: not stated)",
+    "consent": "Consent of the speakers: who agreed, when, to what (Enter: not stated)",
+    "credits": "Who is to be named (Enter: nobody)",
+}
 
 
 def register(app: typer.Typer, verb: Verb) -> None:
@@ -72,11 +82,19 @@ def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
     else:
         label = verb.name if verb.label is None else verb.label
         summary = follow(made, label=label) if isinstance(made, Generator) else made
-    if getattr(summary, "is_silent", False):
-        as_json, told = False, ()
-    else:
-        told = summary.sentences(options)
+    if not getattr(summary, "is_silent", False):
+        _print(summary, options, as_json=as_json)
+    failed = summary.failure(options) if hasattr(summary, "failure") else None
+    if failed is not None:
+        if failed:
+            warn(f"olu: {failed}")
+        end_record(code=2, error=failed)
+        raise typer.Exit(2)
+
+
+def _print(summary: Any, options: Any, *, as_json: bool) -> None:
     if hasattr(summary, "json_rows"):  # as many as lines were read
+        record_result(None)
         if as_json:
             for row in summary.json_rows(options):
                 print_json(row)
@@ -86,12 +104,7 @@ def print_outcome(verb: Verb, options: Any, *, as_json: bool) -> None:
         if as_json:
             print_json(row)
     if not as_json:
-        print_told(told)
-    failed = summary.failure(options) if hasattr(summary, "failure") else None
-    if failed is not None:
-        if failed:
-            warn(f"olu: {failed}")
-        raise typer.Exit(2)
+        print_told(summary.sentences(options))
 
 
 def _named(value: Path | None) -> Path:
@@ -99,3 +112,55 @@ def _named(value: Path | None) -> Path:
     if found is None:
         raise ConfigError("which workspace? Name its folder, or go into it: there is no olu.toml here or above")
     return found
+
+
+# ------------------------------------------------------------ what a person at a terminal is asked
+
+
+def with_rights(options: Any, *, quiet: bool) -> Any:
+    """The options of `olu new` or `olu import`, with what a person answers to what they leave open."""
+    names = [one.name for one in parameters(type(options)) if one.name in ("agreed", "source", *QUESTIONS)]
+    if isinstance(getattr(options, "source", None), Path):  # of an import: where it lies
+        names.remove("source")
+        ws = Workspace.open(options.ws)
+    else:
+        ws = None
+    made = asked_rights({name: getattr(options, name) for name in names}, quiet=quiet, ws=ws)
+    return replace(options, **{name: getattr(made, name) for name in names})
+
+
+def asked_rights(given: dict[str, str], *, quiet: bool, ws: Workspace | None = None) -> Rights:
+    """What the options say, and what a person answers to the rest; a script is never asked."""
+    from olu.stages.new import given_rights, known_rights
+
+    known = known_rights(ws) if ws else {}
+    made = given_rights(given)
+    if quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return made
+    open_ = [name for name in QUESTIONS if not getattr(made, name) and not known.get(name)]
+    if open_:
+        warn("A voice carries the rights of its recordings with it; they can be changed later in olu.toml [rights].")
+    for name in open_:
+        answer = str(typer.prompt(QUESTIONS[name], default="", show_default=False, err=True)).strip()
+        made = replace(made, **{name: answer})
+    if made.answer == "unclear":  # only a person knows what the words mean
+        agreed = "yes" if typer.confirm(f"{UNCLEAR}: {made.consent!r}. Did they agree?", err=True) else "no"
+        made = replace(made, agreed=agreed)
+    return made
+
+
+def with_consent(options: Any) -> Any:
+    """The options of `olu runs --remove`, with --yes where a person says so; else nothing is removed."""
+    from olu.stages.runs import removal
+
+    name = options.remove
+    if options.run is not None or not sys.stdin.isatty():  # which the stage refuses
+        return options
+    found = removal(Workspace.open(options.ws), name)
+    warn(f"{name}: {found.stands}, {size(found.bytes)}. It cannot be brought back.")
+    sys.stderr.write(f"Remove {name}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        say("Nothing was removed.")
+        raise typer.Exit
+    return replace(options, yes=True)

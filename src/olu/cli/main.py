@@ -14,7 +14,7 @@ import typer
 from olu import __version__
 from olu.cli.build import register
 from olu.cli.progress import end_record
-from olu.cli.streams import open_streams
+from olu.cli.show import open_streams
 from olu.core.errors import OluError
 from olu.core.halt import Halt, announce_to
 from olu.core.words import one_line

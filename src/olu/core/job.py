@@ -129,8 +129,9 @@ class EventLog:
         self._write({**event.row(), "at": self._seconds()})
 
     def end(self, *, code: int, error: str = "") -> None:
-        """The last line: the summary, or what went wrong."""
-        told = {"error": error} if error else {"result": self.result}
+        """The last line: the summary, what went wrong, or both."""
+        told: dict[str, Any] = {"error": error} if error else {}
+        told |= {"result": self.result} if not error or self.result is not None else {}
         self._write({"event": "end", "code": code, **told, "at": self._seconds()})
         os.close(self._file)
 
