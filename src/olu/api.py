@@ -27,18 +27,22 @@ def run(verb: str, *, on_event: OnEvent | None = None, **options: Any) -> Any:
     """
     if verb not in VERBS:
         raise OluError(f"no verb {verb!r}: there are {', '.join(VERBS)}")
-    declared = VERBS[verb]
-    known = {one.name: one for one in declared.parameters}
-    if unknown := [name for name in options if name not in known]:
-        raise TypeError(f"{verb} takes no {unknown[0]!r}; it takes {', '.join(known)}")
-    if missing := [name for name, one in known.items() if one.required and name not in options]:
-        raise TypeError(f"{verb} needs {missing[0]!r}: {known[missing[0]].said.help}")
-    given = declared.options(**{name: _value(known[name], value) for name, value in options.items()})
-    made = declared.call()(given)
+    given = _given(VERBS[verb], options)
+    made = VERBS[verb].call()(given)
     summary = _finished(made, on_event) if isinstance(made, Generator) else made
     if hasattr(summary, "failure") and (failed := summary.failure(given)) is not None:
         raise OluError(failed or f"olu {verb} failed")
     return summary
+
+
+def _given(verb: Verb, options: dict[str, Any]) -> Any:
+    """The verb's options, of values by their names."""
+    known = {one.name: one for one in verb.parameters}
+    if unknown := [name for name in options if name not in known]:
+        raise TypeError(f"{verb.name} takes no {unknown[0]!r}; it takes {', '.join(known)}")
+    if missing := [name for name, one in known.items() if one.required and name not in options]:
+        raise TypeError(f"{verb.name} needs {missing[0]!r}: {known[missing[0]].said.help}")
+    return verb.options(**{name: _value(known[name], value) for name, value in options.items()})
 
 
 def _value(one: Parameter, value: Any) -> Any:

@@ -85,6 +85,18 @@ class UndoSummary:
 
 def run(options: CorrectOptions) -> CorrectSummary | UndoSummary:
     """`olu correct`"""
+    _check(options)
+    ws, file = Workspace.open(options.ws), options.file
+    if options.undo:
+        return undo_corrections(ws, clip=options.clip, by=options.by)
+    if file is None:
+        return correct_clip(ws, options.clip or "", options.text or "", by=options.by)
+    piped = str(file) == "-"
+    data = sys.stdin.buffer.read() if piped else read_file(file)
+    return correct_file(ws, data, name="stdin" if piped else file.name, by=options.by)
+
+
+def _check(options: CorrectOptions) -> None:
     file, clip, text = options.file, options.clip, options.text
     if options.undo and (file is not None or text is not None):
         raise ConfigError("--undo takes back what was corrected last: give no FILE and no --text with it")
@@ -92,15 +104,6 @@ def run(options: CorrectOptions) -> CorrectSummary | UndoSummary:
         raise ConfigError("a FILE names its clips itself: leave --clip and --text out, or leave the file out")
     if file is None and (clip is None or text is None) and not options.undo:
         raise ConfigError("nothing to correct: name a FILE, or one clip with --clip ID --text TEXT")
-    ws = Workspace.open(options.ws)
-    if options.undo:
-        return undo_corrections(ws, clip=clip, by=options.by)
-    if file is None:
-        assert clip is not None and text is not None
-        return correct_clip(ws, clip, text, by=options.by)
-    piped = str(file) == "-"
-    data = sys.stdin.buffer.read() if piped else read_file(file)
-    return correct_file(ws, data, name="stdin" if piped else file.name, by=options.by)
 
 
 @dataclass(slots=True)

@@ -106,8 +106,7 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
     begun = STAGE.inputs(ws, asked)
     corpus = Corpus.open(ws)
     frontend = corpus_frontend(ws, corpus, settings)
-    seen: Counter[str] = Counter()
-    dropped: Counter[str] = Counter()
+    seen, dropped = Counter[str](), Counter[str]()
     dropped_in: dict[str, list[str]] = {}
     empty, broken, rows = [], [], []
     for number, clip in enumerate(corpus, 1):

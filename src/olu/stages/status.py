@@ -121,21 +121,20 @@ def status(ws: Workspace) -> Status:
         stages = [replace(stage, state="running") if stage.name == "train" else stage for stage in stages]
     doubtful = standing(ws, corpus) if corpus else []
     following = _next(ws, stages, runs, mending=next(filter(None, (one.mending(ws) for one in doubtful)), ""))
-    advice = training_advice(ws) if following.verb == "train" and "base" in following.options else None
-    doubts = [one.sentence(ws) for one in doubtful]
-    if untold := _untold(ws, stages):
-        doubts.append(untold)
-        if following.verb == "train" and not following.why:
-            report = shlex.quote(str(ws.audit_folder / "report.html"))
-            following = replace(following, why=f"listen to clips in {report}; if their texts are right,")
+    trains = following.verb == "train" and not following.why
+    advice = training_advice(ws) if trains and "base" in following.options else None
+    untold = _untold(ws, stages)
+    if untold and trains:
+        report = shlex.quote(str(ws.audit_folder / "report.html"))
+        following = replace(following, why=f"listen to clips in {report}; if their texts are right,")
     return Status(
         workspace=str(ws.root),
         language=ws.language,
         aside=len(aside),
         **_counts(corpus),
-        doubts=doubts,
+        doubts=[*(one.sentence(ws) for one in doubtful), *([untold] if untold else [])],
         lost=[one.sentence(place) for one, place in places],
-        torn=[told for journal in (decisions.journal(ws), corrections.journal(ws)) if (told := journal.cut_off())],
+        torn=list(filter(None, (kept.journal(ws).cut_off() for kept in (decisions, corrections)))),
         long=_long(ws, corpus, cut=bool(aside)) if corpus else "",
         stages=stages,
         runs=runs,
@@ -233,21 +232,27 @@ def _runs(ws: Workspace) -> list[dict[str, Any]]:
 
 def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, Any]], *, mending: str) -> Remedy:
     """`mending`: an import that would bring texts to where they are said."""
-    of_voices = [run for run in runs if run["speaks"]]
-    damaged = runs[-1]["run"] if runs and runs[-1]["fault"] else None
-    unfinished = bool(of_voices) and of_voices[-1]["state"] == "unfinished"
-    running = [run["run"] for run in of_voices if run["state"] == "running"]
-    for stage in stages:
-        if stage.name == "train" and running:
-            return Remedy("runs", (ws.root, running[-1]))  # it tells how far it is
-        if stage.name == "train" and unfinished:
-            return Remedy("train", (ws.root,), {"resume": True})
-        if stage.name == IMPORT.name and stage.state == "stale" and IMPORT.did_all(ws):
-            continue  # the same import again would change nothing
-        if stage.name != IMPORT.name and mending:
-            return Remedy.parse(mending)
-        if stage.name == "train" and damaged and stage.state != "fresh":
-            return Remedy("train", (ws.root,), {"new": True}, why=f"mend {damaged} as said above, or")
+    first, *others = stages
+    again = first.state == "stale" and IMPORT.did_all(ws)  # the same import would change nothing
+    if first.state != "fresh" and not again:
+        return Remedy.parse(first.command)
+    if mending:
+        return Remedy.parse(mending)
+    for stage in others:
+        if stage.name == "train" and (held := _of_runs(ws, runs, trained=stage.state == "fresh")):
+            return held
         if stage.name not in OPTIONAL and stage.state != "fresh":
             return training_command(ws) if stage.name == "train" else Remedy.parse(stage.command)
     return Remedy("speak", ("...",), {"voice": ws.root, "output": "out.wav"})
+
+
+def _of_runs(ws: Workspace, runs: list[dict[str, Any]], *, trained: bool) -> Remedy | None:
+    """What the runs ask for: to be looked at, to be gone on with, to be mended."""
+    voices = [run for run in runs if run["speaks"]]
+    if running := [run["run"] for run in voices if run["state"] == "running"]:
+        return Remedy("runs", (ws.root, running[-1]))  # it tells how far it is
+    if voices and voices[-1]["state"] == "unfinished":
+        return Remedy("train", (ws.root,), {"resume": True})
+    if runs and runs[-1]["fault"] and not trained:
+        return Remedy("train", (ws.root,), {"new": True}, why=f"mend {runs[-1]['run']} as said above, or")
+    return None
