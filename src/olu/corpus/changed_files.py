@@ -273,10 +273,7 @@ def _candidates(root: Path, ws: Path) -> Iterator[Path]:
 
 
 def source_found(
-    clips: Sequence[Clip],
-    gone: Sequence[str],
-    files: Mapping[str, Mapping[str, Any]],
-    here: Mapping[str, str],
+    clips: Sequence[Clip], gone: Sequence[str], files: Mapping[str, Mapping[str, Any]], here: Mapping[str, str]
 ) -> str | None:
     """The source that lies here now: one that is gone, and most of whose recordings are here under their old names.
 

@@ -66,12 +66,7 @@ class WorkspaceIndex:
         if not exists(path):
             return {"audio": clip.audio, "sha256": f"lost {path}", "bytes": 0, "mtime_ns": 0}
         state = path.stat()
-        return {
-            "audio": clip.audio,
-            "sha256": hash_file(path),
-            "bytes": state.st_size,
-            "mtime_ns": state.st_mtime_ns,
-        }
+        return {"audio": clip.audio, "sha256": hash_file(path), "bytes": state.st_size, "mtime_ns": state.st_mtime_ns}
 
 
 class Join:

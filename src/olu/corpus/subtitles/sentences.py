@@ -279,9 +279,7 @@ def join(
 
 def _sentence(cues: Sequence[Cue], seams: Sequence[Seam], first: int, end: int) -> Sentence:
     cue = replace(
-        cues[first],
-        end=max(one.end for one in cues[first:end]),
-        text=" ".join(one.text for one in cues[first:end]),
+        cues[first], end=max(one.end for one in cues[first:end]), text=" ".join(one.text for one in cues[first:end])
     )
     after = seams[end - 1] if end < len(cues) else None
     return Sentence(cue, seams[first - 1] if first else None, after, cues=end - first)
