@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from olu.audio.media import is_media, is_recording
+from olu.audio.media import is_recording
 from olu.audit.summary import to_cut
 from olu.core.errors import CorpusError, LanguageError
 from olu.core.files import Workspace
-from olu.core.job import Job, Tick
+from olu.core.job import Job
 from olu.core.options import stamp, to_json
 from olu.core.stage import Stage, State
 from olu.core.told import Remedy, some, write_texts
@@ -22,15 +22,14 @@ from olu.corpus import doubts, readers
 from olu.corpus.doubts import in_doubt
 from olu.corpus.intake import apply
 from olu.corpus.intake.held import HeldCorpus
-from olu.corpus.intake.place import ImportPlace, Workbench, stream_of, total_of
-from olu.corpus.intake.plan import FoundSource, ImportPlan, is_there, look_around, name_source, places_of, plan_import
-from olu.corpus.intake.probe import printable, probed_in, sift, tidy
-from olu.corpus.intake.stream import Intake
+from olu.corpus.intake.place import ImportPlace, Workbench, stream_of
+from olu.corpus.intake.plan import ImportPlan, look_around, name_source, plan_import
+from olu.corpus.intake.probe import printable
+from olu.corpus.intake.read import LocatedSource, locate, probe_source, probe_stream, read
 from olu.corpus.manifest import Corpus, are_all_same, imported
-from olu.corpus.readers import SourceFolder, archive, huggingface, unusable
+from olu.corpus.readers import archive, huggingface, unusable
 from olu.corpus.readers import columns as by_name
-from olu.corpus.readers.recordings import sound_of
-from olu.corpus.readers.rows import Doubt, Timing
+from olu.corpus.readers.rows import Timing
 from olu.corpus.readers.texts import check_encoding
 from olu.corpus.rights import Rights
 from olu.stages.new import given_rights
@@ -224,36 +223,20 @@ def _import_archive(
         raise CorpusError(place.said(str(bad))) from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """A source whose layout is known, with what its readers said."""
-
-    place: ImportPlace
-    layout: readers.Layout
-    why: str
-    options: readers.Options
-    asked: dict[str, Any]
-
-    @property
-    def shown(self) -> Path:
-        """What messages call it."""
-        return self.place.files if self.place.unpacked or self.options.film else self.place.named
-
-
 def _import(
     bench: Workbench, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any]
 ) -> Job[ImportSummary]:
-    source = _locate(place, options, asked)
+    source = locate(place, options, asked)
     stream = stream_of(place, source.layout, source.options)
     if stream is None:
         bench.check_claim()
-        found = yield from _probe((yield from _read(bench, source)))
+        found = yield from probe_source((yield from read(bench, source)))
         bench.claim(patience=AFTER_WORK)
         held = HeldCorpus.of(bench.ws)
     else:
         bench.claim()
         held = HeldCorpus.of(bench.ws)
-        found = yield from _probe_stream(bench, source, held, stream)
+        found = yield from probe_stream(bench, source, held, stream)
     named = name_source(held, found)
     plan = plan_import(held, found, named, look_around(held, found, named), speaker=asked["speaker"])
     apply.remove_unused(bench.ws, plan)
@@ -268,98 +251,13 @@ def _import(
         new, changed = tuple(plan.merge.new), plan.changed
         planned = PlannedClips(added=new, changed=changed, replaced=plan.gone, left=plan.left)
         return replace(_summary(plan, source, notes=notes, kept=kept, corpus=plan.corpus()), plan=planned)
-    yield from _apply(bench, plan, source, kept)
+    anew = bool(plan.is_new or held.lost) or STAGE.state(bench.ws) != "fresh"  # else no later stage shall look stale
+    yield from apply.apply_plan(bench, plan, asked=asked, kept=kept, anew=anew)
     corpus = Corpus.open(bench.ws)
     summary = _summary(plan, source, notes=notes, kept=kept, corpus=corpus)
     if plan.is_new or STAGE.state(bench.ws) != "fresh":
         STAGE.stamp(bench.ws, asked, {**asdict(summary), MET: corpus.changed_files()})
     return summary
-
-
-def _locate(place: ImportPlace, options: readers.Options, asked: dict[str, Any]) -> _Source:
-    """Which layout it has."""
-    source = _Source(place=place, layout=readers.LAYOUTS["huggingface"], why="", options=options, asked=asked)
-    if place.hub_id:
-        return replace(source, why=f"{place.hub_id} is a dataset on the hub")
-    layout, why = readers.choose(source.shown, layout=asked["layout"], options=options)
-    return replace(source, layout=layout, why=f"{place.named.name} unpacked: {why}" if place.unpacked else why)
-
-
-def _read(bench: Workbench, source: _Source) -> Job[FoundSource]:
-    """Its rows; what no stage can read is decoded first."""
-    place, options, lost = source.place, source.options, list(source.place.lost)
-    root = own = options.root or place.files
-    if media := source.layout.to_decode(SourceFolder(place.files, options)):
-        root, more = yield from bench.decode(place.files, {file: sound_of(file) for file in media})
-        options, lost = replace(options, sounds=root), lost + more
-    _check_paths(root, place.files)
-    if source.layout.name == "subtitles" and options.shift is None and options.stretch is None:
-        options = replace(options, remembered=doubts.load_timings(bench.ws))  # what was said of them before
-    folder, notes, doubtful = SourceFolder(place.files, options), list[str](), list[Doubt | Timing]()
-    rows, problems = sift(source.layout.read(folder, notes=notes, doubts=doubtful), root=root)
-    if number := sum(is_media(row.audio) for row in rows):  # with a text beside them or in a table
-        which = "it was copied" if len(rows) == 1 else f"all {len(rows)} were copied"
-        sound = "have sound that must be decoded (m4a and the like)"
-        notes.append(f"{number} of {len(rows)} rows {sound}: {which} into the workspace")
-        rows, root, more = yield from bench.decode_rows(rows, root=root)
-        lost += more
-    problems = [*map(tidy, lost), *problems]
-    if not rows:
-        raise unusable(source.shown, problems)
-    ours = place.unpacked or root != own
-    return FoundSource(
-        place=place,
-        layout=source.layout,
-        root=root,
-        origin=place.named.resolve() if place.unpacked else own,
-        copy=source.asked["copy"] or ours,
-        ours=ours,
-        rows=rows,
-        problems=problems,
-        notes=notes,
-        doubts=doubtful,
-        languages=[source.layout.language(folder)],
-    )
-
-
-def _check_paths(*paths: Path) -> None:
-    for path in paths:
-        if printable(str(path)) != str(path):
-            raise CorpusError(f"the path {printable(str(path))} is not valid UTF-8: rename the folder")
-
-
-def _probe(found: FoundSource) -> Job[FoundSource]:
-    """What each recording is."""
-    probed = []
-    for done, one in enumerate(probed_in(found.root, found.rows), 1):
-        probed.append(one)
-        yield Tick(done, len(found.rows), one[0].audio)
-    return replace(found, probed=probed)
-
-
-def _probe_stream(bench: Workbench, source: _Source, held: HeldCorpus, stream: Iterator[Any]) -> Job[FoundSource]:
-    """The same for sound that comes as bytes, which is written into the workspace as it comes."""
-    ws, place = bench.ws, source.place
-    own = source.options.root or place.files
-    origin = place.named.resolve() if place.unpacked else own
-    found = FoundSource(place=place, layout=source.layout, root=own, origin=origin, copy=True, streamed=True)
-    named = name_source(held, found)
-    mine, places = f"{named.name}/", places_of(held, named)
-    clips = {clip.id: clip for clip in held.clips if clip.transcribed and not clip.audio.startswith(mine)}
-
-    def begin() -> None:
-        apply.write_origins(ws, {**held.origins, named.name: str(origin)})
-
-    intake = Intake(
-        home=places[named.name].resolve(),
-        known={audio.removeprefix(mine): row["sha256"] for audio, row in held.files.items() if audio.startswith(mine)},
-        lies_elsewhere=lambda id: id in clips and is_there(places, clips[id].audio),
-        begin=None if bench.dry else begin,
-    )
-    yield from intake.run(stream, total=total_of(place, source.options))
-    problems = [*map(tidy, place.lost), *intake.problems]
-    languages = list(intake.languages)
-    return replace(found, probed=intake.probed, problems=problems, languages=languages, written=intake.written)
 
 
 def _doubts(ws: Workspace, plan: ImportPlan, asked: dict[str, Any]) -> list[doubts.Standing]:
@@ -372,22 +270,8 @@ def _doubts(ws: Workspace, plan: ImportPlan, asked: dict[str, Any]) -> list[doub
     return doubts.renewed(before, seen=plan.merge.seen, found=found)
 
 
-def _apply(bench: Workbench, plan: ImportPlan, source: _Source, kept: list[doubts.Standing]) -> Iterator[Tick]:
-    """Write what was planned; when nothing is new nothing is written."""
-    ws, asked = bench.ws, source.asked
-    yield from apply.copy_in(ws, plan)
-    apply.write_problems(ws, plan.problems, source=asked["source"], anew=bool(plan.merge.fresh))
-    if plan.is_new or plan.held.lost or STAGE.state(ws) != "fresh":  # else no later stage shall look stale
-        apply.write_corpus(ws, plan)
-    bench.remember()
-    if source.layout.name == "subtitles":
-        doubts.save_timings(ws, plan.timings())
-        doubts.save(ws, kept)
-    apply.write_rights(ws, plan, Rights(**asked.get("rights", {})))
-
-
 def _summary(
-    plan: ImportPlan, source: _Source, *, notes: Sequence[str], kept: list[doubts.Standing], corpus: Corpus
+    plan: ImportPlan, source: LocatedSource, *, notes: Sequence[str], kept: list[doubts.Standing], corpus: Corpus
 ) -> ImportSummary:
     """`corpus`: as it is after the import, or would be."""
     ws, merge, skipped = corpus.ws, plan.merge, plan.tally()

@@ -4,20 +4,48 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from olu.core.files import CAN_FLUSH_ALL, Workspace, flush_all, read_jsonl, whole, write_json, write_jsonl
 from olu.core.job import Tick
+from olu.corpus import doubts
+from olu.corpus.intake.place import Workbench
 from olu.corpus.intake.plan import ImportPlan, source_of
 from olu.corpus.manifest import Corpus
-from olu.corpus.readers.rows import Problem
 from olu.corpus.rights import Rights, moved_rights, save_source
 from olu.corpus.split import choose_sides
 
 FEW = 100  # recordings that are flushed to the disk one by one
 
 
-def copy_in(ws: Workspace, plan: ImportPlan) -> Iterator[Tick]:
+def apply_plan(
+    bench: Workbench, plan: ImportPlan, *, asked: Mapping[str, Any], kept: list[doubts.Standing], anew: bool
+) -> Iterator[Tick]:
+    """`asked`: the options of the import; `kept`: all doubts after it; `anew`: the manifest is written too."""
+    ws = bench.ws
+    yield from _copy_in(ws, plan)
+    shown = [
+        {"source": asked["source"], "where": one.where, "why": one.why.name.lower(), "problem": one.message}
+        for one in plan.problems
+    ]
+    if plan.merge.fresh or shown != list(read_jsonl(ws.corpus / "problems.jsonl", lost=[])):
+        write_jsonl(ws.corpus / "problems.jsonl", shown)
+    if anew:
+        clips = list(plan.merge.clips.values())
+        plan.held.put_aside()
+        write_jsonl(ws.corpus / "files.jsonl", plan.files.values())
+        Corpus.save(ws, clips, list(plan.sources.values()), choose_sides(ws, clips))
+    bench.remember()
+    if plan.found.layout.name == "subtitles":
+        doubts.save_timings(ws, plan.timings())
+        doubts.save(ws, kept)
+    rights = Rights(**asked.get("rights", {}))
+    for name in sorted({plan.named.name, *map(source_of, plan.merge.seen)}):  # those that its recordings belong to
+        save_source(ws, name, rights.over(moved_rights(ws, plan.merge.moved_from)))
+
+
+def _copy_in(ws: Workspace, plan: ImportPlan) -> Iterator[Tick]:
     """The recordings that shall lie in the workspace."""
     if not plan.copies:
         return
@@ -39,25 +67,6 @@ def copy_in(ws: Workspace, plan: ImportPlan) -> Iterator[Tick]:
 
 def write_origins(ws: Workspace, origins: dict[str, str]) -> None:
     write_json(ws.corpus / "audio" / "origins.json", origins)
-
-
-def write_problems(ws: Workspace, problems: Sequence[Problem], *, source: str, anew: bool) -> None:
-    shown = [{"source": source, "where": p.where, "why": p.why.name.lower(), "problem": p.message} for p in problems]
-    if anew or shown != list(read_jsonl(ws.corpus / "problems.jsonl", lost=[])):
-        write_jsonl(ws.corpus / "problems.jsonl", shown)
-
-
-def write_corpus(ws: Workspace, plan: ImportPlan) -> None:
-    clips = list(plan.merge.clips.values())
-    plan.held.put_aside()
-    write_jsonl(ws.corpus / "files.jsonl", plan.files.values())
-    Corpus.save(ws, clips, list(plan.sources.values()), choose_sides(ws, clips))
-
-
-def write_rights(ws: Workspace, plan: ImportPlan, rights: Rights) -> None:
-    """For the source, and for those that its recordings belong to."""
-    for name in sorted({plan.named.name, *map(source_of, plan.merge.seen)}):
-        save_source(ws, name, rights.over(moved_rights(ws, plan.merge.moved_from)))
 
 
 def remove_unused(ws: Workspace, plan: ImportPlan) -> None:
