@@ -28,11 +28,11 @@ from olu.families import family
 from olu.families.recogniser.recognise import Trained, load
 from olu.families.recogniser.text import edits
 from olu.stages.import_ import import_source
-from olu.stages.plan import _material
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.train_setup import set_up
 from olu.text.frontend import from_state
+from olu.train.plan.case import material_of
 from olu.train.plan.facts import Case
 from olu.train.plan.planner import make_plan
 from olu.train.recipe import DataSettings, Recipe
@@ -122,7 +122,7 @@ def planned(ws: Workspace, asked: argparse.Namespace) -> Recipe:
     chosen = family("recogniser")
     changes = [f"family={chosen.name}", f"model.units={asked.units}", *asked.changes]
     changes += [f"plan.steps={asked.steps}"] if asked.steps is not None else []
-    material = _material(Corpus.open(ws), DataSettings(), verdict="")
+    material = material_of(Corpus.open(ws), DataSettings(), chosen, verdict="")
     case = Case(material=material, machine=this_machine(asked.device), given=with_overrides({}, changes))
     values = make_plan(case, chosen).values()
     return check(Recipe, with_overrides(values, changes), where="recipe")

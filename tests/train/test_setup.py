@@ -103,7 +103,10 @@ def ws(tmp_path: Path) -> Workspace:
 
 
 def chosen(**changes: Any) -> Family:
-    return replace(family("vits"), learner=Rows, **changes)
+    """VITS with a table of symbols for its networks."""
+    of = family("vits")
+    assert of.bases is not None
+    return replace(of, **{"learner": Rows, "bases": replace(of.bases, symbol_rows=("table.weight",)), **changes})
 
 
 def a_base(**changes: Any) -> Base:
@@ -150,7 +153,8 @@ def test_a_start_from_nothing_has_all_settings_of_the_model_and_cannot_be_change
 
 
 def test_a_base_gives_its_settings_under_those_of_the_recipe(ws: Workspace) -> None:
-    bases = replace(family("vits").bases, read=lambda place: a_base(settings={"size": "tiny", "hidden_size": 64}))  # type: ignore[type-var]
+    held = {"size": "tiny", "hidden_size": 64}
+    bases = replace(chosen().bases, read=lambda place: a_base(settings=held))  # type: ignore[type-var]
     start = resolve_start(asked(ws, chosen(bases=bases), base="embedded"), Clips(ws))  # type: ignore[arg-type]
     assert start.base is not None and start.config.hidden_size == 64 and start.weights is None
     assert start.config.learning_rate == 2e-5  # fine-tuning is gentle
@@ -304,6 +308,7 @@ def test_a_base_fills_the_learner_and_new_symbols_are_told(ws: Workspace) -> Non
     start, texts = read(ws, corpus, base=a_base(load=load))
     made = build_learner(start, texts, picked(ws, corpus))
     assert seen == [(2, 2, ["ada", "bo"])] and made.notes[0] == "a part started fresh"
+    assert "the new rows of table.weight begin at" in made.notes[1]
     assert {row["symbol"] for row in made.strange} == {"b", " "} and "2 new symbols" in made.notes[-1]
 
 

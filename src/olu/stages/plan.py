@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,24 +14,25 @@ from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace, hash_file, hash_value, write_text
 from olu.core.job import Job, phase
 from olu.core.machine import Machine, this_machine
-from olu.core.places import is_here, is_hub_id, located, named
+from olu.core.places import is_here, located, named
 from olu.core.stage import Stage, need_training
 from olu.core.told import Caution, Remedy, TextTable, Told, Verbatim
-from olu.core.words import length, lines, many, size
+from olu.core.words import length, lines, size
 from olu.corpus.decisions import hash_chosen
 from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, fingerprint, sides
 from olu.families import family as family_named
 from olu.families.runs import voices
 from olu.stages.audit import audit, read_thresholds
-from olu.stages.bases import BaseAdvice, advise, most_of_one
+from olu.stages.bases import BaseAdvice, advise
 from olu.stages.import_ import doubts_of
 from olu.stages.verbs.training import PlanOptions
-from olu.train.base_facts import language_of, licence_of
+from olu.train.base_facts import licence_of
 from olu.train.family import Family
-from olu.train.plan.facts import Case, Foundation, Material, Plan, PlanClip
-from olu.train.plan.planner import make_plan, plan_toml, recipe_of
-from olu.train.recipe import DataSettings, Recipe, read_recipe
+from olu.train.plan.case import foundation_of, material_of, most_of_one
+from olu.train.plan.facts import Case, Foundation, Plan
+from olu.train.plan.planner import make_plan, plan_head, plan_toml, recipe_of
+from olu.train.recipe import Recipe, read_recipe
 
 PLAN_VERSION = 1
 HOURS_UNASKED = 1.0  # of training from scratch on too little speech that nobody has asked for
@@ -135,7 +135,7 @@ def plan(
     command = f"olu train {shlex.quote(str(ws.root))}" + (
         f" --device {machine.device}" if machine.device != "cpu" else ""
     )
-    head = [*_head(ws, made, case, command, measured), *([advice.sentence()] if advice else [])]
+    head = [*plan_head(ws.name, made, case, command, measured), *([advice.sentence()] if advice else [])]
     text = plan_toml(made, head=head)
     if write:
         write_text(path, text)
@@ -271,11 +271,11 @@ def _made(
     family = family_named(bare.family)
     if family.advice is None:
         raise TrainError(f"the family {family.name!r} has no plan of its own: write a recipe")
-    base = _foundation(family, bare) if bare.base else None
+    base = foundation_of(family, bare) if bare.base else None
     if base is None:
         check(family.config, bare.model, where="recipe [model]")
     heard = yield from phase("listening", audit(ws))
-    material = _material(Corpus.open(ws), bare.data, family, verdict=heard.verdict)
+    material = material_of(Corpus.open(ws), bare.data, family, verdict=heard.verdict)
     if not material.pieces:
         raise NothingToPlan(f"no clip is left to train on: 'olu audit {ws.root}' says why")
     case = Case(material=material, machine=machine, base=base, given=given)
@@ -287,63 +287,8 @@ def _made(
 def _taken(family: Family, recipe: Recipe, advice: BaseAdvice) -> Foundation | None:
     if not advice.to_take:
         return None
-    base = _foundation(family, recipe.model_copy(update={"base": advice.to_take}))
+    base = foundation_of(family, recipe.model_copy(update={"base": advice.to_take}))
     return replace(base, why=advice.sentence_of_taking())
-
-
-def _foundation(family: Family, recipe: Recipe) -> Foundation:
-    need_training("a plan with a base")
-    from olu.train.setup.start import read_base
-
-    base = read_base(family, recipe)
-    assert base is not None and recipe.base is not None
-    origin = recipe.base if is_hub_id(recipe.base) else ""
-    language, by = language_of(located(recipe.base), frontend=base.frontend, origin=origin)
-    language = None if by == "name" else language  # a guess must not set a rate
-    return Foundation(
-        folder=recipe.base,
-        settings=base.settings,
-        speakers=base.num_speakers,
-        licence=licence_of(located(recipe.base), origin=recipe.base),
-        has_discriminator=base.has_discriminator,
-        language=language.code if language else "",
-        language_name=language.name if language else "",
-    )
-
-
-def _material(corpus: Corpus, asked: DataSettings, family: Family, *, verdict: str) -> Material:
-    """What `asked` leaves to train on; the limits of length are the plan's own to set."""
-    pieces, rates, speakers, valid = list[PlanClip](), Counter[int](), set[str](), 0
-    left_out, lost = 0, 0.0
-    for clip in corpus:
-        strange = asked.speakers and clip.speaker not in asked.speakers
-        if strange or corpus.why_not(clip, errors=asked.leave_out_errors) is not None:
-            left_out, lost = left_out + 1, lost + clip.seconds
-            continue
-        side = corpus.split(clip)
-        valid += side == "valid"
-        tokens = family.data.tokens(clip.text.strip())
-        if (
-            side != "train"
-            or len(pieces) == (asked.train_clips or len(corpus))
-            or tokens > (asked.max_tokens or tokens)
-        ):
-            continue
-        pieces.append(PlanClip(seconds=round(corpus.taken(clip).seconds / asked.resample, 3), tokens=tokens))
-        rates[clip.rate] += 1
-        speakers.add(clip.speaker)
-    return Material(
-        pieces=tuple(pieces),
-        language=corpus.ws.language,
-        speakers=len(speakers),
-        rates=dict(rates),
-        valid=valid,
-        verdict=verdict,
-        left_out=left_out,
-        left_out_seconds=round(lost, 3),
-        aligned=alignment_path(corpus.ws).exists(),
-        most_seconds=most_of_one(corpus),
-    )
 
 
 def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> Job[dict[str, Any]]:
@@ -355,26 +300,6 @@ def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> J
     yield from prepare_run(ws, settings)
     dry = dry_run(set_up(ws, settings, device=device))
     return {key: dry[key] for key in ("seconds_per_step", "memory_measured", "memory_predicted")}
-
-
-def _head(ws: Workspace, made: Plan, case: Case, command: str, measured: dict[str, Any]) -> list[str]:
-    material, machine = case.material, case.machine
-    speakers = many(material.speakers, "speaker")
-    held = {one.key: one.value for one in made.settings}.get("data.hold_back")
-    judged = f"{held:.0%} of them are held back" if held else many(material.valid, "clip")
-    rates = ", ".join(f"{count} at {rate} Hz" for rate, count in sorted(material.rates.items()))
-    lines = [
-        f"Planned by 'olu plan' for {ws.name}: edit what you like, it is kept. Above every setting is its reason.",
-        f"{many(len(material.pieces), 'clip')} to train on, {length(3600 * material.hours)}, {speakers},"
-        f" {material.language}; {rates}; {judged} for validation.",
-        f"Machine: {machine.name}, {machine.memory / 1e9:.0f} GB, {machine.cores} cores.",
-        f"Expected: {length(3600 * made.hours)}, {made.seconds_per_step:.2f} s a step ({made.pace_reason});"
-        f" {size(made.bytes_needed)} for the heaviest batch, by prediction in fp32.",
-        f"Train with: {command}",
-    ]
-    if measured.get("memory_measured"):
-        lines.insert(4, f"Measured: {size(measured['memory_measured'])} at most with the heaviest batch.")
-    return [*lines, *(f"Note: {note}." for note in made.notes)]
 
 
 def _in_short(ws: Workspace, made: Plan, *, scratch: bool) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from olu.core.config import check
 from olu.core.machine import Machine
-from olu.core.words import many
+from olu.core.words import length, many, size
 from olu.train.plan.facts import Advice, Case, Material, Plan, PlanClip, Setting
 from olu.train.recipe import PlanSettings, Recipe
 
@@ -267,6 +267,27 @@ def largest(case: Case, config: Any, family: Family, pieces: list[PlanClip], tar
 
 WIDTH = 116
 SECTIONS = ("data", "model", "plan", "guards")
+
+
+def plan_head(name: str, made: Plan, case: Case, command: str, measured: dict[str, Any]) -> list[str]:
+    """What stands above a plan: for what and for which machine it was made, and what it will take."""
+    material, machine = case.material, case.machine
+    speakers = many(material.speakers, "speaker")
+    held = {one.key: one.value for one in made.settings}.get("data.hold_back")
+    judged = f"{held:.0%} of them are held back" if held else many(material.valid, "clip")
+    rates = ", ".join(f"{count} at {rate} Hz" for rate, count in sorted(material.rates.items()))
+    lines = [
+        f"Planned by 'olu plan' for {name}: edit what you like, it is kept. Above every setting is its reason.",
+        f"{many(len(material.pieces), 'clip')} to train on, {length(3600 * material.hours)}, {speakers},"
+        f" {material.language}; {rates}; {judged} for validation.",
+        f"Machine: {machine.name}, {machine.memory / 1e9:.0f} GB, {machine.cores} cores.",
+        f"Expected: {length(3600 * made.hours)}, {made.seconds_per_step:.2f} s a step ({made.pace_reason});"
+        f" {size(made.bytes_needed)} for the heaviest batch, by prediction in fp32.",
+        f"Train with: {command}",
+    ]
+    if measured.get("memory_measured"):
+        lines.insert(4, f"Measured: {size(measured['memory_measured'])} at most with the heaviest batch.")
+    return [*lines, *(f"Note: {note}." for note in made.notes)]
 
 
 def plan_toml(plan: Plan, *, head: Sequence[str]) -> str:
