@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import socket
 import subprocess
@@ -22,7 +23,7 @@ from olu.core import workspace_lock as claim
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_json
 from olu.core.job import finish
-from olu.core.workspace_lock import LOCK, is_locked, locked, writing
+from olu.core.workspace_lock import LOCK, _place, is_locked, locked, try_lock, writing
 from olu.corpus.decisions import Decision, load, record
 from olu.corpus.manifest import Corpus
 from olu.stages import read
@@ -56,8 +57,12 @@ def ws(tmp_path: Path) -> Workspace:
 @contextmanager
 def held(ws: Workspace) -> Iterator[None]:
     """As another process holds it."""
-    with locked(ws.root / LOCK):
+    handle = os.open(_place(ws.root), os.O_RDONLY)
+    assert try_lock(handle)
+    try:
         yield
+    finally:
+        os.close(handle)
 
 
 def texts(ws: Workspace) -> list[str]:
@@ -155,7 +160,7 @@ def test_decisions_and_corrections_do_not_wait_for_a_command_at_work(
     id = Corpus.open(ws).clips[0].id
     with held(ws):
         EDITORS[name](ws, id)
-    with locked(ws.corpus / LOCK), pytest.raises(WorkspaceError, match="is being changed by another olu command"):
+    with locked(ws.corpus), pytest.raises(WorkspaceError, match="is being changed by another olu command"):
         record(ws, [Decision(id=id, decision="drop", by="fix")])
 
 
@@ -179,10 +184,12 @@ def test_it_waits_for_a_command_that_is_soon_done(ws: Workspace) -> None:
 
 
 def test_stages_call_each_other_without_waiting_for_themselves(ws: Workspace) -> None:
+    before = files(ws)
     with writing(ws, patience=0), writing(Workspace.open(ws.root.resolve()), patience=0):
         decide(ws, [Corpus.open(ws).clips[0].id], decision="drop")
     with held(ws):
         pass  # it was let go
+    assert set(files(ws)) - set(before) == {str(ws.corpus / "decisions.jsonl")}  # and nothing stays of it
 
 
 def test_a_process_that_dies_holds_nothing(ws: Workspace) -> None:
@@ -196,9 +203,9 @@ def test_a_process_that_dies_holds_nothing(ws: Workspace) -> None:
         who = rf"another olu command: .* \(a program, process {other.pid} on {re.escape(socket.gethostname())}\)$"
         with pytest.raises(WorkspaceError, match=who), writing(ws, patience=0.1):
             pass
-        assert is_locked(ws.root / LOCK)
+        assert is_locked(ws.root)
         other.kill()
-    assert not is_locked(ws.root / LOCK)
+    assert not is_locked(ws.root)
     decide(ws, [Corpus.open(ws).clips[0].id], decision="drop")
 
 
@@ -207,7 +214,7 @@ def test_where_there_are_no_claims_everybody_goes_on(ws: Workspace, monkeypatch:
         raise OSError(errno.ENOLCK, "no locks available")
 
     monkeypatch.setattr(filelock, "lock_descriptor", none)
-    with held(ws), held(ws):
+    with locked(ws.root), locked(ws.root):
         pass
     decide(ws, [Corpus.open(ws).clips[0].id], decision="drop")
     assert len(load(ws)) == 1
@@ -238,4 +245,4 @@ def test_a_workspace_that_can_only_be_read_is_read(ws: Workspace, monkeypatch: p
     monkeypatch.setattr(claim.os, "open", refused)
     with writing(ws):
         assert status(ws).clips == 3
-    assert not is_locked(ws.root / LOCK)
+    assert not is_locked(ws.root)

@@ -24,7 +24,7 @@ PATIENCE = 10.0  # seconds that a command waits for another
 AFTER_WORK = 900.0  # seconds that one waits which has its work done and only to write it
 PAUSE = 0.05
 SHORT_PAUSE = 0.002  # where the lock is held for milliseconds
-LOCK = ".lock"  # its first byte is what Windows locks; behind it stands who holds it
+LOCK = ".lock"  # in a folder that is locked: who holds it
 
 _thread = threading.local()
 
@@ -45,12 +45,13 @@ def try_lock(handle: int) -> bool | None:
 
 @contextmanager
 def locked(path: Path, *, patience: float = 0.0, pause: float = PAUSE) -> Iterator[None]:
-    """Hold the lock file `path`, or raise LockHeld after so many seconds.
+    """Hold the lock of a folder, or of a lock file, or raise LockHeld after so many seconds.
 
-    Where there are no locks, or the file cannot be opened, everybody goes on: writing then says what is wrong.
+    Where there are no locks, or it cannot be opened, everybody goes on: writing then says what is wrong.
     """
+    place, note = _place(path), _note(path)
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(place, os.O_RDONLY if place.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     except OSError:
         yield
         return
@@ -59,28 +60,44 @@ def locked(path: Path, *, patience: float = 0.0, pause: float = PAUSE) -> Iterat
         while (got := try_lock(handle)) is False and time.monotonic() < end:
             time.sleep(pause)
         if got is False:
-            raise LockHeld(_holder(path))
-        with suppress(OSError):  # a full disk
-            about = (
-                f" {json.dumps({'pid': os.getpid(), 'host': socket.gethostname(), 'command': _command()})}\n".encode()
-            )
-            os.write(handle, about)
-            os.ftruncate(handle, len(about))
-        yield
+            raise LockHeld(_holder(note))
+        about = {"pid": os.getpid(), "host": socket.gethostname(), "command": _command()}
+        data = f" {json.dumps(about)}\n".encode()  # Windows lets others read all but the first byte of a locked file
+        with suppress(OSError):  # a full disk, or one that can only be read
+            if place == note:
+                os.ftruncate(handle, os.write(handle, data))
+            else:
+                note.write_bytes(data)
+        try:
+            yield
+        finally:
+            if place != note:
+                with suppress(OSError):
+                    note.unlink()
     finally:
         os.close(handle)
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds this lock file now; where there are no locks it cannot be told."""
+    """Whether a process holds this lock now; where there are no locks it cannot be told."""
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(_place(path), os.O_RDONLY)
     except OSError:
         return False
     try:
         return try_lock(handle) is False
     finally:
         os.close(handle)
+
+
+def _place(path: Path) -> Path:
+    """What is locked: the folder itself, so that no file has to stay in it. Windows opens no folders."""
+    return _note(path) if os.name == "nt" else path
+
+
+def _note(path: Path) -> Path:
+    """Where the holder of a lock says who it is."""
+    return path / LOCK if path.is_dir() else path
 
 
 def _command() -> str:
@@ -90,7 +107,7 @@ def _command() -> str:
 
 
 def _holder(path: Path) -> str:
-    """Who wrote itself into a lock file, in brackets behind a blank; nothing where that cannot be read."""
+    """Who holds a lock by its own words, in brackets behind a blank; nothing where they cannot be read."""
     try:
         with path.open("rb") as file:
             file.seek(1)
@@ -123,7 +140,7 @@ def _held(folder: Path, ws: Workspace, *, patience: float, pause: float) -> Iter
         yield
         return
     try:
-        with locked(folder / LOCK, patience=patience, pause=pause):
+        with locked(folder, patience=patience, pause=pause):
             held.add(place)
             try:
                 yield
