@@ -23,7 +23,6 @@ MOST_POINTS = 400
 MOST_BARS = 32
 SMOOTHING = 40  # parts of a curve that one smoothed value leans on
 FLAT = 0.005  # a curve that moves by less than this share is drawn as one that stands
-WIDE, TALL = 640, 280  # a chart that stands alone
 MELODY_WIDTH, MELODY_HEIGHT, MELODY_ROOM = 900, 110, 6
 
 Points = Sequence[tuple[float, float]]
@@ -108,8 +107,7 @@ def rate_chart(
     if not drawn:
         return fragment("no_figures.html", what="No figures.")
     lowest, highest = _range(drawn, (), log=False, most=0.97)
-    x = Axis(*ends, length=WIDE - LEFT - RIGHT, log=True)
-    y = Axis(lowest, highest, TALL - BOTTOM, TOP + BOTTOM - TALL)
+    x, y = Axis(*ends, log=True), Axis(lowest, highest, HEIGHT - BOTTOM, TOP + BOTTOM - HEIGHT)
     powers = range(round(math.log10(ends[0])), round(math.log10(ends[1])) + 1)
     held = [(x(rate), words) for rate, words in marks if ends[0] <= rate <= ends[1]]
     (_, every), *trends = _paths(drawn, x, y)
@@ -119,9 +117,6 @@ def rate_chart(
         y_ticks=_y_ticks(lowest, highest, y, log=False),
         marks=[(at, words, "") for at, words in held],
         notes=held,
-        width=WIDE,
-        height=TALL,
-        bottom=TALL - BOTTOM,
         lines=[("c0 faint", every), *trends],
     )
 
