@@ -6,6 +6,7 @@ Under torchrun the first process does all of this, and the others only train alo
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -122,6 +123,7 @@ def train(
                 return TrainSummary(run="(dry run)", steps=0, dry=dry_run(job))
             if not asked.new and (earlier := _equal_run(ws, job)):
                 return earlier
+            yield from map(Note, job.check_disk(shutil.disk_usage(ws.root).free))
             run = Run.create(ws.runs_folder, job.recipe, facts=job.facts, documents=job.documents)
         return (yield from _go(ws, run, job, view))
 

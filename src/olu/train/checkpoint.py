@@ -61,13 +61,14 @@ class Checkpoint:
     weights: dict[str, Tensor]  # "learner/<name>" and "average/<part>/<name>"
     optimiser: dict[str, Tensor]  # "<part>/<name>/<moment>"
     state: dict[str, Any]
+    frozen: frozenset[str] = frozenset()  # names among the weights that no step of the run moves
 
 
 class Checkpoints:
-    """The checkpoints of one run."""
+    """The checkpoints of one run. Weights that never move lie once beside them, in a file named by its digest."""
 
     def __init__(self, folder: Path, *, keep: int) -> None:
-        self.folder, self.keep = folder, keep
+        self.folder, self.keep, self._kept = folder, keep, dict[str, str]()
 
     def steps(self) -> list[int]:
         """By number, not by name: step 10000 comes after step 2000."""
@@ -92,14 +93,26 @@ class Checkpoints:
         """`extra`: the step of one that a stop left in between. The next that is saved takes its place."""
         with whole(self.path(step)) as partial:
             partial.mkdir()
-            _write(checkpoint.weights, partial / WEIGHTS)
+            moving = {name: one for name, one in checkpoint.weights.items() if name not in checkpoint.frozen}
+            _write(moving, partial / WEIGHTS)
             _write(checkpoint.optimiser, partial / OPTIMISER)
-            sums = {name: hash_file(partial / name) for name in (WEIGHTS, OPTIMISER)}
+            sums = {name: hash_file(partial / name) for name in (WEIGHTS, OPTIMISER)} | self._frozen(checkpoint)
             write_json(partial / STATE, sealed({**checkpoint.state, "sha256": sums}))
         if extra not in (None, step):
             _discard(self.path(extra))
         if not checkpoint.state.get(EXTRA):
             self._prune(best)
+
+    def _frozen(self, checkpoint: Checkpoint) -> dict[str, str]:
+        """Write what never moves, once for this object; its path from a checkpoint, and its digest."""
+        if checkpoint.frozen and not self._kept:
+            draft = self.folder / ".frozen.partial"
+            _write({name: checkpoint.weights[name] for name in sorted(checkpoint.frozen)}, draft)
+            digest = hash_file(draft)
+            with whole(self.folder / f"frozen-{digest[:16]}.safetensors") as partial:
+                draft.replace(partial)
+            self._kept = {f"../frozen-{digest[:16]}.safetensors": digest}
+        return self._kept if checkpoint.frozen else {}
 
     def _prune(self, best: int | None, *, extra: int | None = None) -> None:
         for old in [step for step in self.steps() if step != extra][: -self.keep]:
@@ -116,10 +129,15 @@ class Checkpoints:
         path = self.path(step)
         try:
             state = unsealed(load_json(path / STATE))
-            for name, expected in state.pop("sha256").items():
+            sums = state.pop("sha256")
+            for name, expected in sums.items():
                 if hash_file(path / name) != expected:
                     raise DamagedError(f"{path / name} is damaged (its checksum differs)")
-            return Checkpoint(load_file(path / WEIGHTS), load_file(path / OPTIMISER), state)
+            still: dict[str, Tensor] = {}
+            for name in sums.keys() - {WEIGHTS, OPTIMISER}:
+                still |= load_file(path / name)
+            weights = {**load_file(path / WEIGHTS), **still}
+            return Checkpoint(weights, load_file(path / OPTIMISER), state, frozenset(still))
         except SafetensorError as bad:
             if "os error" in str(bad).lower() or "i/o" in str(bad).lower():  # its checksum was right just now
                 raise OSError(str(bad)) from None
@@ -166,6 +184,7 @@ class Checkpoints:
         self.put_aside(damaged)
         for left in self.folder.glob(".step-*.partial"):
             shutil.rmtree(left)
+        (self.folder / ".frozen.partial").unlink(missing_ok=True)
         self._prune(best, extra=extra)
 
 

@@ -71,7 +71,9 @@ def taken(engine: Engine, *, extra: bool = False) -> Checkpoint:
         state["due"] = asdict(engine.due)
     if extra:
         state[EXTRA] = True
-    return Checkpoint(weights=weights, optimiser=optimiser, state=state)
+    moved = {id(one) for live in engine.live.values() for one in live.params}
+    frozen = {f"learner/{name}" for name, one in engine.module.named_parameters() if id(one) not in moved}
+    return Checkpoint(weights=weights, optimiser=optimiser, state=state, frozen=frozenset(frozen))
 
 
 def put_back(engine: Engine, checkpoint: Checkpoint, *, weights_only: bool) -> None:

@@ -22,7 +22,7 @@ from olu.align.state import DOCUMENT as PAUSES
 from olu.core.errors import TrainError
 from olu.core.files import hash_value
 from olu.core.types import Clip
-from olu.core.words import length, many
+from olu.core.words import length, many, size
 from olu.corpus.manifest import Corpus
 from olu.features.store import Store, WaveFeature, feature_folders
 from olu.text.vocabulary import SymbolVocabulary
@@ -62,6 +62,7 @@ from olu.train.setup.symbols import (
 from olu.train.validation import Ear, metric_of
 from olu.train.view.viewer import TEXTS as SAMPLE_TEXTS
 
+SAID_BYTES = 5e9  # of checkpoints in all, from which on a person is told
 BUCKETS = 8  # padded sizes of a run whose steps are recorded: more pad less, and each costs a recording
 
 
@@ -202,6 +203,32 @@ class TrainingJob:
             )
             engine.restore(made, weights_only=True)
         return engine
+
+    def disk_bytes(self) -> tuple[int, int]:
+        """About how much a checkpoint takes, and what lies once beside them all."""
+        each, moved = 0, set[int]()
+        for part in self.learner.parts().values():  # type: ignore[operator]
+            copies = 4 if part.ema else 3  # the weight, two moments, and the average
+            for one in part.module.parameters():
+                each += copies * one.numel() * one.element_size()
+                moved.add(id(one))
+        rest = [one for one in self.learner.parameters() if id(one) not in moved]
+        return each, sum(one.numel() * one.element_size() for one in rest)
+
+    def check_disk(self, free: int) -> list[str]:
+        """A sentence on the disk that checkpoints take, where that is much; too little for them is an error."""
+        each, once = self.disk_bytes()
+        number = self.recipe.plan.keep + 2  # the best beside them, and the one that is being written
+        if 2 * each + once > free:
+            raise TrainError(
+                f"a checkpoint takes {size(each + once)}, and {size(free)} of disk are free, which is not enough for"
+                " two: free some first"
+            )
+        if number * each + once < min(SAID_BYTES, free / 2):
+            return []
+        return [
+            f"checkpoints take up to {size(number * each + once)} of disk ({size(each)} each); {size(free)} are free"
+        ]
 
     def describe(self) -> str:
         sound = length(sum(self.seconds[clip] for clip in self.train))
