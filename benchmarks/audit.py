@@ -23,7 +23,6 @@ import soundfile
 from olu.audio import io
 from olu.audit.check import MeasuredClip
 from olu.audit.checks import CHECKS
-from olu.audit.deep import Models
 from olu.audit.sound import measure
 from olu.audit.thresholds import Thresholds
 from olu.core.errors import MissingExtra
@@ -32,6 +31,7 @@ from olu.core.job import finish
 from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus, Source
 from olu.networks import dnsmos, silero, speaker
+from olu.networks.models import Models
 from olu.stages.audit import audit
 
 RATE = 16000

@@ -11,7 +11,6 @@ from olu.align.text_match import Match
 from olu.audit import coverage
 from olu.audit.check import Finding, MeasuredClip
 from olu.audit.checks import CHECKS, repeats
-from olu.audit.deep import Deep
 from olu.audit.fix import plan
 from olu.audit.sound import SoundFacts
 from olu.audit.summary import DefaultTraining, longest, verdict, wanted
@@ -19,6 +18,7 @@ from olu.audit.thresholds import ORDER, Thresholds
 from olu.core.config import check
 from olu.core.errors import ConfigError
 from olu.core.types import Clip, Span, Split
+from olu.networks.models import Deep
 
 GOOD = SoundFacts(
     seconds=5.0,

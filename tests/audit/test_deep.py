@@ -10,14 +10,14 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-import olu.audit.deep
-from olu.audit.deep import Deep, Models
+import olu.networks.models
 from olu.core.errors import ConfigError, MissingExtra
 from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.networks import silero
+from olu.networks.models import Deep, Models
 from olu.stages import doctor
 from olu.stages.audit import STAGE, audit
 
@@ -40,7 +40,7 @@ class Ears:
 
 @pytest.fixture
 def ears(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(olu.audit.deep, "Models", Ears)
+    monkeypatch.setattr(olu.networks.models, "Models", Ears)
 
 
 def test_a_deep_audit_adds_its_checks_and_stands_for_a_plain_one(make: Make, ears: None):
@@ -58,7 +58,7 @@ def test_a_deep_audit_adds_its_checks_and_stands_for_a_plain_one(make: Make, ear
 
 
 def test_what_is_missing_is_named_with_the_command_that_brings_it(make: Make, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(olu.audit.deep, "find_spec", lambda name: None)
+    monkeypatch.setattr(olu.networks.models, "find_spec", lambda name: None)
     ws = make({"good": (speech(3), "Nke a bụ okwu ọma")})
     with pytest.raises(
         MissingExtra, match="olu audit --deep needs the package 'silero_vad': olu doctor --install-eval"

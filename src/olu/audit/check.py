@@ -12,7 +12,7 @@ from olu.audit.thresholds import Thresholds
 from olu.core.types import Clip, Mark, Severity, Span, Split
 
 if TYPE_CHECKING:
-    from olu.audit.deep import Deep
+    from olu.networks.models import Deep
 
 Aligned = Literal["", "words", "scores"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warn", "info")

@@ -18,7 +18,7 @@ from olu.core.types import Clip
 from olu.corpus.manifest import Corpus
 
 if TYPE_CHECKING:
-    from olu.audit.deep import Models
+    from olu.networks.models import Models
 
 
 def hear(corpus: Corpus, clip: Clip, models: Models | None = None) -> MeasuredClip:

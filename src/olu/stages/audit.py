@@ -35,7 +35,7 @@ from olu.train.family import Family
 from olu.train.recipe import Recipe
 
 if TYPE_CHECKING:
-    from olu.audit.deep import Models
+    from olu.networks.models import Models
 
 AUDIT_VERSION = 6  # raise it when the same sound and thresholds would be judged differently
 MOST_WORKERS = 4
@@ -170,7 +170,7 @@ def _spoken(ws: Workspace, corpus: Corpus) -> Spoken | None:
 
 
 def _models() -> Models:
-    from olu.audit.deep import Models
+    from olu.networks.models import Models
 
     return Models()
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio import io
-from olu.audit.deep import INSTALL
 from olu.core.errors import MissingExtra
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, figure
 from olu.evaluate.metrics.speech import numbers_only
+from olu.networks.models import INSTALL
 from olu.networks.session import open_session, quiet, read_network
 
 if TYPE_CHECKING:

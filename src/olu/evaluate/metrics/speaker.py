@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio import io
-from olu.audit.deep import weights
 from olu.core.errors import MissingExtra
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, differences, figure, mean
 from olu.evaluate.metrics.speech import numbers_only
 from olu.networks import silero
 from olu.networks import speaker as network
+from olu.networks.models import weights
 
 MOST = 20  # recordings that make the middle
 VERB = "olu evaluate"

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from olu.audio import activity, io
-from olu.audit.deep import RATE, weights
 from olu.core.errors import MissingExtra
 from olu.core.types import Audio
 from olu.networks import silero
+from olu.networks.models import RATE, weights
 
 SHORTEST_PAUSE = 0.2  # seconds: less is a stop consonant or a breath between words
 

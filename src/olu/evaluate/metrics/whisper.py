@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio import activity, io
-from olu.audit.deep import INSTALL, weights
 from olu.core.errors import MissingExtra
 from olu.core.types import Audio
 from olu.evaluate.metrics.speech import numbers_only
+from olu.networks.models import INSTALL, weights
 
 RATE, FFT_SIZE, HOP, MELS = 16000, 400, 160, 80
 SECONDS = 30  # that the network hears at once
