@@ -4,7 +4,7 @@ import pytest
 
 from olu.families import family
 from olu.families.vits.config import VitsConfig
-from olu.families.vits.memory import memory
+from olu.families.vits.plan import memory
 
 
 def test_longer_clips_more_clips_and_larger_networks_take_more():
