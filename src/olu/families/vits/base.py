@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
-from olu.families.vits.fold_speaker import SPEAKERS, fold_speaker
 from olu.families.vits.foreign.detect import read_foreign
 from olu.families.vits.foreign.names import DISCRIMINATOR
 from olu.families.vits.foreign.read import Foreign
@@ -20,6 +19,51 @@ from olu.families.vits.weights import LoadReport, load_plain
 from olu.train.checkpoint import Checkpoint
 from olu.train.family import Base
 from olu.train.grow_symbols import Growth, enlarged, enlarged_checkpoint
+
+# ---- A voice of many speakers made into a voice of one: what a speaker adds everywhere is added to the biases instead
+
+
+SPEAKERS = "embed_speaker.weight"
+LAYER, SINGLE = ".cond_layer.weight", ".cond.weight"
+
+
+def fold_speaker(weights: dict[str, Tensor], *, names: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """In place. The speaker of the same name is kept; without one, the mean of all is where the new one starts."""
+    table = weights.pop(SPEAKERS)
+    known = wanted[0] in names if wanted else False
+    vector = table[list(names).index(wanted[0])] if known else table.mean(0)
+    for name in [name for name in weights if name.endswith((LAYER, SINGLE))]:
+        stem = name.rpartition(".cond")[0]
+        weight, bias = weights.pop(name), weights.pop(name.removesuffix("weight") + "bias")
+        added = weight[:, :, 0].float() @ vector.float() + bias.float()
+        if name.endswith(LAYER):
+            _into_wavenet(weights, stem, added)
+        else:
+            _into_first(weights, stem, added)
+    whose = f"{wanted[0]!r} goes on with that voice" if known else "the corpus begins with the mean of their voices"
+    return [f"the base has {len(table)} speakers and the corpus one: {whose}, and the others are left out"]
+
+
+def _into_wavenet(weights: dict[str, Tensor], stem: str, added: Tensor) -> None:
+    layers = sum(name.startswith(f"{stem}.in_layers.") and name.endswith(".bias") for name in weights)
+    for place, piece in enumerate(added.chunk(layers)):
+        _add(weights, f"{stem}.in_layers.{place}.bias", piece)
+
+
+def _into_first(weights: dict[str, Tensor], stem: str, added: Tensor) -> None:
+    """The decoder and the stochastic predictor add a speaker after their first layer, the plain predictor before it.
+
+    There the first layer's padding hears no speaker, so the first and the last token differ a little.
+    """
+    if f"{stem}.conv_pre.bias" in weights:
+        _add(weights, f"{stem}.conv_pre.bias", added)
+    else:
+        _add(weights, f"{stem}.conv_1.bias", weights[f"{stem}.conv_1.weight"].float().sum(2) @ added)
+
+
+def _add(weights: dict[str, Tensor], name: str, added: Tensor) -> None:
+    weights[name] = weights[name].float() + added
+
 
 WARMUP = 500  # steps: a fresh discriminator has nothing to say to a trained generator at first
 # Settings for the first steps of new weights: a voice that has learnt is past them.
