@@ -12,11 +12,13 @@ import pytest
 from olu.align.text_match import MatchRow
 from olu.audit.fix import EdgeRow
 from olu.core.errors import WorkspaceError
-from olu.core.files import read_jsonl, read_rows, write_jsonl
+from olu.core.files import Workspace, read_jsonl, read_rows, write_jsonl
 from olu.core.rows import as_row, load_rows, schema_error
 from olu.core.types import Alignment, Clip, MarkRow, ReadingRow, Span
+from olu.corpus import doubts
 from olu.corpus.corrections import Correction, Undo
 from olu.corpus.decisions import Decision
+from olu.corpus.doubts import CommandRow, Standing
 
 WORD = {"text": "a", "phones": ["a"], "tones": ["H"], "bearers": [0], "stress": None}
 READING = {"id": "c", "text": "a", "normal": "a", "words": [WORD], "breaks": ["", ""], "dropped": {"x": 1}}
@@ -35,6 +37,13 @@ GOOD: dict[Any, list[dict[str, Any]]] = {
         {"id": "c", "undo": "x", "by": "ada", "at": "2026"},
     ],
 }
+DOUBT = {
+    "audio": "s1/a.wav",
+    "text": "it is late",
+    "source": "films",
+    "options": ["--film", "a.mp4"],
+    "remedy": "--shift 2",
+}
 BAD: list[tuple[Any, Any, str]] = [
     (Clip, {**CLIP, "seconds": "long"}, "'seconds' is 'long'"),
     (Clip, {**CLIP, "rate": 16000.5}, "'rate' is 16000.5"),
@@ -52,6 +61,8 @@ BAD: list[tuple[Any, Any, str]] = [
     (Correction | Undo, {"id": "c", "undo": 3, "by": "ada", "at": "2026"}, "'undo' is 3"),
     (Correction | Undo, {"id": "c", "text": "a", "imported": "b", "by": "ada", "at": "2026"}, "no 'batch'"),
     (Correction | Undo, 3, "it holds something else"),
+    (Standing | CommandRow, {**DOUBT, "options": 3}, "'options' is 3"),
+    (Standing | CommandRow, {"audio": "s1/a.wav"}, "no 'text'"),
     ({"id": str, "split": str | None}, {"id": "c", "split": 3}, "'split' is 3"),
     ({"id": str}, {"split": None}, "no 'id'"),
 ]
@@ -86,6 +97,15 @@ def test_a_span_is_made_of_its_list(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "a.jsonl", [ALIGNED])
     (one,) = read_rows(tmp_path / "a.jsonl", Alignment)
     assert one.words == (Span("a", 0.0, 1.0, -0.2),) and one.row() == ALIGNED
+
+
+def test_a_doubt_of_a_version_before(tmp_path: Path) -> None:
+    ws = Workspace.create(tmp_path / "ws", language="swa")
+    old = {"audio": "s1/b.wav", "text": "it is late", "command": "olu import ws 'my films' --shift 3"}
+    write_jsonl(ws.corpus / "doubts.jsonl", [DOUBT, old])
+    new, before = doubts.load(ws)
+    assert as_row(new) == {**DOUBT, "options": ("--film", "a.mp4")}
+    assert (before.source, before.remedy) == ("my films", "--shift 3")
 
 
 def test_a_shape_leaves_other_keys_alone(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from olu.core.files import Workspace, read_jsonl, write_jsonl
-from olu.core.rows import Shape
+from olu.core.files import Workspace, read_jsonl, read_rows, write_jsonl
+from olu.core.rows import Shape, as_row
 from olu.core.told import some
+from olu.core.types import EXACT
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import Timing
 
 SHOWN = 5
-SHAPE: Shape = {"audio": str, "text": str}
 TIMING: Shape = {"sha256": str, "audio": str, "shift": float, "stretch": float, "in_sync": bool, "starts": list[int]}
 
 
@@ -31,6 +31,7 @@ class Standing:
     source: str = ""  # what to import to mend it; nothing where that cannot be named
     options: tuple[str, ...] = ()  # it was imported with, but for the times
     remedy: str = ""  # the options that mend it; nothing where they are not known
+    __pydantic_config__ = EXACT
 
     def mending(self, ws: Workspace) -> str:
         """The import that brings the texts to where they are said, where it is known."""
@@ -50,17 +51,23 @@ class Standing:
         return shlex.join(words) if self.source else ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRow:
+    """A doubt as versions before wrote it: with olu import WS SOURCE ..., the command that mends it."""
+
+    audio: str
+    text: str
+    command: str
+
+    def standing(self) -> Standing:
+        source, *options = shlex.split(self.command)[3:] or [""]
+        return Standing(audio=self.audio, text=self.text, source=source, remedy=shlex.join(options))
+
+
 def load(ws: Workspace) -> list[Standing]:
-    return [_standing(row) for row in read_jsonl(ws.corpus / "doubts.jsonl", shape=SHAPE)]
-
-
-def _standing(row: dict[str, Any]) -> Standing:
-    if "command" not in row:
-        return Standing(**{**row, "options": tuple(row["options"])})
-    words = shlex.split(row["command"])[3:]  # as versions before wrote it: olu import WS SOURCE ...
-    return Standing(
-        audio=row["audio"], text=row["text"], source=words[0] if words else "", remedy=shlex.join(words[1:])
-    )
+    kind: Any = Standing | CommandRow
+    rows = read_rows(ws.corpus / "doubts.jsonl", kind)
+    return [one.standing() if isinstance(one, CommandRow) else one for one in rows]
 
 
 def renewed(before: Iterable[Standing], *, seen: Collection[str], found: Iterable[Standing]) -> list[Standing]:
@@ -70,7 +77,7 @@ def renewed(before: Iterable[Standing], *, seen: Collection[str], found: Iterabl
 
 def save(ws: Workspace, doubts: list[Standing]) -> None:
     if doubts != load(ws):
-        write_jsonl(ws.corpus / "doubts.jsonl", (asdict(one) for one in doubts))
+        write_jsonl(ws.corpus / "doubts.jsonl", (as_row(one) for one in doubts))
 
 
 def standing(ws: Workspace, corpus: Corpus | None = None, *, doubts: list[Standing] | None = None) -> list[Standing]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from olu.core.config import did_you_mean
 from olu.core.errors import ConfigError
-from olu.core.parse import BadData, load_json
+from olu.core.parse import BadData, load_json, load_toml
 
 REQUIRED = "required"
 KINDS: dict[str, tuple[tuple[type, ...], str]] = {
@@ -58,7 +57,7 @@ def _row(name: str, row: dict[str, Any]) -> Key:
     return Key(name=name, default=default, **lists, **row)
 
 
-TABLE = tomllib.loads(Path(__file__).with_name("keys.toml").read_text(encoding="utf-8"))
+TABLE = load_toml(Path(__file__).with_name("keys.toml"))
 UNREAD: dict[str, str] = {
     row["olu"]: row["keys"] for row in TABLE["unread"]
 }  # what Olu does -> keys nothing there reads
