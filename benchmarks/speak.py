@@ -101,7 +101,7 @@ def make(place: Path, base: Path) -> dict[str, Any]:
     from olu.core.config import check
     from olu.core.job import finish
     from olu.families import family
-    from olu.families.vits.export_single import one_graph
+    from olu.families.vits.export import one_graph
     from olu.stages.export import export
 
     examples = json.loads((base / "examples.json").read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ import pytest
 from olu.core.files import Workspace, read_jsonl
 from olu.corpus.corrections import load as corrections
 from olu.corpus.manifest import Corpus
-from olu.stages.export_subject import from_run
+from olu.export.subject import from_run
 from olu.text.languages import load
 from olu.train.run import Run
 

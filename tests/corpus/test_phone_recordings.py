@@ -16,8 +16,8 @@ from olu.core.errors import CorpusError, MissingExtra  # noqa: E402
 from olu.core.files import Workspace  # noqa: E402
 from olu.core.job import finish  # noqa: E402
 from olu.corpus.manifest import Corpus  # noqa: E402
+from olu.export.subject import _source_names  # noqa: E402
 from olu.stages.audit import audit  # noqa: E402
-from olu.stages.export_subject import _source_names  # noqa: E402
 from olu.stages.import_ import ImportSummary, import_source  # noqa: E402
 
 from ..helpers.phone_recordings import KINDS, RATE, record  # noqa: E402

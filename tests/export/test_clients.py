@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.export.formats import VOICE, format_named, formats
-from olu.export.subject import ExportSubject
+from olu.export.subject import ExportSubject, from_foreign
 from olu.families.vits.foreign import original as original_format
 from olu.speak.voice import Voice
 from olu.stages import export as stage
 from olu.stages.export import export
-from olu.stages.export_subject import from_foreign
 from olu.text.letters import error_rate
 from olu.text.spelled import symbols_of
 

@@ -18,12 +18,12 @@ from olu.corpus.manifest import Corpus
 from olu.evaluate.metrics import f0
 from olu.evaluate.subject import of_voice
 from olu.export.formats import format_named
+from olu.export.subject import from_run
 from olu.features.store import Store, WaveFeature
 from olu.speak.voice import Voice
 from olu.stages.evaluate import evaluate
 from olu.stages.evaluate_known import _undone
 from olu.stages.export import _at_tempo, export
-from olu.stages.export_subject import from_run
 from olu.stages.prepare import prepare
 from olu.stages.train_setup import prepare_run, set_up
 from olu.stages.verbs.voices import EvaluateOptions

@@ -271,7 +271,7 @@ def test_own_voices_open(folder: Path, tmp_path: Path) -> None:
         assert Voice.open(path).speakers
     from olu.export.package import halve, optimise
     from olu.families import family
-    from olu.families.vits.export_single import one_graph
+    from olu.families.vits.export import one_graph
 
     vits = family("vits")
     made = vits.learner(

@@ -145,7 +145,7 @@ def endless(package: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench(package)
     bench.say(0)
     bench.take_all()
-    monkeypatch.setattr("olu.speak.stretch.MOST_TOKENS", 10**9)
+    monkeypatch.setattr("olu.speak.sentences.MOST_TOKENS", 10**9)
     monkeypatch.setattr("olu.text.words.LONGEST", 10**9)
     return bench
 

@@ -17,8 +17,8 @@ from olu.core.files import embedded_voice
 from olu.core.types import Reading, Word
 from olu.speak.engines.latents import LatentsEngine
 from olu.speak.graphs import Ended, RunTerminator
+from olu.speak.sentences import MOST_TOKENS, stretches
 from olu.speak.stream import Manner
-from olu.speak.stretch import MOST_TOKENS, stretches
 from olu.speak.voice import TooManyTokens, Voice
 from olu.text.vocabulary import SymbolVocabulary
 
@@ -73,7 +73,7 @@ def test_the_sound_and_the_times_go_on_over_the_cuts(voice: Voice, monkeypatch: 
 def test_what_fits_is_said_as_before(voice: Voice, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "ọ dị mma, ka ọ dị mma " * 9
     whole = voice.speak(text).samples
-    monkeypatch.setattr("olu.speak.stretch.MOST_TOKENS", 10**9)
+    monkeypatch.setattr("olu.speak.sentences.MOST_TOKENS", 10**9)
     np.testing.assert_array_equal(voice.speak(text).samples, whole)
     assert len(voice.speak(LONG).samples) > 0
 

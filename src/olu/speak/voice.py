@@ -16,7 +16,7 @@ from olu.core.types import Audio, Knob, Reading
 from olu.speak.engines import ChunkPlan, LineJob, SpeechEngine, engine_named, number
 from olu.speak.graphs import OnnxGraph, RunTerminator
 from olu.speak.package import Package, package_place, read_package
-from olu.speak.sentences import AS_PLAIN, lines
+from olu.speak.sentences import AS_PLAIN, lines, stretches
 from olu.speak.stream import (
     Ahead,
     Chunk,
@@ -30,7 +30,6 @@ from olu.speak.stream import (
     Wishes,
     pieces,
 )
-from olu.speak.stretch import stretches
 from olu.text.frontend import AnyFrontend, from_state
 from olu.text.markup import has_markup
 from olu.text.pieces import vocabulary_from

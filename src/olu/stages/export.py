@@ -19,12 +19,11 @@ from olu.export.card import evaluation_of
 from olu.export.formats import VOICE, format_named
 from olu.export.package import STEPS, Contents, declared, write_package
 from olu.export.rights import check_publishing
-from olu.export.subject import ExportSubject
+from olu.export.subject import ExportSubject, from_foreign, from_run, is_foreign
 from olu.families.runs import passed_over, voice_named, voices
 from olu.networks.session import load_model
 from olu.speak.package import NOISE, voice_json
 from olu.speak.stream import Manner
-from olu.stages.export_subject import from_foreign, from_run, is_foreign
 from olu.stages.plan import training_command
 from olu.stages.verbs.voices import ExportOptions
 from olu.text.frontend import has_other_lexicon

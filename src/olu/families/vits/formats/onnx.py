@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olu.core.files import write_json, write_text
-from olu.families.vits.export_single import one_graph
+from olu.families.vits.export import one_graph
 from olu.networks.session import halve
 from olu.text.spelled import symbols_of
 

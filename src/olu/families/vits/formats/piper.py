@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from olu.core.errors import OluError
 from olu.core.files import write_json, write_text
-from olu.families.vits.export_single import one_graph
+from olu.families.vits.export import one_graph
 from olu.text.espeak import voice_for
 from olu.text.letters import LetterTable
 from olu.text.spelled import Form, Measure, symbols_of

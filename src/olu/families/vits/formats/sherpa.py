@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olu.core.files import write_text
-from olu.families.vits.export_single import one_graph
+from olu.families.vits.export import one_graph
 from olu.families.vits.formats.piper import lost_by_letters, reader_of
 from olu.text.letters import LetterTable, Symbols
 from olu.text.phones import PhoneFrontend
