@@ -20,6 +20,7 @@ from olu.core.told import TextTable, Told
 from olu.pages.charts import rate_chart
 from olu.pages.render import render as render_page
 from olu.stages.plan import choose_recipe
+from olu.stages.train_setup import prepare_run, set_up
 from olu.stages.verbs.training import TrainOptions
 from olu.train.find_lr import HIGH, LOW, STEPS, RatePoint, RateSearchResult, choose_rate, range_test
 
@@ -79,7 +80,6 @@ def find_lr(
     Without `device` the best there is.
     """
     need_training("olu train --find-lr")
-    from olu.stages.train_setup import prepare_run, set_up
 
     chosen = device or best_device()
     chosen = take_device(chosen)

@@ -44,12 +44,10 @@ from olu.families.vits.hf_config.dataset import (
 )
 from olu.families.vits.hf_config.keys import read_config
 from olu.families.vits.hf_config.settings import get, nested, sentences, settings, splits, views
-from olu.stages.audit import audit
 from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
-from olu.stages.prepare import prepare, sound_of
-from olu.stages.read import read_corpus
 from olu.stages.train import TrainSummary, train
+from olu.stages.train_setup import prepare_run, set_up
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import Run
 
@@ -141,7 +139,6 @@ def _prepared(
     ws: Workspace, values: Mapping[str, Any], changes: list[str], *, config: Path, device: str
 ) -> Job[Path | TrainSummary]:
     """Every stage before the training, and the recipe that was written for it."""
-    from olu.stages.train_setup import set_up
     from olu.train.setup.start import rate_for
 
     base = base_for(ws, values, state=state_for(values))
@@ -153,11 +150,7 @@ def _prepared(
     first = recipe(1)
     rate = rate_for(family_named(first.family), first)
     yield from imported(ws, values, config=config)
-    yield from audit(ws)
-    yield from read_corpus(ws)
-    prepared = yield from prepare(ws, rate=rate, **sound_of(first), jobs=values.get("preprocessing_num_workers"))
-    if prepared.note:
-        yield Note(prepared.note)
+    prepared = yield from prepare_run(ws, first, jobs=values.get("preprocessing_num_workers"))
     again = f"olu train {shlex.quote(str(ws.root))} --recipe {shlex.quote(str(ws.root / RECIPE))}"
     if why := _stops_early(values):
         ready = f"{many(prepared.clips, 'clip')} {'is' if prepared.clips == 1 else 'are'}"

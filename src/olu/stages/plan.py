@@ -26,6 +26,7 @@ from olu.families.runs import voices
 from olu.stages.audit import audit, read_thresholds
 from olu.stages.bases import BaseAdvice, advise
 from olu.stages.import_ import doubts_of
+from olu.stages.train_setup import prepare_run, set_up
 from olu.stages.verbs.training import PlanOptions
 from olu.train.base_facts import licence_of
 from olu.train.family import Family
@@ -293,7 +294,6 @@ def _taken(family: Family, recipe: Recipe, advice: BaseAdvice) -> Foundation | N
 
 def _measure(ws: Workspace, made: Plan, changes: list[str], *, device: str) -> Job[dict[str, Any]]:
     need_training("olu plan --measure")
-    from olu.stages.train_setup import prepare_run, set_up
     from olu.train.dry_run import dry_run
 
     settings = check(Recipe, with_overrides(recipe_of(made).model_dump(), changes), where="recipe")

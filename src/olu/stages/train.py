@@ -142,7 +142,7 @@ def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -
     yield from map(Note, damaged)
     before = run.document("facts.json")
     yield from map(Note, use_threads_for(before, run=run.name, device=device))
-    yield from map(Note, (yield from prepare_run(ws, run.recipe, run=run)))
+    yield from prepare_run(ws, run.recipe, run=run)
     with _room():
         job = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
     if job.facts["clips"] != before.get("clips"):
@@ -178,7 +178,7 @@ def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -> 
         yield Note(advice.sentence())
     if before and settings.model.get("size") != size:
         raise TrainError(f"recipe: model.size has no effect with --from-run: {before.name} has its own sizes")
-    yield from map(Note, (yield from prepare_run(ws, settings, run=before)))
+    yield from prepare_run(ws, settings, run=before)
     with _room():
         job = set_up(ws, settings, device=device, start=start, ranks=ranks)
     yield from map(Note, job.notes)

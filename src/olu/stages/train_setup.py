@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from olu.audio.io import resample
 from olu.core.errors import TrainError
 from olu.core.files import Workspace
-from olu.core.job import Job, phase
+from olu.core.job import Job, Note, phase
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
 from olu.families import family as family_named
 from olu.families.runs import NEEDS, as_companions, needed_runs, ready
 from olu.stages.audit import audit
-from olu.stages.prepare import needed_by, prepare, sound_of
+from olu.stages.prepare import PrepareSummary, needed_by, prepare, sound_of
 from olu.stages.read import read_corpus
 from olu.train.recipe import Recipe
 from olu.train.run import HEARD_BY, Run
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from olu.train.validation import Ear
 
 
-def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Job[list[str]]:
+def prepare_run(
+    ws: Workspace, recipe: Recipe, *, run: Run | None = None, jobs: int | None = None
+) -> Job[PrepareSummary]:
     """The earlier stages, each only if it is missing or stale; a recipe that cannot work is refused before them.
 
-    Returns what there is to say of them.
+    `jobs`: threads that prepare the clips; none: one per core.
     """
     from olu.train.setup.start import config_for, rate_for, read_base  # torch comes with them
 
@@ -45,8 +47,10 @@ def prepare_run(ws: Workspace, recipe: Recipe, *, run: Run | None = None) -> Job
         yield from phase("reading", read_corpus(ws))
     base = read_base(family, recipe) if family.data.features else None
     needed = needed_by(family, config_for(family, recipe, base), base)
-    made = yield from phase("preparing", prepare(ws, rate=rate, **sound_of(recipe), **needed))
-    return [made.note] if made.note else []
+    made = yield from phase("preparing", prepare(ws, rate=rate, **sound_of(recipe), **needed, jobs=jobs))
+    if made.note:
+        yield Note(made.note)
+    return made
 
 
 def set_up(
