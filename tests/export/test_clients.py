@@ -214,7 +214,7 @@ def test_sherpa_speaks_phones_and_says_what_is_lost(phones: Workspace, made: dic
 
 def test_sherpa_looks_words_up_where_that_is_nearer(phones: Workspace, tmp_path: Path) -> None:
     """Letters that were learnt from nothing lose against a lexicon, which is then what sherpa uses."""
-    from olu.export import sherpa as writer
+    from olu.families.vits.formats import sherpa as writer
     from olu.text.spelled import Measure
 
     with pytest.MonkeyPatch.context() as patch:
