@@ -35,8 +35,7 @@ def embed(package: Path, target: Path, *, discriminator: bool = True) -> EmbedSu
     from olu.export.package import seal
     from olu.families.vits.base import read_base
     from olu.families.vits.foreign.names import DISCRIMINATOR
-    from olu.families.vits.foreign.quantise import coarsened, refined
-    from olu.families.vits.foreign.shared import find_shared
+    from olu.families.vits.foreign.quantise import coarsened, find_shared, refined
     from olu.speak.voice import Voice
 
     if not (package / "training" / "weights.safetensors").is_file():
