@@ -6,10 +6,9 @@ from pathlib import Path
 
 from olu.core.errors import OluError, TrainError
 from olu.families.vits.foreign.coqui import read_coqui
-from olu.families.vits.foreign.original import read_original
+from olu.families.vits.foreign.original import check_sizes, read_original
 from olu.families.vits.foreign.piper import config_of, read_piper
 from olu.families.vits.foreign.read import Foreign, json_of
-from olu.families.vits.foreign.sizes import check_sizes
 from olu.families.vits.foreign.transformers import is_state, read_transformers
 from olu.families.vits.foreign.voice import is_voice, read_voice
 
