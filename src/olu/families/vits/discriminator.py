@@ -16,8 +16,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
 from olu.families.vits.kernels.convs import Conv1d, conv_leaky, conv_leaky_apart
 from olu.families.vits.kernels.fused import weights_made_once
-from olu.families.vits.kernels.streams import side_by_side
-from olu.families.vits.kernels.switches import LEVERS
+from olu.families.vits.kernels.streams import LEVERS, side_by_side
 
 SLOPE = 0.1
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.kernels.fused import can_fuse, half_of
-from olu.families.vits.kernels.switches import LEVERS
+from olu.families.vits.kernels.streams import LEVERS
 
 # ---- monotonic rational-quadratic splines (Durkan and others, 2019) with straight tails
 

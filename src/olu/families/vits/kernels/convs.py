@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from olu.families.vits.kernels.fused import bias_leaky, bias_leaky_apart, can_fuse, half_of, made_once, normed_weight
-from olu.families.vits.kernels.switches import LEVERS
+from olu.families.vits.kernels.streams import LEVERS
 
 THIN_TAPS = 512  # of a convolution to or from one channel that our own kernel takes: it unrolls them
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from olu.families.vits.kernels.switches import LEVERS
+from olu.families.vits.kernels.streams import LEVERS
 
 
 def can_fuse(x: Tensor) -> bool:

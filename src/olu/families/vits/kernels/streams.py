@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from olu.families.vits.kernels.switches import LEVERS
+# ---- what makes a step on a GPU fast, each of it on its own switch, so that a benchmark can show what it is worth
+
+
+@dataclass
+class Levers:
+    channels_last: bool = True
+    kernels: bool = True  # our own, in Triton
+    streams: bool = True  # independent pieces side by side
+    separable: bool = True  # the stochastic durations' layers in few kernels
+
+
+LEVERS = Levers()
+
 
 _streams: dict[torch.device, list[torch.cuda.Stream]] = {}
 
