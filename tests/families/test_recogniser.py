@@ -18,7 +18,7 @@ from olu.families import family
 from olu.families.recogniser.augment import disturbed, hidden, paced
 from olu.families.recogniser.config import RecogniserConfig
 from olu.families.recogniser.learn import RecogniserLearner
-from olu.families.recogniser.memory import PASSING, PER_PARAMETER, memory, parameters
+from olu.families.recogniser.plan import PASSING, PER_PARAMETER, memory, parameters
 from olu.families.recogniser.recognise import LONGEST, Trained
 from olu.families.recogniser.text import Writing, collapsed, letters
 from olu.text.frontend import for_language

@@ -5,9 +5,38 @@ from __future__ import annotations
 from typing import Any
 
 from olu.families.recogniser.config import RecogniserConfig
-from olu.families.recogniser.memory import memory, parameters
 from olu.text.languages import traits
 from olu.train.plan.facts import Advice, Case, Setting
+
+# ---- how much memory a batch takes in training, without torch
+
+
+BYTES = 4  # of a float
+PER_PARAMETER = 20  # bytes: weight, gradient, two moments and average
+PASSING = 1.3  # times: what the backward pass holds for a moment
+
+
+def parameters(c: RecogniserConfig) -> float:
+    """All but the last layer, whose size hangs on the alphabet."""
+    width = c.width
+    attention = 4 * width**2 if c.heads else 0
+    block = 4 * width * c.feed_forward + attention + 3 * width**2 + width * c.kernel
+    recurrent = 18 * width**2 * c.recurrent + 2 * width**2 * bool(c.recurrent)
+    front = c.channels * (c.mel_bins // 4) * width + 12 * c.channels**2
+    return float(c.blocks * block + recurrent + front)
+
+
+def memory(config: RecogniserConfig, *, clips: int, seconds: float, tokens: int) -> float:
+    """Bytes at the peak of a step on `clips` clips, padded to the longest; a GPU driver's own 0.5 GB come on top."""
+    c = config
+    mel = seconds * c.sampling_rate / c.hop_length
+    frames = mel / c.subsample
+    front = mel * (0.33 * c.fft_size + 0.63 * c.channels * c.mel_bins)
+    attention = 7.2 * c.width + 3.0 * c.heads * frames if c.heads else 0.0
+    block = 17.4 * c.width + 5.9 * c.feed_forward + attention
+    per_clip = front + frames * (c.blocks * block + 13 * c.width * c.recurrent)
+    return PER_PARAMETER * parameters(c) + PASSING * BYTES * clips * per_clip
+
 
 DENSE = 11.0  # symbols a second from which on four mel frames a frame are too coarse: pauses count too
 BATCH_SECONDS = {"cpu": 60, "gpu": 200}
