@@ -20,7 +20,8 @@ import pyworld
 from olu.audio import io
 from olu.core.types import Audio
 from olu.evaluate.estimates import mean
-from olu.evaluate.metrics import cer, dnsmos, duration, f0, mcd, paired, sanity, speaker
+from olu.evaluate.metrics import cer, dnsmos, duration, f0, paired, sanity, speaker
+from olu.evaluate.metrics import paired as mcd
 
 CLIPS = 20
 TRAIN = 20

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from olu.core.job import Job, Tick
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate
-from olu.evaluate.metrics import dnsmos, f0, mcd, paired, speaker
+from olu.evaluate.metrics import dnsmos, f0, paired, speaker
+from olu.evaluate.metrics import paired as mcd
 
 PREFIX = "copy_"
 REASON = (
