@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from olu.core.errors import LanguageError
 from olu.text.language_data import Pack
-from olu.text.rules.contexts import EDGE, Element
 from olu.text.rules.engine import LetterRule, LetterRules, Rules
+from olu.text.rules.files import EDGE, Element
 
 ABC = "a\ta\nb\tb\nc\tk\nch\tt͡ʃ\nn\tn\n"
 

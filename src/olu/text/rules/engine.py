@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from olu.core.config import did_you_mean
 from olu.core.errors import LanguageError, TextError
 from olu.text.language_data import Pack, Pronunciation
-from olu.text.rules.contexts import EDGE, Element, left_pattern, right_pattern
-from olu.text.rules.files import LetterRule, Rules, letter_lines
+from olu.text.rules.files import EDGE, Element, LetterRule, Rules, left_pattern, letter_lines, right_pattern
 
 __all__ = ["LetterRule", "LetterRules", "Rules", "Spelled"]
 
