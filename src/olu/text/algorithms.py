@@ -12,7 +12,7 @@ from typing import Any, cast
 from olu.core.errors import LanguageError
 from olu.text.language_data import Pack, Pronouncer, ReadingTrace
 from olu.text.languages import FOLDERS
-from olu.text.rules.pronouncer import RulePronouncer
+from olu.text.rules.engine import RulePronouncer
 
 APOSTROPHE = re.compile(r"(?<=[^\W_])[‘`´′＇](?=[^\W_])")
 Change = Callable[[str, ReadingTrace], str]

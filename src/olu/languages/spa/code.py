@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from olu.text.language_data import Pack, Pronunciation
-from olu.text.rules.engine import LetterRules, Spelled
-from olu.text.rules.pronouncer import exceptions, nearest
+from olu.text.rules.engine import LetterRules, Spelled, exceptions, nearest
 from olu.text.tones import from_end, kinds
 
 ALGORITHM = "spanish"

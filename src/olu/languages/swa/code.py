@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from olu.text.language_data import Pack, Pronunciation
-from olu.text.rules.pronouncer import RulePronouncer
+from olu.text.rules.engine import RulePronouncer
 from olu.text.tones import from_end, kinds
 
 ALGORITHM = "swahili"
