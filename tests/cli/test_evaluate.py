@@ -45,7 +45,7 @@ def ears(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return Ears()
         yield
 
-    monkeypatch.setattr("olu.stages.evaluate_known.recogniser_for", made)
+    monkeypatch.setattr("olu.stages.listener.recogniser_for", made)
     return asked
 
 
@@ -119,7 +119,7 @@ def test_a_recogniser_that_cannot_be_trained_costs_its_own_metrics_only(
         raise TrainError("too little speech")
         yield
 
-    monkeypatch.setattr("olu.stages.evaluate_known.recogniser_for", fails)
+    monkeypatch.setattr("olu.stages.listener.recogniser_for", fails)
     ws, _ = judged
     done = olu("evaluate", ws, "--only", "cer,sanity", "--sentences", "2", "-o", tmp_path / "out")
     assert done.code == 0 and "not measured: cer: no recogniser: too little speech" in done.err

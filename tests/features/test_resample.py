@@ -22,8 +22,8 @@ from olu.export.subject import from_run
 from olu.features.store import Store, WaveFeature
 from olu.speak.voice import Voice
 from olu.stages.evaluate import evaluate
-from olu.stages.evaluate_known import _undone
 from olu.stages.export import _at_tempo, export
+from olu.stages.listener import _undone
 from olu.stages.prepare import prepare
 from olu.stages.train_setup import prepare_run, set_up
 from olu.stages.verbs.voices import EvaluateOptions

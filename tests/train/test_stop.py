@@ -272,7 +272,7 @@ def test_a_file_asks_and_another_thread_hears_no_signals(tmp_path: Path) -> None
 
 def test_no_stage_takes_a_halt_for_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An evaluation goes on without a recogniser that could not be trained, but not when it was stopped."""
-    from olu.stages import evaluate_known
+    from olu.stages import listener as evaluate_known
 
     def halted(*_: Any, **__: Any) -> Any:
         raise Halt("stopped", asked=TERM)

@@ -240,7 +240,7 @@ def _spoken(
 def _known(bench: Bench, takes: Sequence[Sample], language: str) -> Job[References]:
     if bench.corpus is None:
         return References(language=language)
-    from olu.stages.evaluate_known import known_of
+    from olu.stages.listener import known_of
 
     return (
         yield from known_of(

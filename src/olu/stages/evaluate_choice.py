@@ -15,7 +15,7 @@ from olu.evaluate.evaluation import CheckpointMeans, Sample, spread_evenly
 from olu.evaluate.sentences import PlannedSentence, reader_of, spoken_takes
 from olu.families.runs import voice_named, voices
 from olu.stages.evaluate import EvaluateSummary, at_steps, checkpoints, evaluate
-from olu.stages.evaluate_known import known_of
+from olu.stages.listener import known_of
 from olu.stages.verbs.voices import EvaluateOptions
 from olu.train.validation import DURATION_FREE, GRID, HEARD
 
