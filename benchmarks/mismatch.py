@@ -28,7 +28,7 @@ from olu.core.files import Workspace
 from olu.core.job import Job, Tick, finish
 from olu.core.types import Clip
 from olu.corpus.manifest import Corpus
-from olu.stages.align_match import Texts, cross_match
+from olu.stages.align_listen import Texts, cross_match
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source
 from olu.stages.listener import recogniser_for

@@ -23,7 +23,7 @@ from olu.core.job import finish
 from olu.core.rows import from_row
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
-from olu.stages.align_match import Texts
+from olu.stages.align_listen import Texts
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source
 from olu.stages.read import read_corpus

@@ -28,8 +28,7 @@ from olu.core.job import Tick, finish
 from olu.core.types import Alignment, Audio
 from olu.corpus.manifest import Corpus
 from olu.stages.align import STAGE, align
-from olu.stages.align_listen import part_path
-from olu.stages.align_match import halves_path
+from olu.stages.align_listen import halves_path, part_path
 from olu.stages.audit import audit
 from olu.stages.cut import cut
 from olu.stages.read import read_corpus
