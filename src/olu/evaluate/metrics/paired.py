@@ -16,6 +16,9 @@ from olu.evaluate.estimates import Estimate, figure, lowest
 from olu.evaluate.metrics import f0, speech
 
 # ---- mel-cepstra as SPTK's mcep makes them and ESPnet measures with: the envelope that fits the spectrum's peaks
+# Written here because pysptk wants a compiler. It is one convex problem per frame, and numpy solves all frames
+# together: log D(w) = 2 sum_m c_m cos(m v(w)), v the all-pass warped frequency, so that the mean of I/D + log D is
+# smallest (the unbiased estimator of log spectrum). Shapes: F frames, N bins, M = order + 1.
 
 
 # order and warping by rate, as ESPnet: values are comparable between equal settings only

@@ -9,6 +9,9 @@ from olu.text.languages import traits
 from olu.train.plan.facts import Advice, Case, Setting
 
 # ---- how much memory a batch takes in training, without torch
+# Fitted to what autograd keeps for one step in fp32, measured for 20 networks of the sizes cpu and gpu with clips of
+# 4 and 12 s: every measurement is met to 13 %. Attention keeps the square of the frames; some GPU kernels do without
+# it.
 
 
 BYTES = 4  # of a float

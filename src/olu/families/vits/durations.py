@@ -18,6 +18,8 @@ from olu.families.vits.kernels.fused import can_fuse, half_of
 from olu.families.vits.kernels.streams import LEVERS
 
 # ---- monotonic rational-quadratic splines (Durkan and others, 2019) with straight tails
+# No boolean indexing: points outside the bound are computed on the bound and then replaced, so the graph has a fixed
+# shape for export and never waits for the host.
 
 
 SMALLEST = 1e-3  # bin width, bin height and slope are never below this

@@ -11,6 +11,10 @@ from olu.train.plan.facts import Advice, Case, Foundation, Material, Setting
 from olu.train.recipe import EVEN
 
 # ---- how much memory a batch takes in training, without torch
+# Fitted to what autograd keeps for one step in fp32, measured for the sizes small and mms with clips of 2 to 20 s, 13
+# to 801 tokens and segments of 4096 and 8192 samples: every measurement is met to 3 %. Two things grow with a clip:
+# its frames (posterior encoder and flow) and the square of its tokens (attention). The decoder and the discriminators
+# hear one segment of each clip, however long it is.
 
 
 BYTES = 4  # of a float
