@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from olu.text.frontend import canonical, pronouncer
+from olu.text.algorithms import canonical, pronouncer
 from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
 

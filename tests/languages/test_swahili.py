@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from olu.languages.swa.code import Swahili, make
 from olu.text import words
-from olu.text.frontend import canonical, for_language
+from olu.text.algorithms import canonical
+from olu.text.frontend import for_language
 from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
 

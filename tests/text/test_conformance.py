@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from olu.core.errors import TextError
 from olu.core.rows import as_row, from_row
 from olu.core.types import Reading
-from olu.text import frontend as algorithms
-from olu.text import words
+from olu.text import algorithms, words
 from olu.text.frontend import AnyFrontend, ReadingSettings, for_language, from_state
 from olu.text.language_data import ReadingTrace
 from olu.text.languages import FOLDERS, Language, available, load

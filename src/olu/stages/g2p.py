@@ -17,7 +17,8 @@ from olu.core.types import Reading
 from olu.stages.plan import training_advice, training_command
 from olu.stages.read import ReadSummary, counts, read_corpus
 from olu.stages.verbs.text import G2pOptions, ReadOptions
-from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, change_settings, detected, for_language
+from olu.text.algorithms import detected
+from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, change_settings, for_language
 from olu.text.language_data import ReadingTrace, load_lexicon
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend

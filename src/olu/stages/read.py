@@ -19,13 +19,13 @@ from olu.corpus.doubts import in_doubt, standing
 from olu.corpus.manifest import Corpus, fingerprint
 from olu.families.runs import voices
 from olu.stages.verbs.text import ReadOptions
+from olu.text.algorithms import detected
 from olu.text.characters import CharacterFrontend
 from olu.text.derive import derive
 from olu.text.fallback import bare
 from olu.text.frontend import (
     AnyFrontend,
     ReadingSettings,
-    detected,
     for_language,
     has_other_lexicon,
     lexicon_path,

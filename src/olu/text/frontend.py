@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -19,10 +15,9 @@ from olu.core.files import Workspace, read_json, write_text
 from olu.core.rows import Shape, corrupt_file, schema_error
 from olu.core.types import Frontend, Marks, Reading
 from olu.text.characters import CharacterFrontend
-from olu.text.language_data import Pack, Pronouncer, ReadingTrace, load_lexicon
-from olu.text.languages import FOLDERS, load
+from olu.text.language_data import Pack, load_lexicon
+from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
-from olu.text.rules.engine import RulePronouncer
 
 if TYPE_CHECKING:
     from olu.text.languages import Language
@@ -155,69 +150,3 @@ def read_clip(frontend: Frontend, text: str) -> tuple[Reading, str]:
         return frontend.read(text), ""
     except TextError as bad:
         return Reading(text=text, normal="", words=(), breaks=("",), dropped={}), str(bad)
-
-
-# ---- the algorithms a language.toml can name: modules in the folders of languages, imported when one is asked for
-
-
-APOSTROPHE = re.compile(r"(?<=[^\W_])[‘`´′＇](?=[^\W_])")
-Change = Callable[[str, ReadingTrace], str]
-
-NAMED = re.compile(r'^ALGORITHM = "(\w+)"$', re.MULTILINE)
-
-
-@cache
-def _modules() -> dict[str, str]:
-    """The algorithms in the folders of languages, by name."""
-    found = {}
-    for path in sorted(FOLDERS.glob("[a-z]*/*.py")):
-        if name := NAMED.search(path.read_text(encoding="utf-8")):
-            found[name[1]] = f"olu.languages.{path.parent.name}.{path.stem}"
-    return found
-
-
-def canonical(pack: Pack) -> Change:
-    name = pack.facts.reading.canonical
-    if name == "plain":
-        return _lower if pack.facts.lower else _composed
-    return cast(Change, _find("canonical", name, pack, key="canonical"))
-
-
-def restore(pack: Pack) -> Change | None:
-    name = pack.facts.reading.restore
-    return None if name is None else cast(Change, _find("make_restorer", name, pack, key="restore")(pack))
-
-
-def pronouncer(pack: Pack) -> Pronouncer:
-    name = pack.facts.reading.pronounce
-    if name == "rules":
-        return RulePronouncer(pack)
-    return cast(Pronouncer, _find("make", name or "", pack, key="pronounce")(pack))
-
-
-def detected(pack: Pack, texts: Iterable[str]) -> dict[str, str]:
-    """The options that a whole corpus decides, such as how it writes its tones."""
-    name = pack.facts.reading.pronounce or ""
-    detect = getattr(import_module(_modules()[name]), "detect", None) if name in _modules() else None
-    return dict(detect(pack, texts)) if detect else {}
-
-
-def _find(function: str, name: str, pack: Pack, *, key: str) -> Callable[..., Any]:
-    module = import_module(_modules()[name]) if name in _modules() else None
-    if hasattr(module, function):
-        return cast(Callable[..., Any], getattr(module, function))
-    known = [other for other, home in _modules().items() if hasattr(import_module(home), function)]
-    raise LanguageError(f"{pack.code}: reading.{key} = {name!r} is not one of {', '.join(known)}")
-
-
-def _joined(text: str) -> str:
-    """Other signs that people type for an apostrophe inside a word: ng‘ombe, ng´ombe."""
-    return text if text.isascii() and "`" not in text else APOSTROPHE.sub("'", text)
-
-
-def _composed(text: str, notes: ReadingTrace) -> str:
-    return _joined(unicodedata.normalize("NFC", text))
-
-
-def _lower(text: str, notes: ReadingTrace) -> str:
-    return unicodedata.normalize("NFC", _joined(unicodedata.normalize("NFC", text)).lower())

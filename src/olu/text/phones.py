@@ -9,8 +9,7 @@ from typing import Any
 
 from olu.core.errors import LanguageError, TextError
 from olu.core.types import STRESS, TONE_LETTERS, Marks, Reading, Word
-from olu.text import frontend as algorithms
-from olu.text import markup, words
+from olu.text import algorithms, markup, words
 from olu.text.fallback import Fit
 from olu.text.language_data import Pack, Pronunciation, ReadingTrace, place_of
 from olu.text.normalise.steps import Normal

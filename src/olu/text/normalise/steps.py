@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from olu.core.errors import TextError
-from olu.text import frontend as algorithms
+from olu.text import algorithms
 from olu.text.language_data import Pack, ReadingTrace
 from olu.text.normalise import abbreviations, clock, dates, roman
 from olu.text.normalise import measures as money
