@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -172,19 +172,12 @@ class Join:
                 self.corrections[id] = replace(one, id=id)
                 self.corrected.append(self.corrections[id])
 
-    def used_sources(self) -> list[Source]:
-        """Without those that gave no clip."""
-        used = {clip.audio.partition("/")[0] for clip in self.clips.values()}
-        return [source for name, source in self.sources.items() if name in used]
-
-    def used_files(self) -> list[dict[str, Any]]:
-        used = {clip.audio for clip in self.clips.values()}
-        return [row for audio, row in self.files.items() if audio in used]
-
-    def duplicate_rows(self, before: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Those of earlier merges and of this one, each once."""
-        rows = {(row["workspace"], row["id"]): row for row in before}
-        return list((rows | {(one.workspace, one.id): asdict(one) for one in self.duplicates}).values())
+    def used(self) -> tuple[list[Source], list[dict[str, Any]]]:
+        """The sources and the recordings that clips lie in."""
+        audio = {clip.audio for clip in self.clips.values()}
+        names = {one.partition("/")[0] for one in audio}
+        sources = [source for name, source in self.sources.items() if name in names]
+        return sources, [row for one, row in self.files.items() if one in audio]
 
 
 def _moved(clip: Clip, names: Mapping[str, str], guest: WorkspaceIndex) -> str:

@@ -118,16 +118,17 @@ def _keep_rights(ws: Workspace, join: Join, guests: list[Workspace]) -> None:
 def _write_duplicates(ws: Workspace, join: Join) -> None:
     path = ws.corpus / "duplicates.jsonl"
     before = list(read_jsonl(path, shape={"workspace": str, "id": str}))
-    rows = join.duplicate_rows(before)
+    known = {(row["workspace"], row["id"]): row for row in before}  # of earlier merges and of this one, each once
+    rows = list((known | {(one.workspace, one.id): asdict(one) for one in join.duplicates}).values())
     if rows != before:
         write_jsonl(path, rows)
 
 
 def _write(ws: Workspace, join: Join) -> None:
-    clips = list(join.clips.values())
-    write_jsonl(ws.corpus / "files.jsonl", join.used_files())
+    clips, (sources, files) = list(join.clips.values()), join.used()
+    write_jsonl(ws.corpus / "files.jsonl", files)
     _write_decided(ws, join)
-    Corpus.save(ws, clips, join.used_sources(), choose_sides(ws, clips))
+    Corpus.save(ws, clips, sources, choose_sides(ws, clips))
 
 
 def _write_decided(ws: Workspace, join: Join) -> None:

@@ -175,8 +175,7 @@ class ImportPlan:
         files = dict(self.held.files)
         lacking = {audio: facts for audio, (facts, _) in self.merge.seen.items() if audio not in files}
         for audio, facts in {**lacking, **self.merge.fresh}.items():
-            row = {"audio": audio, "sha256": facts.sha256, "bytes": facts.bytes, "mtime_ns": facts.mtime_ns}
-            files[audio] = row
+            files[audio] = facts.row(audio)
         named = {clip.audio for clip in self.merge.clips.values()}
         return {audio: row for audio, row in files.items() if audio in named}
 

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from olu.audio.io import header
 from olu.core.errors import AudioError
@@ -36,6 +37,10 @@ class RecordingFacts:
     mtime_ns: int
     seconds: float
     rate: int
+
+    def row(self, audio: str) -> dict[str, Any]:
+        """As files.jsonl has it."""
+        return {"audio": audio, "sha256": self.sha256, "bytes": self.bytes, "mtime_ns": self.mtime_ns}
 
     def is_other(self, path: Path) -> bool:
         """Whether a copy that lies there is no longer this recording."""

@@ -219,7 +219,7 @@ def hub_examples(
         except CorpusError:
             raise
         except Exception as bad:  # a stream over the network can end in anything
-            message = f"breaks off after {number} rows ({_reason(bad)}): run the import again to get the rest"
+            message = f"breaks off after {number} rows ({reason(bad)}): run the import again to get the rest"
             yield Problem(label, message)
 
 
@@ -243,7 +243,7 @@ def _open(id: str, *, config: str | None, split: str | None) -> tuple[dict[str, 
         raise
     except Exception as bad:  # ConnectionError, DatasetNotFoundError, errors of the HTTP library: all mean the same
         raise CorpusError(
-            f"the dataset {id} cannot be opened ({_reason(bad)}): check its name and the network,"
+            f"the dataset {id} cannot be opened ({reason(bad)}): check its name and the network,"
             " or download it and name its folder"
         ) from None
     opened = {str(name): stream for name, stream in opened.items()}
@@ -274,20 +274,27 @@ def _prepared(stream: Any, columns: Mapping[str, str] | None, *, where: str) -> 
     return stream, chosen
 
 
+def sound_in(cell: Any) -> bytes | str:
+    """The sound of a cell, or the path that it names in its place; nothing where it has neither."""
+    if isinstance(cell, Mapping):
+        cell = cell.get("bytes") if isinstance(cell.get("bytes"), bytes) else cell.get("path")
+    return cell if isinstance(cell, bytes | str) else ""
+
+
 def _sound(cell: Any) -> bytes | None:
-    if isinstance(cell, bytes):
-        return cell
-    sound, path = (cell.get("bytes"), cell.get("path")) if isinstance(cell, Mapping) else (None, cell)
-    if isinstance(sound, bytes):
-        return sound
-    *inside, place = path.split("::") if isinstance(path, str) else ("",)
+    """The bytes in a cell, or those of the file on the hub that it names."""
+    found = sound_in(cell)
+    if isinstance(found, bytes):
+        return found
+    *inside, place = found.split("::")
     if not place.startswith(OWN) or not all(part.startswith(PACKED) for part in inside):
         return None
     import fsspec
 
-    with fsspec.open(str(path), "rb") as data:
+    with fsspec.open(found, "rb") as data:
         return bytes(data.read())
 
 
-def _reason(bad: Exception) -> str:
+def reason(bad: Exception) -> str:
+    """The first line of what a library says."""
     return (str(bad).strip().splitlines() or [type(bad).__name__])[0].rstrip(".")[:200]

@@ -21,7 +21,9 @@ from olu.corpus.readers.huggingface import (
     choose_config,
     choose_split,
     no_such,
+    reason,
     safe,
+    sound_in,
     split_name,
     split_of,
 )
@@ -90,8 +92,7 @@ def examples(
             raise
         except RAISED as bad:
             rest = f"after {number} rows, which are used" if number else "at its start"
-            reason = (str(bad).strip().splitlines() or [type(bad).__name__])[0][:200]
-            yield Problem(shard.file, f"breaks off {rest} ({reason}): copy it again", Why.FORM)
+            yield Problem(shard.file, f"breaks off {rest} ({reason(bad)}): copy it again", Why.FORM)
 
 
 def count(source: Path, *, config: str | None = None, split: str | None = None) -> int:
@@ -172,14 +173,12 @@ def _may_be_sound(kind: Any) -> bool:
 
 def _sound(cell: Any, source: Path, *, near: str) -> bytes | None:
     """The bytes in a cell, or those of the file it names inside the source."""
-    if isinstance(cell, bytes):
-        return cell
-    sound, path = (cell.get("bytes"), cell.get("path")) if isinstance(cell, dict) else (None, cell)
-    if isinstance(sound, bytes) or not isinstance(path, str) or not path:
-        return sound if isinstance(sound, bytes) else None
-    for folder in (source / near, source):
+    found = sound_in(cell)
+    if isinstance(found, bytes):
+        return found
+    for folder in (source / near, source) if found else ():
         try:
-            file = (folder / path).resolve()
+            file = (folder / found).resolve()
             if is_inside(source, file) and file.is_file():
                 return file.read_bytes()
         except (OSError, ValueError, RuntimeError):
