@@ -67,11 +67,7 @@ def bring(ws: Workspace, source: Path, **options: Any) -> ImportSummary:
 
 
 def everything(root: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in root.rglob("*")
-        if path.is_file() and path.name != ".lock"
-    }
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

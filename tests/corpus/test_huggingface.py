@@ -68,11 +68,7 @@ def texts(ws: Workspace) -> list[str]:
 
 
 def snapshot(root: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and path.name != ".lock"
-    }
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
 def test_parquet_with_two_splits_and_two_speakers(ws: Workspace, tmp_path: Path) -> None:
@@ -329,7 +325,7 @@ def test_options_that_would_not_act_are_refused(ws: Workspace, tmp_path: Path) -
     pq.write_table(pq.read_table(empty / "train.parquet").slice(0, 0), empty / "train.parquet")
     with pytest.raises(CorpusError, match="has no rows"):
         bring(ws, empty)
-    assert sorted(path.name for path in ws.root.iterdir()) == [".lock", "olu.toml"]
+    assert sorted(path.name for path in ws.root.iterdir()) == ["olu.toml"]
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])

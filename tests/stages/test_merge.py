@@ -48,7 +48,7 @@ def join(ws: Workspace, *others: Workspace, same_speakers: bool = False) -> Merg
 
 
 def snapshot(root: Path) -> dict[str, tuple[int, bytes]]:
-    files = (path for path in sorted(root.rglob("*")) if path.is_file() and path.name != ".lock")
+    files = (path for path in sorted(root.rglob("*")) if path.is_file())
     return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
 
