@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -222,9 +223,11 @@ def test_an_evaluation_comes_back_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "evaluation.json").write_text('{"schema": 99}', encoding="utf-8")
     with pytest.raises(WorkspaceError, match="schema 99"):
         load(tmp_path)
-    (tmp_path / "evaluation.json").write_text('{"schema": 1}', encoding="utf-8")
-    with pytest.raises(WorkspaceError, match="damaged"):
-        load(tmp_path)
+    row = one.row()
+    for wrong in ({"schema": 1}, [], {**row, "gates": 3}, {**row, "items": [{"id": "s0"}]}, {**row, "figures": [3]}):
+        (tmp_path / "evaluation.json").write_text(json.dumps(wrong), encoding="utf-8")
+        with pytest.raises(WorkspaceError, match=r"^[^\n]*is damaged[^\n]*$"):
+            load(tmp_path)
 
 
 def test_the_page_has_the_worst_first_and_loads_nothing() -> None:

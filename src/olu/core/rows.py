@@ -75,7 +75,12 @@ def as_row(value: Any) -> dict[str, Any]:
 
 def from_row(row: Mapping[str, Any], kind: type[Made]) -> Made:
     """The dataclass that `as_row` was given; a value that it cannot have is a ValueError."""
-    made: Made = _adapter(cast(Any, kind)).validate_python(row)
+    from pydantic import ValidationError
+
+    try:
+        made: Made = _adapter(cast(Any, kind)).validate_python(row)
+    except ValidationError as bad:
+        raise ValueError(_sentence(bad)) from None
     return made
 
 

@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from olu.core.rows import from_row
+
 Trust = Literal["high", "medium", "low"]
 Middle = Literal["mean", "median"]
 Values = Sequence[float | None]
@@ -60,17 +62,7 @@ class Estimate:
     @staticmethod
     def from_row(row: dict[str, Any]) -> Estimate:
         middle: Middle = "median" if "median" in row else "mean"
-        quartiles = row["quartiles"]
-        return Estimate(
-            **{
-                key: row[key]
-                for key in ("name", "n", "low", "high", "natural", "unit", "instrument", "trust", "reason")
-            },
-            mean=row[middle],
-            values=tuple(row["values"]),
-            quartiles=None if quartiles is None else (quartiles[0], quartiles[1]),
-            middle=middle,
-        )
+        return from_row({**row, "mean": row[middle], "middle": middle}, Estimate)
 
 
 @dataclass(frozen=True, slots=True)

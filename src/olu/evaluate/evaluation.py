@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from olu.core.errors import WorkspaceError
 from olu.core.files import read_json, write_json
+from olu.core.rows import from_row
 from olu.core.types import Alignment, Audio, Reading
 from olu.evaluate.estimates import Estimate
 
@@ -194,30 +195,15 @@ def load(folder: Path) -> Evaluation:
     path = folder / FILE
     if not path.is_file():
         raise WorkspaceError(f"{folder} is not an evaluation (no {FILE}): make one with 'olu evaluate'")
-    row = read_json(path)
+    row = read_json(path, shape={})
     if row.get("schema") != SCHEMA:
         raise WorkspaceError(f"{path} has schema {row.get('schema')!r}, this Olu knows {SCHEMA}: evaluate again")
     try:
-        return Evaluation(
-            subject=Subject(**row["subject"]),
-            level=row["level"],
-            verdict=tuple(row["verdict"]),
-            figures={
-                domain: tuple(map(Estimate.from_row, row[KEYS[domain]])) for domain in DOMAINS if row[KEYS[domain]]
-            },
-            gates=tuple(Gate(**gate) for gate in row["gates"]),
-            missing=tuple(Missing(**one) for one in row["missing"]),
-            curve=tuple(CheckpointMeans(**point) for point in row["curve"]),
-            facts=row["facts"],
-            items=tuple(_item(one) for one in row["items"]),
-        )
-    except (KeyError, TypeError) as bad:
+        figures = {domain: [*map(Estimate.from_row, row[KEYS[domain]])] for domain in DOMAINS if row[KEYS[domain]]}
+        return from_row({**row, "figures": figures}, Evaluation)
+    except (KeyError, TypeError, ValueError) as bad:
         raise WorkspaceError(f"{path} is damaged ({bad}): evaluate again") from None
 
 
 def worst(levels: Sequence[Level]) -> Level:
     return max(levels, key=LEVELS.index, default="unknown")
-
-
-def _item(row: dict[str, Any]) -> SentenceResult:
-    return SentenceResult(**{**row, "faults": tuple(row["faults"])})
