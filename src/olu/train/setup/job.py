@@ -318,30 +318,34 @@ def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice)
         config = config.model_copy(update=dict(base.alone))
         recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
     old = base.symbols if base and not start.writes else vocabulary_of(start.before).symbols if start.before else None
-    bases, notes = start.family.bases, list[str]()
-    scale = bases.row_scale(config) if bases else 1.0
+    scale = start.family.bases.row_scale(config) if start.family.bases else 1.0
     growth = None if old is None else growth_from(old, vocabulary, scale=scale, language=start.ws.language)
     learner = start.family.learner(config, vocab_size=vocabulary.size, num_speakers=len(clips.speakers))
     if start.writes:
         learner.knows(vocabulary.symbols, start.writes.spell)  # type: ignore[operator]
     if start.companions:
         learner.accompany({one.name: _frozen(one, start.device) for one in start.companions})  # type: ignore[operator]
-    if base:
-        notes += base.load(learner, growth, clips.speakers)
-    given = None
-    if start.weights:
-        notes += changes_from(start.weights[0].recipe, recipe, start.weights)
-        given = begun_from(start.weights, family=start.family, learner=learner, growth=growth, speakers=clips.speakers)
-        check_fits(learner, start.weights, given)
-    if growth and growth.parents and not start.kept:
-        held = given.weights if given else {f"learner/{name}": one for name, one in learner.named_parameters()}
-        names = bases.symbol_rows if bases else ()
-        notes += [said_of_scale(name, held[f"learner/{name}"], growth.old) for name in names]
+    notes = _first_weights(replace(start, recipe=recipe), learner, growth, clips.speakers)
     if scale != 1.0 and not start.kept and not (growth and growth.parents):
         notes.append(f"model.init_scale = {scale:g} has no effect: no symbol is new")
     strange = new_symbols(vocabulary, growth, texts.readings, clips.kept) if growth else []
     notes += said_of_new(strange)
     return LearnerStart(learner, recipe, config, growth, strange, held_rows(start, old), notes)
+
+
+def _first_weights(start: TrainingStart, learner: nn.Module, growth: Growth | None, speakers: list[str]) -> list[str]:
+    """Load the base, try the run before, and say what comes of them; that run's weights are loaded by the engine."""
+    notes = start.base.load(learner, growth, speakers) if start.base else []
+    held = {f"learner/{name}": one.detach() for name, one in learner.named_parameters()}
+    if start.weights:
+        notes += changes_from(start.weights[0].recipe, start.recipe, start.weights)
+        given = begun_from(start.weights, family=start.family, learner=learner, growth=growth, speakers=speakers)
+        check_fits(learner, start.weights, given)
+        held = given.weights
+    if growth and growth.parents and not start.kept and start.family.bases:
+        rows = start.family.bases.symbol_rows
+        notes += [said_of_scale(name, held[f"learner/{name}"], growth.old) for name in rows]
+    return notes
 
 
 def _frozen(companion: Companion, device: str) -> nn.Module:
