@@ -303,7 +303,7 @@ def test_two_are_compared_and_choices_counted(judged: tuple[Path, dict[str, Any]
 def test_training_can_end_with_an_evaluation(
     recordings: Path, tmp_path: Path, ears: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("olu.stages.evaluate_choice.EVERYTHING", ("cer", "sanity", "duration"))
+    monkeypatch.setattr("olu.stages.evaluate_choice.EVERYTHING", "cer,sanity,duration")
     ws = tmp_path / "ws"
     fine("new", ws, "--language", "sw")
     fine("import", ws, recordings)

@@ -300,3 +300,14 @@ def test_a_key_file_that_others_can_read_is_noticed(tmp_path: Path):
     assert others_may_read(file) == "644"
     file.chmod(0o600)
     assert others_may_read(file) == ""
+
+
+def test_the_options_of_the_verb_are_the_settings() -> None:
+    """Typed beside the verb, so that --help needs no pydantic."""
+    from olu.core.options import parameters
+    from olu.stages.verbs.voices import ServeOptions
+
+    declared = {one.name: one.default for one in parameters(ServeOptions)}
+    for name, field in ServeSettings.model_fields.items():
+        assert declared.pop(name) == field.default, name
+    assert set(declared) == {"voices", "api_key_file", "check", "as_json"}

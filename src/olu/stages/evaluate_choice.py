@@ -21,6 +21,7 @@ from olu.train.validation import DURATION_FREE, GRID, HEARD
 
 SENTENCES = 24
 GROUPS = ("cer", "sanity", "duration")
+EVERYTHING = ""  # no metric is named: all are asked
 
 
 def choose_step(ws: Workspace, name: str, *, device: str | None) -> Job[dict[str, Any]]:
@@ -56,7 +57,11 @@ def evaluate_after(ws: Workspace, name: str, *, device: str | None) -> Job[Evalu
     if voice_named(ws, name).recipe.plan.choose == "heard":
         yield from choose_step(ws, name, device=device)
     newest = [run.name for run in voices(ws) if run.finished][-1:]
-    return (yield from evaluate(EvaluateOptions(place=ws.root, run=None if newest == [name] else name, device=device)))
+    return (
+        yield from evaluate(
+            EvaluateOptions(place=ws.root, run=None if newest == [name] else name, device=device, only=EVERYTHING)
+        )
+    )
 
 
 def scores(figures: tuple[Estimate, ...]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import Workspace
@@ -15,13 +15,14 @@ from olu.core.threads import ask_for
 from olu.core.told import Caution, Remedy, Told
 from olu.core.words import length, many
 from olu.corpus.doubts import in_doubt
-from olu.stages.evaluate import EvaluateSummary
-from olu.stages.evaluate_choice import evaluate_after
 from olu.stages.find_lr import RateSummary, find_lr
 from olu.stages.hf_vits import root_of, train_hf_vits
 from olu.stages.import_ import doubts_of
 from olu.stages.train import TrainSummary, train
 from olu.stages.verbs.training import TrainOptions
+
+if TYPE_CHECKING:
+    from olu.stages.evaluate import EvaluateSummary
 
 BYTES = ("memory_predicted", "memory_before", "memory_measured")
 
@@ -116,6 +117,8 @@ def run(options: TrainOptions) -> Job[TrainOutcome | RateSummary]:
     done = yield from _from_config(options, root, device) if options.from_hf_vits else _plainly(options, root, device)
     if not options.evaluate or not done.leads or done.stopped or done.dry:
         return TrainOutcome(root, done)
+    from olu.stages.evaluate_choice import evaluate_after  # its metrics need what training may do without
+
     judging = evaluate_after(Workspace.open(root), done.run, device=device)
     return TrainOutcome(root, done, (yield from phase("evaluating", judging)))
 
