@@ -15,9 +15,8 @@ from olu.core.errors import ConfigError, TrainError
 from olu.core.machine import Machine
 from olu.core.types import Audio, Reading
 from olu.families import family
-from olu.families.recogniser.augment import disturbed, hidden, paced
 from olu.families.recogniser.config import RecogniserConfig
-from olu.families.recogniser.learn import RecogniserLearner
+from olu.families.recogniser.learn import RecogniserLearner, disturbed, hidden, paced
 from olu.families.recogniser.plan import PASSING, PER_PARAMETER, memory, parameters
 from olu.families.recogniser.recognise import LONGEST, Trained
 from olu.families.recogniser.text import Writing, collapsed, letters

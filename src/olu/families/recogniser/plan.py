@@ -1,4 +1,9 @@
-"""What is known of training a recogniser on little speech: sizes, batches and steps, with their reasons."""
+"""What is known of training a recogniser on little speech: sizes, batches, steps and memory, with their reasons.
+
+Memory is fitted to what autograd keeps for one step in fp32, measured for 20 networks of the sizes cpu and gpu with
+clips of 4 and 12 s: every measurement is met to 13 %. Attention keeps the square of the frames; some GPU kernels do
+without it.
+"""
 
 from __future__ import annotations
 

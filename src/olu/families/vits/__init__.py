@@ -77,7 +77,7 @@ def _to_part(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
 
 
 def _copy(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
-    from olu.families.vits.resynthesis import copied
+    from olu.families.vits.export import copied
 
     return copied(learner, audio, speaker=speaker)
 
