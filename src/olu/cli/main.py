@@ -71,30 +71,34 @@ def main() -> None:
         code = app(standalone_mode=False)  # else typer answers wrong words with a box, and Ctrl-C with nothing
     except OluError as mistake:
         _leave(str(mistake))
-    except OSError as failed:
-        own = str(failed.filename or "").startswith(str(PACKAGE))  # a file of ours that is not there is a bug
-        if own or (failed.errno not in PLACES and not failed.filename):
-            end_record(code=1, error=f"{type(failed).__name__}: {failed}")
-            raise
-        other = f"{str(failed.strerror).lower()}: check the path and run the command again"
-        _leave(f"{failed.filename or 'writing'}: {PLACES.get(failed.errno or 0, other)}")
     except Halt as halt:
         _leave(str(halt), code=halt.code, at_once=True)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as wrong:
-        if not hasattr(wrong, "format_message"):  # typer's own errors have it, whichever click it carries
-            end_record(code=1, error=f"{type(wrong).__name__}: {wrong}")
-            raise
-        _leave(_usage(wrong))
+        if told := _of_place(wrong) if isinstance(wrong, OSError) else _usage(wrong):
+            _leave(told)
+        end_record(code=1, error=f"{type(wrong).__name__}: {wrong}")
+        raise
     if code == INTERRUPTED:
         _leave("stopped; what was finished is kept", code=INTERRUPTED, at_once=True)
     end_record(code=code or 0)
     raise SystemExit(code or 0)
 
 
+def _of_place(failed: OSError) -> str:
+    """A sentence on a disk, a folder or a file that a person can mend; nothing where the fault is ours."""
+    own = str(failed.filename or "").startswith(str(PACKAGE))  # a file of ours that is not there is a bug
+    if own or (failed.errno not in PLACES and not failed.filename):
+        return ""
+    other = f"{str(failed.strerror).lower()}: check the path and run the command again"
+    return f"{failed.filename or 'writing'}: {PLACES.get(failed.errno or 0, other)}"
+
+
 def _usage(wrong: Any) -> str:
-    """What typer has to say of wrong words, in one line."""
+    """What typer has to say of wrong words, in one line; nothing of any other error."""
+    if not hasattr(wrong, "format_message"):  # typer's own errors have it, whichever click it carries
+        return ""
     told = " ".join(wrong.format_message().split()).rstrip(".")
     where = wrong.ctx.command_path if getattr(wrong, "ctx", None) else "olu"
     return f"{told}: see '{where} --help'"

@@ -46,9 +46,7 @@ def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:
     """
     back = take_back(sorted({path.parent for path in ws.root.rglob("*.old.partial")}))
     aside = [path for run in Run.all(ws.runs_folder) for path in run.checkpoints().damaged()]
-    stores = sorted(ws.features.glob("*"))
-    used = [store for store in stores if is_read(store) or _in_use(store)]
-    made = [store for store in stores if store not in used] if used else [ws.features]
+    used, made = _features(ws)
     found = _removable([*made, *_partial(ws), *(aside if damaged else [])])
     freed = sum(disk_bytes(path) for path in found)
     for path in found:
@@ -62,6 +60,13 @@ def clean(ws: Workspace, *, damaged: bool = False) -> CleanSummary:
     return CleanSummary(
         inside(found), freed, inside([one for one in aside if one.exists()]), inside(back), inside(used)
     )
+
+
+def _features(ws: Workspace) -> tuple[list[Path], list[Path]]:
+    """Stores that somebody reads or writes now, and what may go: the whole folder where there is none."""
+    stores = sorted(ws.features.glob("*"))
+    used = [store for store in stores if is_read(store) or _in_use(store)]
+    return used, [store for store in stores if store not in used] if used else [ws.features]
 
 
 def _partial(ws: Workspace) -> list[Path]:

@@ -114,17 +114,13 @@ def status(ws: Workspace) -> Status:
     found = without_aside(Corpus.open(ws)) if (ws.corpus / "clips.jsonl").exists() else None
     corpus, aside = found or (None, ())
     places = _lost(corpus) if corpus else []
-    stages = [_status(ws, _stage(name)) for name in STAGES]
-    stages[0] = _imported(ws, stages[0], corpus, places)
     runs = _runs(ws)
-    if any(run["state"] == "running" and run["speaks"] for run in runs):
-        stages = [replace(stage, state="running") if stage.name == "train" else stage for stage in stages]
+    stages = _stages(ws, corpus, places, runs)
     doubtful = standing(ws, corpus) if corpus else []
-    following = _next(ws, stages, runs, mending=next(filter(None, (one.mending(ws) for one in doubtful)), ""))
-    trains = following.verb == "train" and not following.why
-    advice = training_advice(ws) if trains and "base" in following.options else None
     untold = _untold(ws, stages)
-    if untold and trains:
+    following = _next(ws, stages, runs, mending=next(filter(None, (one.mending(ws) for one in doubtful)), ""))
+    advice = training_advice(ws) if following.verb == "train" and "base" in following.options else None
+    if untold and following.verb == "train" and not following.why:
         report = shlex.quote(str(ws.audit_folder / "report.html"))
         following = replace(following, why=f"listen to clips in {report}; if their texts are right,")
     return Status(
@@ -132,7 +128,7 @@ def status(ws: Workspace) -> Status:
         language=ws.language,
         aside=len(aside),
         **_counts(corpus),
-        doubts=[*(one.sentence(ws) for one in doubtful), *([untold] if untold else [])],
+        doubts=list(filter(None, (*(one.sentence(ws) for one in doubtful), untold))),
         lost=[one.sentence(place) for one, place in places],
         torn=list(filter(None, (kept.journal(ws).cut_off() for kept in (decisions, corrections)))),
         long=_long(ws, corpus, cut=bool(aside)) if corpus else "",
@@ -144,6 +140,17 @@ def status(ws: Workspace) -> Status:
         remedy=following,
         advice=advice.sentence() if advice else "",
     )
+
+
+def _stages(
+    ws: Workspace, corpus: Corpus | None, places: list[tuple[Lost, Path | None]], runs: list[dict[str, Any]]
+) -> list[StageStatus]:
+    """Every stage as it stands; a training that runs now is said to."""
+    stages = [_status(ws, _stage(name)) for name in STAGES]
+    stages[0] = _imported(ws, stages[0], corpus, places)
+    if any(run["state"] == "running" and run["speaks"] for run in runs):
+        stages = [replace(stage, state="running") if stage.name == "train" else stage for stage in stages]
+    return stages
 
 
 def _long(ws: Workspace, corpus: Corpus, *, cut: bool) -> str:
