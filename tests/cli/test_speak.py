@@ -107,6 +107,20 @@ def test_times_beside_the_sound(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a.srt").read_text(encoding="utf-8").count(" --> ") == 7
 
 
+def test_a_knob_by_its_name_and_by_its_short_one(folder: Path, voice: Voice, tmp_path: Path) -> None:
+    for name, words in {"a": ("--knob", "noise=0.2"), "b": ("--noise", "0.2")}.items():
+        code, out = invoke(TEXT, "--voice", folder, "-o", tmp_path / f"{name}.wav", *words)
+        assert code == 0, out
+    assert (tmp_path / "a.wav").read_bytes() == (tmp_path / "b.wav").read_bytes()
+    for wrong, says in {
+        "mood=1": "has no knob 'mood'; it has: noise, duration_noise",
+        "noise=low": "NAME=VALUE",
+    }.items():
+        code, out = invoke(TEXT, "--voice", folder, "-o", tmp_path / "c.wav", "--knob", wrong)
+        assert code and says in out
+    assert not (tmp_path / "c.wav").exists()
+
+
 def test_a_batch(folder: Path, voice: Voice, tmp_path: Path) -> None:
     rows = [f"line-{n}|{'ọ dị mma ' * (n % 4 + 1)}" for n in range(8)] + ["", "Kedu ka ị mere?"]
     (tmp_path / "lines.txt").write_text("\n".join(rows), encoding="utf-8")
