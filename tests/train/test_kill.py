@@ -106,7 +106,7 @@ os.dup2(none, 1), os.dup2(said, 2)
 torch.set_num_threads(1)
 """
 FORKS = get_context("forkserver")  # Python and torch are loaded once, and each process is a copy of that
-FORKS.set_forkserver_preload(["olu.cli.main", "olu.stages.train_setup", "olu.stages.train", "torch._dynamo"])
+FORKS.set_forkserver_preload(["olu.cli.main", "olu.train.setup.job", "olu.stages.train", "torch._dynamo"])
 FLUSHES = 6  # of one save: state.json and its folder, the three files, the folder of checkpoints
 
 
