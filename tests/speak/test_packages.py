@@ -176,6 +176,25 @@ def test_a_file_more_in_the_language_is_refused(copied: Path) -> None:
         Voice.open(copied)
 
 
+def test_a_package_of_the_second_schema_still_speaks(copied: Path, voice: Voice) -> None:
+    """Without engine, graphs, arrays and knobs: it is one of VITS."""
+    new = ("engine", "graphs", "arrays", "knobs")
+    edit(copied / "voice.json", lambda v: {**{k: h for k, h in v.items() if k not in new}, "schema": 2})
+    seal(copied)
+    opened = Voice.open(copied, threads=1)
+    np.testing.assert_array_equal(opened.speak(TEXT, seed=3).samples, voice.speak(TEXT, seed=3).samples)
+    assert {name: knob.default for name, knob in opened.knobs.items()} == {
+        name: knob.default for name, knob in voice.knobs.items()
+    }
+
+
+def test_knobs_that_are_not_its_sampling_are_refused(copied: Path) -> None:
+    edit(copied / "voice.json", lambda v: {**v, "sampling": {**v["sampling"], "noise_scale": 0.1}})
+    seal(copied)
+    with pytest.raises(VoiceError, match="its knobs are not what its sampling says"):
+        Voice.open(copied)
+
+
 def test_a_package_of_the_first_schema_still_speaks(copied: Path, voice: Voice) -> None:
     """Without digests, context and loudness, and with the graphs that were then written."""
     edit(
