@@ -108,7 +108,8 @@ def make(place: Path, base: Path) -> dict[str, Any]:
     examples.sort(key=lambda row: len(row["ids"]))
     finish(export(base, to="voice", output=place / "voice.voice"))
     vits = family("vits")
-    read = vits.read_base(base)
+    assert vits.bases is not None
+    read = vits.bases.read(base)
     learner = vits.learner(
         check(vits.config, read.settings, where=str(base)), vocab_size=len(read.symbols), num_speakers=1
     )

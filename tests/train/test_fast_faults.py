@@ -151,7 +151,7 @@ def numbers(monkeypatch: pytest.MonkeyPatch, change: Callable[[Flight, list[floa
 def place(flight: Flight, part: str, loss: str | None) -> int:
     """Where a loss of a part stands, or its gradient's norm."""
     at = 0
-    for name, losses in flight.graph.rows:
+    for name, losses, *_ in flight.graph.rows:
         if name == part:
             return at + (len(losses) if loss is None else losses.index(loss))
         at += len(losses) + 1
