@@ -164,7 +164,7 @@ def test_a_killed_run_ends_as_one_that_went_through(ws: Workspace) -> None:
     assert one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
 
 
-def test_a_voice_of_codes_is_planned_trained_exported_and_spoken(ws: Workspace, tmp_path: Path) -> None:
+def test_a_voice_of_codes_is_planned_trained_exported_spoken_and_evaluated(ws: Workspace, tmp_path: Path) -> None:
     planned = finish(plan(ws, overrides=["family=toytokens"], device="cpu"))
     recipe = read_recipe(Path(str(planned.recipe)), [])
     assert recipe.family == "toytokens" and recipe.base is None
@@ -180,6 +180,8 @@ def test_a_voice_of_codes_is_planned_trained_exported_and_spoken(ws: Workspace, 
     assert np.array_equal(audio.samples, voice.speak("Habari ya leo", seed=3).samples)
     streamed = [chunk.audio.samples for chunk in voice.stream("Habari ya leo", seed=3)]
     assert np.allclose(np.concatenate(streamed), audio.samples)
+    assert olu("evaluate", str(ws.root), "--only", "sanity") == 0
+    assert list((ws.root / "evaluations").glob("toytokens-001-step-*/report.html"))
 
 
 # ---------------------------------------------------------------- an acoustic model and its vocoder
