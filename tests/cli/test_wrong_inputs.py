@@ -332,8 +332,11 @@ def test_a_full_disk_in_the_middle_of_a_training(ws: Path, small_disk: Mount):
     fine("read", ws)
     disk = small_disk(12 * 1024)
     there = Path(shutil.copytree(ws, disk / "ws"))
-    plug = fill(disk, leave_kib=1900)
     often = ("--set", "plan.save_every=1", "--set", "plan.keep=9", "--set", "plan.steps=5")
+    plug = fill(disk, leave_kib=1700)
+    refused(olu("train", there, *TINY, *often), said="not enough for two", quiet=False)  # before the first step
+    plug.unlink()
+    plug = fill(disk, leave_kib=2600)
     refused(olu("train", there, *TINY, *often), said="--resume", quiet=False)
     assert [name for name in contents(there) if ".partial" in name] == []
     saved = sorted(path.name for path in (there / "runs" / "vits-001" / "checkpoints").iterdir())
