@@ -30,7 +30,8 @@ from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus, Source
-from olu.networks import dnsmos, silero, speaker
+from olu.networks import models as dnsmos
+from olu.networks import silero, speaker
 from olu.networks.models import Models
 from olu.stages.audit import audit
 

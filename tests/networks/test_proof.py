@@ -20,7 +20,8 @@ from olu.cli.main import app
 from olu.core.errors import NetworkError, OluError, VoiceError
 from olu.core.files import embedded_voice
 from olu.families.vits.foreign.detect import read_foreign
-from olu.networks import dnsmos, proof, silero
+from olu.networks import models as dnsmos
+from olu.networks import proof, silero
 from olu.networks.operators import DOMAINS
 from olu.networks.proof import fields
 from olu.networks.session import load_model, open_session, quiet, read_network

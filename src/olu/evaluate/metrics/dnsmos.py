@@ -14,7 +14,7 @@ from olu.audio import io
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, differences, figure, mean
 from olu.evaluate.metrics.speech import numbers_only
-from olu.networks import dnsmos as network
+from olu.networks import models as network
 from olu.networks.models import RATE, weights
 
 REASON = "it rates the sound alone, and knows nothing of the language: babble can score well"
