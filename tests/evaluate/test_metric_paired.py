@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from olu.core.types import Alignment, Audio, Span
-from olu.evaluate.metrics import duration, f0, paired, speech
+from olu.evaluate.metrics import duration, f0, paired
+from olu.evaluate.metrics import duration as speech
 from olu.evaluate.metrics import paired as cepstra
 from olu.evaluate.metrics import paired as mcd
 

@@ -13,8 +13,8 @@ from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import References, Sample
 from olu.evaluate.metrics import cer, dnsmos, duration, f0, sanity, speaker, tone_model, tones, whisper
 from olu.evaluate.metrics import paired as mcd
+from olu.evaluate.metrics.duration import numbers_only
 from olu.evaluate.metrics.paired import Paired, pair
-from olu.evaluate.metrics.speech import numbers_only
 from olu.evaluate.words import SECOND, WHISPER
 
 Syllables = Sequence[tones.Syllable]

@@ -13,7 +13,7 @@ import numpy as np
 from olu.audio import io
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, differences, figure, mean
-from olu.evaluate.metrics.speech import numbers_only
+from olu.evaluate.metrics.duration import numbers_only
 from olu.networks import models as network
 from olu.networks.models import RATE, weights
 

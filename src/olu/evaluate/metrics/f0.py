@@ -17,7 +17,7 @@ from olu.audio import io
 from olu.core.errors import MissingExtra
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, figure
-from olu.evaluate.metrics.speech import numbers_only
+from olu.evaluate.metrics.duration import numbers_only
 from olu.networks.models import INSTALL
 from olu.networks.session import open_session, quiet, read_network
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from olu.audio import io
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, figure, lowest
-from olu.evaluate.metrics import f0, speech
+from olu.evaluate.metrics import duration as speech
+from olu.evaluate.metrics import f0
 
 # ---- mel-cepstra as SPTK's mcep makes them and ESPnet measures with: the envelope that fits the spectrum's peaks
 # Written here because pysptk wants a compiler. It is one convex problem per frame, and numpy solves all frames

@@ -13,8 +13,8 @@ from olu import __version__
 from olu.audio import activity, io
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, figure, mean
+from olu.evaluate.metrics.duration import numbers_only
 from olu.evaluate.metrics.f0 import Pitch
-from olu.evaluate.metrics.speech import numbers_only
 from olu.train.guards.progress import ENDLESS, REPEATS, SILENT_LEVEL, SILENT_PEAK
 from olu.train.validation import measure
 

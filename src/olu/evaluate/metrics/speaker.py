@@ -16,7 +16,7 @@ from olu.audio import io
 from olu.core.errors import MissingExtra
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, differences, figure, mean
-from olu.evaluate.metrics.speech import numbers_only
+from olu.evaluate.metrics.duration import numbers_only
 from olu.networks import silero
 from olu.networks import speaker as network
 from olu.networks.models import weights

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from olu.audio import activity, io
 from olu.core.errors import MissingExtra
 from olu.core.types import Audio
-from olu.evaluate.metrics.speech import numbers_only
+from olu.evaluate.metrics.duration import numbers_only
 from olu.networks.models import INSTALL, weights
 
 RATE, FFT_SIZE, HOP, MELS = 16000, 400, 160, 80
