@@ -25,7 +25,7 @@ from olu.core.job import finish
 from olu.families import family
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.export import export
-from olu.families.vits.foreign.quantise import fold, load_plain
+from olu.families.vits.weights import fold, load_plain
 from olu.stages.audit import audit
 from olu.stages.import_ import import_source
 from olu.stages.prepare import prepare

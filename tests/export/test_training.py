@@ -15,8 +15,8 @@ from olu.core.files import Workspace, read_json, write_json
 from olu.core.job import finish
 from olu.families import family
 from olu.families.vits.base import read_base
-from olu.families.vits.foreign.quantise import fold
 from olu.families.vits.foreign.voice import FILES
+from olu.families.vits.weights import fold
 from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.train.checkpoint import load_averaged

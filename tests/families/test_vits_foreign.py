@@ -24,10 +24,10 @@ from olu.families.vits.export import plain
 from olu.families.vits.foreign import original as original_format
 from olu.families.vits.foreign.detect import read_foreign
 from olu.families.vits.foreign.names import DISCRIMINATOR, original_of, ours_of
-from olu.families.vits.foreign.quantise import fold, load_plain
 from olu.families.vits.foreign.read import Foreign
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Generator
+from olu.families.vits.weights import fold, load_plain
 from olu.stages.export import export
 from olu.train.family import Clock
 

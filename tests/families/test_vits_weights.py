@@ -20,10 +20,10 @@ from olu.core.job import finish
 from olu.families.vits.base import grown, read_base
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.export import plain
-from olu.families.vits.foreign.quantise import fold, load_plain
 from olu.families.vits.foreign.transformers import read_transformers
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Generator
+from olu.families.vits.weights import fold, load_plain
 from olu.speak.voice import Voice
 from olu.stages.export import export
 

@@ -117,7 +117,7 @@ def judge_state(seed: int = 3) -> dict[str, Tensor]:
     """A discriminator in the original's names, of the sizes in DISCRIMINATOR_SETTINGS and five periods."""
     from olu.families.vits.config import VitsConfig
     from olu.families.vits.discriminator import Discriminator
-    from olu.families.vits.foreign.quantise import fold
+    from olu.families.vits.weights import fold
 
     torch.manual_seed(seed)
     state = {}

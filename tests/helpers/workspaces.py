@@ -17,7 +17,7 @@ from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
 from olu.families import family
-from olu.families.vits.foreign.quantise import fold
+from olu.families.vits.weights import fold
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.train import train

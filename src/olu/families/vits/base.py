@@ -13,9 +13,9 @@ from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.detect import read_foreign
 from olu.families.vits.foreign.names import DISCRIMINATOR
-from olu.families.vits.foreign.quantise import LoadReport, load_plain
 from olu.families.vits.foreign.read import Foreign
 from olu.families.vits.learn import VitsLearner
+from olu.families.vits.weights import LoadReport, load_plain
 from olu.train.checkpoint import Checkpoint
 from olu.train.family import Base
 from olu.train.grow_symbols import Growth, enlarged, enlarged_checkpoint

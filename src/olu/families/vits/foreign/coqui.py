@@ -12,7 +12,6 @@ from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
 from olu.families.vits.foreign.original import BUILT_IN, DISCRIMINATOR_SETTINGS, DROPOUTS, step_of
-from olu.families.vits.foreign.quantise import fold
 from olu.families.vits.foreign.read import (
     Foreign,
     count_of,
@@ -23,6 +22,7 @@ from olu.families.vits.foreign.read import (
     settings_of,
     unread_note,
 )
+from olu.families.vits.weights import fold
 
 EMBEDDING = "text_encoder.embed_tokens.weight"
 BEST = ("best_model.pth", "model_file.pth", "model.pth")

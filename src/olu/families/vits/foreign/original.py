@@ -12,7 +12,6 @@ from torch import Tensor
 from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
-from olu.families.vits.foreign.quantise import fold
 from olu.families.vits.foreign.read import (
     MOST_SPEAKERS,
     Foreign,
@@ -26,6 +25,7 @@ from olu.families.vits.foreign.read import (
     unread_note,
 )
 from olu.families.vits.model import Generator
+from olu.families.vits.weights import fold
 
 # The symbols of the published English checkpoints, whose code has them and whose folders do not.
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

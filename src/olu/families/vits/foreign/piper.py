@@ -10,7 +10,6 @@ from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
 from olu.families.vits.foreign.original import original_config
-from olu.families.vits.foreign.quantise import fold
 from olu.families.vits.foreign.read import (
     MOST_SPEAKERS,
     Foreign,
@@ -21,6 +20,7 @@ from olu.families.vits.foreign.read import (
     settings_of,
     unread_note,
 )
+from olu.families.vits.weights import fold
 
 GENERATOR, DISCRIMINATOR = "model_g.", "model_d."
 MARKS = {"^": "<start>", "$": "<end>"}  # they stand around every text there, and are never said

@@ -14,9 +14,9 @@ from olu.core.files import write_json, write_text
 from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
 from olu.families.vits.foreign.names import DISCRIMINATOR, to_original
 from olu.families.vits.foreign.original import BUILT_IN, DATA, DISCRIMINATOR_SETTINGS, DROPOUTS, MODEL
-from olu.families.vits.foreign.quantise import fold
 from olu.families.vits.foreign.to_transformers import of_reading, spoken
 from olu.families.vits.learn import VitsLearner
+from olu.families.vits.weights import fold
 from olu.train.family import Card
 
 INSTEAD = "export with {others}, which hold any size, or train a voice with model.size = 'mms' for '--to mms'"

@@ -14,9 +14,9 @@ from olu.core.files import write_json
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
 from olu.families.vits.discriminator import SLOPE
 from olu.families.vits.foreign.names import DISCRIMINATOR
-from olu.families.vits.foreign.quantise import fold
 from olu.families.vits.foreign.transformers import PHONES
 from olu.families.vits.learn import VitsLearner
+from olu.families.vits.weights import fold
 from olu.train.family import Card
 
 SAME = (  # settings under the same name there

@@ -10,7 +10,6 @@ from torch import Tensor
 from olu.core.errors import TrainError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import DISCRIMINATOR
-from olu.families.vits.foreign.quantise import fold
 from olu.families.vits.foreign.read import (
     MOST_SPEAKERS,
     MOST_SYMBOLS,
@@ -23,6 +22,7 @@ from olu.families.vits.foreign.read import (
     settings_of,
     tensors_of,
 )
+from olu.families.vits.weights import fold
 
 IGNORED = {  # fields of VitsConfig that change nothing here
     "layerdrop",  # the original has none, and it would skip layers in training

@@ -16,10 +16,11 @@ from torch import nn
 from olu.core.errors import TrainError
 from olu.core.files import hash_file, write_json
 from olu.families.vits.foreign.names import DISCRIMINATOR
-from olu.families.vits.foreign.quantise import GRAPHS, fold, refined, take_shared
+from olu.families.vits.foreign.quantise import GRAPHS, refined, take_shared
 from olu.families.vits.foreign.read import Foreign, json_of, settings_of, tensors_of
 from olu.families.vits.foreign.to_transformers import spoken
 from olu.families.vits.learn import VitsLearner
+from olu.families.vits.weights import fold
 from olu.train.family import Card
 
 PART = "training"
