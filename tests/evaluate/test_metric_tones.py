@@ -185,7 +185,7 @@ def test_a_word_said_with_its_tones_obeys():
 
     assert obeyed(["LL", "HL"]) is True and obeyed(["LL", "LH"]) is False
     assert tone_pairs.obeyed(probe, ()) is None
-    assert tone_pairs.summarise([True, False, None])[0].mean == 0.5
+    assert tone_pairs.summarise_pairs([True, False, None])[0].mean == 0.5
 
 
 @pytest.mark.skipif(find_spec("swift_f0") is None, reason="olu[eval] is not installed")

@@ -245,4 +245,4 @@ def pairs_said(speaker: Speaker, known: References, *, read: Read) -> Job[tuple[
             answers.append(None)
             continue
         answers.append(tone_pairs.obeyed(probe, tones.syllables(alignment, reading, tones.track(audio))))
-    return tone_pairs.summarise(answers) if any(answer is not None for answer in answers) else ()
+    return tone_pairs.summarise_pairs(answers) if any(answer is not None for answer in answers) else ()

@@ -39,7 +39,7 @@ def obeyed(probe: Probe, found: Sequence[Syllable]) -> bool | None:
     return all(_sign(step) for step in steps) if steps else None
 
 
-def summarise(answers: Sequence[bool | None]) -> tuple[Estimate, ...]:
+def summarise_pairs(answers: Sequence[bool | None]) -> tuple[Estimate, ...]:
     """tone_pairs: share of the words whose pitch goes the way of their marks."""
     values = [None if answer is None else float(answer) for answer in answers]
     said: dict[str, Any] = {"instrument": "minimal pairs in a carrier sentence", "trust": "medium", "reason": REASON}

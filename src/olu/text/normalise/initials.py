@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from unicodedata import normalize
 
-LETTER = "[A-ZÀ-ÖØ-ÞĀ-ɏ\u1e00-\u1effЀ-ӿ][\u0300-\u036f]*"  # Latin and Cyrillic; what is small is sorted out below
+CAPITAL = "[A-ZÀ-ÖØ-ÞĀ-ɏ\u1e00-\u1effЀ-ӿ][\u0300-\u036f]*"  # Latin and Cyrillic; what is small is sorted out below
 GOES_ON = ",;:"  # behind a point
 CLOSERS = ')]"”’»'
 GAP = r"[^\S\n]*+\n?+[^\S\n]*+"  # no empty line
-RUN = re.compile(rf"(?<![^\s\"“‘«(\[¿¡]){LETTER}\.(?:{GAP}{LETTER}\.)*(?=\s|$|[{GOES_ON}{re.escape('?!' + CLOSERS)}])")
-ONE = re.compile(LETTER)
+RUN = re.compile(rf"(?<![^\s\"“‘«(\[¿¡]){CAPITAL}\.(?:{GAP}{CAPITAL}\.)*(?=\s|$|[{GOES_ON}{re.escape('?!' + CLOSERS)}])")
+ONE = re.compile(CAPITAL)
 NEXT = re.compile(rf"(?=\s){GAP}([^\W\d_][\w’'\u0300-\u036f-]*)")
 BEFORE = re.compile(rf"(\S+){GAP}\Z")
-PAIRED = re.compile(rf"(?<!\S){LETTER}(?:,| (?:and|or|to|y|e|o|u|a|et|ou|und|oder|na|àti|и|или)){GAP}\Z")  # A and B.
+PAIRED = re.compile(rf"(?<!\S){CAPITAL}(?:,| (?:and|or|to|y|e|o|u|a|et|ou|und|oder|na|àti|и|или)){GAP}\Z")  # A and B.
 LOOK_BACK = 60
 NUMERALS = "IVX"  # behind a word these are kings, chapters and acts, and in English a person
 UNITS = "0123456789°º%"  # 220 V.
