@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from olu.core.types import Alignment, Reading, Span, Word
-from olu.evaluate.metrics import tone_model, tone_pairs, tones
+from olu.evaluate.metrics import tone_model, tones
+from olu.evaluate.metrics import tones as tone_pairs
 from olu.evaluate.metrics.f0 import Pitch
 from olu.text import frontend, languages
 from olu.text.frontend import ReadingSettings

@@ -18,7 +18,8 @@ from olu.corpus.manifest import Corpus
 from olu.corpus.split import said
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import Domain, Missing, References, Sample, spread_evenly
-from olu.evaluate.metrics import tone_pairs, tones
+from olu.evaluate.metrics import tones
+from olu.evaluate.metrics import tones as tone_pairs
 from olu.evaluate.subject import Files, Speaker, text_of
 from olu.text.frontend import from_state, read_state
 from olu.text.languages import load

@@ -11,7 +11,9 @@ CAPITAL = "[A-ZÀ-ÖØ-ÞĀ-ɏ\u1e00-\u1effЀ-ӿ][\u0300-\u036f]*"  # Latin and 
 GOES_ON = ",;:"  # behind a point
 CLOSERS = ')]"”’»'
 GAP = r"[^\S\n]*+\n?+[^\S\n]*+"  # no empty line
-RUN = re.compile(rf"(?<![^\s\"“‘«(\[¿¡]){CAPITAL}\.(?:{GAP}{CAPITAL}\.)*(?=\s|$|[{GOES_ON}{re.escape('?!' + CLOSERS)}])")
+RUN = re.compile(
+    rf"(?<![^\s\"“‘«(\[¿¡]){CAPITAL}\.(?:{GAP}{CAPITAL}\.)*(?=\s|$|[{GOES_ON}{re.escape('?!' + CLOSERS)}])"
+)
 ONE = re.compile(CAPITAL)
 NEXT = re.compile(rf"(?=\s){GAP}([^\W\d_][\w’'\u0300-\u036f-]*)")
 BEFORE = re.compile(rf"(\S+){GAP}\Z")
