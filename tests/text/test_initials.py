@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from olu.speak.sentences import lines
 from olu.text.frontend import for_language
 from olu.text.languages import load
-from olu.text.normalise.initials import initials
+from olu.text.normalise.spelling import initials
 from olu.text.words import split_sentences
 
 ENDS = (".", "?", "!", "…")

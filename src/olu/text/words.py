@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from olu.text import markup
-from olu.text.normalise.initials import initials
+from olu.text.normalise.spelling import initials
 
 JOINERS = "'’ʼ-‐‑"  # inside a word these belong to it
 PAUSES = " ,.?!;:"  # all a break can hold, from the weakest to the strongest kinds of pause
