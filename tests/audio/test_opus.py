@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from olu.audio import repair as opus
 from olu.audio.activity import file_levels
 from olu.audio.io import header, read
-from olu.audio.repair import opus
 from olu.core.errors import AudioError
 from olu.corpus.intake.stream import facts_of
 

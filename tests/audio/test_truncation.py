@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from olu.audio.repair.opus import cut_off
+from olu.audio.repair import cut_off
 
 from ..audit.conftest import RATE, speech
 

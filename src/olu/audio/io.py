@@ -13,8 +13,8 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
+from olu.audio import repair as opus
 from olu.audio.overheard import is_mpeg, overheard
-from olu.audio.repair import opus
 from olu.core.errors import AudioError
 from olu.core.files import whole
 from olu.core.types import Audio

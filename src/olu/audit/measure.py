@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from olu.audio.repair.opus import cut_off
+from olu.audio.repair import cut_off
 from olu.audit.check import MeasuredClip
 from olu.audit.sound import measure
 from olu.core.errors import AudioError, CorpusError

@@ -13,10 +13,10 @@ from typing import Any
 
 import soundfile
 
+from olu.audio import repair as opus
 from olu.audio.io import wrong_rate
 from olu.audio.media import RECORDINGS, begins_as_sound, decoded
 from olu.audio.overheard import is_mpeg, overheard
-from olu.audio.repair import opus
 from olu.core.errors import AudioError, MissingExtra
 from olu.core.files import CAN_FLUSH_ALL, flush_all, hash_file, whole
 from olu.core.job import Job, Tick
