@@ -106,7 +106,7 @@ def test_symbols_of_people_who_are_left_out_do_not_grow_a_base(tmp_path: Path) -
 def test_the_order_of_speakers_does_not_hang_on_the_process(crowd: Workspace) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from pathlib import Path\nfrom olu.core.files import Workspace\nfrom tests.families import workspaces\n"
+        "from pathlib import Path\nfrom olu.core.files import Workspace\nfrom tests.helpers import workspaces\n"
         "print(workspaces.made(Workspace.open(Path(sys.argv[2]))).speakers)"
     )
     root = str(Path(__file__).parents[2])

@@ -349,7 +349,7 @@ DATA_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "resample": ({"resample": 0.8, "max_seconds": 3.5}, ["good"]),  # its 3 s become 3.75
     "edges": ({"edges": 0.1}, ["good", "long"]),  # these two: tests/features/test_sound.py
     "loudness": ({"loudness": -20.0}, ["good", "long"]),
-    "pauses": ({"pauses": 0.2}, ["good", "long"]),  # tests/features/test_pauses.py
+    "pauses": ({"pauses": 0.2}, ["good", "long"]),  # tests/align/test_pauses.py
 }
 
 
