@@ -221,7 +221,7 @@ def test_it_is_refused_before_anything_is_made(letters: Workspace, phones: Works
     pytest.importorskip("huggingface_hub")
     wrong = {
         "no place on the hub": {"to": "hf", "push": "just-a-name"},
-        "--push puts a folder on the hub": {"to": "voice", "push": "me/v", "out": tmp_path / "x.zip"},
+        "--push puts a folder on the hub": {"to": "voice", "push": "me/v", "output": tmp_path / "x.zip"},
         "no effect without --push": {"to": "hf", "public": True},
         "--with-training is for": {"to": "hf", "with_training": True},
     }

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from olu.train.ranks import Ranks
 
-WORKER = Path(__file__).with_name("ranks_worker.py")
+WORKER = Path(__file__).parents[1] / "helpers" / "ranks_worker.py"
 
 
 def go(folder: Path, *, name: str, processes: int, accumulate: int = 1, kill_at: int = 0, stop_at: int = 0) -> int:
