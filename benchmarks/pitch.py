@@ -22,10 +22,11 @@ import pyworld
 from olu.audio import io
 from olu.core.types import Audio
 from olu.evaluate.metrics import f0
+from olu.features.pitch import RATE, STEP
 
 CLIPS = 10
 SECONDS = 6.0
-STEP = f0.STEP / f0.RATE
+FRAME = STEP / RATE
 LOW, HIGH = 60.0, 400.0
 
 
@@ -35,12 +36,12 @@ def swift(audio: Audio) -> Any:
 
 def harvest(audio: Audio) -> Any:
     wave = audio.samples.astype(np.float64)
-    return pyworld.harvest(wave, audio.rate, f0_floor=LOW, f0_ceil=HIGH, frame_period=1000 * STEP)[0]
+    return pyworld.harvest(wave, audio.rate, f0_floor=LOW, f0_ceil=HIGH, frame_period=1000 * FRAME)[0]
 
 
 def dio(audio: Audio) -> Any:
     wave = audio.samples.astype(np.float64)
-    rough, times = pyworld.dio(wave, audio.rate, f0_floor=LOW, f0_ceil=HIGH, frame_period=1000 * STEP)
+    rough, times = pyworld.dio(wave, audio.rate, f0_floor=LOW, f0_ceil=HIGH, frame_period=1000 * FRAME)
     return pyworld.stonemask(wave, rough, times, audio.rate)
 
 
@@ -108,7 +109,7 @@ def melody(audio: Audio) -> tuple[Audio, Any, Any]:
     made = pyworld.synthesize(np.where(fine > 0, line, 0.0), envelope, breath, audio.rate, 5.0)
     one, two = harvest(audio) > 0, swift(audio) > 0
     count = min(len(one), len(two))
-    at = np.arange(count) * STEP
+    at = np.arange(count) * FRAME
     truth = np.where(one[:count], 130 * 2 ** (4 / 12 * np.sin(2 * np.pi * 0.7 * at)), 0.0)
     return Audio(made.astype(np.float32), audio.rate), truth, one[:count] == two[:count]
 

@@ -21,6 +21,7 @@ ORDER = (
     ("text", "languages"),
     ("speak",),
     ("features",),
+    ("nn",),
     ("align",),
     ("audit",),
     ("train",),
@@ -45,7 +46,7 @@ LEAVES = {
 }
 CLI_MAY = ("cli", "stages", "core", "text")
 SPEAK_MAY_NOT = ("train", "corpus")
-TORCH_AT_THE_TOP = ("train/", "align/", "export/", "features/mel.py", "stages/train")
+TORCH_AT_THE_TOP = ("train/", "align/", "export/", "features/mel.py", "nn/", "stages/train")
 
 
 @dataclass(frozen=True)

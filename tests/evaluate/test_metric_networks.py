@@ -14,6 +14,7 @@ from olu.core.errors import MissingExtra
 from olu.core.job import finish
 from olu.core.types import Audio
 from olu.evaluate.metrics import copy, dnsmos, f0, speaker, whisper
+from olu.features import pitch
 
 from ..helpers.english import say
 from ..helpers.sounds import RATE, SHARED, noisy, real, speech
@@ -78,8 +79,8 @@ def test_a_perfect_copy_loses_nothing_and_a_poor_one_does():
 
 
 def test_what_is_missing_is_named_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(f0, "find_spec", lambda name: None)
-    f0._session.cache_clear()
+    monkeypatch.setattr(pitch, "find_spec", lambda name: None)
+    pitch._session.cache_clear()
     with pytest.raises(MissingExtra, match=r"swift-f0': .*install-eval"):
         f0.track(speech(3))
 

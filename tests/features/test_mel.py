@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from transformers.audio_utils import mel_filter_bank
 
+from olu.core.errors import ConfigError
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.learn import VitsLearner
 from olu.features import mel as spectra
@@ -96,3 +97,16 @@ def test_a_clip_has_the_same_spectrogram_alone_and_among_longer_ones() -> None:
         np.testing.assert_array_equal(many[row, :, :frames].numpy(), one.numpy())
         by_hand = linear_by_hand(example.samples.astype(np.float32) / 32768, **SIZE)
         np.testing.assert_allclose(one.numpy(), by_hand, rtol=1e-4, atol=2e-5)
+
+
+def test_a_contract_of_spectrograms_names_the_field_that_differs():
+    spec = spectra.MelSpec()
+    assert spec.hash == spectra.MelSpec().hash != spectra.MelSpec(inside=1e-9).hash
+    assert spec.probe == pytest.approx([-0.9487, -2.9539, -1.6772, -9.6473, -9.6549, -7.4815], abs=1e-3)
+    spec.must_fit(spec.facts, whose="a run")
+    with pytest.raises(ConfigError, match="of a run differs: hop is 200, here 256"):
+        spec.must_fit(spectra.MelSpec(hop=200).facts, whose="a run")
+    with pytest.raises(ConfigError, match="probe is"):  # the same settings, other code
+        spec.must_fit({**spec.facts, "probe": [0.0] * 6}, whose="a run")
+    sound = torch.sin(torch.arange(5000) / 9)[None]
+    assert spec.of(sound).shape == (1, 80, 5000 // 256)

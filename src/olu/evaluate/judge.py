@@ -12,10 +12,11 @@ from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import DOMAINS, Domain, Missing, References, Sample
 from olu.evaluate.metric_groups import GROUPS, NOT_OF_THIS_KIND, Group, SamplePair
-from olu.evaluate.metrics import METRICS, f0
+from olu.evaluate.metrics import METRICS
 from olu.evaluate.metrics.copy import Ears, judged
 from olu.families import family as family_named
 from olu.families.runs import learner_of, voice_named
+from olu.features.pitch import HIGHEST, LOWEST
 
 INSTALL = "olu doctor --install-eval"
 
@@ -125,7 +126,7 @@ def copies(
     def again(audio: Audio) -> Audio:
         return resynthesis(learner, audio, speaker=who.get(next(turn).speaker, 0))
 
-    low, high = known.any_bounds(recorded[0].speaker) or (f0.LOWEST, f0.HIGHEST)
+    low, high = known.any_bounds(recorded[0].speaker) or (LOWEST, HIGHEST)
     middle = known.voices.get(recorded[0].speaker)
     try:
         made = yield from judged(sounds, again, ears=Ears(low, high, middle, "dnsmos" in groups))

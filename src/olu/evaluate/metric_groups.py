@@ -16,6 +16,7 @@ from olu.evaluate.metrics import paired as mcd
 from olu.evaluate.metrics.duration import numbers_only
 from olu.evaluate.metrics.paired import Paired, pair
 from olu.evaluate.words import SECOND, WHISPER
+from olu.features.pitch import HIGHEST, LOWEST
 
 Syllables = Sequence[tones.Syllable]
 NOT_OF_THIS_KIND = ("", "-")  # not for this voice: nothing is missing
@@ -41,7 +42,7 @@ class SamplePair:
     def paired(self) -> Paired | None:
         if self.natural is None:
             return None
-        low, high = self.known.any_bounds(self.take.speaker) or (f0.LOWEST, f0.HIGHEST)
+        low, high = self.known.any_bounds(self.take.speaker) or (LOWEST, HIGHEST)
         return pair(self.natural, self.spoken, low=low, high=high)
 
     @cached_property

@@ -10,6 +10,7 @@ from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.metrics import dnsmos, f0, paired, speaker
 from olu.evaluate.metrics import paired as mcd
+from olu.features.pitch import HIGHEST, LOWEST
 
 PREFIX = "copy_"
 REASON = (
@@ -21,8 +22,8 @@ REASON = (
 class Ears:
     """What to judge with besides pitch and colour of the sound."""
 
-    low: float = f0.LOWEST
-    high: float = f0.HIGHEST
+    low: float = LOWEST
+    high: float = HIGHEST
     middle: speaker.Voice | None = None  # the speaker's own; None: likeness is not looked at
     opinions: bool = True
 

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olu.audio import io
-from olu.core.errors import MissingExtra
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, figure
 from olu.evaluate.metrics.duration import numbers_only
-from olu.networks.models import INSTALL
-from olu.networks.session import open_session, quiet, read_network
+from olu.features import pitch
+from olu.features.pitch import HIGHEST, LEAST_FRAMES, LOWEST, RATE, STEP
 
 if TYPE_CHECKING:
     from olu.evaluate.metrics.paired import Paired
 
-RATE, STEP = 16000, 256  # of the network: a frame every 16 ms
-LOWEST, HIGHEST = 60.0, 600.0  # Hz that a voice may have
-VOICED = 0.5  # the network's own bound
-SILENT_PEAK = 1e-3  # the network never saw digital silence and hears voices in it
-BLOCK_FRAMES, LEFT, RIGHT = 1875, 11, 10  # a long recording goes in pieces with what the network sees around them
 GROSS = 0.2  # a pitch off by more is a wrong one, not an inexact one
-LEAST_FRAMES = 10  # voiced in both, below which a clip says nothing of pitch
 REASON = "one text can be said with many good melodies"
 
 Floats = NDArray[np.float64]
@@ -91,12 +80,8 @@ def track(audio: Audio, *, low: float = LOWEST, high: float = HIGHEST, finer: in
 
 def bounds(recordings: Iterable[Audio]) -> tuple[float, float]:
     """Between which pitches a speaker is to be looked for: 5 to 95 % of what is heard, and some room."""
-    heard = [pitch.hertz[pitch.hertz > 0] for pitch in map(track, recordings)]
-    found = np.concatenate([*heard, np.zeros(0)])
-    if len(found) < LEAST_FRAMES:
-        return LOWEST, HIGHEST
-    low, high = np.percentile(found, (5, 95))
-    return max(LOWEST, 0.75 * float(low)), min(HIGHEST, 1.5 * float(high))
+    heard = [one.hertz[one.hertz > 0] for one in map(track, recordings)]
+    return pitch.bounds(np.concatenate([*heard, np.zeros(0)]))
 
 
 def compare(pair: Paired | None) -> PitchError | None:
@@ -123,7 +108,7 @@ def compare(pair: Paired | None) -> PitchError | None:
 
 def summarise(clips: Sequence[PitchError | None]) -> tuple[Estimate, ...]:
     """f0_error and f0_shift in semitones, f0_cents, f0_correlation, gross_pitch_error, voicing_error."""
-    said: dict[str, Any] = {"instrument": instrument(), "trust": "medium", "reason": REASON}
+    said: dict[str, Any] = {"instrument": pitch.instrument(), "trust": "medium", "reason": REASON}
     cents = [None if one is None or one.semitones is None else 100 * one.semitones for one in clips]
     return (
         figure("f0_error", [None if one is None else one.semitones for one in clips], unit="semitones", **said),
@@ -135,38 +120,7 @@ def summarise(clips: Sequence[PitchError | None]) -> tuple[Estimate, ...]:
     )
 
 
-def instrument() -> str:
-    try:
-        return f"SwiftF0 {metadata.version('swift-f0')}"
-    except metadata.PackageNotFoundError:
-        return "SwiftF0"
-
-
-@cache
-def _session() -> Any:
-    """The network's file alone is used, with one thread; the package is not imported."""
-    spec = find_spec("swift_f0")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / "model.onnx"
-        if path.is_file():
-            return open_session(read_network(path), quiet(1))
-    raise MissingExtra("olu evaluate", package="swift-f0", install=INSTALL)
-
-
 def _hertz(sound: NDArray[np.float32], *, low: float, high: float) -> Floats:
-    count = len(sound) // STEP
-    parts = [np.zeros(0)]
-    for start in range(0, count, BLOCK_FRAMES):
-        end = min(start + BLOCK_FRAMES, count)
-        left = max(0, start - LEFT)
-        piece = sound[left * STEP : (end + RIGHT) * STEP] if end < count else sound[left * STEP :]
-        parts.append(_piece(piece, low=low, high=high)[start - left : end - left])
-    return np.concatenate(parts)
-
-
-def _piece(sound: NDArray[np.float32], *, low: float, high: float) -> Floats:
-    asked = {"audio": sound[None], "fmin": np.asarray(low, np.float32), "fmax": np.asarray(high, np.float32)}
-    hertz, sure = (np.asarray(found[0], np.float64) for found in _session().run(["pitch", "confidence"], asked))
-    count = min(len(hertz), len(sound) // STEP)
-    peaks = np.abs(sound[: count * STEP].reshape(count, STEP)).max(axis=1)
-    return np.where((sure[:count] >= VOICED) & (peaks >= SILENT_PEAK), hertz[:count], 0.0)
+    """0 where unvoiced."""
+    hertz, sure = pitch.hear(sound, low=low, high=high)
+    return np.where(sure >= pitch.VOICED, hertz, 0.0)

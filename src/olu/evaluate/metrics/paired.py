@@ -15,6 +15,7 @@ from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, figure, lowest
 from olu.evaluate.metrics import duration as speech
 from olu.evaluate.metrics import f0
+from olu.features.pitch import HIGHEST, LOWEST
 
 # ---- mel-cepstra as SPTK's mcep makes them and ESPnet measures with: the envelope that fits the spectrum's peaks
 # Written here because pysptk wants a compiler. It is one convex problem per frame, and numpy solves all frames
@@ -107,7 +108,7 @@ class Paired:
         return f"order {order}, alpha {alpha}, {self.rate} Hz, FFT {FFT_SIZE}, hop {HOP}"
 
 
-def pair(natural: Audio, spoken: Audio, *, low: float = f0.LOWEST, high: float = f0.HIGHEST) -> Paired | None:
+def pair(natural: Audio, spoken: Audio, *, low: float = LOWEST, high: float = HIGHEST) -> Paired | None:
     """The two paired by exact dynamic time warping over c1 and up; None where one of them holds no sound.
 
     `low` and `high` bound the pitch; `f0.bounds` finds them for a speaker.

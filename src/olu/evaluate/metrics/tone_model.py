@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.evaluate.estimates import Estimate, figure, mean
-from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.tones import Syllable
+from olu.features.pitch import instrument
 
 FOLDS = 5
 ROUNDS, PACE, WEAKEN = 300, 0.5, 1e-3
@@ -79,7 +79,7 @@ def judge(spoken: Sequence[Clip], *, natural: Sequence[Clip], train: Sequence[Cl
             share = None if model is None else _share(model, *pair)
             into.append(share)
             weight.append(float(len(pair[1])))
-    said: dict[str, Any] = {"instrument": f"logistic regression on {f0.instrument()}", "trust": "medium"}
+    said: dict[str, Any] = {"instrument": f"logistic regression on {instrument()}", "trust": "medium"}
     held_share = mean(held, weights=held_counts)
     return (figure("tone_named", right, natural=held_share, weights=counts, unit="share", reason=REASON, **said),)
 

@@ -15,6 +15,7 @@ from olu.core.types import Alignment, Audio, Reading
 from olu.evaluate.estimates import Estimate, figure, mean
 from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.f0 import Pitch
+from olu.features.pitch import HIGHEST, LOWEST, instrument
 from olu.text.languages import traits
 
 MIDDLE = 0.6  # of a syllable: its ends belong to its neighbours
@@ -55,7 +56,7 @@ class Move:
         return fits(self.kind, self.semitones)
 
 
-def track(audio: Audio, *, low: float = f0.LOWEST, high: float = f0.HIGHEST) -> Pitch:
+def track(audio: Audio, *, low: float = LOWEST, high: float = HIGHEST) -> Pitch:
     """The pitch as fine as tones need it."""
     return f0.track(audio, low=low, high=high, finer=FINER)
 
@@ -116,7 +117,7 @@ def summarise(
     natural = natural or ()
     said: dict[str, Any] = {
         "unit": "share",
-        "instrument": f"{f0.instrument()}, declination removed, rise {RISE}, level {LEVEL} semitones",
+        "instrument": f"{instrument()}, declination removed, rise {RISE}, level {LEVEL} semitones",
         "trust": "medium",
         "reason": REASON,
     }

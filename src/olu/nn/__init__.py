@@ -1,0 +1,1 @@
+"""Layers that several families are built of. All of it needs torch."""
