@@ -22,8 +22,7 @@ from olu.core.files import embedded_voice
 from olu.families.vits.foreign.detect import read_foreign
 from olu.networks import models as dnsmos
 from olu.networks import proof, silero
-from olu.networks.operators import DOMAINS
-from olu.networks.proof import fields
+from olu.networks.proof import DOMAINS, fields
 from olu.networks.session import load_model, open_session, quiet, read_network
 from olu.speak.package import read_package
 from olu.speak.voice import Voice

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from olu.align.text_match import Match
 from olu.audit.sound import SoundFacts
 from olu.audit.thresholds import Thresholds
+from olu.core.parse import load_toml
 from olu.core.types import Clip, Mark, Severity, Span, Split
 
 if TYPE_CHECKING:
@@ -57,9 +59,27 @@ class Check:
     reason: str  # why it hurts a voice
     fix: str  # what a person can do
     look: Look
-    tell: Tell = lambda heard, found, limits: ""
+    tell: Tell
     deep: bool = False  # hears with networks, so only --deep has it
     aligned: Aligned = ""  # what it needs of an alignment: none, where the words are, or how well texts fit
+
+
+WORDS = load_toml(Path(__file__).parent / "checks" / "checks.toml")
+DEFINED: dict[str, Check] = {}
+
+
+def define(
+    name: str,
+    look: Look,
+    *,
+    tell: Tell = lambda heard, found, limits: "",
+    more: Callable[[Thresholds], str] = lambda limits: "",
+) -> None:
+    """A check by its function; its words lie in checks.toml, where {more} is what only code can say of the limits."""
+    words = dict(WORDS[name])
+    template: str = words.pop("rule")
+    rule = lambda limits: template.format(t=limits, more=more(limits))  # noqa: E731
+    DEFINED[name] = Check(name=name, rule=rule, look=look, tell=tell, **words)
 
 
 def each(

@@ -121,7 +121,7 @@ class Verb:
     name: str
     help: str
     options: type[Any]
-    run: str  # "olu.stages.split:run": takes the options; returns the summary, or a job that ends with it
+    run: str = ""  # "olu.stages.split:run" by default: takes the options; returns the summary, or a job that ends so
     label: str | None = None  # stands before its progress; else its name
     job: bool = False  # it may run for long and tells how far it is: it takes --events
     server: bool = False  # it runs until somebody ends it; its first tick is its address
@@ -133,7 +133,7 @@ class Verb:
         """What runs it, imported now."""
         for name, value in self.environment.items():
             os.environ.setdefault(name, value)
-        module, name = self.run.split(":")
+        module, _, name = (self.run or f"olu.stages.{self.name}:run").partition(":")
         found: Callable[[Any], Any] = getattr(import_module(module), name)
         return found
 

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from olu.core.errors import NetworkError
-from olu.networks.operators import DOMAINS
+from olu.core.parse import load_toml
+
+OPERATORS = {kind: frozenset(names) for kind, names in load_toml(Path(__file__).with_name("operators.toml")).items()}
+DOMAINS = {
+    "": OPERATORS["standard"],
+    "ai.onnx": OPERATORS["standard"],
+    "com.microsoft": OPERATORS["fused"] | OPERATORS["cached"],
+}
 
 # ---- protocol buffers read field by field, bounded and without recursion: what stands where, never what it means
 # Every occurrence of a field is given, also those that a parser would later overwrite or merge, so that nothing which

@@ -16,42 +16,16 @@ from olu.text.normalise.spelling import initials
 
 JOINERS = "'’ʼ-‐‑"  # inside a word these belong to it
 PAUSES = " ,.?!;:"  # all a break can hold, from the weakest to the strongest kinds of pause
-FOLDS = {
-    "…": ".",
-    "–": ",",
-    "—": ",",
-    "―": ",",
-    "(": ",",
-    ")": ",",
-    "[": ",",
-    "]": ",",
-    "{": ",",
-    "}": ",",
-    "/": " ",
-    "\\": " ",
-    "-": " ",
-    "‐": " ",
-    "‑": " ",
-    "·": " ",
-    "•": ",",
-    "。": ".",
-    "、": ",",
-    "，": ",",
-    "？": "?",
-    "！": "!",
-    "؟": "?",
-    "،": ",",
-    "؛": ";",
-    "।": ".",
-    "፡": " ",
-    "።": ".",
-    "፣": ",",
-    "፥": ",",
-    "፤": ";",
-    "፦": ":",
-    "፧": "?",
-    "፨": ".",
+SAID_AS = {  # a pause -> what else is said as it
+    " ": "/\\-‐‑·፡",
+    ",": "–—―()[]{}•、，،፣፥",
+    ".": "…。।።፨",
+    "?": "？؟፧",
+    "!": "！",
+    ";": "؛፤",
+    ":": "፦",
 }
+FOLDS = {seen: pause for pause, marks in SAID_AS.items() for seen in marks}
 SILENT = "\"'`´‘’‚‛“”„‟«»‹›¿¡ʼʻʹꞌ*_|~^"  # seen, not said
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from olu.align.text_match import low_score, named, unheard
-from olu.audit.check import Check, Finding, MeasuredClip
+from olu.audit.check import Finding, MeasuredClip, define
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark, Severity, Span
 
@@ -81,20 +81,7 @@ def _tell_mismatch(heard: Sequence[MeasuredClip], marks: Sequence[Finding], limi
     return UNTOLD
 
 
-MISMATCH = Check(
-    name="mismatch",
-    title="Text of other speech",
-    rule=lambda t: (
-        "By a recogniser trained on the corpus: error when a text fits its sound no better than texts of other clips "
-        f"do, with a limit that {t.mismatch_pass:.0%} of shuffled pairs pass, or when more than {t.mismatch_cer:.0%} "
-        f"of it is heard otherwise; the lowest {t.mismatch_lowest:.0%} are noted."
-    ),
-    reason="A wrong text teaches the voice to say one thing for another: it mumbles, and single words come out wrong.",
-    fix="Listen. Correct the text and import it again, or leave the clip out.",
-    look=_look_mismatch,
-    tell=_tell_mismatch,
-    aligned="scores",
-)
+define("mismatch", _look_mismatch, tell=_tell_mismatch)
 
 
 LEAST_WORDS = 100  # fewer have no middle half worth the name
@@ -123,22 +110,7 @@ def _lows(heard: Sequence[MeasuredClip], limits: Thresholds) -> dict[str, float 
     return {way: low_score(found, far=limits.unheard_iqr) for way, found in enough.items()}
 
 
-UNHEARD = Check(
-    name="unheard",
-    title="Words said otherwise",
-    rule=lambda t: (
-        f"By the aligner: warning when more than {t.unheard_share:.0%} of the words of a clip are heard far less "
-        f"clearly than other words ({t.unheard_iqr:g} times the width of the middle half below it); error over "
-        f"{t.unheard_error:.0%} and {LEAST_UNHEARD} words."
-    ),
-    reason=(
-        "Years, large numbers, abbreviations and foreign names are often said otherwise than Olu reads them: the voice "
-        "learns one word for another."
-    ),
-    fix="Listen. Write those words as they are said and import again, or leave the clip out.",
-    look=_look_unheard,
-    aligned="scores",
-)
+define("unheard", _look_unheard, more=lambda t: str(LEAST_UNHEARD))
 
 
 MOST = 0.5  # of the clips: from here on it is said once of the whole corpus
@@ -201,17 +173,4 @@ def _tell_cut_off(heard: Sequence[MeasuredClip], found: Sequence[Finding], limit
     )
 
 
-CUT_OFF = Check(
-    name="cut_off",
-    title="Cut-off words",
-    rule=lambda t: (
-        "By the aligner: warning when the first or the last word of a clip is heard far less clearly than those of "
-        f"other clips ({t.cut_off_iqr:g} times the width of the middle half below it); noted when sound reaches to "
-        f"within {t.cut_off_edge * 1000:g} ms of the clip's edge."
-    ),
-    reason="Half a word with its whole text teaches the voice to swallow beginnings and endings.",
-    fix="Listen to the edges. Cut the recording again with 0.1 s of room, or leave the missing word out of the text.",
-    look=_look_cut_off,
-    tell=_tell_cut_off,
-    aligned="words",
-)
+define("cut_off", _look_cut_off, tell=_tell_cut_off, more=lambda t: f"{t.cut_off_edge * 1000:g}")

@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.audit.check import Check, Finding, MeasuredClip, each
+from olu.audit.check import Finding, MeasuredClip, define, each
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark, Severity
 
@@ -30,18 +30,7 @@ def _judge_unreadable(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return Mark(check="unreadable", severity="error", value=lost, message=message)
 
 
-UNREADABLE = Check(
-    name="unreadable",
-    title="Unreadable",
-    rule=lambda t: (
-        f"Error when a file cannot be decoded, ends before its format says, or its length differs "
-        f"by more than {t.length_differs:.1%} from what it said when it was imported. "
-        f"A warning when it can be decoded but not measured, or when the decoder left out damaged parts of an MP3."
-    ),
-    reason="A damaged file cannot be learned from, and a part of one no longer fits its text.",
-    fix="Copy or convert the file again from the original and import it again.",
-    look=each(_judge_unreadable),
-)
+define("unreadable", each(_judge_unreadable))
 
 
 def _judge_voice(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
@@ -61,18 +50,7 @@ def _judge_voice(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return None
 
 
-VOICE = Check(
-    name="voice",
-    title="Human voice",
-    rule=lambda t: (
-        f"By the Silero network: error when under {t.voice_error:.0%} of a clip is a voice, warning under "
-        f"{t.voice_warn:.0%}, or when the voice is less than {t.voice_snr_warn:g} dB louder than the rest."
-    ),
-    reason="Energy alone takes music and steady noise for speech. A clip without a voice teaches its text to noise.",
-    fix="Listen, and leave out what is not speech. Cut music before and after the speech away.",
-    look=each(_judge_voice, badness=lambda mark: -mark.value if mark.value <= 1 else -1 - mark.value),
-    deep=True,
-)
+define("voice", each(_judge_voice, badness=lambda mark: -mark.value if mark.value <= 1 else -1 - mark.value))
 
 
 def _judge_quality(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
@@ -96,19 +74,7 @@ def _tell_quality(heard: Sequence[MeasuredClip], found: Sequence[Finding], limit
     )
 
 
-QUALITY = Check(
-    name="quality",
-    title="Quality of the sound",
-    rule=lambda t: (
-        f"By the DNSMOS network, overall: noted under {t.quality_info:g} of 5, warning under {t.quality_warn:g} "
-        f"(from {t.bandwidth_rate:g} Hz on; lower rates are only noted)."
-    ),
-    reason="A voice sounds no better than what it was trained on. Low scores mean noise, echo or a poor microphone.",
-    fix="Listen to the worst. Where better clips are plenty, leave these out; else record in a quiet, soft room.",
-    look=each(_judge_quality, badness=lambda mark: -mark.value),
-    tell=_tell_quality,
-    deep=True,
-)
+define("quality", each(_judge_quality, badness=lambda mark: -mark.value), tell=_tell_quality)
 
 
 LEAST_CLIPS = 10  # of a speaker: fewer have no middle
@@ -177,18 +143,4 @@ def _unit(voice: Voices) -> Voices:
     return unit
 
 
-SPEAKERS = Check(
-    name="speakers",
-    title="Another speaker",
-    rule=lambda t: (
-        f"By the Resemblyzer network: warning for a clip whose likeness to the middle of its speaker's clips "
-        f"({LEAST_CLIPS} or more) is under {t.speaker_warn:g} of 1. Two clear groups with a likeness under "
-        f"{t.speaker_parts:g} are "
-        "named as perhaps two people."
-    ),
-    reason="A second person's clips under one name blur the voice: it wavers between the two.",
-    fix="Listen. Import the other person's clips with --speaker and a name of their own, or leave them out.",
-    look=_look_speakers,
-    tell=_tell_speakers,
-    deep=True,
-)
+define("speakers", _look_speakers, tell=_tell_speakers, more=lambda t: str(LEAST_CLIPS))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.audit.check import Check, Finding, MeasuredClip, across
+from olu.audit.check import Finding, MeasuredClip, across, define
 from olu.audit.coverage import fold
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark
@@ -32,14 +32,7 @@ def _look_duplicate_audio(heard: Sequence[MeasuredClip], limits: Thresholds) -> 
                 yield Finding(id=original.clip.id, mark=kept, badness=one.facts.seconds)
 
 
-DUPLICATE_AUDIO = Check(
-    name="duplicate_audio",
-    title="Same sound twice",
-    rule=lambda t: "Error for every clip whose samples equal those of an earlier one, which gets a warning.",
-    reason="A copy counts double in training, and a copy in the test set makes the voice look better than it is.",
-    fix="Keep one. If the texts differ, one of them is wrong: listen and correct it.",
-    look=_look_duplicate_audio,
-)
+define("duplicate_audio", _look_duplicate_audio)
 
 
 KEY_BYTES = 2  # 16 of the 1024 bits: two copies agree on some of the 64 keys, strangers rarely on one
@@ -130,17 +123,7 @@ def _by_key(prints: NDArray[np.uint8], lengths: NDArray[np.float64], near: float
                     yield order[:-step][same], order[step:][same]
 
 
-NEAR_DUPLICATE = Check(
-    name="near_duplicate",
-    title="Nearly the same sound",
-    rule=lambda t: (
-        f"Error for every clip of the same length (to {t.near_length:.0%}) as an earlier one whose print differs in "
-        f"at most {t.near_differs:.0%}: a copy made louder, converted or trimmed. The earlier one gets a warning."
-    ),
-    reason="A changed copy counts double in training and, in the test set, makes the voice look better than it is.",
-    fix="Keep the better one. If the texts differ, one of them is wrong: listen and correct it.",
-    look=_look_near_duplicate,
-)
+define("near_duplicate", _look_near_duplicate)
 
 
 def _look_duplicate_text(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
@@ -159,16 +142,10 @@ def _look_duplicate_text(heard: Sequence[MeasuredClip], limits: Thresholds) -> I
             yield Finding(id=one.clip.id, mark=mark, badness=float(len(ids)))
 
 
-DUPLICATE_TEXT = Check(
-    name="duplicate_text",
-    title="Same text twice",
-    rule=lambda t: (
-        "Warning for every clip whose text the same speaker has said before, case and spaces aside"
-        + (f", from copy {t.text_copies + 1} on." if t.text_copies > 1 else ".")
-    ),
-    reason="Repeated sentences teach less than new ones, and may be a text pasted to the wrong recording.",
-    fix="Check that both recordings say it. Good repeats may stay.",
-    look=_look_duplicate_text,
+define(
+    "duplicate_text",
+    _look_duplicate_text,
+    more=lambda t: f", from copy {t.text_copies + 1} on" if t.text_copies > 1 else "",
 )
 
 
@@ -202,15 +179,4 @@ def _tell_overlap(heard: Sequence[MeasuredClip], found: Sequence[Finding], limit
     return f"{many(len(found), 'clip')} kept for validation or test {shares} words with training: split again."
 
 
-OVERLAP = Check(
-    name="overlap",
-    title="Test texts in training",
-    rule=lambda t: (
-        "Error for a clip of the validation or test side whose letters a training clip also has, case, spaces and "
-        f"punctuation aside. Judged from {t.overlap_least} letters on."
-    ),
-    reason="A sentence that was trained on says nothing of how new ones will sound: the scores look too good.",
-    fix="Split again: 'olu split' puts clips with the same words on one side.",
-    look=_look_overlap,
-    tell=_tell_overlap,
-)
+define("overlap", _look_overlap, tell=_tell_overlap)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from olu.audit.check import Check, Finding, MeasuredClip, each
+from olu.audit.check import Finding, MeasuredClip, define, each
 from olu.audit.sound import SoundFacts
 from olu.audit.spectrum import BAND_HZ
 from olu.audit.thresholds import Thresholds
@@ -40,17 +40,7 @@ def _mark(severity: Literal["error", "warn"], silent_seconds: float, message: st
     return Mark(check="silence", severity=severity, value=silent_seconds, message=message)
 
 
-SILENCE = Check(
-    name="silence",
-    title="Silence inside",
-    rule=lambda t: (
-        f"Error when nothing is heard, for a pause over {t.pause_error:g} s or speech in under {t.speech_error:.0%} of "
-        f"the clip; warning for a pause over {t.pause_warn:g} s or speech in under {t.speech_warn:.0%}."
-    ),
-    reason="A voice learns the pauses it hears: long ones become halting speech, and a silent clip teaches nothing.",
-    fix="Cut the clip at the pause into two, or record the sentence again.",
-    look=each(_judge_silence),
-)
+define("silence", each(_judge_silence))
 
 
 MOST = 0.5  # of the clips: from here on it is said once of the whole corpus
@@ -78,15 +68,7 @@ def _tell_edges(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits:
     )
 
 
-EDGES = Check(
-    name="edges",
-    title="Silence at the ends",
-    rule=lambda t: f"Silence before or after the speech: noted over {t.edge_info:g} s, warning over {t.edge_warn:g} s.",
-    reason="The voice learns to wait before it speaks and to trail off after it. Phone recorders leave this often.",
-    fix="Trim the ends to about 0.2 s: --fix decides it for all. The recording itself is good.",
-    look=each(_judge_edges),
-    tell=_tell_edges,
-)
+define("edges", each(_judge_edges), tell=_tell_edges)
 
 
 def _look_level(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
@@ -117,17 +99,7 @@ def _look_level(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[F
         )
 
 
-LEVEL = Check(
-    name="level",
-    title="Loudness",
-    rule=lambda t: (
-        f"Warning when the speech is under {t.level_warn_under:g} or over {t.level_warn_over:g} dB of full scale; "
-        f"noted when it is more than {t.level_spread:g} dB from the same speaker's middle."
-    ),
-    reason="A voice learns the loudness it hears: very quiet speech brings its noise along, jumps make it uneven.",
-    fix="Record at one distance and gain. Quiet clips can be turned up; loud ones should be recorded again if cut off.",
-    look=_look_level,
-)
+define("level", _look_level)
 
 
 def _judge_clipping(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
@@ -148,17 +120,10 @@ def _judge_clipping(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     )
 
 
-CLIPPING = Check(
-    name="clipping",
-    title="Clipping",
-    rule=lambda t: (
-        f"Samples cut off flat, at full scale or at the clip's own highest level: error over {t.clipped_error:.2%}, "
-        f"warning over {t.clipped_warn:.2%}, "
-        + (f"noted over {t.clipped_info:.3%}." if t.clipped_info else "noted when there are any.")
-    ),
-    reason="Too loud for the recorder: the tops of the wave are cut off, which sounds harsh and is learned as a buzz.",
-    fix="Record again further from the microphone or with less gain; turning the file down does not bring it back.",
-    look=each(_judge_clipping),
+define(
+    "clipping",
+    each(_judge_clipping),
+    more=lambda t: f"over {t.clipped_info:.3%}" if t.clipped_info else "when there are any",
 )
 
 
@@ -171,18 +136,7 @@ def _judge_noise(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return Mark(check="noise", severity="error" if sure else "warn", value=snr, message=message)
 
 
-NOISE = Check(
-    name="noise",
-    title="Noise",
-    rule=lambda t: (
-        f"Error when speech is less than {t.snr_error:g} dB louder than the noise beside it, "
-        f"warning under {t.snr_warn:g} dB. Without pauses the quietest moments count, and only warn; not judged where "
-        "pauses are cut to digital silence."
-    ),
-    reason="The voice learns the noise with the speech, and hisses or rustles where the recordings do.",
-    fix="Record in a quieter room and nearer to the microphone. Do not gate the pauses: the noise stays in the words.",
-    look=each(_judge_noise, badness=lambda mark: -mark.value),
-)
+define("noise", each(_judge_noise, badness=lambda mark: -mark.value))
 
 
 def _judge_hum(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
@@ -193,14 +147,7 @@ def _judge_hum(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return Mark(check="hum", severity="warn", value=level, message=message)
 
 
-HUM = Check(
-    name="hum",
-    title="Mains hum",
-    rule=lambda t: f"Warning for a steady tone at 50 or 60 Hz over {t.hum_warn:g} dB of full scale.",
-    reason="The hum of the power line gets into the voice, and is heard in its pauses.",
-    fix="Record on battery or with another cable. A high-pass filter at 70 Hz removes the worst of it.",
-    look=each(_judge_hum),
-)
+define("hum", each(_judge_hum))
 
 
 def _judge_offset(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
@@ -211,14 +158,7 @@ def _judge_offset(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return Mark(check="offset", severity="warn", value=share, message=message)
 
 
-OFFSET = Check(
-    name="offset",
-    title="Offset from zero",
-    rule=lambda t: f"Warning when the mean of the samples is more than {t.offset_warn:.1%} of full scale off zero.",
-    reason="A faulty sound card adds a constant: it clicks at every cut and eats room for the loud parts.",
-    fix="A high-pass filter at 40 Hz takes it away. The recording itself is good.",
-    look=each(_judge_offset, badness=lambda mark: abs(mark.value)),
-)
+define("offset", each(_judge_offset, badness=lambda mark: abs(mark.value)))
 
 
 USUAL_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
@@ -245,18 +185,7 @@ def _recorded(highest: float) -> str:
     return f"a recording at {rate / 1000:g} kHz that was upsampled"
 
 
-BANDWIDTH = Check(
-    name="bandwidth",
-    title="Bandwidth",
-    rule=lambda t: (
-        f"Error when the sound ends below {t.bandwidth_share:.0%} of what its rate can hold, counted up to "
-        f"{t.bandwidth_rate:g} Hz; noted when a higher rate holds no more. Judged from "
-        f"{t.bandwidth_least_seconds:g} s of speech on."
-    ),
-    reason="A telephone recording saved at a higher rate stays dull, and a voice trained on a mix sounds muffled.",
-    fix="Find the original recording. If all are like this, train at the rate that the sound really has.",
-    look=each(_judge_bandwidth, badness=lambda mark: -mark.value),
-)
+define("bandwidth", each(_judge_bandwidth, badness=lambda mark: -mark.value))
 
 
 SLACK = 0.1  # of the lower half rate: what a converter or a coder leaves above it, 8.75 kHz in mp3 of 16 kHz speech
@@ -315,16 +244,4 @@ def _usual(counts: Counter[int]) -> int:
     return max(counts, key=lambda rate: (counts[rate], rate))
 
 
-RATES = Check(
-    name="rates",
-    title="Mixed sample rates",
-    rule=lambda t: (
-        "Error for a clip of another rate than most, where such clips are few "
-        f"(up to {t.rates_few:.0%} of the corpus) or lack sound that {t.bandwidth_rate:g} Hz can hold; else a warning. "
-        "Nothing where the higher rate holds no more sound than the lower one."
-    ),
-    reason="Other rates mean other recorders: a voice trained on dull and bright clips changes its sound as it speaks.",
-    fix="Keep the rate that most clips have. Copies in a better rate may exist; converting does not bring sound back.",
-    look=_look_rates,
-    tell=_tell_rates,
-)
+define("rates", _look_rates, tell=_tell_rates)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from olu.audit.check import Check, Finding, MeasuredClip, each
+from olu.audit.check import Finding, MeasuredClip, define, each
 from olu.audit.coverage import count_digits, count_letters, main_scripts, scripts
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark, Severity
@@ -71,20 +71,7 @@ def _markup(text: str) -> tuple[int, str]:
     ), f"marks of a web page or subtitle in the text, such as {found[0] if found else ''}: take them out"
 
 
-TEXT = Check(
-    name="text",
-    title="Text",
-    rule=lambda t: (
-        f"Error when the text has fewer than {t.letters_least} letter{'s' * (t.letters_least != 1)}; "
-        "warning for line breaks, tabs and control characters inside, letters lost to a wrong encoding, tags and links."
-    ),
-    reason=(
-        "Without words there is nothing to learn the sound from. A line break often means that a second line was "
-        "pasted in; a lost letter or a tag is not what is said."
-    ),
-    fix="Write what is said in one line, and import again. Olu reads a line break as a space.",
-    look=each(_judge_text),
-)
+define("text", each(_judge_text), more=lambda t: "s" * (t.letters_least != 1))
 
 
 def _judge_untranscribed(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
@@ -95,17 +82,7 @@ def _judge_untranscribed(heard: MeasuredClip, limits: Thresholds) -> Mark | None
     )
 
 
-UNTRANSCRIBED = Check(
-    name="untranscribed",
-    title="No text",
-    rule=lambda t: "Noted for every clip that was imported without a text.",
-    reason="Nobody has written down what is said, so nothing can be learned from it. It may be transcribed later.",
-    fix=(
-        "Write what is said with olu correct; or as subtitles beside the recording (.srt or .vtt), or as rows of a "
-        ".jsonl with audio, offset, duration and text, and import the recording again."
-    ),
-    look=each(_judge_untranscribed),
-)
+define("untranscribed", each(_judge_untranscribed))
 
 
 MUSIC = ("♪", "♫", "♬", "♩")
@@ -132,17 +109,7 @@ def _judge_sound_note(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return None
 
 
-SOUND_NOTE = Check(
-    name="sound_note",
-    title="Sound notes",
-    rule=lambda t: (
-        f"Error when a text is nothing but ♪ or a sound note of up to {t.note_words} words, such as [music] or "
-        "(laughs); warning for one in square brackets inside the text."
-    ),
-    reason="Subtitles describe sounds. As a transcript they teach the voice to say a word where music plays.",
-    fix="Leave such clips out, and take the notes out of the other texts.",
-    look=each(_judge_sound_note),
-)
+define("sound_note", each(_judge_sound_note))
 
 
 def _look_script(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
@@ -168,17 +135,7 @@ def _look_script(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[
         yield Finding(id=one.clip.id, mark=mark, badness=share)
 
 
-SCRIPT = Check(
-    name="script",
-    title="Foreign letters",
-    rule=lambda t: (
-        f"Letters of another script than the corpus: error for more than {t.script_error:.0%} of a text, warning over "
-        f"{t.script_warn:.0%}, noted below. Not judged where no script has {t.script_main:.0%} of the letters."
-    ),
-    reason="A handful of foreign letters is too little to learn to say them; a foreign text belongs to other sound.",
-    fix="Write foreign words as they are said in the script of the language, or leave the clip out.",
-    look=_look_script,
-)
+define("script", _look_script)
 
 
 WORD = re.compile(r"[^\W\d_][\w\u0300-\u036f]*")
@@ -225,18 +182,7 @@ def _score(pairs: Counter[str], every: Counter[str], total: float) -> float:
     return sum(n * math.log((every[pair] - n + UNSEEN) / total) for pair, n in pairs.items()) / max(1, count)
 
 
-OTHER_LANGUAGE = Check(
-    name="other_language",
-    title="Another language",
-    rule=lambda t: (
-        f"Pairs of letters that are rare in the rest of the corpus: warning beyond {t.language_warn_iqr:g}, "
-        f"error beyond {t.language_error_iqr:g} times the width of the middle half. Judged for "
-        f"texts of {t.language_least_letters} letters or more, where there are {t.language_least_clips} of them."
-    ),
-    reason="A text in another language is read by the wrong rules, or belongs to another recording.",
-    fix="Listen. Leave out what is not in the language; names and loan words may stay.",
-    look=_look_other_language,
-)
+define("other_language", _look_other_language)
 
 
 def _look_normal_form(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
@@ -259,14 +205,7 @@ def _look_normal_form(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iter
         yield Finding(id=one.clip.id, mark=mark, badness=float(letters))
 
 
-NORMAL_FORM = Check(
-    name="normal_form",
-    title="Mixed letter forms",
-    rule=lambda t: "Warning for a text in the form of Unicode (NFC or not) that fewer texts of the corpus have.",
-    reason="The same letter written in two ways looks alike to people and different to programs. Olu reads both alike.",
-    fix="Nothing for Olu. For other tools, save all texts in one form: unicodedata.normalize('NFC', text).",
-    look=_look_normal_form,
-)
+define("normal_form", _look_normal_form)
 
 
 def _judge_digits(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
@@ -277,14 +216,7 @@ def _judge_digits(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return Mark(check="digits", severity="info", value=float(digits), message=message)
 
 
-DIGITS = Check(
-    name="digits",
-    title="Digits",
-    rule=lambda t: f"Noted when a text has {'any' if t.digits_info == 0 else f'more than {t.digits_info}'} digits.",
-    reason="1984 can be said in several ways. Where the reading picks another one, text and sound part.",
-    fix="Write numbers in words as they were said.",
-    look=each(_judge_digits),
-)
+define("digits", each(_judge_digits), more=lambda t: "any" if t.digits_info == 0 else f"more than {t.digits_info}")
 
 
 DOT_BELOW = "\u0323"
@@ -302,11 +234,4 @@ def _judge_dots(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return Mark(check="dots", severity="warn", value=float(vowels), message=message)
 
 
-DOTS = Check(
-    name="dots",
-    title="Igbo without dots",
-    rule=lambda t: f"Warning for an Igbo text with {t.dots_least_vowels} or more of i, o and u and no dot below.",
-    reason="ị, ọ and ụ are other sounds than i, o and u: without the dots the voice learns to mix them up.",
-    fix="Write the dots. A speaker of Igbo can do it by ear.",
-    look=each(_judge_dots),
-)
+define("dots", each(_judge_dots))

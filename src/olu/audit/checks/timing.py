@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from olu.audit.check import Check, Finding, MeasuredClip, each
+from olu.audit.check import Finding, MeasuredClip, define, each
 from olu.audit.coverage import count_letters, has_digits
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark, Severity
@@ -34,20 +34,7 @@ def _judge_duration(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return None
 
 
-DURATION = Check(
-    name="duration",
-    title="Length",
-    rule=lambda t: (
-        f"Error under {t.duration_error_under:g} s or over {t.duration_error_over:g} s, "
-        f"warning under {t.duration_warn_under:g} s or over {t.duration_warn_over:g} s."
-    ),
-    reason="Long clips fill the memory in training and are hard to match with their text; tiny ones hold no word.",
-    fix=(
-        "Cut long clips at pauses, each piece with its own text: olu align and then olu cut do it. Join or leave out "
-        "tiny ones."
-    ),
-    look=each(_judge_duration, badness=lambda mark: abs(math.log(max(mark.value, 1e-3) / USUAL_SECONDS))),
-)
+define("duration", each(_judge_duration, badness=lambda mark: abs(math.log(max(mark.value, 0.001) / USUAL_SECONDS))))
 
 
 LEAST_SPOKEN_SECONDS = 0.1  # less is a click or nothing, and the silence check has said so
@@ -167,20 +154,7 @@ def _severity(
     return "warn" if beyond > limits.rate_warn_iqr else None
 
 
-RATE = Check(
-    name="rate",
-    title="Speaking rate",
-    rule=lambda t: (
-        "Letters per second of speech far from the middle half of the same speaker's clips: warning beyond "
-        f"{t.rate_warn_iqr:g}, error beyond {t.rate_error_iqr:g} times its width, in logarithms. Judged for texts of "
-        f"{t.rate_least_letters} letters or more, where a speaker has {t.rate_least_clips} clips. Also a warning when "
-        f"the signs per second of the whole clip, silence included, lie {t.rate_warn_iqr:g} widths out. "
-        f"Always an error under {t.rate_error_under:g} or over {t.rate_error_over:g} letters per second."
-    ),
-    reason="Far too many or too few letters for the sound mostly means that text and recording do not belong together.",
-    fix="Listen: correct the text, or cut the sound to what the text says. If the speaker is just fast, keep it.",
-    look=_look_rate,
-)
+define("rate", _look_rate)
 
 
 def _judge_frames(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
@@ -194,17 +168,7 @@ def _judge_frames(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
     return Mark(check="frames", severity="error", value=frames / needed, message=message)
 
 
-FRAMES = Check(
-    name="frames",
-    title="Too short for its text",
-    rule=lambda t: (
-        f"Error when {t.frames_per_second:g} frames per second are fewer than the symbols of the text, "
-        "read letter by letter with blanks between."
-    ),
-    reason="Training matches every symbol with at least one frame of sound. Where that cannot be, it breaks off.",
-    fix="The text is too long for the sound: one of the two is not whole, or they do not belong together.",
-    look=each(_judge_frames, badness=lambda mark: -mark.value),
-)
+define("frames", each(_judge_frames, badness=lambda mark: -mark.value))
 
 
 FARTHEST = 3.0  # spreads: one clip alone never makes a block
@@ -295,15 +259,4 @@ def _findings(rows: Sequence[MeasuredClip], step: int, core: range) -> Iterator[
         yield Finding(id=one.clip.id, mark=mark, badness=float(len(rows)) - place / len(rows) / 2)
 
 
-SHIFTED = Check(
-    name="shifted",
-    title="Shifted texts",
-    rule=lambda t: (
-        f"Error for every clip of a run of {t.shifted_least} or more whose lengths fit the text of the next or the "
-        f"previous clip far better than their own (a gain in log likelihood of {t.shifted_gain:g}); a warning at "
-        "its ends, where it is not sure."
-    ),
-    reason="A line lost or doubled in the list moves every text after it to the wrong recording: the voice babbles.",
-    fix="Find the lost or doubled line at the first clip of the block, correct the list and import it again.",
-    look=_look_shifted,
-)
+define("shifted", _look_shifted)

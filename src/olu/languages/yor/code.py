@@ -26,12 +26,7 @@ DOT = "\u0323"
 SAME = str.maketrans(
     {
         # other ways to type the dot: vertical line, macron, low line, hook or comma below
-        "\u0329": DOT,
-        "\u0331": DOT,
-        "\u0332": DOT,
-        "\u0328": DOT,
-        "\u0327": DOT,
-        "\u0326": DOT,
+        **dict.fromkeys("\u0329\u0331\u0332\u0328\u0327\u0326", DOT),
         "\u0340": "\u0300",
         "\u0341": "\u0301",
         "ɛ": "e" + DOT,
@@ -39,21 +34,9 @@ SAME = str.maketrans(
         "ʃ": "s" + DOT,
         "ı": "i",
         # letters of other alphabets that look the same: the corpus has some
-        "ι": "i",
-        "ο": "o",
-        "α": "a",
-        "а": "a",
-        "е": "e",
-        "о": "o",
-        "і": "i",
-        "р": "p",
-        "‘": "'",
-        "’": "'",
-        "ʼ": "'",
-        "´": "'",
-        "`": "'",
-        "‐": "-",
-        "‑": "-",
+        **dict(zip("ιοαаеоір", "ioaaeoip", strict=True)),
+        **dict.fromkeys("‘’ʼ´`", "'"),
+        **dict.fromkeys("‐‑", "-"),
     }
 )
 HIDDEN = re.compile("[\ufeff\u200b-\u200f\u2060\u00ad]")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from olu.core.options import Verb, argument, flag, option, options, workspace
 
@@ -20,24 +19,11 @@ LAYOUTS = (
 stamped = partial(option, stamped=True)  # another value, another corpus
 
 
-def language_option() -> Any:
-    return option(LANGUAGE, "--language", "-l", default=...)
-
-
-def licence_option() -> Any:
-    return option("Of the recordings: CC-BY-4.0, CC0-1.0, ... or a text.", default="")
-
-
-def consent_option() -> Any:
-    return option("Of the speakers: who agreed, when, to what.", default="")
-
-
-def agreed_option() -> Any:
-    return option("Whether the speakers agreed, in a word.", default="", metavar="YES|NO")
-
-
-def credits_option() -> Any:
-    return option("Who is to be named.", default="")
+language_option = partial(option, LANGUAGE, "--language", "-l", default=...)
+licence_option = partial(option, "Of the recordings: CC-BY-4.0, CC0-1.0, ... or a text.", default="")
+consent_option = partial(option, "Of the speakers: who agreed, when, to what.", default="")
+agreed_option = partial(option, "Whether the speakers agreed, in a word.", default="", metavar="YES|NO")
+credits_option = partial(option, "Who is to be named.", default="")
 
 
 @options
@@ -151,12 +137,11 @@ class SplitOptions:
 
 
 VERBS = (
-    Verb("new", "Make a workspace folder.", NewOptions, "olu.stages.new:run"),
+    Verb("new", "Make a workspace folder.", NewOptions),
     Verb(
         "sample",
         "Make a small corpus spoken by Olu's own voice, to try the other commands with.",
         SampleOptions,
-        "olu.stages.sample:run",
         job=True,
     ),
     Verb(
@@ -167,11 +152,7 @@ VERBS = (
         job=True,
     ),
     Verb(
-        "merge",
-        "Take in the clips of other workspaces; their recordings stay where they lie.",
-        MergeOptions,
-        "olu.stages.merge:run",
-        job=True,
+        "merge", "Take in the clips of other workspaces; their recordings stay where they lie.", MergeOptions, job=True
     ),
     Verb(
         "audit",
@@ -183,7 +164,7 @@ VERBS = (
         # it has threads of its own: numpy's would only wait for each other, at twice the cost
         environment={"OPENBLAS_NUM_THREADS": "1"},
     ),
-    Verb("clips", "List, filter, sort and export the clips.", ClipsOptions, "olu.stages.clips:run"),
+    Verb("clips", "List, filter, sort and export the clips.", ClipsOptions),
     Verb(
         "drop",
         "Leave clips out of everything to come. Nothing is deleted.",
@@ -191,21 +172,8 @@ VERBS = (
         "olu.stages.decide:run_drop",
     ),
     Verb(
-        "keep",
-        "Take clips as they are, whatever the audit says of them.",
-        DecideOptions,
-        "olu.stages.decide:run_keep",
+        "keep", "Take clips as they are, whatever the audit says of them.", DecideOptions, "olu.stages.decide:run_keep"
     ),
-    Verb(
-        "correct",
-        "Correct texts, or give clips their first. The source's stay on record.",
-        CorrectOptions,
-        "olu.stages.correct:run",
-    ),
-    Verb(
-        "split",
-        "Choose which clips train and which are kept for validation and tests.",
-        SplitOptions,
-        "olu.stages.split:run",
-    ),
+    Verb("correct", "Correct texts, or give clips their first. The source's stay on record.", CorrectOptions),
+    Verb("split", "Choose which clips train and which are kept for validation and tests.", SplitOptions),
 )

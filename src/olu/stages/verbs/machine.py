@@ -40,13 +40,8 @@ class CleanOptions:
 
 
 VERBS = (
-    Verb(
-        "status",
-        "Say which stage is stale, how much disk each uses, and what to run next.",
-        StatusOptions,
-        "olu.stages.status:run",
-    ),
-    Verb("doctor", "Say what this machine has and what it can do.", DoctorOptions, "olu.stages.doctor:run", job=True),
+    Verb("status", "Say which stage is stale, how much disk each uses, and what to run next.", StatusOptions),
+    Verb("doctor", "Say what this machine has and what it can do.", DoctorOptions, job=True),
     Verb(
         "languages",
         "List the languages that come with a folder of their own, and what each can do.",
@@ -56,16 +51,6 @@ VERBS = (
     Verb(
         "families", "List the families of voices and their settings.", FamiliesOptions, "olu.stages.lists:run_families"
     ),
-    Verb(
-        "bases",
-        "List published checkpoints to fine-tune, from a table that comes with Olu.",
-        BasesOptions,
-        "olu.stages.bases:run",
-    ),
-    Verb(
-        "clean",
-        "Remove what can be made again: features and leftovers of killed commands.",
-        CleanOptions,
-        "olu.stages.clean:run",
-    ),
+    Verb("bases", "List published checkpoints to fine-tune, from a table that comes with Olu.", BasesOptions),
+    Verb("clean", "Remove what can be made again: features and leftovers of killed commands.", CleanOptions),
 )

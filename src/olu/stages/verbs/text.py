@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from olu.core.options import Verb, argument, flag, option, options
 from olu.stages.verbs.corpus import language_option
@@ -11,32 +11,15 @@ from olu.stages.verbs.corpus import language_option
 AS_JSON = "Print JSON: one object, or one per line with --lines."
 
 
-def lines_option() -> Any:
-    return option("Read every line of a file.", metavar="FILE", role="input")
-
-
-def dialect_option() -> Any:
-    return option("One of the language's dialects, such as es-ES.")
-
-
-def symbols_option() -> Any:
-    return option("phones or characters; auto takes phones where the language has them.")
-
-
-def marks_option() -> Any:
-    return option("Tones and stress as symbols: vowel (on their vowel), separate or none.")
-
-
-def language_settings() -> Any:
-    return option("An option of the language ('olu languages CODE').", "--option", default=(), metavar="NAME=VALUE")
-
-
-def lexicon_option() -> Any:
-    return option("Your own words: a .tsv of spelling, tab, phones.", metavar="FILE", role="input")
-
-
-def explain_option() -> Any:
-    return flag("Show what each step did and which rule fired.")
+lines_option = partial(option, "Read every line of a file.", metavar="FILE", role="input")
+dialect_option = partial(option, "One of the language's dialects, such as es-ES.")
+symbols_option = partial(option, "phones or characters; auto takes phones where the language has them.")
+marks_option = partial(option, "Tones and stress as symbols: vowel (on their vowel), separate or none.")
+language_settings = partial(
+    option, "An option of the language ('olu languages CODE').", "--option", default=(), metavar="NAME=VALUE"
+)
+lexicon_option = partial(option, "Your own words: a .tsv of spelling, tab, phones.", metavar="FILE", role="input")
+explain_option = partial(flag, "Show what each step did and which rule fired.")
 
 
 @options

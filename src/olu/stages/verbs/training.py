@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,7 @@ def base_option(help: str = "Fine-tune this: a folder, a file or a hub id.") -> 
     return option(help, role="input")
 
 
-def from_scratch_option() -> Any:
-    return flag("Without a base, though there is too little speech for that.")
+from_scratch_option = partial(flag, "Without a base, though there is too little speech for that.")
 
 
 def device_option(help: str = "cpu, cuda, cuda:1 or mps; default: the best there is") -> Any:
@@ -134,7 +134,6 @@ VERBS = (
         "make",
         "Everything in one go: new, import, audit, read, prepare, train, export.",
         MakeOptions,
-        "olu.stages.make:run",
         label="",
         job=True,
     ),
@@ -142,7 +141,6 @@ VERBS = (
         "align",
         "Find every word and sound in its clip; read and write TextGrids.",
         AlignOptions,
-        "olu.stages.align:run",
         label="aligning",
         job=True,
     ),
@@ -150,7 +148,6 @@ VERBS = (
         "cut",
         "Cut long clips at pauses between words, text and sound together. Needs an alignment.",
         CutOptions,
-        "olu.stages.cut:run",
         label="cutting",
         job=True,
     ),
@@ -158,7 +155,6 @@ VERBS = (
         "prepare",
         "Make the features ahead of training (training makes them itself if they are missing).",
         PrepareOptions,
-        "olu.stages.prepare:run",
         label="preparing",
         job=True,
     ),
@@ -166,9 +162,8 @@ VERBS = (
         "plan",
         "Write a recipe that suits corpus and machine, with the reason for every setting.",
         PlanOptions,
-        "olu.stages.plan:run",
         job=True,
     ),
     Verb("train", "Train a voice.", TrainOptions, "olu.stages.training:run", label="", job=True),
-    Verb("runs", "Compare the runs of a workspace, or show one.", RunsOptions, "olu.stages.runs:run"),
+    Verb("runs", "Compare the runs of a workspace, or show one.", RunsOptions),
 )

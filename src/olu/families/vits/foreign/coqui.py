@@ -13,6 +13,7 @@ from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
 from olu.families.vits.foreign.original import BUILT_IN, DISCRIMINATOR_SETTINGS, DROPOUTS, step_of
 from olu.families.vits.foreign.read import (
+    OTHER_NAMES,
     Foreign,
     count_of,
     in_order,
@@ -26,35 +27,6 @@ from olu.families.vits.weights import fold
 
 EMBEDDING = "text_encoder.embed_tokens.weight"
 BEST = ("best_model.pth", "model_file.pth", "model.pth")
-ARGS = {  # its model_args -> ours
-    "hidden_channels": "hidden_size",
-    "hidden_channels_ffn_text_encoder": "ffn_dim",
-    "num_heads_text_encoder": "num_attention_heads",
-    "num_layers_text_encoder": "num_hidden_layers",
-    "kernel_size_text_encoder": "ffn_kernel_size",
-    "dropout_p_duration_predictor": "duration_predictor_dropout",
-    "kernel_size_posterior_encoder": "wavenet_kernel_size",
-    "dilation_rate_posterior_encoder": "wavenet_dilation_rate",
-    "num_layers_posterior_encoder": "posterior_encoder_num_wavenet_layers",
-    "num_layers_flow": "prior_encoder_num_wavenet_layers",
-    "resblock_type_decoder": "resblock",
-    "resblock_kernel_sizes_decoder": "resblock_kernel_sizes",
-    "resblock_dilation_sizes_decoder": "resblock_dilation_sizes",
-    "upsample_rates_decoder": "upsample_rates",
-    "upsample_initial_channel_decoder": "upsample_initial_channel",
-    "upsample_kernel_sizes_decoder": "upsample_kernel_sizes",
-    "periods_multi_period_discriminator": "discriminator_periods",
-    "use_sdp": "use_stochastic_duration_prediction",
-    "inference_noise_scale": "noise_scale",
-    "inference_noise_scale_dp": "noise_scale_duration",
-    "out_channels": "spectrogram_bins",
-}
-AUDIO = {
-    "sample_rate": "sampling_rate",
-    "num_mels": "mel_bins",
-    "mel_fmin": "mel_low_hz",
-    "mel_fmax": "mel_high_hz",
-}
 FIXED = {  # what has no counterpart here
     "use_spectral_norm_disriminator": False,
     "use_d_vector_file": False,
@@ -125,8 +97,8 @@ def _file(folder: Path) -> Path:
 
 def _config(args: dict[str, Any], audio: dict[str, Any], *, speakers: int, where: str) -> VitsConfig:
     known = {**BUILT_IN, **DISCRIMINATOR_SETTINGS}
-    known |= {ours: args[key] for key, ours in ARGS.items() if key in args}
-    known |= {ours: audio[key] for key, ours in AUDIO.items() if key in audio}
+    known |= {ours: args[key] for key, ours in OTHER_NAMES["coqui"]["args"].items() if key in args}
+    known |= {ours: audio[key] for key, ours in OTHER_NAMES["coqui"]["audio"].items() if key in audio}
     known |= {key: args["dropout_p_text_encoder"] for key in DROPOUTS if "dropout_p_text_encoder" in args}
     known["flow_size"] = known.get("hidden_size", 192)
     scale = args.get("length_scale", 1) or 1

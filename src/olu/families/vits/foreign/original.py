@@ -14,6 +14,7 @@ from olu.families.vits.config import VitsConfig
 from olu.families.vits.foreign.names import to_ours
 from olu.families.vits.foreign.read import (
     MOST_SPEAKERS,
+    OTHER_NAMES,
     Foreign,
     count_of,
     in_order,
@@ -35,49 +36,13 @@ BY_PHONES = ("english_cleaners2",)  # cleaners that hand the text to espeak-ng
 KNOWN = ("basic_cleaners", "transliteration_cleaners", "english_cleaners", *BY_PHONES)
 
 # What the original code has in it as numbers, under our names.
-BUILT_IN: dict[str, Any] = {
-    "window_size": 4,
-    "use_bias": True,
-    "hidden_act": "relu",
-    "layer_norm_eps": 1e-5,
-    "prior_encoder_num_flows": 4,
-    "prior_encoder_num_wavenet_layers": 4,
-    "posterior_encoder_num_wavenet_layers": 16,
-    "wavenet_kernel_size": 5,
-    "wavenet_dilation_rate": 1,
-    "wavenet_dropout": 0.0,
-    "duration_predictor_filter_channels": 256,
-    "duration_predictor_kernel_size": 3,
-    "duration_predictor_dropout": 0.5,
-    "duration_predictor_num_flows": 4,
-    "duration_predictor_flow_bins": 10,
-    "duration_predictor_tail_bound": 5.0,
-    "depth_separable_num_layers": 3,
-    "leaky_relu_slope": 0.1,
-}
+BUILT_IN: dict[str, Any] = OTHER_NAMES["original"]["built_in"]
 DISCRIMINATOR_SETTINGS: dict[str, Any] = {
-    "discriminator_periods": (2, 3, 5, 7, 11),
-    "discriminator_period_channels": (32, 128, 512, 1024),
-    "discriminator_scale_channels": (16, 64, 256, 1024),
-    "discriminator_kernel_size": 5,
-    "discriminator_stride": 3,
+    name: tuple(value) if isinstance(value, list) else value
+    for name, value in OTHER_NAMES["original"]["discriminator"].items()
 }
-MODEL = {  # its [model] -> ours
-    "inter_channels": "flow_size",
-    "hidden_channels": "hidden_size",
-    "filter_channels": "ffn_dim",
-    "n_heads": "num_attention_heads",
-    "n_layers": "num_hidden_layers",
-    "kernel_size": "ffn_kernel_size",
-    "resblock": "resblock",
-    "resblock_kernel_sizes": "resblock_kernel_sizes",
-    "resblock_dilation_sizes": "resblock_dilation_sizes",
-    "upsample_rates": "upsample_rates",
-    "upsample_initial_channel": "upsample_initial_channel",
-    "upsample_kernel_sizes": "upsample_kernel_sizes",
-    "use_sdp": "use_stochastic_duration_prediction",
-}
-DATA = {"n_mel_channels": "mel_bins", "mel_fmin": "mel_low_hz", "mel_fmax": "mel_high_hz"}
+MODEL: dict[str, str] = OTHER_NAMES["original"]["model"]  # its [model] -> ours
+DATA: dict[str, str] = OTHER_NAMES["original"]["data"]
 DROPOUTS = ("hidden_dropout", "attention_dropout", "activation_dropout")
 
 

@@ -15,9 +15,10 @@ from torch import Tensor
 
 from olu.core.config import check
 from olu.core.errors import TrainError
-from olu.core.parse import BadData, load_json
+from olu.core.parse import BadData, load_json, load_toml
 from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
 
+OTHER_NAMES = load_toml(Path(__file__).with_name("settings.toml"))  # what other programs call our settings
 # Plain data that training programs store beside the tensors. A path is made as one that touches no file.
 MOST_SYMBOLS, MOST_SPEAKERS = 65_536, 1_000_000
 HARMLESS: list[Any] = [

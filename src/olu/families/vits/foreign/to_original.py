@@ -14,6 +14,7 @@ from olu.core.files import write_json, write_text
 from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
 from olu.families.vits.foreign.names import DISCRIMINATOR, to_original
 from olu.families.vits.foreign.original import BUILT_IN, DATA, DISCRIMINATOR_SETTINGS, DROPOUTS, MODEL
+from olu.families.vits.foreign.read import OTHER_NAMES
 from olu.families.vits.foreign.to_transformers import of_reading, spoken
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
@@ -96,19 +97,11 @@ def _config(config: VitsConfig, *, card: Card) -> dict[str, Any]:
     several = len(card.speakers) > 1
     return {
         "train": {
-            "log_interval": 200,
-            "eval_interval": 1000,
-            "seed": 1234,
-            "epochs": 20000,
+            **OTHER_NAMES["original"]["train"],
             "learning_rate": config.learning_rate,
             "betas": list(config.adam_betas),
             "eps": config.adam_epsilon,
-            "batch_size": 16,
-            "fp16_run": False,
-            "lr_decay": 0.999875,
             "segment_size": config.segment_size,
-            "init_lr_ratio": 1,
-            "warmup_epochs": 0,
             "c_mel": config.weight_mel,
             "c_kl": config.weight_kl,
         },

@@ -14,61 +14,13 @@ from olu.core.files import write_json
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
 from olu.families.vits.discriminator import SLOPE
 from olu.families.vits.foreign.names import DISCRIMINATOR
+from olu.families.vits.foreign.read import OTHER_NAMES
 from olu.families.vits.foreign.transformers import PHONES
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
 from olu.train.family import Card
 
-SAME = (  # settings under the same name there
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "window_size",
-    "use_bias",
-    "ffn_dim",
-    "ffn_kernel_size",
-    "hidden_act",
-    "hidden_dropout",
-    "attention_dropout",
-    "activation_dropout",
-    "layer_norm_eps",
-    "flow_size",
-    "prior_encoder_num_flows",
-    "prior_encoder_num_wavenet_layers",
-    "posterior_encoder_num_wavenet_layers",
-    "wavenet_kernel_size",
-    "wavenet_dilation_rate",
-    "wavenet_dropout",
-    "use_stochastic_duration_prediction",
-    "duration_predictor_filter_channels",
-    "duration_predictor_kernel_size",
-    "duration_predictor_dropout",
-    "duration_predictor_num_flows",
-    "duration_predictor_flow_bins",
-    "duration_predictor_tail_bound",
-    "depth_separable_num_layers",
-    "upsample_initial_channel",
-    "upsample_rates",
-    "upsample_kernel_sizes",
-    "resblock_kernel_sizes",
-    "resblock_dilation_sizes",
-    "leaky_relu_slope",
-    "sampling_rate",
-    "spectrogram_bins",
-    "noise_scale",
-    "noise_scale_duration",
-    "speaking_rate",
-)
-# It has no place for these: they are kept as settings more, which it passes over and Olu reads again.
-MORE = (
-    "mel_bins",
-    "mel_low_hz",
-    "mel_high_hz",
-    "segment_size",
-    "discriminator_kernel_size",
-    "discriminator_stride",
-    "discriminator_periods",
-)
+KEYS: dict[str, list[str]] = OTHER_NAMES["transformers"]
 UNUSED = "<unused-"
 PRIVATE = 0xE000  # code points that stand for nothing: a symbol of several characters gets one
 LIGATURES = {"t͡ʃ": "ʧ", "d͡ʒ": "ʤ", "t͡s": "ʦ", "d͡z": "ʣ", "t͡ɕ": "ʨ", "d͡ʑ": "ʥ"}
@@ -152,7 +104,7 @@ def _settings(config: VitsConfig, *, card: Card) -> dict[str, Any]:
     return {
         "architectures": ["VitsModel"],
         "model_type": "vits",
-        **{name: values[name] for name in (*SAME, *MORE)},
+        **{name: values[name] for name in (*KEYS["same"], *KEYS["more"])},
         "discriminator_period_channels": [1, *config.discriminator_period_channels],
         "discriminator_scale_channels": [1, *scale] if (scale := config.discriminator_scale_channels) else None,
         "depth_separable_channels": 2,
