@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from olu.families import family
-from olu.families.vits.kernels.streams import LEVERS
+from olu.nn.kernels.streams import LEVERS
 from olu.train.batches import Batches, make_buckets
 from olu.train.checkpoint import Checkpoints
 from olu.train.cuda_graph import Resident

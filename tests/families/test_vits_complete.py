@@ -16,8 +16,8 @@ from olu.core.errors import TrainError, VoiceError
 from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.families import family
-from olu.families.vits.kernels.mas import best_path
 from olu.families.vits.learn import VitsLearner, guided, shaken
+from olu.nn.kernels.mas import best_path
 from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.train.family import Clock

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.durations import SeparableConvs
-from olu.families.vits.kernels.convs import Conv1d, grouped
-from olu.families.vits.kernels.fused import bias_add_leaky, bias_gate, bias_leaky, bias_leaky_apart, skip_add
-from olu.families.vits.kernels.streams import LEVERS, side_by_side
+from olu.nn.kernels.convs import Conv1d, grouped
+from olu.nn.kernels.fused import bias_add_leaky, bias_gate, bias_leaky, bias_leaky_apart, skip_add
+from olu.nn.kernels.streams import LEVERS, side_by_side
 
 
 @pytest.mark.parametrize(

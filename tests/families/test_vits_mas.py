@@ -7,7 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from olu.families.vits.kernels.mas import best_path
+from olu.nn.kernels.mas import best_path
 
 
 def reference(score: NDArray[np.float32]) -> NDArray[np.float32]:

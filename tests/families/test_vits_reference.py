@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from olu.families import family
-from olu.families.vits.kernels.mas import best_path
+from olu.nn.kernels.mas import best_path
 from olu.train.family import Example
 
 from .test_conformance import engine_for, gradients, made, tones

@@ -484,10 +484,10 @@ def test_a_voice_is_made_with_what_speaking_allows() -> None:
 
 
 def test_the_longest_period_of_a_judge_still_folds() -> None:
-    from olu.families.vits.discriminator import PeriodDiscriminator
+    from olu.nn.discriminators import PeriodDiscriminator
 
     config = check(family("vits").config, {"size": "tiny", "discriminator_periods": [4095]}, where="recipe")
-    judge = PeriodDiscriminator(config, 4095)  # type: ignore[arg-type]
+    judge = PeriodDiscriminator(4095, config.discriminator_period_channels)  # type: ignore[attr-defined]
     assert judge.folded(torch.zeros(1, 1, 4096)).shape == (1, 1, 2, 4095)
 
 

@@ -168,6 +168,10 @@ class Store:
     def length(self, id: str) -> int:
         return self.index[id][1]
 
+    def size(self, id: str) -> int:
+        """In bytes."""
+        return int(self[id].nbytes)
+
 
 def _share(handle: int) -> None:
     """A lock that many readers hold at once, which filelock has not; Windows removes no open file as it is."""

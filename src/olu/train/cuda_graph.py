@@ -244,7 +244,7 @@ class FastSteps:
         e, step = self.engine, self._next()
         knob = {name: graph.knobs[place] for name, place in graph.names.items()}
         learner_knobs = {name.removeprefix("knob/"): value for name, value in knob.items() if name.startswith("knob/")}
-        batch = self.resident.learner.unpack(graph.flat, self.resident.sound, shape)
+        batch = self.resident.learner.unpack(graph.flat, self.resident.held, shape)
         updates = self.resident.learner.step(batch, Clock(step, e.plan.steps, learner_knobs))
         half = e._half()
         bad = torch.zeros((), device=e.device)
@@ -365,30 +365,35 @@ SHARE = 0.25  # of the device's memory that sound may take
 
 
 class Resident:
-    """Where each clip begins in `sound`, and batches made of it."""
+    """What of all clips lies on the device, by name, where each clip begins in it, and batches made of it."""
 
     def __init__(
         self, learner: object, clips: Sequence[str], *, example: Callable[[str], Example], buckets: Buckets, device: str
     ) -> None:
         self.learner, self.example, self.buckets = cast(PackedLearner, learner), example, buckets
-        held = [example(clip).samples for clip in clips]
-        ends = np.cumsum([len(samples) for samples in held])
-        self.first = {clip: int(end) - len(samples) for clip, end, samples in zip(clips, ends, held, strict=True)}
-        self.sound: Tensor = torch.from_numpy(np.concatenate(held)).to(device)
+        kept = [self.learner.resident(example(clip)) for clip in clips]
+        self.held: dict[str, Tensor] = {}
+        self.first: dict[str, dict[str, int]] = {}
+        for name in kept[0]:
+            rows = [one[name] for one in kept]
+            ends = np.cumsum([len(values) for values in rows])
+            self.first[name] = {clip: int(end) - len(one) for clip, end, one in zip(clips, ends, rows, strict=True)}
+            self.held[name] = torch.from_numpy(np.concatenate(rows)).to(device)
 
     @staticmethod
-    def fits(samples: int, device: str) -> bool:
-        return 2 * samples < SHARE * torch.cuda.get_device_properties(device).total_memory
+    def fits(taken: int, device: str) -> bool:
+        """Whether so many bytes are a small part of the device's memory."""
+        return taken < SHARE * torch.cuda.get_device_properties(device).total_memory
 
     def pack(self, clips: Sequence[str]) -> tuple[Tensor, BatchShape, dict[str, float]]:
         examples = [self.example(clip) for clip in clips]
         shape = self.buckets.shape_of(clips)
-        flat = self.learner.pack(examples, [self.first[clip] for clip in clips], shape)
+        firsts = {name: [first[clip] for clip in clips] for name, first in self.first.items()}
+        flat = self.learner.pack(examples, firsts, shape)
         return torch.from_numpy(flat), shape, self.learner.counts(examples)
 
     def batch(self, clips: Sequence[str]) -> Any:
         """For a plain step: the same padded shape that a recorded one has."""
         flat, shape, counts = self.pack(clips)
-        return replace(
-            self.learner.unpack(flat.to(self.sound.device), self.sound, shape), counts=counts, clips=tuple(clips)
-        )
+        device = next(iter(self.held.values())).device
+        return replace(self.learner.unpack(flat.to(device), self.held, shape), counts=counts, clips=tuple(clips))

@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from olu.families.vits.config import VitsConfig
-from olu.families.vits.kernels.fused import can_fuse, half_of
-from olu.families.vits.kernels.streams import LEVERS
+from olu.nn.kernels.fused import can_fuse, half_of
+from olu.nn.kernels.streams import LEVERS
 
 # ---- monotonic rational-quadratic splines (Durkan and others, 2019) with straight tails
 # No boolean indexing: points outside the bound are computed on the bound and then replaced, so the graph has a fixed
@@ -224,7 +224,7 @@ class SeparableConvs(nn.Module):
 
     def _fused(self, x: Tensor, mask: Tensor) -> Tensor:
         """The same on a GPU, with the channels of a token beside each other all the way."""
-        from olu.families.vits.kernels.separable_triton import DepthNormGelu, NormGelu
+        from olu.nn.kernels.separable_triton import DepthNormGelu, NormGelu
 
         rows, line = x.transpose(1, 2).contiguous().float(), mask.squeeze(1).contiguous()
         drops = self.training and self.dropout.p > 0

@@ -19,10 +19,10 @@ from torch.utils.checkpoint import checkpoint
 from olu.core.types import Audio
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.discriminator import Discriminator
-from olu.families.vits.kernels.mas import best_path
-from olu.families.vits.kernels.streams import side_by_side
 from olu.families.vits.model import Generator, mask_of
 from olu.features import mel as spectra
+from olu.nn.kernels.mas import best_path
+from olu.nn.kernels.streams import side_by_side
 from olu.train.batches import BatchShape
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
@@ -118,15 +118,20 @@ class VitsLearner(nn.Module):
             clips=tuple(e.id for e in examples),
         )
 
-    def pack(self, examples: Sequence[Example], firsts: Sequence[int], shape: BatchShape) -> NDArray[np.int64]:
+    def resident(self, example: Example) -> dict[str, NDArray[Any]]:
+        return {"sound": example.samples}
+
+    def pack(
+        self, examples: Sequence[Example], firsts: Mapping[str, Sequence[int]], shape: BatchShape
+    ) -> NDArray[np.int64]:
         """What `unpack` needs of a batch whose sound lies on the device already, as one row of numbers."""
         ids = np.zeros((shape.clips, shape.tokens), dtype=np.int64)
         for row, example in enumerate(examples):
             ids[row, : len(example.ids)] = example.ids
-        rest = [[len(e.ids) for e in examples], [len(e.samples) for e in examples], firsts]
+        rest = [[len(e.ids) for e in examples], [len(e.samples) for e in examples], firsts["sound"]]
         return np.concatenate([ids.ravel(), np.ravel(rest), [e.speaker for e in examples]]).astype(np.int64)
 
-    def unpack(self, flat: Tensor, sound: Tensor, shape: BatchShape) -> VitsBatch:
+    def unpack(self, flat: Tensor, resident: Mapping[str, Tensor], shape: BatchShape) -> VitsBatch:
         """The same batch as `collate` makes, padded to a shape; every edge reflects its own clip."""
         pad = spectra.padding(fft_size=self.config.fft_size, hop=self.config.hop_length)
         ids = flat[: shape.clips * shape.tokens].view(shape.clips, shape.tokens)
@@ -134,7 +139,7 @@ class VitsLearner(nn.Module):
         at = torch.arange(-pad, shape.samples + pad, device=flat.device)
         last = samples[:, None] - 1
         folded = torch.where(at > last, 2 * last - at, at.abs()).clamp_min(0)
-        padded = sound[firsts[:, None] + folded].float() / 32768.0 * (at <= last + pad)
+        padded = resident["sound"][firsts[:, None] + folded].float() / 32768.0 * (at <= last + pad)
         frames = samples // self.config.hop_length
         return VitsBatch(ids, tokens, padded, frames, speaker, {}, ())
 

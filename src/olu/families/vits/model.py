@@ -15,8 +15,8 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.durations import PlainDurations, StochasticDurations
-from olu.families.vits.kernels.convs import Conv1d, ConvTranspose1d, channels_last
-from olu.families.vits.kernels.fused import bias_add_leaky, bias_gate, bias_leaky, can_fuse, skip_add
+from olu.nn.kernels.convs import Conv1d, ConvTranspose1d, channels_last
+from olu.nn.kernels.fused import bias_add_leaky, bias_gate, bias_leaky, can_fuse, skip_add
 
 
 class Generator(nn.Module):

@@ -163,9 +163,12 @@ class TrainingJob:
             reasons.append("it is for one GPU")
         if self.recipe.plan.accumulate > 1:
             reasons.append("a step of several batches (plan.accumulate) is not recorded")
-        if not reasons and not Resident.fits(sum(map(self.store.length, self.train)), self.device):
+        if not reasons and not Resident.fits(self._resident_bytes(), self.device):
             reasons.append("there is too much sound to keep it on the GPU")
         return reasons
+
+    def _resident_bytes(self) -> int:
+        return sum(store.size(clip) for store in (self.store, *self.features.values()) for clip in self.train)
 
     def validation(self) -> list[Any]:
         size = self.recipe.plan.batch_clips

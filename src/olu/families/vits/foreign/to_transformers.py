@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from olu.core.errors import ExportError
 from olu.core.files import write_json
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
-from olu.families.vits.discriminator import SLOPE
 from olu.families.vits.foreign.names import DISCRIMINATOR
 from olu.families.vits.foreign.read import OTHER_NAMES
 from olu.families.vits.foreign.transformers import PHONES
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.weights import fold
+from olu.nn.discriminators import SLOPE
 from olu.train.family import Card
 
 KEYS: dict[str, list[str]] = OTHER_NAMES["transformers"]

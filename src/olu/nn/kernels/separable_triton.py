@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from olu.families.vits.kernels.fused_triton import grid_of
+from olu.nn.kernels.fused_triton import grid_of
 
 TILE = 2048  # numbers a program holds at once: it holds several tiles
 

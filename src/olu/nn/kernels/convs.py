@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from olu.families.vits.kernels.fused import bias_leaky, bias_leaky_apart, can_fuse, half_of, made_once, normed_weight
-from olu.families.vits.kernels.streams import LEVERS
+from olu.nn.kernels.fused import bias_leaky, bias_leaky_apart, can_fuse, half_of, made_once, normed_weight
+from olu.nn.kernels.streams import LEVERS
 
 THIN_TAPS = 512  # of a convolution to or from one channel that our own kernel takes: it unrolls them
 
@@ -38,7 +38,7 @@ class Conv1d(nn.Conv1d):
         stride, padding, groups = self.stride[0], _one(self.padding), self.groups
         if not can_fuse(x) or padding % stride or groups == self.in_channels > 1:
             return grouped(x, self.weight, bias, stride=stride, padding=padding, groups=groups)
-        from olu.families.vits.kernels.groups_triton import by_rows, grouped_conv
+        from olu.nn.kernels.groups_triton import by_rows, grouped_conv
 
         def make() -> Tensor:
             return by_rows(normed_weight(self).to(half_of(x)), groups=groups, stride=stride)

@@ -18,7 +18,7 @@ LOWEST = np.float32(-1e9)
 def best_path(score_BFT: Tensor, frames_B: Tensor, tokens_B: Tensor) -> Tensor:
     """Hard alignment [B, F, T] of ones and zeros that maximises the summed score. Needs frames >= tokens > 0."""
     if score_BFT.is_cuda and find_spec("triton") is not None:
-        from olu.families.vits.kernels.mas_triton import best_path_on_gpu
+        from olu.nn.kernels.mas_triton import best_path_on_gpu
 
         return best_path_on_gpu(score_BFT, frames_B, tokens_B)
     scores = score_BFT.detach().to("cpu", torch.float32).contiguous().numpy()

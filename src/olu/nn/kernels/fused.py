@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from olu.families.vits.kernels.streams import LEVERS
+from olu.nn.kernels.streams import LEVERS
 
 
 def can_fuse(x: Tensor) -> bool:
@@ -23,7 +23,7 @@ def can_fuse(x: Tensor) -> bool:
 def bias_leaky(x: Tensor, bias: Tensor, slope: float) -> Tensor:
     """leaky_relu(x + bias)."""
     if can_fuse(x):
-        from olu.families.vits.kernels.fused_triton import BiasLeaky
+        from olu.nn.kernels.fused_triton import BiasLeaky
 
         out: Tensor = BiasLeaky.apply(x, bias, slope)
         return out
@@ -33,7 +33,7 @@ def bias_leaky(x: Tensor, bias: Tensor, slope: float) -> Tensor:
 def bias_leaky_apart(x: Tensor, bias: Tensor, like: Tensor, slope: float) -> tuple[Tensor, Tensor]:
     """y = leaky_relu(x + bias), and the sum of |y - like|."""
     if can_fuse(x):
-        from olu.families.vits.kernels.fused_triton import BiasLeakyApart
+        from olu.nn.kernels.fused_triton import BiasLeakyApart
 
         both: tuple[Tensor, Tensor] = BiasLeakyApart.apply(x, bias, like, slope)
         return both
@@ -44,7 +44,7 @@ def bias_leaky_apart(x: Tensor, bias: Tensor, like: Tensor, slope: float) -> tup
 def bias_add_leaky(x: Tensor, bias: Tensor, other: Tensor, slope: float) -> tuple[Tensor, Tensor]:
     """y = x + bias + other, and leaky_relu(y)."""
     if can_fuse(x):
-        from olu.families.vits.kernels.fused_triton import BiasAddLeaky
+        from olu.nn.kernels.fused_triton import BiasAddLeaky
 
         both: tuple[Tensor, Tensor] = BiasAddLeaky.apply(x, bias, other, slope)
         return both
@@ -55,7 +55,7 @@ def bias_add_leaky(x: Tensor, bias: Tensor, other: Tensor, slope: float) -> tupl
 def bias_gate(x: Tensor, bias: Tensor) -> Tensor:
     """tanh of the first half of the channels times sigmoid of the second, after the bias."""
     if can_fuse(x):
-        from olu.families.vits.kernels.fused_triton import BiasGate
+        from olu.nn.kernels.fused_triton import BiasGate
 
         out: Tensor = BiasGate.apply(x, bias)
         return out
@@ -66,7 +66,7 @@ def bias_gate(x: Tensor, bias: Tensor) -> Tensor:
 def skip_add(both: Tensor, bias: Tensor, x: Tensor, out: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(x + first half of both) * mask, the same in the precision of `both`, and out + second half; bias included."""
     if can_fuse(x):
-        from olu.families.vits.kernels.fused_triton import SkipAdd
+        from olu.nn.kernels.fused_triton import SkipAdd
 
         three: tuple[Tensor, Tensor, Tensor] = SkipAdd.apply(both, bias, x, out, mask)
         return three
@@ -106,7 +106,7 @@ def normed_weight(conv: nn.Module) -> Tensor:
     weight = getattr(getattr(conv, "parametrizations", None), "weight", None)
     if weight is None or not can_fuse(weight.original1):
         return conv.weight  # type: ignore[return-value]
-    from olu.families.vits.kernels.weights_triton import NormedWeight
+    from olu.nn.kernels.weights_triton import NormedWeight
 
     return made_once(conv, "normed", lambda: NormedWeight.apply(weight.original0, weight.original1, half_of()))
 
