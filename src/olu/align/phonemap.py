@@ -237,7 +237,12 @@ def apply(learned: PhoneMap, alignment: Alignment, words: Sequence[Word]) -> Ali
     pieces = _pieces(alignment, words)
     found = _mapped(learned, pieces)
     if found is None and len(pieces) > 1:  # one word does not fit: perhaps the words are parted otherwise
-        found = _mapped(learned, [_whole(alignment, words)])
+        pieces = [_whole(alignment, words)]
+        found = _mapped(learned, pieces)
+    if len(pieces) == 1 and found is not None and (lost := _unheard(learned, pieces[0], words)):
+        raise CorpusError(
+            f"clip {alignment.id}: its TextGrid has no phone of the word {lost!r}: check that it is of this text"
+        )
     if found is None:
         heard, read = sum(bool(phone.label) for phone in alignment.phones), sum(len(phones) for _, phones in words)
         raise CorpusError(
@@ -268,6 +273,14 @@ def _mapped(learned: PhoneMap, pieces: Sequence[_Piece]) -> list[Span] | None:
             found += _shared(learned, piece.spans[i].start, piece.spans[to - 1].end, piece.ours[j:into])
     size = sum(max(len(piece.spans), len(piece.ours)) for piece in pieces)
     return found if math.isfinite(total) and total <= MOST_STRANGE * size else None
+
+
+def _unheard(learned: PhoneMap, piece: _Piece, words: Sequence[Word]) -> str:
+    """A word that has no phone of theirs to itself: the time of its neighbours is not split to make room for it."""
+    word_of = [number for number, (_, phones) in enumerate(words) for _ in phones]
+    groups, _ = learned.path(piece.theirs, piece.ours, piece.breaks)
+    heard = {word_of[j] for _, _, j, into in groups if word_of[j] == word_of[into - 1]}
+    return next((text for number, (text, phones) in enumerate(words) if phones and number not in heard), "")
 
 
 def _shared(learned: PhoneMap, start: float, end: float, ours: Phones) -> Iterator[Span]:

@@ -202,6 +202,15 @@ def to_alignment(grid: TextGrid, *, id: str, seconds: float, where: str) -> Alig
     return Alignment(id=id, seconds=seconds, words=tuple(spoken), phones=phones, method="textgrid")
 
 
+def unknown_words(grid: TextGrid) -> list[str]:
+    """Words that the aligner did not know: MFA writes one `spn` for all that is said in them."""
+    words = next((tier.intervals for tier in grid.tiers if _is(tier, WORDS)), ())
+    phones = next((tier.intervals for tier in grid.tiers if _is(tier, PHONES)), ())
+    middles = [(span.start + span.end) / 2 for span in phones if span.label.strip().casefold() == "spn"]
+    named = (word for word in words if (label := word.label.strip().casefold()) not in SILENCE or label == "<unk>")
+    return [word.label for word in named if any(word.start < middle < word.end for middle in middles)]
+
+
 def tones_in(grid: TextGrid) -> list[str]:
     """The tones of a grid one after another; none where it has no tier of them."""
     tier = next((tier for tier in grid.tiers if _is(tier, TONES)), None)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from olu.align.phonemap import apply, learn
 from olu.align.state import Words, to_align, tones_of
-from olu.align.textgrid import TextGrid, decode, from_alignment, parse, render, to_alignment, tones_in
+from olu.align.textgrid import TextGrid, decode, from_alignment, parse, render, to_alignment, tones_in, unknown_words
 from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, whole, write_jsonl, write_text
 from olu.core.job import Job, Tick, finish
@@ -250,6 +250,11 @@ def take_grids(ws: Workspace, corpus: Corpus, grids: Mapping[str, bytes]) -> Job
         clip, words = wanted[id]
         try:
             grid = parse(decode(grids[file], where=file), where=file)
+            if unknown := unknown_words(grid):
+                raise CorpusError(
+                    f"its aligner did not know {unknown[0]!r} and wrote spn over it: add the word to the aligner's"
+                    " dictionary and align again, or leave the clip out"
+                )
             told[id] = tones_in(grid)
             foreign[id] = (to_alignment(grid, id=id, seconds=clip.seconds, where=file), words)
         except CorpusError as bad:

@@ -20,6 +20,7 @@ from olu.families import FAMILIES, family
 from olu.stages.verbs.machine import BasesOptions
 from olu.text.languages import load, resolve, traits
 from olu.train.base_facts import Licence, licence_of
+from olu.train.kokoro import refuse_kokoro
 
 # benchmarks/results/voices_h200_202611.md: 136 minutes of Yoruba from scratch, and from an Amharic voice
 MEASURED = "for Yoruba it was worth 17 instead of 29 % wrong letters"
@@ -109,6 +110,7 @@ def check_base(text: str, *, name: str = next(iter(FAMILIES))) -> Checked:
     chosen = family(name)
     try:
         place = located(Path(text).as_posix())
+        refuse_kokoro(place)
         assert chosen.bases is not None
         base = chosen.bases.read(place)
         learner = chosen.learner(

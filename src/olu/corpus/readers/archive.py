@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
 
@@ -107,6 +108,16 @@ def unpack(archive: Path, *, into: Path) -> Job[list[Problem]]:
         number = many(len(problems), "problem")
         raise CorpusError(f"nothing in {archive} can be unpacked ({number}); the first is {problems[0]}")
     return problems
+
+
+def names_in(archive: Path) -> list[str]:
+    """The files of an archive by name; nothing is unpacked."""
+    try:
+        with archive.open("rb") as data:
+            found = _zipped(data) if archive.name.lower().endswith(".zip") else _tarred(data)
+            return [member.name for member in islice(found, MOST_FILES) if member.kind == "file"]
+    except (OSError, *DAMAGE) as bad:
+        raise CorpusError(f"{archive} is not a readable archive ({_reason(bad)}): copy it again") from None
 
 
 def inner(folder: Path) -> Path:

@@ -19,6 +19,12 @@ class DoctorOptions:
 
 
 @options
+class InspectOptions:
+    path: Path = argument("PATH", "A file or a folder.")
+    language: str | None = option("Compare the symbols of a checkpoint with this language's.", metavar="CODE")
+
+
+@options
 class LanguagesOptions:
     code: str | None = argument("[CODE]", "All about one of them.", default=None)
 
@@ -42,6 +48,12 @@ class CleanOptions:
 VERBS = (
     Verb("status", "Say which stage is stale, how much disk each uses, and what to run next.", StatusOptions),
     Verb("doctor", "Say what this machine has and what it can do.", DoctorOptions, job=True),
+    Verb(
+        "inspect",
+        "Say what a file or folder is, what is wrong with it and what to do with it.",
+        InspectOptions,
+        "olu.stages.inspect:run",
+    ),
     Verb(
         "languages",
         "List the languages that come with a folder of their own, and what each can do.",

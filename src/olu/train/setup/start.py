@@ -25,6 +25,7 @@ from olu.text.vocabulary import SymbolVocabulary
 from olu.train.checkpoint import Checkpoint
 from olu.train.family import Base, Companion, Family, Written
 from olu.train.grow_symbols import Growth, enlarged_checkpoint
+from olu.train.kokoro import refuse_kokoro
 from olu.train.ranks import Ranks
 from olu.train.recipe import DataSettings, Recipe
 from olu.train.run import Run
@@ -235,9 +236,11 @@ def read_base(family: Family, recipe: Recipe, run: Run | None = None) -> Base | 
     """A run with a checkpoint has all it needs; its base may be gone by then."""
     if recipe.base is None or (run and run.checkpoints().steps()):
         return None
+    place = located(recipe.base) if family.kind != "listener" else Path(recipe.base)
+    refuse_kokoro(place)
     if family.bases is None:
         raise TrainError(f"recipe: base: the family {family.name!r} starts from none: leave it out")
-    return family.bases.read(located(recipe.base) if family.kind != "listener" else Path(recipe.base))
+    return family.bases.read(place)
 
 
 def config_for(family: Family, recipe: Recipe, base: Base | None) -> Any:
