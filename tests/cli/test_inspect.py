@@ -110,7 +110,9 @@ def test_two_unknown_classes_are_one_too_many(models: Path):
         read_kokoro(bad)
 
 
-@pytest.mark.parametrize("data", [b"", b"\x80\x02}", b"no pickle", pickle.dumps([1]), pickle.dumps({"phoneme_to_id": {}})])
+@pytest.mark.parametrize(
+    "data", [b"", b"\x80\x02}", b"no pickle", pickle.dumps([1]), pickle.dumps({"phoneme_to_id": {}})]
+)
 def test_a_broken_table_of_symbols(data: bytes, models: Path):
     (models / "phoneme_processor.pkl").write_bytes(data)
     with pytest.raises(TrainError):

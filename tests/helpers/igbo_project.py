@@ -31,14 +31,17 @@ TEXTS = (
     "Anyị ga-eje ahịa echi.", "Mmiri dị oyi.", "Jide aka m.", "Ha nwere nkịta abụọ.", "Gwa ya ka ọ bịa.",
     "Kpọọ m ụnyaahụ.", "Nne na nna nọ ebe a.", "Ego adịghị ya.", "Ọkụ na-enwu ebe ahụ.",
 )  # fmt: skip
-MARKED = ("Ákwà dị n'ụ́lọ̀.", "Ọ́kụ́ na ákwá.", "Ọ bụ àkwà.", "Ányị̀ gàrà áhị̀à.")  # tones written throughout or here and there
-VOWELS = "a e i ɪ o ɔ u ʊ".split()
-CONSONANTS = "b d f ɡ h dʒ k l m n ŋ p r s t v w j z tʃ ʃ ɡ͡b k͡p ɣ ɡʷ kʷ ɲ ŋʷ".split()
+MARKED = (
+    "Ákwà dị n'ụ́lọ̀.",
+    "Ọ́kụ́ na ákwá.",
+    "Ọ bụ àkwà.",
+    "Ányị̀ gàrà áhị̀à.",
+)  # tones written throughout or here and there
+SPELLED = "ch tʃ sh ʃ gb ɡ͡b kp k͡p gh ɣ gw ɡʷ kw kʷ ny ɲ nw ŋʷ ị ɪ ọ ɔ ụ ʊ ṅ ŋ g ɡ j dʒ y j"  # letter, phone, ...
+LETTERS = dict(re.findall(r"(\S+) (\S+)", SPELLED))
+VOWELS = re.findall(r"\S+", "a e i ɪ o ɔ u ʊ")
+CONSONANTS = re.findall(r"\S+", "b d f ɡ h dʒ k l m n ŋ p r s t v w j z tʃ ʃ ɡ͡b k͡p ɣ ɡʷ kʷ ɲ ŋʷ")
 SYMBOLS = ("<pad>", "<unk>", " ", "<sil>", *VOWELS, *CONSONANTS, "˥", "˩", "ꜜ", *".,!?;:-")
-LETTERS = {
-    **dict(zip("ch sh gb kp gh gw kw ny nw".split(), "tʃ ʃ ɡ͡b k͡p ɣ ɡʷ kʷ ɲ ŋʷ".split(), strict=True)),
-    **dict(zip("ị ọ ụ ṅ g j y".split(), "ɪ ɔ ʊ ŋ ɡ dʒ j".split(), strict=True)),
-}
 NOISY = {"s", "ʃ", "f", "h", "z", "v", "tʃ", "dʒ", "k", "p", "t", "k͡p", "kʷ", "ɣ"}
 EDGE, PAUSE = 0.25, 0.12  # seconds
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from olu.align.textgrid import decode, parse
 from olu.align.textgrid_files import ENDING as GRID
 from olu.align.textgrid_files import read_all
 from olu.audio.io import SUFFIXES, header
-from olu.core.errors import ConfigError, OluError
+from olu.core.errors import ConfigError, LanguageError, OluError
 from olu.core.files import Workspace, disk_bytes
 from olu.core.told import Remedy
 from olu.core.types import TONE_LETTERS
@@ -31,13 +33,14 @@ from olu.stages.verbs.training import RunsOptions
 from olu.text.language_data import Pack
 from olu.text.languages import load, resolve
 from olu.text.tones import kinds
-from olu.train.kokoro import PROCESSOR, KokoroCheckpoint, find_checkpoints, read_kokoro, read_processor
+from olu.train.kokoro import CONFIG_NAME, PROCESSOR, KokoroCheckpoint, find_checkpoints, read_kokoro, read_processor
 from olu.train.run import Run
 
 WEIGHTS = (".pth", ".pt", ".ckpt", ".safetensors", ".bin")
 GRIDS = "textgrids.tar.gz"  # as the Igbo project has them
 NEAR = 0.25  # by `align.phonemap`: the same sound under another name
 FEW = 4
+SORTS = ("sounds", "tones", "marks", "others")
 # Of checkpoints of kokoro_training, whatever their weights: read in its code.
 BY_ITS_CODE = (
     "by its code, its mel is of power and on the HTK scale, which no HiFi-GAN reads and no vocoder here",
@@ -182,7 +185,7 @@ def _kokoro(path: Path, found: Sequence[Path], language: str | None) -> Inspecti
         f"{one.config_name or 'without a config'}{epoch}{loss}, {size(one.path.stat().st_size)}",
         f"{one.parameters / 1e6:.1f} M parameters in {len(one.weights)} tensors: width {width},"
         f" {one.layers('transformer_encoder_layers')} encoder and {one.layers('decoder.layers')} decoder layers",
-        *_symbols(one.symbols, language or _language_of(one)),
+        *_symbols(one.symbols, language or _language_of(one.config_name, one.processor)),
         _mel(one),
     ]
     if len(found) > 1:
@@ -213,8 +216,8 @@ def _mel(one: KokoroCheckpoint) -> str:
         return "mel: not known, it has no config"
     bounds = f"{held.get('f_min', 0):g} to {held.get('f_max', 0):g} Hz"
     return (
-        f"mel: {held.get('n_mels')} bins, {bounds}, of sound at {held['sample_rate']} Hz, window {held.get('n_fft')}, hop"
-        f" {held.get('hop_length')}"
+        f"mel: {held.get('n_mels')} bins, {bounds}, of sound at {held['sample_rate']} Hz, window {held.get('n_fft')},"
+        f" hop {held.get('hop_length')}"
     )
 
 
@@ -225,7 +228,7 @@ def _instead(one: KokoroCheckpoint, path: Path) -> list[Remedy]:
     grids = next((place for place in places if place.is_file()), Path(GRIDS))
     named = str(one.config.get("data_dir") or "FOLDER")
     recordings = next((place for up in places if (place := up.parent / named).is_dir()), named)
-    code = _language_of(one) or "CODE"
+    code = _language_of(one.config_name, one.processor) or "CODE"
     return [
         Remedy("new", ("WS",), {"language": code}, why="no training goes on from these weights: begin with its data"),
         Remedy("import", ("WS", recordings)),
@@ -234,13 +237,17 @@ def _instead(one: KokoroCheckpoint, path: Path) -> list[Remedy]:
     ]
 
 
-def _language_of(one: KokoroCheckpoint) -> str | None:
-    return "ibo" if "igbo" in f"{one.config_name} {one.processor}".lower() else None
+def _language_of(config: str, program: str) -> str | None:
+    """By the names of its programs: IgboTrainingConfig, igbo_rule_g2p."""
+    for name in (config.rpartition(".")[2].removesuffix(CONFIG_NAME), program.partition("_")[0]):
+        with suppress(LanguageError):
+            return resolve(name)
+    return None
 
 
 def _processor(path: Path, language: str | None) -> Inspection:
     symbols, program = read_processor(path)
-    told = _symbols(symbols, language or ("ibo" if "igbo" in program.lower() else None))
+    told = _symbols(symbols, language or _language_of("", program))
     return Inspection(str(path), f"the symbols of kokoro_training ({program or 'program unknown'})", list(told))
 
 
@@ -249,17 +256,26 @@ def _symbols(symbols: Sequence[str], language: str | None) -> Iterator[str]:
     if not symbols:
         yield f"symbols: not known, no {PROCESSOR} lies beside it"
         return
-    tones = [one for one in symbols if one in TONE_LETTERS.values()]
-    others = [one for one in symbols if one.isspace() or (one.startswith("<") and one.endswith(">"))]
-    marks = [one for one in symbols if all(unicodedata.category(sign)[0] == "P" for sign in one)]
-    sounds = [one for one in symbols if one not in {*tones, *others, *marks}]
-    counted = (f"{len(some)} {what}" for what, some in (("tones", tones), ("marks", marks), ("others", others)))
-    yield f"{many(len(symbols), 'symbol')}: {many(len(sounds), 'sound')}, {', '.join(counted)}"
+    counts = Counter(map(_sort_of, symbols))
+    yield f"{many(len(symbols), 'symbol')}: {', '.join(f'{counts[sort]} {sort}' for sort in SORTS)}"
     own = load(resolve(language)) if language else None
     if own is None or own.folder is None or "phones.tsv" not in own.files():
         yield "name a language with --language CODE to compare its sounds"
-        return
-    pack = Pack.of(own.files())
+    else:
+        sounds = [one for one in symbols if _sort_of(one) == SORTS[0]]
+        yield f"{own.name} here has {_known(sounds, Pack.of(own.files()))}"
+
+
+def _sort_of(symbol: str) -> str:
+    if symbol in TONE_LETTERS.values():
+        return SORTS[1]
+    if all(unicodedata.category(sign)[0] == "P" for sign in symbol):
+        return SORTS[2]
+    return SORTS[3] if symbol.isspace() or (symbol.startswith("<") and symbol.endswith(">")) else SORTS[0]
+
+
+def _known(sounds: Sequence[str], pack: Pack) -> str:
+    """Which sounds a language has by the same name, and which by another."""
     loans = {row[0] for row in pack.rows("english_phones.tsv", cells=3) if row[2] != row[0]}  # said otherwise here
     ours = kinds(pack, "vowel", "consonant") - loans
     same, renamed = ours & set(sounds), dict[str, str]()
@@ -268,9 +284,9 @@ def _symbols(symbols: Sequence[str], language: str | None) -> Iterator[str]:
         if apart <= NEAR and one not in renamed and other not in renamed.values():
             renamed[one] = other
     strange = [one for one in sounds if one not in same and one not in renamed]
-    told = f"{own.name} here has {len(same)} of its sounds by the same name"
+    told = f"{len(same)} of its sounds by the same name"
     told += f", {len(renamed)} by another ({', '.join(f'{a} is {b}' for a, b in renamed.items())})" if renamed else ""
-    yield told + (f", and not {' '.join(strange)}" if strange else "")
+    return told + (f", and not {' '.join(strange)}" if strange else "")
 
 
 def _dots(names: Sequence[object]) -> str:

@@ -75,7 +75,7 @@ class KokoroCheckpoint:
 
 
 def find_checkpoints(path: Path) -> list[Path]:
-    """A file of this kind, or those of a folder and the folders in it: the one that its own program takes comes first."""
+    """A file of this kind, or those of a folder and the folders in it; the one that its own program takes is first."""
     files = [path] if path.is_file() else sorted([*path.glob("*.pth"), *path.glob("*/*.pth")])
     return sorted(filter(_is_checkpoint, files), key=_order)
 

@@ -20,7 +20,7 @@ class DoctorOptions:
 
 @options
 class InspectOptions:
-    path: Path = argument("PATH", "A file or a folder.")
+    path: Path = argument("PATH", "A file or a folder.", role="input")
     language: str | None = option("Compare the symbols of a checkpoint with this language's.", metavar="CODE")
 
 
