@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from olu.core.types import Alignment, Reading, Span, Word
-from olu.evaluate.metrics import tone_model, tones
+from olu.evaluate.metrics import tones
 from olu.evaluate.metrics import tones as tone_pairs
 from olu.evaluate.metrics.f0 import Pitch
 from olu.text import frontend, languages
@@ -138,26 +138,26 @@ def syllables(seed: int, *, upside_down: bool = False) -> tuple[tones.Syllable, 
 
 def test_a_classifier_learns_tones_and_sees_a_voice_that_has_them_wrong():
     natural = [syllables(seed) for seed in range(20)]
-    (good,) = tone_model.judge([syllables(seed + 50) for seed in range(20)], natural=natural)
-    (bad,) = tone_model.judge([syllables(seed, upside_down=True) for seed in range(20)], natural=natural)
+    (good,) = tones.judge([syllables(seed + 50) for seed in range(20)], natural=natural)
+    (bad,) = tones.judge([syllables(seed, upside_down=True) for seed in range(20)], natural=natural)
     assert good.natural is not None and good.natural > 0.7 and good.mean is not None and good.mean > 0.7
     assert bad.mean is not None and bad.mean < good.natural - 0.3 and bad.natural == good.natural
 
 
 def test_too_little_to_learn_from_is_said():
-    (none,) = tone_model.judge([syllables(1)], natural=[syllables(1)])
+    (none,) = tones.judge([syllables(1)], natural=[syllables(1)])
     assert none.n == 0 and none.mean is None
-    rows, names = tone_model.features(syllables(1))
+    rows, names = tones.features(syllables(1))
     assert rows.shape == (len(names), 7) and len(names) == 16
 
 
 def test_a_voice_is_judged_by_a_model_that_did_not_hear_its_text(monkeypatch: pytest.MonkeyPatch):
     """Labels of natural clips are noise: a model that had heard the clip would know them."""
     heard: list[int] = []
-    plain = tone_model._model
-    monkeypatch.setattr(tone_model, "_model", lambda parts: heard.append(len(parts)) or plain(parts))
-    tone_model.judge([syllables(seed) for seed in range(10)], natural=[syllables(seed) for seed in range(10)])
-    assert heard == [8] * tone_model.FOLDS
+    plain = tones._model
+    monkeypatch.setattr(tones, "_model", lambda parts: heard.append(len(parts)) or plain(parts))
+    tones.judge([syllables(seed) for seed in range(10)], natural=[syllables(seed) for seed in range(10)])
+    assert heard == [8] * tones.FOLDS
 
 
 @pytest.mark.parametrize("language", ("ibo", "yor"))

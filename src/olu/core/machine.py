@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,6 +25,14 @@ class Machine:
     cores: int
     bf16: bool = False
     devices: int = 1
+
+
+def version_of(package: str) -> str:
+    """Of an installed package; a question mark where it is not there."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "?"
 
 
 def this_machine(device: str | None = None) -> Machine:

@@ -125,6 +125,11 @@ def nearer(
     return Interval(float(off(np.arange(len(kept))[None])[0]), low, high, len(kept))
 
 
+def pick(clips: Sequence[Any], part: str) -> list[float | None]:
+    """One part of what was found, clip by clip."""
+    return [None if one is None else getattr(one, part) for one in clips]
+
+
 def differences(first: Values, second: Values) -> tuple[float | None, ...]:
     """second - first, clip by clip."""
     pairs = zip(first, second, strict=True)

@@ -11,7 +11,7 @@ from olu.core.errors import MissingExtra
 from olu.core.types import Alignment, Audio
 from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import References, Sample
-from olu.evaluate.metrics import cer, dnsmos, duration, f0, sanity, speaker, tone_model, tones, whisper
+from olu.evaluate.metrics import cer, dnsmos, duration, f0, sanity, speaker, tones, whisper
 from olu.evaluate.metrics import paired as mcd
 from olu.evaluate.metrics.duration import numbers_only
 from olu.evaluate.metrics.paired import Paired, pair
@@ -59,10 +59,14 @@ class SamplePair:
         return self.known.aligns(self.take.id, numbers_only(audio), self.take.reading)
 
 
+Lacks = Callable[[References, Sequence[Sample]], tuple[str, str] | None]  # why it cannot measure, and the command
+NOTHING: Lacks = lambda known, takes: None  # noqa: E731
+
+
 @dataclass(frozen=True)
 class Group:
     name: str
-    lacks: Callable[[References, Sequence[Sample]], tuple[str, str] | None]  # why it cannot measure, and the command
+    lacks: Lacks
     measure: Callable[[SamplePair], Any]
     summarise: Callable[[Sequence[Any], References], tuple[Estimate, ...]]
     empty: str = "no sentence could be measured"  # what it means when nothing came of it
@@ -101,14 +105,6 @@ def _durations(sounds: SamplePair) -> duration.Durations | None:
     return duration.compare(sounds.natural, sounds.spoken, symbols=sounds.take.letters, alignments=sounds.alignments)
 
 
-def _heard(sounds: SamplePair) -> Transcript | None:
-    return heard_by(sounds, sounds.known.hears)
-
-
-def _second(sounds: SamplePair) -> Transcript | None:
-    return heard_by(sounds, sounds.known.second)
-
-
 def heard_by(sounds: SamplePair, hears: Any) -> Transcript | None:
     if hears is None or sounds.take.reading is None:
         return None
@@ -121,10 +117,6 @@ def heard_by(sounds: SamplePair, hears: Any) -> Transcript | None:
 def _mcd(sounds: SamplePair) -> tuple[float, str] | None:
     value = mcd.distortion(sounds.paired)
     return None if value is None or sounds.paired is None else (value, sounds.paired.settings)
-
-
-def _melody(sounds: SamplePair) -> f0.PitchError | None:
-    return f0.compare(sounds.paired)
 
 
 def _likeness(sounds: SamplePair) -> tuple[float | None, float | None] | None:
@@ -186,10 +178,6 @@ def _of_second(found: Sequence[Transcript | None], known: References) -> tuple[E
     return _errors_of(found, known.second.version, prefix=SECOND)
 
 
-def _of_whisper(found: Sequence[Transcript | None], known: References) -> tuple[Estimate, ...]:
-    return _errors_of(found, whisper.instrument(), prefix=WHISPER, caveat=whisper.CAVEAT)
-
-
 def _errors_of(
     found: Sequence[Transcript | None], instrument: str, *, prefix: str, caveat: str = cer.INFLATED
 ) -> tuple[Estimate, ...]:
@@ -205,27 +193,7 @@ def _of_tones(found: Sequence[Any], known: References) -> tuple[Estimate, ...]:
         return tones.summarise([tones.moves(one) for one in spoken])
     held = [one or () for one in natural]
     moves = tones.summarise([tones.moves(one) for one in spoken], natural=[tones.moves(one) for one in held])
-    return (*moves, *tone_model.judge(spoken, natural=held))
-
-
-def _of_sanity(found: Sequence[Any], known: References) -> tuple[Estimate, ...]:
-    return sanity.summarise(_firsts(found), natural=_seconds(found))
-
-
-def _of_durations(found: Sequence[Any], known: References) -> tuple[Estimate, ...]:
-    return duration.summarise(found, aligner=known.aligner)
-
-
-def _of_speaker(found: Sequence[Any], known: References) -> tuple[Estimate, ...]:
-    return speaker.summarise(_firsts(found), natural=_seconds(found))
-
-
-def _of_melody(found: Sequence[Any], known: References) -> tuple[Estimate, ...]:
-    return f0.summarise(found)
-
-
-def _of_opinions(found: Sequence[Any], known: References) -> tuple[Estimate, ...]:
-    return dnsmos.summarise(_firsts(found), natural=_seconds(found))
+    return (*moves, *tones.judge(spoken, natural=held))
 
 
 def _of_mcd(found: Sequence[tuple[float, str] | None], known: References) -> tuple[Estimate, ...]:
@@ -234,10 +202,6 @@ def _of_mcd(found: Sequence[tuple[float, str] | None], known: References) -> tup
 
 
 # ------------------------------------------------------------ what each needs
-
-
-def _nothing(known: References, takes: Sequence[Sample]) -> tuple[str, str] | None:
-    return None
 
 
 def _recordings(known: References, takes: Sequence[Sample]) -> tuple[str, str] | None:
@@ -262,23 +226,38 @@ def _toned(known: References, takes: Sequence[Sample]) -> tuple[str, str] | None
     return None if known.aligns else known.absent.get("tones", ("no aligner", "olu align WS"))
 
 
-def _other_recogniser(known: References, takes: Sequence[Sample]) -> tuple[str, str] | None:
-    return None if known.second is not None else known.absent.get("collusion", NOT_OF_THIS_KIND)
-
-
-def _is_english(known: References, takes: Sequence[Sample]) -> tuple[str, str] | None:
-    return None if known.language == "eng" else NOT_OF_THIS_KIND
+def _against_natural(
+    summarise: Callable[..., tuple[Estimate, ...]],
+) -> Callable[[Sequence[Any], References], tuple[Estimate, ...]]:
+    """Figures of the spoken ones, held against those of the natural recordings."""
+    return lambda found, known: summarise(_firsts(found), natural=_seconds(found))
 
 
 GROUPS: tuple[Group, ...] = (
-    Group("cer", _recogniser, _heard, _of_cer),
-    Group("collusion", _other_recogniser, _second, _of_second),
-    Group("whisper", _is_english, _english, _of_whisper),
-    Group("sanity", _nothing, _sane, _of_sanity),
-    Group("duration", _nothing, _durations, _of_durations),
+    Group("cer", _recogniser, lambda sounds: heard_by(sounds, sounds.known.hears), _of_cer),
+    Group(
+        "collusion",
+        lambda known, takes: None if known.second is not None else known.absent.get("collusion", NOT_OF_THIS_KIND),
+        lambda sounds: heard_by(sounds, sounds.known.second),
+        _of_second,
+    ),
+    Group(
+        "whisper",
+        lambda known, takes: None if known.language == "eng" else NOT_OF_THIS_KIND,
+        _english,
+        lambda found, known: _errors_of(found, whisper.instrument(), prefix=WHISPER, caveat=whisper.CAVEAT),
+    ),
+    Group("sanity", NOTHING, _sane, _against_natural(sanity.summarise)),
+    Group("duration", NOTHING, _durations, lambda found, known: duration.summarise(found, aligner=known.aligner)),
     Group("tones", _toned, _syllables, _of_tones),
-    Group("speaker", _own_voice, _likeness, _of_speaker),
+    Group("speaker", _own_voice, _likeness, _against_natural(speaker.summarise)),
     Group("mcd", _recordings, _mcd, _of_mcd),
-    Group("f0", _recordings, _melody, _of_melody, empty="in no sentence have voice and recording a pitch in common"),
-    Group("dnsmos", _nothing, _opinion, _of_opinions),
+    Group(
+        "f0",
+        _recordings,
+        lambda sounds: f0.compare(sounds.paired),
+        lambda found, known: f0.summarise(found),
+        empty="in no sentence have voice and recording a pitch in common",
+    ),
+    Group("dnsmos", NOTHING, _opinion, _against_natural(dnsmos.summarise)),
 )

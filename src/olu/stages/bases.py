@@ -15,7 +15,6 @@ from olu.core.places import located
 from olu.core.stage import need_training
 from olu.core.told import Remedy
 from olu.core.words import minutes
-from olu.corpus.manifest import Corpus
 from olu.families import FAMILIES, family
 from olu.stages.verbs.machine import BasesOptions
 from olu.text.languages import load, resolve, traits
@@ -216,12 +215,3 @@ def advise(seconds: float, *, language: str, limits: Thresholds) -> BaseAdvice |
     if not known or not is_little(seconds, limits):
         return None
     return BaseAdvice(seconds=seconds, least=limits.enough_scratch, offers=known)
-
-
-def most_of_one(corpus: Corpus) -> float:
-    """Seconds that may train of the speaker who has most, after the audit and the decisions."""
-    by_speaker: dict[str, float] = {}
-    for clip in corpus:
-        if corpus.why_not(clip) is None:
-            by_speaker[clip.speaker] = by_speaker.get(clip.speaker, 0.0) + corpus.taken(clip).seconds
-    return max(by_speaker.values(), default=0.0)

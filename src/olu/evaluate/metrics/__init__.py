@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Literal, cast
 
 from olu.evaluate.estimates import Estimate
 
@@ -19,43 +21,17 @@ class Metric:
     main: bool = False  # in the short table
 
 
-# In the order of a report: what is trusted most comes first.
-METRICS: dict[str, Metric] = {
-    "cer": Metric("wrong letters", "lower", "letters a recogniser gets wrong, of all letters", True),
-    "cer_difference": Metric("wrong letters, over natural", "lower", "the same less that of natural speech", True),
-    "hard_failures": Metric("not understood", "lower", "sentences with more than half of their letters wrong", True),
-    "wer": Metric("wrong words", "lower", "words a recogniser gets wrong, of all words"),
-    "wer_difference": Metric("wrong words, over natural", "lower", "the same less that of natural speech"),
-    "cer_substituted": Metric("letters changed", "lower", "letters heard as others"),
-    "cer_deleted": Metric("letters lost", "lower", "letters not heard"),
-    "cer_inserted": Metric("letters added", "lower", "letters heard that are not there"),
-    "faults": Metric("faulty files", "lower", "files that are silent, clipped, endless, stuck or cut off", True),
-    "duration_ratio": Metric("length", "one", "length of the speech over that of the natural recording", True),
-    "file_ratio": Metric("length of the file", "one", "the same with the silence at both ends"),
-    "rate_ratio": Metric("speed", "one", "speaking rate over that of the natural recording, pauses left out"),
-    "rate": Metric("speaking rate", "natural", "letters or phones per second of speech"),
-    "pauses": Metric("pauses", "natural", "silences from 0.2 s, per sentence"),
-    "pause_seconds": Metric("time paused", "natural", "seconds of them, per sentence"),
-    "phone_error": Metric("phone lengths", "lower", "mean absolute error of the phones' lengths"),
-    "tone_moves": Metric("tone steps", "higher", "steps between syllables that go as their tones say", True),
-    "tone_chance": Metric("tone steps by chance", "natural", "what shuffled tones would reach"),
-    "tone_named": Metric("tones named", "higher", "tones that a classifier trained on natural pitch gets right"),
-    "tone_pairs": Metric("minimal pairs", "higher", "words told apart by tone alone that are said so"),
-    "speaker": Metric("same speaker", "higher", "likeness to the middle of the speaker's recordings, 1 at best", True),
-    "speaker_difference": Metric("same speaker, over natural", "higher", "the same less that of natural speech"),
-    "mcd": Metric("colour of the sound", "lower", "mel-cepstral distortion to the natural recording", True),
-    "f0_error": Metric("melody", "lower", "root mean square pitch error", True),
-    "f0_cents": Metric("melody in cents", "lower", "the same in hundredths of a semitone"),
-    "f0_shift": Metric("higher or lower", "zero", "median pitch above the natural recording's"),
-    "f0_correlation": Metric("melody, likeness", "higher", "correlation of the logarithm of pitch"),
-    "gross_pitch_error": Metric("wrong pitch", "lower", "frames voiced in both with a pitch off by over a fifth"),
-    "voicing_error": Metric("wrong voicing", "lower", "frames voiced in one of the two only"),
-    "dnsmos": Metric("sound quality", "higher", "DNSMOS overall", True),
-    "dnsmos_signal": Metric("quality of the speech", "higher", "DNSMOS signal"),
-    "dnsmos_background": Metric("quiet behind it", "higher", "DNSMOS background"),
-    "dnsmos_difference": Metric("sound quality, over natural", "higher", "DNSMOS overall less that of natural speech"),
-}
+def _read_metrics() -> dict[str, Metric]:
+    """The rows of metrics.tsv, in the order of a report: what is trusted most comes first."""
+    lines = Path(__file__).with_name("metrics.tsv").read_text(encoding="utf-8").splitlines()
+    rows = csv.DictReader(lines, delimiter="\t")
+    return {
+        row["name"]: Metric(row["title"], cast(Better, row["better"]), row["explain"], row["main"] == "main")
+        for row in rows
+    }
 
+
+METRICS = _read_metrics()
 # name -> (passes up to, warns up to) in the metric's own direction
 GATES: dict[str, tuple[float, float]] = {
     "cer_difference": (0.03, 0.08),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from olu.evaluate.estimates import Estimate, Trust, differences, figure, lowest, mean, paired
+from olu.evaluate.estimates import Estimate, Trust, differences, figure, lowest, mean, paired, pick
 
 HARD = 0.5  # more wrong letters than this: the sentence was not understood
 NATURAL_MOST = 0.20  # a recogniser that errs more on natural speech judges nothing
@@ -119,7 +119,7 @@ def _trust(clips: Sequence[Errors | None], caveat: str) -> tuple[Trust, str]:
 
 
 def _rates(clips: Sequence[Errors | None], part: str, kind: str = "total") -> list[float | None]:
-    found = [None if one is None else getattr(one, part) for one in clips]
+    found: list[Any] = pick(clips, part)
     return [None if one is None else getattr(one, kind) / max(1, one.length) for one in found]
 
 

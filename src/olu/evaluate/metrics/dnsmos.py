@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from olu.audio import io
+from olu.core.machine import version_of
 from olu.core.types import Audio
-from olu.evaluate.estimates import Estimate, differences, figure, mean
+from olu.evaluate.estimates import Estimate, differences, figure, mean, pick
 from olu.evaluate.metrics.duration import numbers_only
 from olu.networks import models as network
 from olu.networks.models import RATE, weights
@@ -43,24 +43,18 @@ def summarise(
     """dnsmos, dnsmos_signal, dnsmos_background, and dnsmos_difference to the natural recordings."""
     said: dict[str, Any] = {"unit": "1 to 5", "instrument": instrument(), "trust": "low", "reason": REASON}
     figures = [
-        figure(name, _pick(spoken, part), natural=None if natural is None else mean(_pick(natural, part)), **said)
+        figure(name, pick(spoken, part), natural=None if natural is None else mean(pick(natural, part)), **said)
         for name, part in (("dnsmos", "overall"), ("dnsmos_signal", "signal"), ("dnsmos_background", "background"))
     ]
     if natural is not None:
-        off = differences(_pick(natural, "overall"), _pick(spoken, "overall"))
+        off = differences(pick(natural, "overall"), pick(spoken, "overall"))
         figures.append(figure("dnsmos_difference", off, **said))
     return tuple(figures)
 
 
 def instrument() -> str:
-    try:
-        return f"DNSMOS of speechmos {metadata.version('speechmos')}, 16 kHz"
-    except metadata.PackageNotFoundError:
-        return "DNSMOS, 16 kHz"
-
-
-def _pick(opinions: Sequence[Opinion | None], part: str) -> list[float | None]:
-    return [None if one is None else getattr(one, part) for one in opinions]
+    version = version_of("speechmos")
+    return "DNSMOS, 16 kHz" if version == "?" else f"DNSMOS of speechmos {version}, 16 kHz"
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from itertools import pairwise
 from typing import Any
 
@@ -13,8 +12,9 @@ import numpy as np
 
 from olu.audio import activity, io
 from olu.core.errors import MissingExtra
+from olu.core.machine import version_of
 from olu.core.types import Alignment, Audio
-from olu.evaluate.estimates import Estimate, figure, mean
+from olu.evaluate.estimates import Estimate, figure, mean, pick
 from olu.networks import silero
 from olu.networks.models import RATE, weights
 
@@ -45,15 +45,8 @@ def stretches(audio: Audio) -> Stretches:
 
 
 def instrument() -> str:
-    finder = "levels of 10 ms frames" if _ears() is None else f"Silero VAD {_version()}"
+    finder = "levels of 10 ms frames" if _ears() is None else f"Silero VAD {version_of('silero-vad')}"
     return f"{finder}, pauses from {1000 * SHORTEST_PAUSE:.0f} ms"
-
-
-def _version() -> str:
-    try:
-        return metadata.version("silero-vad")
-    except metadata.PackageNotFoundError:
-        return "?"
 
 
 def _voiced(sound: Audio) -> Stretches:
@@ -167,13 +160,13 @@ def summarise(clips: Sequence[Durations | None], *, aligner: str = "") -> tuple[
     said: dict[str, Any] = {"instrument": instrument(), "trust": "high", "reason": REASON}
     figures = []
     for name, part in (("duration_ratio", "ratio"), ("file_ratio", "whole_ratio"), ("rate_ratio", "rate_ratio")):
-        values = [None if one is None else getattr(one, part) for one in clips]
+        values = pick(clips, part)
         figures.append(figure(name, values, unit="", middle="median", natural=1.0, **said))
     for name, unit in (("rate", "symbols/s"), ("pauses", "per clip"), ("pause_seconds", "s per clip")):
         spoken = [None if one is None else _amount(one.spoken, name) for one in clips]
         natural = [None if one is None or one.natural is None else _amount(one.natural, name) for one in clips]
         figures.append(figure(name, spoken, unit=unit, natural=mean(natural), **said))
-    lengths = [None if one is None else one.phones_ms for one in clips]
+    lengths = pick(clips, "phones_ms")
     if any(value is not None for value in lengths):
         said = {"instrument": aligner or "aligner", "trust": "medium", "reason": ALIGNED}
         figures.append(figure("phone_error", lengths, unit="ms", **said))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from olu.audio import io
 from olu.core.types import Audio
-from olu.evaluate.estimates import Estimate, figure
+from olu.evaluate.estimates import Estimate, figure, pick
 from olu.evaluate.metrics.duration import numbers_only
 from olu.features import pitch
 from olu.features.pitch import HIGHEST, LEAST_FRAMES, LOWEST, RATE, STEP
@@ -109,14 +109,14 @@ def compare(pair: Paired | None) -> PitchError | None:
 def summarise(clips: Sequence[PitchError | None]) -> tuple[Estimate, ...]:
     """f0_error and f0_shift in semitones, f0_cents, f0_correlation, gross_pitch_error, voicing_error."""
     said: dict[str, Any] = {"instrument": pitch.instrument(), "trust": "medium", "reason": REASON}
-    cents = [None if one is None or one.semitones is None else 100 * one.semitones for one in clips]
+    cents = [None if off is None else 100 * off for off in pick(clips, "semitones")]
     return (
-        figure("f0_error", [None if one is None else one.semitones for one in clips], unit="semitones", **said),
+        figure("f0_error", pick(clips, "semitones"), unit="semitones", **said),
         figure("f0_cents", cents, unit="cents", **said),
-        figure("f0_shift", [None if one is None else one.shift for one in clips], unit="semitones", **said),
-        figure("f0_correlation", [None if one is None else one.correlation for one in clips], unit="", **said),
-        figure("gross_pitch_error", [None if one is None else one.gross for one in clips], unit="share", **said),
-        figure("voicing_error", [None if one is None else one.voicing for one in clips], unit="share", **said),
+        figure("f0_shift", pick(clips, "shift"), unit="semitones", **said),
+        figure("f0_correlation", pick(clips, "correlation"), unit="", **said),
+        figure("gross_pitch_error", pick(clips, "gross"), unit="share", **said),
+        figure("voicing_error", pick(clips, "voicing"), unit="share", **said),
     )
 
 

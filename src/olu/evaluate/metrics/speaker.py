@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from olu.audio import io
 from olu.core.errors import MissingExtra
+from olu.core.machine import version_of
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, differences, figure, mean
 from olu.evaluate.metrics.duration import numbers_only
@@ -61,14 +61,7 @@ def summarise(spoken: Sequence[float | None], *, natural: Sequence[float | None]
 
 
 def instrument() -> str:
-    return f"Resemblyzer {_version('Resemblyzer')} on what Silero VAD {_version('silero-vad')} hears"
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "?"
+    return f"Resemblyzer {version_of('Resemblyzer')} on what Silero VAD {version_of('silero-vad')} hears"
 
 
 @cache

@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from olu.core.config import Strict
+from olu.core.parse import load_toml
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
-TINY: dict[str, Any] = {
-    "channels": 4,
-    "subsample": 2,
-    "width": 32,
-    "blocks": 2,
-    "kernel": 7,
-    "feed_forward": 64,
-    "dropout": 0.0,
-    "drop_path": 0.0,
-    "time_masks": 1,
-    "frequency_masks": 1,
-    "frequency_mask_bins": 6,
-    "speed": 0.05,
-    "noise": 0.0,
-    "learning_rate": 3e-3,
-    "average": 0.9,
-}
-CPU: dict[str, Any] = {
-    "channels": 16,
-    "subsample": 4,
-    "width": 144,
-    "blocks": 5,
-    "feed_forward": 288,
-    "dropout": 0.1,
-    "drop_path": 0.0,
-    "average": 0.99,
-}
-SIZES: dict[str, dict[str, Any]] = {"tiny": TINY, "cpu": CPU, "gpu": {}}
+SIZES: dict[str, dict[str, Any]] = load_toml(Path(__file__).with_name("sizes.toml"))
 NEEDS = (  # a setting, and the one without which it does nothing
     ("time_mask_share", "time_masks"),
     ("frequency_mask_bins", "frequency_masks"),

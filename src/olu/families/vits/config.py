@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import prod
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from olu.core.config import Strict
+from olu.core.parse import load_toml
 
 Width = Annotated[int, Field(ge=1, le=16384)]  # one more would be gigabytes in a single layer
 Depth = Annotated[int, Field(ge=1, le=256)]
@@ -18,50 +20,8 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 
 MOST_NOISE, SPEAKING_RATE = 2.0, (0.25, 4.0)  # as whoever speaks may choose
 
-SMALL: dict[str, Any] = {
-    "hidden_size": 128,
-    "num_hidden_layers": 4,
-    "ffn_dim": 384,
-    "flow_size": 128,
-    "prior_encoder_num_wavenet_layers": 3,
-    "posterior_encoder_num_wavenet_layers": 8,
-    "wavenet_kernel_size": 3,
-    "upsample_initial_channel": 256,
-    "upsample_rates": (8, 8, 4),
-    "upsample_kernel_sizes": (16, 16, 8),
-    "resblock_kernel_sizes": (3, 5, 7),
-    "resblock_dilation_sizes": ((1, 3), (1, 3), (1, 3)),
-    "duration_predictor_filter_channels": 128,
-    "use_stochastic_duration_prediction": False,
-    "discriminator_period_channels": (16, 64, 128, 256),
-    "discriminator_scale_channels": (16, 32, 64, 128),
-}
-TINY: dict[str, Any] = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "ffn_dim": 32,
-    "flow_size": 16,
-    "prior_encoder_num_flows": 2,
-    "prior_encoder_num_wavenet_layers": 2,
-    "posterior_encoder_num_wavenet_layers": 2,
-    "wavenet_kernel_size": 3,
-    "upsample_initial_channel": 32,
-    "upsample_rates": (8, 8, 4),
-    "upsample_kernel_sizes": (16, 16, 8),
-    "resblock_kernel_sizes": (3,),
-    "resblock_dilation_sizes": ((1, 3),),
-    "duration_predictor_filter_channels": 16,
-    "duration_predictor_num_flows": 2,
-    "duration_predictor_flow_bins": 6,
-    "segment_size": 4096,
-    "discriminator_periods": (2, 3),
-    "discriminator_period_channels": (4, 8),
-    "discriminator_scale_channels": (4, 8),
-    "learning_rate": 2e-3,
-    "discriminator_learning_rate": 1e-3,
-}
 SCALE_GROUP = 4  # channels per group of the strided scale convolutions, as in the original
-SIZES: dict[str, dict[str, Any]] = {"tiny": TINY, "small": SMALL, "mms": {}}
+SIZES: dict[str, dict[str, Any]] = load_toml(Path(__file__).with_name("sizes.toml"))
 
 # Each duration predictor reads settings the other does not; setting one that would be ignored is an error.
 PLAIN_ONLY = ("duration_predictor_filter_channels",)

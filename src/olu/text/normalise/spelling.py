@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from unicodedata import normalize
 
 from olu.text.normalise.number_phrases import PhraseRule, any_of, is_heading
@@ -31,30 +32,12 @@ NUMERALS = "IVX"  # behind a word these are kings, chapters and acts, and in Eng
 UNITS = "0123456789°º%"  # 220 V.
 HOURS = ("AM", "PM")
 QUOTES = "\"'“”‘’«»()[]¿¡"
-# What a letter is the name of: its sentence may end with it.
-LABELLED = """
-plan group team type class option vitamin letter section series grade level point room hepatitis
-grupo equipo tipo clase opción vitamina letra sección serie eje punto generación cromosoma
-groupe équipe classe vitamine lettre opção gruppe typ klasse buchstabe kundi aina daraja herufi vitamini
-план группа группы группе класс класса тип типа витамин витамина буква буквы вариант точка точки
-"""
-# Words that open many sentences and are hardly a name: all of two letters in more languages (Li and Ng are names).
-OPENING = """
-am an as at be by do go he if in is it me my no of oh on or so to up us we
-al da de el él en es ha la le lo me mi ni os se si sí su te tu tú un va ya yo
-ao às as da do em eu já na no os ou só um au ce ci du en et il je le ma ne on où sa se si ta tu
-ab am an da du er es ob so um wo zu di ed io lo ma mi se si un il ci ne
-ni na ya wa la za cha si ha ka ma ọ o ó ẹ à ní tí sí kí bí mo rí fi yi gi nị ọ̀
-во вы да до ее её за из их им ко мы на не ни но ну об он от по со то ты
-the then this that these those they there when what where with from after before here but and for she his her our
-however while also
-los las una uno luego después entonces este esta esto estos estas pero como cuando donde para desde sin con por también
-aunque ella ellos más muy hay
-les des une puis ensuite elle mais alors dans der die das dann aber danach eine nach
-kisha baada lakini hii hiyo huu sasa wọn àwọn nígbà ṣùgbọ́n lẹ́yìn ndị mgbe mana
-это этот эта они она оно потом затем после когда если тогда также для при его
-"""
-LABELS, OPENERS = frozenset(LABELLED.split()), frozenset(OPENING.split())
+# What a letter is the name of, so that its sentence may end with it. And words that open many sentences and are hardly
+# a name: all of two letters in more languages (Li and Ng are names).
+LABELS, OPENERS = (
+    frozenset(Path(__file__).with_name(name).read_text(encoding="utf-8").split())
+    for name in ("labels.txt", "openers.txt")
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from olu.core.errors import TextError
 from olu.text import algorithms
 from olu.text.language_data import Pack, ReadingTrace
-from olu.text.normalise import abbreviations, clock, dates, roman
+from olu.text.normalise import abbreviations, roman, times
 from olu.text.normalise import measures as money
 from olu.text.normalise.measures import Measures
 from olu.text.normalise.number_phrases import PhraseRule, Wording
@@ -45,10 +45,10 @@ class Normaliser:
         wording = Wording(NumberGrammar(pack.toml(FILE), where=f"{pack.code}/{FILE}"), found)
         measures = Measures(wording, pack)
         self._first = [*roman.rules(wording), *self._first]
-        self._last = [*measures.first(), *dates.rules(wording), *clock.rules(wording), *money.rules(wording)]
+        self._last = [*measures.first(), *times.date_rules(wording), *times.clock_rules(wording), *money.rules(wording)]
         self._last += [*measures.rules(), *measures.last()]
         if found.spelling:
-            self._speller = Speller(found.spelling, keep=measures.symbols | clock.forms(found) | dates.forms(found))
+            self._speller = Speller(found.spelling, keep=measures.symbols | times.forms(found))
             self._first = [*self._speller.addresses(), *self._first, self._speller.initials(), self._speller.capitals()]
             self._last += self._speller.rules()
 

@@ -21,24 +21,7 @@ speak = pipeline("text-to-speech", ".")  # this folder, or its name on the hub
 sound = speak({text})  # sound["audio"], sound["sampling_rate"]
 ```
 """
-BY_PHONES = """
-The tokenizer of transformers reads one character at a time, and this voice reads phones: give it phones. `phones.json`
-has one character for each phone. With Olu, the phones of a text are its `symbols` in
-
-```sh
-olu read -l {code} {text}{options} --json
-```
-
-and in Python:
-
-```python
-import json
-from pathlib import Path
-stands = json.loads(Path("phones.json").read_text(encoding="utf-8"))
-symbols = {symbols}
-text = "".join(stands[symbol] for symbol in symbols)
-```
-"""
+BY_PHONES = "\n" + Path(__file__).with_name("use_phones.txt").read_text(encoding="utf-8")
 
 
 def write_hf(subject: ExportSubject, folder: Path) -> list[str]:

@@ -14,29 +14,7 @@ from olu.text.spelled import symbols_of
 if TYPE_CHECKING:
     from olu.export.subject import ExportSubject
 
-USE = """
-```python
-import json, numpy, onnxruntime
-session = onnxruntime.InferenceSession("model.onnx")
-facts = json.load(open("model.json", encoding="utf-8"))
-symbols = {symbols}  # {which}
-ids = [facts["symbols"].index(symbol) for symbol in symbols]
-{spaced}wave = session.run(None, {{
-    "input": numpy.array([ids], numpy.int64),
-    "input_lengths": numpy.array([len(ids)], numpy.int64),
-    "scales": numpy.array([facts["noise_scale"], facts["length_scale"], facts["noise_w"]], numpy.float32),{sid}
-}})[0][0, 0]  # float32 in [-1, 1] at facts["rate"] Hz
-```
-
-| input | shape | meaning |
-|---|---|---|
-| `input` | [batch, tokens] int64 | ids of symbols |
-| `input_lengths` | [batch] int64 | how many of them count |
-| `scales` | [3] float32 | how much noise, how long (2 is twice as long), how much noise in the durations |
-{row}
-The output is `output` [batch, 1, samples]. Noise is made inside the graph, so two runs differ; with `scales` [0, 1, 0]
-they do not.
-"""
+USE = "\n" + Path(__file__).with_name("use_onnx.txt").read_text(encoding="utf-8")
 BLANKS = "ids = [0] + [number for id in ids for number in (id, 0)]  # the blank, id 0, around every symbol\n"
 
 
