@@ -174,6 +174,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "unpack": fine("unpack", tmp_path / "a.tar", tmp_path / "there", "--json").json(),
         "status": fine("status", ws, "--json").json(),
         "doctor": fine("doctor", "--json").json(),
+        "inspect": fine("inspect", ws / "runs" / "vits-001", "--json").json(),
         "languages": fine("languages", "--json").json(),
         "families": fine("families", "--json").json(),
         "bases": fine("bases", "--language", "amh", "--json").json(),
@@ -187,6 +188,7 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
     assert (said["train"]["run"], said["train"]["steps"]) == ("vits-001", 2)
     assert Path(said["export"]["voice"]).is_dir()
     assert said["speak"]["seconds"] > 0
+    assert said["inspect"]["kind"] == "a run, of a voice"
     assert said["clean"]["bytes"] > 0
     assert said["make"]["voice"]["step"] == 2
 

@@ -52,7 +52,6 @@ VERBS = (
         "inspect",
         "Say what a file or folder is, what is wrong with it and what to do with it.",
         InspectOptions,
-        "olu.stages.inspect:run",
     ),
     Verb(
         "languages",
