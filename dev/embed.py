@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from olu.core.errors import ExportError
 from olu.core.files import VOICES, disk_bytes, read_json, whole, write_json
@@ -19,6 +25,7 @@ from olu.core.stage import need_training
 MOST_BYTES = 14_000_000  # of all of it
 BITS = {"discriminator.": 4, "posterior_encoder.": 8}  # of what speaking does not need
 LEAST = 256  # numbers; a smaller tensor is not worth it
+CLOSE = 2e-3  # of a tensor's largest number: weight norm folded in another order rounds otherwise
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ def embed(package: Path, target: Path, *, discriminator: bool = True) -> EmbedSu
     from olu.export.package import seal
     from olu.families.vits.base import read_base
     from olu.families.vits.foreign.names import DISCRIMINATOR
-    from olu.families.vits.foreign.quantise import coarsened, find_shared, refined
+    from olu.families.vits.foreign.quantise import coarsened, refined
     from olu.speak.voice import Voice
 
     if not (package / "training" / "weights.safetensors").is_file():
@@ -65,6 +72,32 @@ def embed(package: Path, target: Path, *, discriminator: bool = True) -> EmbedSu
         Voice.open(partial)
         read_base(partial)
     return EmbedSummary(str(target), total - training, training, len(shared))
+
+
+def find_shared(package: Path, weights: Mapping[str, Any]) -> dict[str, Any]:
+    """Where in the graphs of a package folder each of these weights stands, for those that do."""
+    from olu.families.vits.foreign.quantise import GRAPHS, arrays_of
+
+    held = [(graph, name, array) for graph in GRAPHS for name, array in arrays_of(package, graph)]
+    found = {}
+    for name, value in weights.items():
+        if value.numel() >= LEAST and (place := _place(value.float().numpy(), held)) is not None:
+            found[name] = place
+    return found
+
+
+def _place(wanted: NDArray[Any], held: list[tuple[str, str, NDArray[Any]]]) -> dict[str, Any] | None:
+    room = CLOSE * float(np.abs(wanted).max())
+    for graph, name, array in held:
+        if array.size != wanted.size:
+            continue
+        for axes in permutations(range(array.ndim)):
+            turned = array.transpose(axes)
+            if [n for n in turned.shape if n > 1] != [n for n in wanted.shape if n > 1]:
+                continue
+            if np.abs(turned.reshape(wanted.shape).astype(np.float32) - wanted).max() <= room:
+                return {"graph": graph, "tensor": name, "axes": list(axes), "shape": list(wanted.shape)}
+    return None
 
 
 def _bits(name: str, numbers: int) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import sys
 import unicodedata
 from collections import Counter, defaultdict
@@ -34,7 +35,6 @@ from olu.languages.ibo.dots import (
     pattern,
     slot,
     slots,
-    to_bytes,
     traits,
 )
 
@@ -166,6 +166,25 @@ def fit_letters(counts: Counts, *, epochs: int = 8, rate: float = 0.3, batch: in
         if epoch >= epochs // 2:
             mean += table / (epochs - epochs // 2)
     return mean
+
+
+def to_bytes(lines: Iterable[str], words: NDArray[Any], letters: NDArray[Any]) -> bytes:
+    """The file: the forms line by line, and both tables in eight bits."""
+    scale = float(np.abs(letters).max()) / 127 or 1.0
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        forms=np.frombuffer("\n".join(lines).encode("utf-8"), dtype=np.uint8),
+        words=_eight(words),
+        letters=_eight(letters),
+        letters_scale=np.float32(scale),
+    )
+    return file.getvalue()
+
+
+def _eight(table: NDArray[Any]) -> NDArray[Any]:
+    scale = float(np.abs(table).max()) / 127 or 1.0
+    return np.round(table / scale).astype(np.int8)
 
 
 def train(texts: Sequence[str]) -> bytes:

@@ -57,25 +57,6 @@ class Model:
             return Model(read(listed), file["words"].astype(np.int16), letters)
 
 
-def to_bytes(lines: Iterable[str], words: Numbers, letters: Numbers) -> bytes:
-    """The file: the forms line by line, and both tables in eight bits."""
-    scale = float(np.abs(letters).max()) / 127 or 1.0
-    file = io.BytesIO()
-    np.savez_compressed(
-        file,
-        forms=np.frombuffer("\n".join(lines).encode("utf-8"), dtype=np.uint8),
-        words=_eight(words),
-        letters=_eight(letters),
-        letters_scale=np.float32(scale),
-    )
-    return file.getvalue()
-
-
-def _eight(table: Numbers) -> Numbers:
-    scale = float(np.abs(table).max()) / 127 or 1.0
-    return np.round(table / scale).astype(np.int8)
-
-
 def _harmony(plain: str, model: Model) -> str:
     """The vowel set of each vowel, in the word's most frequent form: A, E, or unknown."""
     known = model.forms.get(plain)
