@@ -175,7 +175,54 @@ TABLES: dict[str, Table] = {
         },
     ),
 }
+SEARCHED = {"alignment": "search"}
 TABLES |= {
+    "acoustic": Table(
+        tiny={"size": "tiny"},
+        still={"dropout": 0.0, "head_dropout": 0.0, "tone_dropout": 0.0, "knots_share": 1.0},
+        other={
+            "size": Other("base"),
+            "width": Other(24),
+            "near_layers": Other(3),
+            "reach": Other(1),
+            "phrase_layers": Other(2),
+            "phrase_mel": Other(True),
+            "heads": Other(4),
+            "window": Other(2),
+            "kernel": Other(3),
+            "head_kernel": Other(5),
+            "mean_width": Other(16),
+            "mean_layers": Other(1),
+            "refiner_width": Other(16),
+            "refiner_layers": Other(1),
+            "alignment": Other("search"),
+            "guide_steps": Other(50, base=SEARCHED),
+            "search_from": Other(2, base={"alignment": "mixed"}),
+            "dropout": Other(0.4),
+            "head_dropout": Other(0.1),
+            "symbol_dropout": Other(0.3),
+            "tone_dropout": Other(0.8),
+            "duration_noise": Other(2.0),
+            "knots_share": Other(1.0),
+            "init_scale": Other(0.5),
+            "prosody_steps": Other(0),
+            "learning_rate": Other(1e-4),
+            "adam_betas": Other((0.5, 0.9)),
+            "adam_epsilon": Other(1e-6),
+            "weight_decay": Other(0.1),
+            "clip": Other(0.5),
+            "average": Other(0.5),
+            "weight_mean": Other(10.0),
+            "weight_flow": Other(2.0),
+            "weight_voicing": Other(3.0),
+            "weight_duration": Other(4.0),
+            "weight_pause": Other(5.0),
+            "weight_pitch": Other(6.0),
+            "weight_prior": Other(7.0, base=SEARCHED),
+            "steps": Other(2),
+            "temperature": Other(0.1),
+        },
+    ),
     "toytokens": Table(
         tiny={},
         still={},
@@ -230,7 +277,7 @@ def made(fam: Family, config: Strict, *, speakers: int = 1, seed: int = 1) -> nn
 def needs(fam: Family) -> dict[str, nn.Module]:
     """A network of each other kind that a voice of this family needs, the same each time."""
     found = {}
-    for kind in fam.speaks.needs if fam.speaks else ():
+    for kind in set(fam.speaks.needs) - set(fam.speaks.stands_in) if fam.speaks else ():
         other = next(one for one in map(family, FAMILIES) if one.kind == kind)
         with torch.random.fork_rng():
             torch.manual_seed(5)
@@ -249,7 +296,15 @@ def featured(fam: Family, config: Any, clips: Sequence[Example]) -> list[Example
         clip = Clip(id=one.id, audio="", seconds=seconds, rate=rate, text="", language="eng")
         alignment = Alignment(id=one.id, seconds=seconds, words=(), phones=phones)
         source = FeatureClip(clip, one.samples, rate, alignment=alignment)
-        made.append(replace(one, features={name: compute(source) for name, compute in computes.items()}))
+        features = {name: compute(source) for name, compute in computes.items()}
+        if fam.data.token_frames:
+            ends = np.rint(np.linspace(0, len(one.samples) // 256, len(one.ids) + 1)).astype(int)
+            gaps = np.isin(np.arange(len(one.ids)), (0, 4, len(one.ids) - 1)).astype(int)
+            wanted = fam.data.token_frames(config)
+            given = wanted is not None and (wanted.all or one.id != "clip-1")  # else it is searched
+            features |= {"frames": np.diff(ends) * given}
+            features |= {"gaps": gaps, "tones": (1 - gaps) * (np.array(one.ids) % 3), "stress": gaps * 0}
+        made.append(replace(one, features=features))
     *own, beside = made
     return [replace(one, beside=beside if fam.data.beside else None) for one in own]
 

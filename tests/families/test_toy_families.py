@@ -218,7 +218,7 @@ def test_a_voice_of_two_runs_is_trained_resumed_exported_and_spoken(ws: Workspac
     assert run.document("vocabulary.json")["kind"] == "streams"
     job = set_up(ws, run.recipe, device="cpu", run=run)
     example = job.example(job.train[0])
-    assert set(example.features) == {"mel", "pitch", "ends", "tones", "stress"}
+    assert set(example.features) == {"mel", "pitch", "ends", "tones", "stress", "gaps"}
     assert 0 < example.features["ends"][-1] <= len(example.features["pitch"])  # in the part that is kept
     work = train(ws, overrides=["family=toyacoustic", *SHORT, *edges], new=True)
     for event in work:

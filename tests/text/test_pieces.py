@@ -61,8 +61,12 @@ def test_kinds_are_told_apart_by_their_state() -> None:
     word = Word("ọ̀rọ́", ("ɔ", "ɾ", "ɔ"), ("L", "H"), (0, 2), stress=0)
     reading = Reading(text="", normal="", words=(word,), breaks=("", "."))
     streams = StreamVocabulary(["_", ".", "ɔ", "ɾ"])
-    assert streams.encode(reading) == [2, 3, 2, 1]
-    assert streams.streams(reading) == {"tones": [4, 0, 2, 0], "stress": [1, 0, 0, 0]}
+    assert streams.encode(reading) == [0, 2, 3, 2, 1]  # a gap before, between and after words, written or not
+    assert streams.streams(reading) == {
+        "tones": [0, 4, 0, 2, 0],
+        "stress": [0, 1, 0, 0, 0],
+        "gaps": [1, 0, 0, 0, 1],
+    }
     assert isinstance(vocabulary_from(streams.state()), StreamVocabulary)
     assert "kind" not in SymbolVocabulary(["_", "a"]).state()  # packages of today stay as they are
     with pytest.raises(TextError, match="of the kind 'other' is unknown"):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from olu.core.errors import AlignError
@@ -59,6 +59,73 @@ def durations(
     _count(timed, total, rate / hop)
     _steal(timed)
     return tuple(token.label for token in found), tuple(token.frames for token in found)
+
+
+def gap_durations(
+    alignment: Alignment, *, tokens: Sequence[str], gaps: Sequence[int], samples: int, rate: int, hop: int
+) -> tuple[int, ...]:
+    """Frames of each token, which sum to samples // hop. `gaps` marks the tokens that are no sound.
+
+    Silence beside a gap is the gap's: of several, the first that is written; one without silence has no frames.
+    Every sound has at least one. Other sounds than the alignment's are an error.
+    """
+    phones = [span for span in alignment.phones if span.label]
+    groups = _groups_of(tokens, gaps, [span.label for span in phones], alignment.id)
+    total = frame_count(samples, hop=hop, frames="floor")
+    if not phones:
+        raise AlignError(f"{alignment.id}: its alignment holds no sound: align it again")
+    if total < len(phones):
+        raise AlignError(f"{alignment.id}: {len(phones)} sounds do not fit into {total} frames: leave this clip out")
+    edges = [span.start for span in phones] + [samples / rate]
+    found = _silence(groups[0], edges[0])
+    for number, (phone, after) in enumerate(zip(phones, groups[1:], strict=True)):
+        least = PAUSE_SECONDS if number + 1 < len(phones) else 0.0
+        pauses = bool(after) and edges[number + 1] - phone.end >= least - 1e-9
+        found.append(_Token(phone.label, phone.end if pauses else edges[number + 1]))
+        found += _silence(after, edges[number + 1])
+    _count(found, total, rate / hop)
+    _steal(found, spared=lambda token: int(not token.timeless))
+    return tuple(token.frames for token in found)
+
+
+def _groups_of(tokens: Sequence[str], gaps: Sequence[int], phones: Sequence[str], id: str) -> list[list[str]]:
+    """The gaps before, between and after the sounds; those of text and alignment must be the same."""
+    groups: list[list[str]] = [[]]
+    for token, gap in zip(tokens, gaps, strict=True):
+        place = len(groups) - 1
+        if gap:
+            groups[-1].append(token)
+            continue
+        if place >= len(phones) or token != phones[place]:
+            heard = repr(phones[place]) if place < len(phones) else "nothing more"
+            raise AlignError(f"{id}: the text has {token!r} where the alignment has {heard}: align it again")
+        groups.append([])
+    if len(groups) <= len(phones):
+        raise AlignError(f"{id}: the alignment has {phones[len(groups) - 1]!r} that the text lacks: align it again")
+    return groups
+
+
+def _silence(marks: Sequence[str], until: float) -> list[_Token]:
+    """Gaps of which the first that is written takes all; `timeless`: it may stay without a frame."""
+    taker = _taker(marks) or 0
+    start = [_Token(mark, 0.0, timeless=True) for mark in marks[:taker]]  # 0: where the sound before ends
+    return start + [_Token(mark, until, timeless=True) for mark in marks[taker:]]
+
+
+def heard_part(alignment: Alignment, *, start: float, samples: int, rate: int, factor: float) -> Alignment:
+    """An alignment of a whole clip in seconds of the part that trains, which begins at `start`.
+
+    `factor`: it is played so many times faster. A part that leaves out half of a sound or more is refused.
+    """
+    seconds = samples / rate
+
+    def here(span: Span) -> Span:
+        low, high = (min(seconds, max(0.0, (at - start) / factor)) for at in (span.start, span.end))
+        if span.label and (high - low) * factor < (span.end - span.start) / 2:
+            raise AlignError(f"{alignment.id}: the part that trains leaves out {span.label!r} at {span.start:.2f} s")
+        return Span(span.label, low, high)
+
+    return replace(alignment, seconds=seconds, phones=tuple(map(here, alignment.phones)), words=())
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:
@@ -156,18 +223,21 @@ def _count(timed: Sequence[_Token], total: int, per_second: float) -> None:
     timed[-1].frames = total - before
 
 
-def _steal(timed: Sequence[_Token]) -> None:
-    """A token without a frame takes one from the longer neighbour, or from the nearest that can spare one."""
+def _steal(timed: Sequence[_Token], *, spared: Callable[[_Token], int] = lambda token: 1) -> None:
+    """A token without a frame takes one from the longer neighbour, or from the nearest that can spare one.
+
+    `spared`: frames that nobody takes of a token.
+    """
     for place, token in enumerate(timed):
-        if token.frames == 0:
-            _donor(timed, place).frames -= 1
+        if token.frames < spared(token):
+            _donor(timed, place, spared).frames -= 1
             token.frames = 1
 
 
-def _donor(timed: Sequence[_Token], place: int) -> _Token:
+def _donor(timed: Sequence[_Token], place: int, spared: Callable[[_Token], int]) -> _Token:
     for far in range(1, len(timed)):
         near = [timed[at] for at in (place - far, place + far) if 0 <= at < len(timed)]
-        longer = max(near, key=lambda token: token.frames, default=None)
-        if longer is not None and longer.frames >= 2:
+        longer = max(near, key=lambda token: token.frames - spared(token), default=None)
+        if longer is not None and longer.frames > spared(longer):
             return longer
     raise AssertionError("there are at least as many frames as tokens")

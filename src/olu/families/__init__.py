@@ -8,7 +8,11 @@ from olu.core.config import did_you_mean
 from olu.core.errors import ConfigError
 from olu.train.family import Family
 
-FAMILIES = {"vits": "olu.families.vits", "recogniser": "olu.families.recogniser"}  # the first reads foreign voices
+FAMILIES = {
+    "vits": "olu.families.vits",
+    "recogniser": "olu.families.recogniser",
+    "acoustic": "olu.families.acoustic",
+}  # the first reads foreign voices
 
 
 def family(name: str) -> Family:

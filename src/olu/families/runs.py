@@ -60,12 +60,15 @@ def learner_of(run: Run, step: int, *, config: Any = None, needed: Mapping[str, 
     `config`: other settings than its recipe's; `needed`: those of runs of other kinds that it needs, by kind.
     """
     from olu.train.checkpoint import load_averaged  # torch comes with it
+    from olu.train.setup.observe import held_by
 
     chosen = family(run.recipe.family)
     config = config or check(chosen.config, run.recipe.model, where=f"{run.name}/recipe.toml [model]")
     vocabulary, speakers = vocabulary_from(run.document("vocabulary.json")), run.document("speakers.json")
     learner = chosen.learner(config, vocab_size=vocabulary.size, num_speakers=len(speakers))
     load_averaged(learner, run.checkpoints().load(step))
+    if observed := held_by(run):
+        learner.observe(observed)  # type: ignore[operator]
     companions = chosen.bases.companions(config, None) if chosen.bases and chosen.bases.companions else ()
     frozen = {one.name: one.load() for one in companions} | dict(needed or {})
     if frozen:
@@ -74,16 +77,23 @@ def learner_of(run: Run, step: int, *, config: Any = None, needed: Mapping[str, 
 
 
 def needed_runs(
-    ws: Workspace, chosen: Family, *, before: Mapping[str, str] | None = None
+    ws: Workspace, chosen: Family, *, before: Mapping[str, str] | None = None, trains: bool = False
 ) -> dict[str, tuple[Run, int]]:
-    """Of every kind that a voice of a family needs: the run it began with (`before`), or the newest finished."""
+    """Of every kind that a voice of a family needs: the run it began with (`before`), or the newest finished.
+
+    One that `trains` can do without those that its family has something plain for.
+    """
     found: dict[str, tuple[Run, int]] = {}
     for kind in chosen.speaks.needs if chosen.speaks else ():
         if before and kind in before:
             name, _, step = before[kind].partition("@")
             found[kind] = Run.named(ws.runs_folder, name), int(step)
             continue
+        if trains and before is not None:
+            continue  # it began without one
         finished = [run for run in runs_of(ws, kind) if run.finished and run.checkpoints().steps()]
+        if not finished and trains and chosen.speaks and kind in chosen.speaks.stands_in:
+            continue
         if not finished:
             raise TrainError(
                 f"a voice of the family {chosen.name!r} needs {NAMES[kind]}, and {ws.root} has none: train one first"

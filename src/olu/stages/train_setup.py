@@ -73,7 +73,7 @@ def set_up(
     name = listener_of(ws, recipe, run=run) if family.kind == "voice" else None
     if name:
         listener = SampleListener(name, partial(ear_of, ws, name, device=device, factor=recipe.data.resample))
-    needed = needed_runs(ws, family, before=run.document("facts.json").get(NEEDS, {}) if run else None)
+    needed = needed_runs(ws, family, before=run.document("facts.json").get(NEEDS, {}) if run else None, trains=True)
     asked = TrainingRequest(ws, family, recipe, device, run, start, ranks or Ranks(), listener, as_companions(needed))
     job = build_job(asked)
     facts = {NEEDS: {kind: f"{held.name}@{step}" for kind, (held, step) in needed.items()}} if needed else {}

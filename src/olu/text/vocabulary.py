@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from olu.core.errors import TextError
@@ -42,6 +43,10 @@ class SymbolVocabulary:
         """What goes with the ids, one number for each, by name; nothing for most kinds."""
         return {}
 
+    def between(self, marks: str) -> str:
+        """The symbols that stand for a break of a reading."""
+        return marks
+
     @property
     def size(self) -> int:
         return len(self.symbols)
@@ -71,7 +76,10 @@ class SymbolVocabulary:
 
 
 class StreamVocabulary(SymbolVocabulary):
-    """Sounds as symbols; tone and stress of each stand in streams of their own."""
+    """Sounds as symbols; tone and stress of each stand in streams of their own.
+
+    Before, between and after words there is always a gap, which may be silent: what is written there, or the blank.
+    """
 
     def __init__(self, symbols: Iterable[str]) -> None:
         super().__init__(symbols, interleave=False, marks="none")
@@ -82,16 +90,27 @@ class StreamVocabulary(SymbolVocabulary):
     def state(self) -> dict[str, Any]:
         return {**super().state(), "kind": "streams"}
 
+    def between(self, marks: str) -> str:
+        return marks or BLANK
+
+    def encode(self, reading: Reading) -> list[int]:
+        return super().encode(replace(reading, breaks=tuple(map(self.between, reading.breaks))))
+
     def streams(self, reading: Reading) -> dict[str, list[int]]:
-        """`tones`: 0 where there is none, else the place in TONES from 1 on; `stress`: 1 on what carries it."""
-        tones, stress = [0] * len(reading.breaks[0]), [0] * len(reading.breaks[0])
-        for word, after in zip(reading.words, reading.breaks[1:], strict=True):
+        """`tones`: 0 where there is none, else the place in TONES from 1 on; `stress`: 1 on what carries it.
+
+        `gaps`: 1 where no sound is meant.
+        """
+        first, *after = (len(self.between(marks)) for marks in reading.breaks)
+        tones, stress, gaps = [0] * first, [0] * first, [1] * first
+        for word, size in zip(reading.words, after, strict=True):
             borne = dict(zip(word.bearers, word.tones, strict=True))
             named = [borne.get(place) for place in range(len(word.phones))]
             tones += [0 if tone is None else 1 + (TONES.index(tone) if tone in TONES else 0) for tone in named]
-            tones += [0] * len(after)
-            stress += [int(place == word.stress) for place in range(len(word.phones))] + [0] * len(after)
-        return {"tones": tones, "stress": stress}
+            stress += [int(place == word.stress) for place in range(len(word.phones))]
+            gaps += [int(phone == BLANK) for phone in word.phones]
+            tones, stress, gaps = tones + [0] * size, stress + [0] * size, gaps + [1] * size
+        return {"tones": tones, "stress": stress, "gaps": gaps}
 
 
 def symbol_name(symbol: str) -> str:

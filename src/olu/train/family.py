@@ -84,6 +84,9 @@ class DemoSentence:
     ids: tuple[int, ...]
     speaker: int
     natural: float | None = None  # seconds it would take at the pace of the recordings
+    streams: Mapping[str, Sequence[int]] = field(
+        default_factory=dict
+    )  # what goes with the ids, for vocabularies of them
 
 
 @dataclass(frozen=True)
@@ -129,13 +132,25 @@ class Learner(Protocol):
     def step(self, batch: Any, clock: Clock) -> Iterator[Update]: ...
     def validate(self, batch: Any) -> Mapping[str, Loss]: ...
     def demo(self, batch: Any) -> Iterator[SpokenSample]: ...
-    def say(self, ids: Sequence[int], speaker: int) -> Audio: ...
+    def say(self, ids: Sequence[int], speaker: int, streams: Mapping[str, Sequence[int]] | None = None) -> Audio: ...
 
 
 class AccompaniedLearner(Learner, Protocol):
     """A learner that uses frozen modules: it is handed them once, by name, and keeps them out of its state."""
 
     def accompany(self, modules: Mapping[str, nn.Module]) -> None: ...
+
+
+class VocodingLearner(Learner, Protocol):
+    """A learner of a vocoder, as an acoustic model uses it. Mels are plain logarithms, contours log2 of hertz."""
+
+    def sound(self, mel: Tensor, contour: Tensor, voicing: Tensor) -> Tensor:
+        """[1, M, F], [1, F] and [1, F] from 0 to 1 -> a wave [1, S]."""
+        ...
+
+    def write_decoder(self, folder: Path) -> dict[str, Any]:
+        """Write decoder.onnx as speak/engines/mel.py runs it; returns facts for voice.json: rate, hop, context, mel."""
+        ...
 
 
 class Written(Protocol):
@@ -205,6 +220,14 @@ class Card:
 
 
 @dataclass(frozen=True)
+class TokenFrames:
+    """How many frames each token of a clip lasts, by its alignment: `Example.features["frames"]`."""
+
+    hop: int  # samples of a frame
+    all: bool = True  # else clips whose alignment is doubtful have zeros, and the family searches
+
+
+@dataclass(frozen=True)
 class Data:
     """What a family learns from, and what of a corpus it cannot use."""
 
@@ -216,6 +239,10 @@ class Data:
     features: Callable[[Any, Base | None], Sequence[PreparedFeature]] | None = None  # (config, base)
     vocabulary: VocabularyKind = "symbols"
     merges: Callable[[Any], int] = lambda config: 0  # of pieces: how many are learnt where no base brings its own
+    token_frames: Callable[[Any], TokenFrames | None] | None = None  # (config): whether durations are given
+    # (train=, valid=: examples; symbols=, speakers=: by their ids; before=: of the run it starts from) -> what its
+    # learner is told of the corpus by `observe`, as JSON; `notes` in it are said
+    observe: Callable[..., dict[str, Any]] | None = None
     beside: bool = False  # whether it also hears another clip of the same speaker: `Example.beside`
 
     def made_rate(self, config: Any) -> int:
@@ -278,6 +305,7 @@ class Speaks:
     with_tempo: Callable[[Any, float], Any] | None = None  # (config, factor) -> one that speaks so many times slower
     resynthesis: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
     needs: tuple[Kind, ...] = ()  # runs of other kinds; `export` gets their learners by these names
+    stands_in: tuple[Kind, ...] = ()  # of these: what a learner has a plain one for, while there is none
 
 
 @dataclass(frozen=True)

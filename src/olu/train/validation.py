@@ -86,7 +86,8 @@ def validated(
             go_on()
     for one in sentences:
         go_on()
-        exhibits.append(SpokenSample(one.name, learner.say(one.ids, one.speaker), one.natural))
+        beside = (one.streams,) if one.streams else ()
+        exhibits.append(SpokenSample(one.name, learner.say(one.ids, one.speaker, *beside), one.natural))
     go_on()
     losses = {name: total / counts[name] for name, total in sums.items()}
     return {**losses, **heard(exhibits, ear)}, tuple(exhibits)

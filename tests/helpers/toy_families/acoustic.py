@@ -137,7 +137,7 @@ class AcousticLearner(nn.Module):
         for clip, ids, seconds in zip(batch.clips, batch.ids, batch.seconds, strict=True):
             yield SpokenSample(clip, self._spoken(ids), seconds)
 
-    def say(self, ids: Sequence[int], speaker: int) -> Audio:
+    def say(self, ids: Sequence[int], speaker: int, streams: Any = None) -> Audio:
         return self._spoken(torch.tensor([list(ids)], device=self.net.mean.out.weight.device))
 
     @torch.no_grad()

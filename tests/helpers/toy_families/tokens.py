@@ -201,7 +201,7 @@ class CodesLearner(nn.Module):
         for at, clip in enumerate(batch.clips):
             yield SpokenSample(clip, self._spoken(batch.ids[at], batch.prompts[at]), batch.seconds[at])
 
-    def say(self, ids: Sequence[int], speaker: int) -> Audio:
+    def say(self, ids: Sequence[int], speaker: int, streams: Any = None) -> Audio:
         tensor = torch.tensor(list(ids), dtype=torch.long, device=self.net.head.weight.device)
         return self._spoken(tensor, tensor[:0])
 

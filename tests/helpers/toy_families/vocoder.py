@@ -91,7 +91,7 @@ class VocoderLearner(nn.Module):
             with torch.no_grad():
                 yield SpokenSample(clip, Audio(self.gen(mel, contour)[0].cpu().numpy(), RATE), seconds)
 
-    def say(self, ids: Sequence[int], speaker: int) -> Audio:
+    def say(self, ids: Sequence[int], speaker: int, streams: Any = None) -> Audio:
         raise NotImplementedError
 
 

@@ -152,7 +152,7 @@ class RecogniserLearner(nn.Module):
     def demo(self, batch: HeardBatch) -> Iterator[SpokenSample]:
         return iter(())
 
-    def say(self, ids: Sequence[int], speaker: int) -> Audio:
+    def say(self, ids: Sequence[int], speaker: int, streams: object = None) -> Audio:
         raise TrainError("a recogniser hears and does not speak: train a voice with --set family=vits")
 
 

@@ -21,13 +21,10 @@ from olu.families.vits.config import VitsConfig
 from olu.families.vits.discriminator import Discriminator
 from olu.families.vits.model import Generator, mask_of
 from olu.features import mel as spectra
-from olu.nn.kernels.mas import best_path
+from olu.nn.kernels.mas import best_path, guided, shaken
 from olu.nn.kernels.streams import side_by_side
 from olu.train.batches import BatchShape
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
-
-GUIDE_STRENGTH = 10.0  # deviations of the score
-GUIDE_WIDTH = 0.2  # at this share of the clip beside an even pace
 
 
 @dataclass(frozen=True)
@@ -284,7 +281,7 @@ class VitsLearner(nn.Module):
         score = alignment_score(gen.flow(mean_q * frame_mask, frame_mask, g).float(), mean_p.float(), log_std_p.float())
         return best_path(score, batch.frames_B, batch.tokens_B)
 
-    def say(self, ids: Sequence[int], speaker: int) -> Audio:
+    def say(self, ids: Sequence[int], speaker: int, streams: Any = None) -> Audio:
         device = self.mel_bank.device
         spoken = self.speak(torch.tensor([list(ids)], device=device), torch.tensor([speaker], device=device))
         return Audio(spoken, self.config.sampling_rate)
@@ -323,30 +320,6 @@ def alignment_score(z_p: Tensor, mean_p: Tensor, log_std_p: Tensor) -> Tensor:
         own = (-0.5 * mean_p.square() * precision).sum(1, keepdim=True)
         score: Tensor = constant + square + cross + own
         return score
-
-
-def shaken(score_BFT: Tensor, inside_BFT: Tensor, *, scale: float | Tensor) -> Tensor:
-    """The score with noise, so that early alignments are not set in stone: VITS2's, but padding does not count."""
-    return score_BFT + scale * _spread(score_BFT, inside_BFT) * torch.randn_like(score_BFT)
-
-
-def guided(
-    score_BFT: Tensor, inside_BFT: Tensor, frames_B: Tensor, tokens_B: Tensor, *, scale: float | Tensor
-) -> Tensor:
-    """The score less the squared distance from an even pace: a network that knows nothing yet has few clips to learn
-    from, and what it finds alone is one token over nearly all frames."""
-    device = score_BFT.device
-    at_BF1 = (torch.arange(score_BFT.shape[1], device=device)[:, None] + 0.5) / frames_B[:, None, None]
-    at_B1T = (torch.arange(score_BFT.shape[2], device=device)[None, :] + 0.5) / tokens_B[:, None, None]
-    apart = (at_BF1 - at_B1T) / GUIDE_WIDTH
-    return score_BFT - scale * GUIDE_STRENGTH * _spread(score_BFT, inside_BFT) * apart.square()
-
-
-def _spread(score_BFT: Tensor, inside_BFT: Tensor) -> Tensor:
-    """The deviation of each clip's scores, [B, 1, 1]."""
-    count = inside_BFT.sum((1, 2), keepdim=True)
-    mean = (score_BFT * inside_BFT).sum((1, 2), keepdim=True) / count
-    return (((score_BFT - mean) * inside_BFT).square().sum((1, 2), keepdim=True) / count).sqrt()
 
 
 def _slice(x_BCF: Tensor, start_B: Tensor, size: int) -> Tensor:

@@ -15,6 +15,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.durations import PlainDurations, StochasticDurations
+from olu.nn.attention import RelativeAttention
 from olu.nn.kernels.convs import Conv1d, ConvTranspose1d, channels_last
 from olu.nn.kernels.fused import bias_add_leaky, bias_gate, bias_leaky, can_fuse, skip_add
 
@@ -103,7 +104,13 @@ class TextEncoder(nn.Module):
 class EncoderLayer(nn.Module):
     def __init__(self, config: VitsConfig) -> None:
         super().__init__()
-        self.attention = RelativeAttention(config)
+        self.attention = RelativeAttention(
+            config.hidden_size,
+            heads=config.num_attention_heads,
+            window=config.window_size,
+            bias=config.use_bias,
+            dropout=config.attention_dropout,
+        )
         self.layer_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.feed_forward = FeedForward(config)
         self.final_layer_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
@@ -112,44 +119,6 @@ class EncoderLayer(nn.Module):
     def forward(self, hidden_BTC: Tensor, mask: Tensor) -> Tensor:
         hidden_BTC = self.layer_norm(hidden_BTC + self.dropout(self.attention(hidden_BTC, mask)))
         return self.final_layer_norm(hidden_BTC + self.dropout(self.feed_forward(hidden_BTC, mask)))
-
-
-class RelativeAttention(nn.Module):
-    """Attention with learned keys and values for distances up to the window."""
-
-    def __init__(self, config: VitsConfig) -> None:
-        super().__init__()
-        size, self.heads, self.window = config.hidden_size, config.num_attention_heads, config.window_size
-        self.head_size = size // self.heads
-        for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
-            self.add_module(name, nn.Linear(size, size, bias=config.use_bias))
-        for layer in (self.q_proj, self.k_proj, self.v_proj):
-            nn.init.xavier_uniform_(layer.weight)
-        self.emb_rel_k = nn.Parameter(torch.randn(1, 2 * self.window + 1, self.head_size) * self.head_size**-0.5)
-        self.emb_rel_v = nn.Parameter(torch.randn(1, 2 * self.window + 1, self.head_size) * self.head_size**-0.5)
-        self.dropout = nn.Dropout(config.attention_dropout)
-
-    def forward(self, hidden_BTC: Tensor, mask: Tensor) -> Tensor:
-        b, t, c = hidden_BTC.shape
-        q, k, v = (
-            proj(hidden_BTC).view(b, t, self.heads, self.head_size).transpose(1, 2)
-            for proj in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        q = q * self.head_size**-0.5
-        at = torch.arange(t, device=hidden_BTC.device)
-        distance_TT = at[None, :] - at[:, None]
-        near = (distance_TT.abs() <= self.window).to(q.dtype)
-        slot_TT = distance_TT.clamp(-self.window, self.window) + self.window
-        by_distance = q @ self.emb_rel_k.transpose(1, 2)  # [B, H, T, 2w+1]
-        bias = by_distance.gather(3, slot_TT.expand(b, self.heads, t, t)) * near
-        scores = (q @ k.transpose(2, 3) + bias).masked_fill(mask.unsqueeze(1) == 0, -1e4)
-        weights = self.dropout(torch.softmax(scores.float(), dim=-1).to(v.dtype))
-        other_TW = at[:, None] + torch.arange(-self.window, self.window + 1, device=at.device)[None]
-        inside = ((other_TW >= 0) & (other_TW < t)).to(q.dtype)
-        index = torch.minimum(other_TW.clamp_min(0), at[-1]).expand(b, self.heads, t, 2 * self.window + 1)
-        near_weights = weights.gather(3, index) * inside
-        heard = weights @ v + near_weights @ self.emb_rel_v
-        return self.out_proj(heard.transpose(1, 2).reshape(b, t, c))
 
 
 class FeedForward(nn.Module):

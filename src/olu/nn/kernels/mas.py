@@ -13,6 +13,8 @@ from numba import njit
 from torch import Tensor
 
 LOWEST = np.float32(-1e9)
+GUIDE_STRENGTH = 10.0  # deviations of the score
+GUIDE_WIDTH = 0.2  # at this share of the clip beside an even pace
 
 
 def best_path(score_BFT: Tensor, frames_B: Tensor, tokens_B: Tensor) -> Tensor:
@@ -24,6 +26,30 @@ def best_path(score_BFT: Tensor, frames_B: Tensor, tokens_B: Tensor) -> Tensor:
     scores = score_BFT.detach().to("cpu", torch.float32).contiguous().numpy()
     path = _search(scores, frames_B.cpu().numpy(), tokens_B.cpu().numpy())
     return torch.from_numpy(path).to(device=score_BFT.device, dtype=score_BFT.dtype)
+
+
+def shaken(score_BFT: Tensor, inside_BFT: Tensor, *, scale: float | Tensor) -> Tensor:
+    """The score with noise, so that early alignments are not set in stone: VITS2's, but padding does not count."""
+    return score_BFT + scale * _spread(score_BFT, inside_BFT) * torch.randn_like(score_BFT)
+
+
+def guided(
+    score_BFT: Tensor, inside_BFT: Tensor, frames_B: Tensor, tokens_B: Tensor, *, scale: float | Tensor
+) -> Tensor:
+    """The score less the squared distance from an even pace: a network that knows nothing yet has few clips to learn
+    from, and what it finds alone is one token over nearly all frames."""
+    device = score_BFT.device
+    at_BF1 = (torch.arange(score_BFT.shape[1], device=device)[:, None] + 0.5) / frames_B[:, None, None]
+    at_B1T = (torch.arange(score_BFT.shape[2], device=device)[None, :] + 0.5) / tokens_B[:, None, None]
+    apart = (at_BF1 - at_B1T) / GUIDE_WIDTH
+    return score_BFT - scale * GUIDE_STRENGTH * _spread(score_BFT, inside_BFT) * apart.square()
+
+
+def _spread(score_BFT: Tensor, inside_BFT: Tensor) -> Tensor:
+    """The deviation of each clip's scores, [B, 1, 1]."""
+    count = inside_BFT.sum((1, 2), keepdim=True)
+    mean = (score_BFT * inside_BFT).sum((1, 2), keepdim=True) / count
+    return (((score_BFT - mean) * inside_BFT).square().sum((1, 2), keepdim=True) / count).sqrt()
 
 
 @njit(cache=True, nogil=True)

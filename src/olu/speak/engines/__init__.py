@@ -258,14 +258,14 @@ def word_spans(
 ) -> tuple[Span, ...]:
     """Words with their times. A blank beside a word belongs to it, the symbols between words to none."""
     ends = [0, *accumulate(durations)]
-    spans, symbol, taken = [], len(reading.breaks[0]), 0
+    spans, symbol, taken = [], len(vocabulary.between(reading.breaks[0])), 0
     for word, after in zip(reading.words, reading.breaks[1:], strict=True):
         size = len(word.symbols(vocabulary.marks))
         first, last = (2 * symbol, 2 * (symbol + size) + 1) if vocabulary.interleave else (symbol, symbol + size)
         first, last = max(first, taken), min(last, len(durations))
         if size:
             spans.append(Span(word.text, start + ends[first] * frame_seconds, start + ends[last] * frame_seconds))
-        taken, symbol = last, symbol + size + len(after)
+        taken, symbol = last, symbol + size + len(vocabulary.between(after))
     return tuple(spans)
 
 

@@ -107,7 +107,11 @@ def select(
         if why is None and 0 < recipe.data.max_tokens < tokens:
             why = f"{tokens} tokens, and data.max_tokens is {recipe.data.max_tokens}"
         if why is None:
-            why = _lacks(clip.id, features) or data.refuses(start.config, samples=store.length(clip.id), tokens=tokens)
+            why = (
+                texts.unfit.get(clip.id)
+                or _lacks(clip.id, features)
+                or data.refuses(start.config, samples=store.length(clip.id), tokens=tokens)
+            )
         if why is None:
             kept.append(clip)
         else:

@@ -36,6 +36,7 @@ from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe
 from olu.train.run import HEARD_BY, Run, hash_base
 from olu.train.setup.clips import ClipChoice, choose_clips, wanted_clips
+from olu.train.setup.observe import observed, with_frames
 from olu.train.setup.start import (
     RunStep,
     TrainingRequest,
@@ -261,6 +262,7 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
     needs = start.family.data.needs
     wave = WaveFeature(rate, data.resample, data.edges, data.loudness, "text" in needs)
     store, features = Store(asked.ws.features / wave.key), _feature_stores(start, wave)
+    texts = with_frames(start, corpus, store, texts)
     clips = choose_clips(start, corpus, store, texts, features)
     learner = build_learner(start, texts, clips)
     seconds = {clip.id: store.length(clip.id) / rate for clip in clips.both}
@@ -300,6 +302,7 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
         features=features,
         streams=texts.streams,
     )
+    job = observed(job, run=asked.run, before=start.before)
     return job if start.kept else job.with_recording_decided()
 
 

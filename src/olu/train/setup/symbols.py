@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from olu.align.state import Marks, find_pauses, knows_pauses, mark_pauses
@@ -43,7 +43,8 @@ class TrainingTexts:
     readings: dict[str, Reading]  # by clip
     ids: Ids  # of the vocabulary's symbols; none where nothing is said
     pauses: Marks  # the words of each clip after which a pause was marked
-    streams: dict[str, dict[str, list[int]]]  # what goes with the ids of a clip, by name: tones, stress
+    streams: dict[str, dict[str, list[int]]]  # what goes with the ids of a clip, by name: tones, stress, gaps, frames
+    unfit: dict[str, str] = field(default_factory=dict)  # clip -> why its alignment gives no durations
 
     @property
     def frontend(self) -> AnyFrontend:
@@ -246,5 +247,6 @@ def own_sentences(
         if not reading.words:
             raise TrainError(f"recipe: plan.sentences: {text!r} holds nothing this voice can say")
         ids = tuple(vocabulary.encode(reading))
-        made.append(DemoSentence(f"sentence-{number + 1}", ids, number % speakers, pace * len(ids)))
+        seconds, streams = pace * len(ids), vocabulary.streams(reading)
+        made.append(DemoSentence(f"sentence-{number + 1}", ids, number % speakers, seconds, streams))
     return made

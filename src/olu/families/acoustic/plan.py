@@ -1,0 +1,75 @@
+"""What is known of training an acoustic model: rates, batches and steps, with where each figure comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olu.core.words import minutes
+from olu.families.acoustic.config import AcousticConfig
+from olu.train.plan.facts import Advice, Case, Setting
+from olu.train.recipe import EVEN
+
+PARAMETERS = {"tiny": 0.05e6, "base": 5.3e6}
+PER_PARAMETER = 20  # bytes: weight, gradient, two moments, average
+EDGES = 0.1  # seconds of silence that a clip keeps: a longer one would be a sound to learn
+LITTLE_HOURS = 0.5
+GPU_STEPS, CPU_STEPS = 12_000, 6000  # for an hour, with the root of the hours
+GPU_SECONDS = 0.02  # a step of 48 clips
+CPU_SECONDS = {"tiny": 0.002, "base": 0.045}  # a second of speech in a step, on 2 cores
+
+
+def memory(config: AcousticConfig, *, clips: int, seconds: float, tokens: int) -> float:
+    """Bytes at the peak of a step on `clips` clips, padded to the longest."""
+    frames = seconds * 16000 / 256
+    blocks = config.mean_layers * config.mean_width + config.refiner_layers * config.refiner_width
+    per_frame = 9 * blocks + 6 * config.width + 1500
+    per_token = (10 * config.near_layers + 22 * config.phrase_layers + 12) * config.width
+    squares = 5 * config.phrase_layers * config.heads * tokens**2 + frames * tokens
+    return PER_PARAMETER * PARAMETERS[config.size] + 1.2 * 4 * clips * (
+        frames * per_frame + tokens * per_token + squares
+    )
+
+
+def _model(case: Case) -> list[Setting]:
+    hours = case.material.hours
+    even = "Every clip as loud as the others: no text tells how loud its clip is, so that would be learnt by heart."
+    edges = "Silence at the ends of clips is cut to what a gap can learn."
+    return [
+        Setting("model.learning_rate", 1e-3, f"From scratch, for any amount of speech; {minutes(3600 * hours)} here."),
+        Setting("plan.rates", {}, "Nothing is frozen."),
+        Setting("plan.final_rate", 0.03, "The last steps are small ones."),
+        Setting("data.loudness", EVEN, even),
+        Setting("data.edges", EDGES, edges),
+    ]
+
+
+def _batch(case: Case) -> tuple[int, str]:
+    if case.machine.device == "cpu":
+        return 16, "16 clips for an update: more make each step of a CPU slower for little gain."
+    return 48, "48 clips for an update, as our voices are trained."
+
+
+def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
+    hours, per_hour = case.material.hours, CPU_STEPS if case.machine.device == "cpu" else GPU_STEPS
+    steps = min(max(per_hour * hours**0.5, 0.3 * per_hour), 3 * per_hour)
+    return max(1, round(steps / 100) * 100), f"{per_hour:,} for an hour, with the root of the hours ({hours:.2f} h)."
+
+
+def _pace(case: Case, config: AcousticConfig, clips: float, seconds: float) -> tuple[float, str]:
+    if case.machine.device == "cpu":
+        cores = min(8, case.machine.cores) / 2
+        said = f"from 2 cores, scaled to {case.machine.cores}; --measure times a step here"
+        return clips * seconds * CPU_SECONDS[config.size] / cores, said
+    return GPU_SECONDS * max(1.0, clips / 48), "an estimate for an H200; --measure times a step here"
+
+
+ADVICE = Advice(
+    model=_model,
+    batch=_batch,
+    steps=_steps,
+    warmup=lambda case, steps: (min(200, steps // 10), "Attention diverges at the full rate from the start."),
+    pace=_pace,
+    parameters=lambda config: PARAMETERS[config.size],
+    memory=memory,
+    schedule=lambda case: ("cosine", "Down in a half wave: the last quiet steps bring most."),
+)
