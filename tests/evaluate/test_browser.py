@@ -13,7 +13,7 @@ import pytest
 from olu.evaluate.blind import Trial, count, render
 from olu.evaluate.report import ShownSounds
 from olu.evaluate.report import render as render_report
-from olu.pages.charts import Melody
+from olu.pages.charts import PitchCurve
 
 from ..helpers.judged import voice
 from .test_judge import made
@@ -86,9 +86,9 @@ def opened(page: Path, folder: Path, *, width: int = 1100, mark: str = "") -> st
 def test_the_report_shows_plays_and_fits(tmp_path: Path, width: int) -> None:
     from olu.evaluate.metrics import f0
 
-    def melody(hertz: float) -> Melody:
+    def melody(hertz: float) -> PitchCurve:
         pitch = f0.track(voice(hertz=hertz))
-        return Melody(pitch.times, pitch.hertz)
+        return PitchCurve(pitch.times, pitch.hertz)
 
     sounds = ShownSounds(voice(), voice(seed=1), melody(120), melody(140))
     page = render_report(made(), hear=lambda item: sounds)

@@ -28,7 +28,7 @@ from olu.evaluate.judge import INSTALL, Judged, chosen, judge
 from olu.evaluate.metrics.f0 import PitchError
 from olu.evaluate.report import ShownSounds, render, worst_first
 from olu.evaluate.words import gates, verdict_of
-from olu.pages.charts import Melody
+from olu.pages.charts import PitchCurve
 
 from ..helpers.judged import Ears, evaluation, take, voice
 
@@ -202,8 +202,8 @@ def made() -> Evaluation:
 def test_pictures_and_melodies_of_a_sentence_have_one_scale_of_time() -> None:
     short, long = voice(1.2), voice(2.4)
 
-    def flat(seconds: float) -> Melody:
-        return Melody(np.linspace(0, seconds, 25), np.full(25, 120.0))
+    def flat(seconds: float) -> PitchCurve:
+        return PitchCurve(np.linspace(0, seconds, 25), np.full(25, 120.0))
 
     sounds = ShownSounds(spoken=short, natural=long, melody=flat(1.2), natural_melody=flat(2.4))
     page = render(made(), hear=lambda item: sounds)

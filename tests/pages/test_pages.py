@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jinja2 import UndefinedError
 
-from olu.pages.charts import Band, Curve, Melody, chart, histogram, melodies, rate_chart
+from olu.pages.charts import Band, Curve, PitchCurve, chart, histogram, melodies, rate_chart
 from olu.pages.render import environment, render, style_sheet
 
 EVIL = "<script>alert('x')</script> & \"quoted\""
@@ -58,7 +58,7 @@ def test_names_in_a_chart_are_escaped() -> None:
 
 
 def test_charts_without_figures_say_so() -> None:
-    silent = Melody(np.zeros(3), np.zeros(3))
+    silent = PitchCurve(np.zeros(3), np.zeros(3))
     assert "No pitch was found." in melodies(None, silent, end=1.0)
     assert "No figures" in chart([], label="x") and "No figures." in rate_chart(
         [], [], label="x", ends=(1, 2), marks=[]

@@ -19,7 +19,7 @@ from olu.evaluate.metric_groups import Transcript
 from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.sanity import FAULTS
 from olu.evaluate.report import ShownSounds, render
-from olu.pages.charts import Melody
+from olu.pages.charts import PitchCurve
 
 
 def folder_for(ws: Workspace | None, subject: Subject, out: Path | None) -> Path:
@@ -114,11 +114,11 @@ def page(evaluation: Evaluation, takes: Sequence[Sample]) -> str:
     return render(evaluation, hear=hear)
 
 
-def _melody(audio: Audio | None) -> Melody | None:
+def _melody(audio: Audio | None) -> PitchCurve | None:
     if audio is None:
         return None
     try:
         pitch = f0.track(audio)
     except MissingExtra:
         return None
-    return Melody(pitch.times, pitch.hertz)
+    return PitchCurve(pitch.times, pitch.hertz)

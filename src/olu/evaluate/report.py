@@ -12,7 +12,7 @@ from olu.evaluate.evaluation import DOMAINS, Evaluation, SentenceResult
 from olu.evaluate.metrics import COPY, METRICS
 from olu.evaluate.words import SPLIT, named, spread, written
 from olu.pages import media
-from olu.pages.charts import Curve, Melody, chart, melodies
+from olu.pages.charts import Curve, PitchCurve, chart, melodies
 from olu.pages.render import render as render_page
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class ShownSounds:
 
     spoken: Audio
     natural: Audio | None
-    melody: Melody | None = None
-    natural_melody: Melody | None = None
+    melody: PitchCurve | None = None
+    natural_melody: PitchCurve | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.core.words import many
-from olu.pages.render import fragment
+from olu.pages.render import fragment, render
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -24,6 +24,7 @@ MOST_BARS = 32
 SMOOTHING = 40  # parts of a curve that one smoothed value leans on
 FLAT = 0.005  # a curve that moves by less than this share is drawn as one that stands
 MELODY_WIDTH, MELODY_HEIGHT, MELODY_ROOM = 900, 110, 6
+ROW_HEIGHT, ROW_ROOM, PIXELS_A_SECOND = 260, 74, 420  # of a planned melody; below it stand tones, words and sounds
 
 Points = Sequence[tuple[float, float]]
 
@@ -154,14 +155,14 @@ def histogram(values: Sequence[float], *, unit: str, limits: Sequence[tuple[floa
 
 
 @dataclass(frozen=True)
-class Melody:
+class PitchCurve:
     """Hertz over seconds; 0 where nothing is voiced."""
 
     times: NDArray[np.float64]
     hertz: NDArray[np.float64]
 
 
-def melodies(natural: Melody | None, spoken: Melody, *, end: float) -> Markup:
+def melodies(natural: PitchCurve | None, spoken: PitchCurve, *, end: float) -> Markup:
     """Both melodies over one another, on a scale of semitones and on that of the pictures: up to `end` seconds."""
     both = [(style, name, one) for style, name, one in (("c1", "natural", natural), ("c0", "voice", spoken)) if one]
     voiced = np.concatenate([one.hertz[one.hertz > 0] for _, _, one in both])
@@ -180,6 +181,53 @@ def melodies(natural: Melody | None, spoken: Melody, *, end: float) -> Markup:
         lines=[(style, run) for style, _, one in both for run in _voiced_runs(one, end, x, y)],
         legend=[*((style, name, None) for style, name, _ in both), ("soft", scale, None)],
     )
+
+
+@dataclass(frozen=True)
+class DrawnSound:
+    """A sound of a planned melody: when it is heard, what is written on it, and its knots as (second, hertz)."""
+
+    symbol: str
+    tone: str
+    start: float
+    end: float
+    knots: Points
+
+
+def melody_picture(label: str, rows: Sequence[tuple[Sequence[tuple[str, float, float]], Sequence[DrawnSound]]]) -> str:
+    """An SVG file of sentences under each other, a dot for each knot; a row is (word, start, end) and sounds."""
+    every = [12 * math.log2(hertz) for _, sounds in rows for sound in sounds for _, hertz in sound.knots] or [84.0]
+    low, high = min(every) - 1, max(every) + 1
+    longest = max([sounds[-1].end - sounds[0].start for _, sounds in rows if sounds] or [1.0])
+    width = round(LEFT + RIGHT + PIXELS_A_SECOND * longest)
+    drawn = []
+    for number, (words, sounds) in enumerate(rows):
+        top = number * ROW_HEIGHT + TOP
+        bottom = top + ROW_HEIGHT - ROW_ROOM
+        start = sounds[0].start if sounds else 0.0
+        x = Axis(start, start + longest, LEFT, width - LEFT - RIGHT)
+        y = Axis(low, high, bottom, top - bottom)
+        every_hertz = [tick for tick in (50, 75, 100, 150, 200, 300, 400, 600) if low <= 12 * math.log2(tick) <= high]
+        dots = [
+            (x(at), y(12 * math.log2(hertz)), f"{one.symbol} {one.tone} {hertz:.0f} Hz".replace("  ", " "))
+            for one in sounds
+            for at, hertz in one.knots
+        ]
+        named = [((x(one.start) + x(one.end)) / 2, one) for one in sounds]
+        drawn.append(
+            {
+                "top": top,
+                "bottom": bottom,
+                "ticks": [(y(12 * math.log2(tick)), f"{tick} Hz") for tick in every_hertz],
+                "edges": [x(at) for _, first, last in words for at in (first, last)],
+                "words": [((x(first) + x(last)) / 2, text) for text, first, last in words],
+                "sounds": [(at, one.symbol, "") for at, one in named]
+                + [(at, one.tone, "tone") for at, one in named if one.tone],
+                "lines": [[(x(at), y(12 * math.log2(hertz))) for at, hertz in one.knots] for one in sounds],
+                "dots": dots,
+            }
+        )
+    return render("melody.svg", label=label, width=width, height=max(1, len(rows)) * ROW_HEIGHT, left=LEFT, rows=drawn)
 
 
 def smoothed(points: Points) -> list[tuple[float, float]]:
@@ -262,7 +310,7 @@ def _paths(lines: Sequence[Curve], x: Axis, y: Axis) -> list[tuple[str, list[tup
     return found
 
 
-def _voiced_runs(melody: Melody, end: float, x: Axis, y: Axis) -> list[list[tuple[float, float]]]:
+def _voiced_runs(melody: PitchCurve, end: float, x: Axis, y: Axis) -> list[list[tuple[float, float]]]:
     """The places of each voiced stretch."""
     runs: list[list[tuple[float, float]]] = [[]]
     for time, hertz in zip(melody.times, melody.hertz, strict=True):

@@ -50,8 +50,11 @@ def lines(
 
 def _lines(text: str, ends: Sequence[str], abbreviations: Collection[str], plain: bool) -> Iterator[SpeechLine]:
     pause: float | None = None
+    wrapped: list[str] = []  # tags that hold for sentences to come
     for stretch, after in [(text, None)] if plain else _stretches(text):
         for sentence in _sentences(stretch, ends, abbreviations, plain):
+            if not plain and (wrapped or "<" in sentence):
+                sentence, wrapped = markup.closed_prosody(sentence, wrapped)
             yield SpeechLine(sentence, pause)
             pause = None
         if after is not None:

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from olu.audio.loudness import Leveller, Limiter
 from olu.core.errors import VoiceError
 from olu.core.types import Audio, Knob, Reading, Span
+from olu.speak.melody import Melody
 from olu.speak.sentences import LONGEST_PAUSE
+from olu.text.markup import Prosody
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -27,6 +29,7 @@ LOWEST_RATE, HIGHEST_RATE = 4000, 192_000
 QUIETEST, LOUDEST = -60.0, -5.0
 MOST_NOISE = 2.0
 MOST_SEED = 2**63 - 1
+TONES = ("learnt", "strict")
 SHORT_NAMES = ("noise", "duration_noise")  # knobs that may be wished for by name beside those of Manner itself
 Item = TypeVar("Item")
 
@@ -41,6 +44,8 @@ class Wishes(TypedDict, total=False):
     loudness: float | None
     rate: int | None
     plain: bool
+    tones: str
+    melody: Melody | None
     knobs: Mapping[str, float]
     noise: float | None
     duration_noise: float | None
@@ -57,6 +62,8 @@ class Manner:
     loudness: float | None = None  # LUFS
     rate: int | None = None
     plain: bool = False  # the text holds no markup: <, [[ and & are what they are
+    tones: str = TONES[0]  # strict: knots of written tones are pushed apart until they differ
+    melody: Melody | None = None  # lengths and pitch as `Voice.plan` gave them, edited or not
     knobs: Mapping[str, float] = field(default_factory=dict)  # what this voice's engine has beside: voice.knobs
 
     def __init__(self, **wishes: Unpack[Wishes]) -> None:
@@ -77,6 +84,8 @@ class Manner:
         _between("rate", self.rate, LOWEST_RATE, HIGHEST_RATE)
         for name, value in self.knobs.items():
             _between(name.replace("_", " "), value, *((0.0, MOST_NOISE) if name in SHORT_NAMES else (-1e9, 1e9)))
+        if self.tones not in TONES:
+            raise VoiceError(f"tones {self.tones!r:.40} are not known: choose {' or '.join(TONES)}")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
             raise VoiceError(f"seed {self.seed!r:.40} is no whole number: choose 0 or more")
         if self.seed < 0:
@@ -134,6 +143,7 @@ class SpokenSentence:
     words: tuple[Span, ...] = ()
     durations: tuple[int, ...] = ()  # frames per token
     dropped: dict[str, int] = field(default_factory=dict)  # what the voice has no letter for
+    notes: tuple[str, ...] = ()  # what was done to its melody: pitch that was cut, tones that were pushed apart
 
 
 @dataclass(frozen=True)
@@ -154,6 +164,7 @@ class ReadLine:
     pause: float | None
     reading: Reading | None = None
     ids: tuple[int, ...] = ()
+    prosody: tuple[tuple[int, int, Prosody], ...] = ()  # from which word to before which, and what is asked of them
     unsaid: Mapping[str, int] = field(default_factory=dict)  # of sentences before it that were left out whole
 
 
@@ -236,7 +247,7 @@ def pieces(lines: Ahead[ReadLine], *, say: Say, manner: Manner, rate: int, usual
                 sound = fade(wave, rate, begins=begins, ends=ends)
                 following = lines.peek() if ends else None
                 sentence = _without(sentence, following.unsaid if following else {})
-                after = silence(_pause(following, manner), rate)
+                after = silence(pause_before(following, manner), rate)
                 sound = np.concatenate([before, sound, after]) if begins else np.concatenate([sound, after])
                 clock += len(sound)
                 final = ends and (following is None or not following.ids)
@@ -259,7 +270,8 @@ def _without(sentence: SpokenSentence, unsaid: Mapping[str, int]) -> SpokenSente
     return replace(sentence, dropped=dict(Counter(sentence.dropped) + Counter(unsaid))) if unsaid else sentence
 
 
-def _pause(following: ReadLine | None, manner: Manner) -> float:
+def pause_before(following: ReadLine | None, manner: Manner) -> float:
+    """Seconds of silence between a sentence and the one that follows it, if one does."""
     if following is None:
         return 0.0
     return manner.pause if following.pause is None else following.pause

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from olu.core.errors import ConfigError, LanguageError, OluError, TextError, VoiceError
 from olu.core.types import Audio, Knob, Reading
-from olu.speak.engines import ChunkPlan, LineJob, SpeechEngine, engine_named, number
+from olu.speak.engines import ChunkPlan, LineJob, PlanningEngine, SpeechEngine, engine_named, number
 from olu.speak.graphs import OnnxGraph, RunTerminator
+from olu.speak.melody import FORMAT, Melody, MelodySentence
 from olu.speak.package import Package, package_place, read_package
-from olu.speak.sentences import AS_PLAIN, lines, stretches
+from olu.speak.sentences import AS_PLAIN, Stretch, lines, stretches
 from olu.speak.stream import (
+    TONES,
     Ahead,
     Chunk,
     LineMaking,
@@ -28,10 +31,11 @@ from olu.speak.stream import (
     SpokenChunk,
     SpokenSentence,
     Wishes,
+    pause_before,
     pieces,
 )
 from olu.text.frontend import AnyFrontend, from_state
-from olu.text.markup import has_markup
+from olu.text.markup import Prosody, has_markup, prosody_in
 from olu.text.pieces import vocabulary_from
 
 if TYPE_CHECKING:
@@ -41,6 +45,7 @@ __all__ = ["Manner", "SpokenChunk", "SpokenSentence", "Voice"]
 
 CHECKED_CHARACTERS = 10_000  # of all check sentences together; Olu writes a few short ones
 MOST_THREADS = 256
+NO_MELODY = "only voices of an acoustic model and a vocoder have lengths and pitch that stand open"
 Result = TypeVar("Result")
 
 
@@ -69,6 +74,7 @@ class Voice:
             self.engine.connect(graphs)
         except (ValueError, KeyError, IndexError):
             raise VoiceError(f"{where}: its networks do not fit each other: export the voice again") from None
+        self.networks = _digest(package)
         told = (row for row in checks if any(row[key] is not None for key in row.keys() - {"text", "ids", "samples"}))
         first = next(told, None)
         if first is not None and (what := self.engine.differs(first["ids"], first)):
@@ -154,6 +160,23 @@ class Voice:
         check_threads(threads)
         return Voice(read_package(package_place(Path(path))), threads=threads, halt=halt)
 
+    def plan(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Melody:
+        """How it would say a text, in numbers that may be edited: how long each sound is, and how high.
+
+        `speak(text, melody=...)` says it so. What may be wished for is as in `speak`; speed, the knob `pitch`, tones
+        and the text's own <prosody> are in the numbers already.
+        """
+        lines, who, settled = self._asked(text, Manner.of(manner, **wishes))
+        if not self.engine.plans:
+            raise VoiceError(f"the voice {self.name} has no melody to show: {NO_MELODY}")
+        engine, made, start = cast(PlanningEngine, self.engine), list[MelodySentence](), 0.0
+        chunks, seconds = ChunkPlan.of(engine.frame_seconds, context=engine.context, quick=False), engine.frame_seconds
+        while (line := lines.take()) is not None and line.ids:
+            start += (line.pause or 0.0) if not made else pause_before(line, settled)
+            made.append(engine.plan(LineJob(line, len(made), start, who, chunks, _given(settled, len(made))), settled))
+            start += int(made[-1].frames.sum()) * seconds
+        return Melody(FORMAT, self.name, self.networks, self.speakers[who], seconds, text, tuple(made))
+
     def speak(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Audio:
         """The whole text as one sound.
 
@@ -169,6 +192,8 @@ class Voice:
         loudness        LUFS, for example -18; as the voice is
         rate            samples a second of the sound; the voice's own
         plain           False; True reads <, [[ and & as they stand: the text has no markup
+        tones           "learnt"; "strict" pushes the pitch of written tones apart until they differ
+        melody          what `plan` gave for this text, edited or not
 
         `manner` is a Manner that holds such wishes; those named beside it come before its own.
         """
@@ -181,7 +206,7 @@ class Voice:
         """Piece by piece, each as soon as it is made; leave off between two and nothing more is made.
 
         What may be wished for is as in `speak`: speed, seed, speaker, pause, knobs, noise, duration_noise, loudness,
-        rate and plain.
+        rate, plain, tones and melody.
 
         `quick` begins with a short piece, and goes by the voice's usual loudness for a wished one; without it pieces
         are long, for less work. Arguments and markup are checked before the first piece is asked for.
@@ -212,23 +237,38 @@ class Voice:
 
         `hurry` is asked at each sentence: without it chunks are long after all.
         """
-        if not isinstance(text, str | ReadText):
-            raise TextError(f"a text is wanted, not {type(text).__name__}: give a string")
-        who, settled = self._speaker(manner.speaker), manner.settled(self.knobs, voice=self.name)
-        sayable = Ahead(self._sayable(text, plain=manner.plain) if isinstance(text, str) else iter(text.lines))
-        first = sayable.peek()
-        if first is None or not first.ids:
-            unknown = first.unsaid if first is not None else {}
-            hint = f" (it has no {', '.join(map(repr, list(unknown)[:5]))})" if unknown else ""
-            raise TextError(f"nothing in the text can be said by the voice {self.name}{hint}: check text and language")
+        sayable, who, settled = self._asked(text, manner)
         engine = self.engine
 
         def say(line: ReadLine, number: int, start: float) -> LineMaking:
             heard = start if number else 0.0
             plan = ChunkPlan.of(engine.frame_seconds, context=engine.context, quick=quick and hurry(), heard=heard)
-            return engine.begin(LineJob(line, number, start, who, plan), settled)
+            return engine.begin(LineJob(line, number, start, who, plan, _given(settled, number)), settled)
 
         return pieces(sayable, say=say, manner=manner, rate=self.rate, usual=self.usual_loudness if quick else None)
+
+    def _asked(self, text: str | ReadText, manner: Manner) -> tuple[Ahead[ReadLine], int, Manner]:
+        """What is to be said, by whom and how; what cannot be is refused before anything is made."""
+        if not isinstance(text, str | ReadText):
+            raise TextError(f"a text is wanted, not {type(text).__name__}: give a string")
+        melody = manner.melody
+        who = self._speaker(melody.speaker if melody and manner.speaker is None else manner.speaker)
+        settled = manner.settled(self.knobs, voice=self.name)
+        if not self.engine.plans and (melody is not None or manner.tones != TONES[0]):
+            raise VoiceError(f"the voice {self.name} has no melody to be told: {NO_MELODY}")
+        found = self._sayable(text, plain=manner.plain) if isinstance(text, str) else iter(text.lines)
+        if melody is not None:
+            whole = list(found)
+            symbols = [[self.vocabulary.symbols[id] for id in line.ids] for line in whole if line.ids]
+            melody.check(voice=self.name, networks=self.networks, readings=symbols)
+            found = iter(whole)
+        sayable = Ahead(found)
+        first = sayable.peek()
+        if first is None or not first.ids:
+            unknown = first.unsaid if first is not None else {}
+            hint = f" (it has no {', '.join(map(repr, list(unknown)[:5]))})" if unknown else ""
+            raise TextError(f"nothing in the text can be said by the voice {self.name}{hint}: check text and language")
+        return sayable, who, settled
 
     def read(self, text: str, *, most_tokens: int, plain: bool = False) -> ReadText:
         """The whole text as it will be said, before any of it is: what `begin` takes in a text's place."""
@@ -249,14 +289,17 @@ class Voice:
         for line in lines(text, self._ends, abbreviations=self._abbreviations, plain=plain):
             if line.pause is not None:
                 pause = (pause or 0.0) + line.pause
-            reading = self._reading(line.text, plain=plain) if line.text else None
+            text, marked = (line.text, []) if plain else prosody_in(line.text)
+            reading = self._reading(text, plain=plain) if text else None
+            shown = text.replace("<s/>", "") if marked else text
             said = (
-                stretches(line.text, reading, self.vocabulary, most=self.engine.most_tokens)
+                stretches(shown, reading, self.vocabulary, most=self.engine.most_tokens)
                 if reading is not None and reading.words
                 else []
             )
-            for one in said:
-                yield ReadLine(one.text, pause, one.reading, one.ids, dict(unsaid))
+            asked = self._prosody(text, marked, said)
+            for one, wishes in zip(said, asked, strict=True):
+                yield ReadLine(one.text, pause, one.reading, one.ids, wishes, dict(unsaid))
                 pause = 0.0  # inside a sentence its own marks make the pauses
                 unsaid.clear()
             if said:
@@ -265,6 +308,24 @@ class Voice:
                 unsaid.update(reading.dropped)
         if pause or unsaid:
             yield ReadLine("", pause or 0.0, unsaid=dict(unsaid))
+
+    def _prosody(
+        self, text: str, marked: Sequence[tuple[int, int, Prosody]], said: Sequence[Stretch]
+    ) -> list[tuple[tuple[int, int, Prosody], ...]]:
+        """What is asked of the words of each stretch: by number, from the first to before the last."""
+        if marked and not self.engine.plans:
+            raise TextError(f"the voice {self.name} cannot follow <prosody>: {NO_MELODY}")
+        words = [(self._words_in(text[:start]), self._words_in(text[:end]), asked) for start, end, asked in marked]
+        found, at = [], 0
+        for one in said:
+            size = len(one.reading.words)
+            inside = ((max(first - at, 0), min(last - at, size), asked) for first, last, asked in words)
+            found.append(tuple(row for row in inside if row[0] < row[1]))
+            at += size
+        return found
+
+    def _words_in(self, text: str) -> int:
+        return len(self._reading(text, plain=False).words)
 
     def _reading(self, text: str, *, plain: bool) -> Reading:
         try:
@@ -286,6 +347,19 @@ class Voice:
         if name not in self.speakers:
             raise VoiceError(f"no speaker {name!r} in the voice {self.name}; it has: {', '.join(self.speakers)}")
         return self.speakers.index(name)
+
+
+def _given(manner: Manner, number: int) -> MelodySentence | None:
+    return manner.melody.sentences[number] if manner.melody else None
+
+
+def _digest(package: Package) -> str:
+    """The same for the same networks and symbols, whatever else was changed in a package."""
+    files = package.check.get("files")
+    named = (
+        {name: digest for name, digest in files.items() if name.endswith((".onnx", "vocabulary.json"))} if files else {}
+    )
+    return hashlib.sha256(repr(sorted(named.items())).encode()).hexdigest()[:16]
 
 
 def _short(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,8 +18,10 @@ from olu.core.errors import AudioError, OluError, TextError, VoiceError
 from olu.core.files import EMBEDDED, write_json, write_text
 from olu.core.job import Job, Note, Tick, finish
 from olu.core.types import Span
+from olu.speak.melody import Melody
 from olu.speak.stream import Manner, SpokenSentence
 from olu.speak.voice import Voice, check_threads, each
+from olu.stages.melody_files import check_melody_place, write_melody
 from olu.stages.verbs.voices import SpeakOptions
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ SAFE_NAME = re.compile(r"[\w][\w.-]{0,99}")
 LONGEST_NAME = 200  # bytes: a file's name has room for 255, and more than the line's name stands in it
 NAMED_FAILURES = 3
 PIPE = Path("-")
-WISHES = ("speed", "pause", "speaker", "seed", "noise", "duration_noise", "loudness", "rate", "plain")
+WISHES = ("speed", "pause", "speaker", "seed", "noise", "duration_noise", "loudness", "rate", "plain", "tones")
+MOST_NOTES = 10  # of a melody, that are told
 FORMATS = ("json", "srt")  # of the times of words
 
 
@@ -122,6 +125,8 @@ def run(options: SpeakOptions) -> Job[SpokenOutput]:
     wishes: Any = {name: getattr(options, name) for name in WISHES} | {"knobs": knobs_of(options.knob)}
     spoken: SpeakSummary | SaidMany
     if options.batch is not None:
+        if options.melody is not None or options.melody_out:
+            raise VoiceError("--batch says many texts, and a melody is of one: leave --melody and --melody-out out")
         if named is None:
             raise VoiceError("--batch writes many files: name a folder for them with -o")
         if options.text is not None or options.file is not None or out == PIPE:
@@ -132,8 +137,12 @@ def run(options: SpeakOptions) -> Job[SpokenOutput]:
         )
         spoken = yield from speak_many(options.batch, out, voice, threads=options.threads, **wishes)
     else:
-        words = given_text(options.text, file=options.file, stdin=sys.stdin.buffer)
+        wishes["melody"] = Melody.load(options.melody) if options.melody else None
+        told = options.text is not None or options.file is not None or options.melody is None
+        words = given_text(options.text, file=options.file, stdin=sys.stdin.buffer) if told else wishes["melody"].text
         voice = find_voice(options.voice, threads=options.threads)
+        if options.melody_out:
+            yield from _plan(options.melody_out, voice, words, wishes)
         if out == PIPE:
             if options.times is not None or options.as_json:
                 raise VoiceError("the sound goes to the pipe: --times and --json need -o with the name of a file")
@@ -148,6 +157,23 @@ def run(options: SpeakOptions) -> Job[SpokenOutput]:
         unsaid = ", ".join(f"{symbol!r} x{count}" for symbol, count in spoken.dropped.items())
         yield Note(f"not in this voice's alphabet, left unsaid: {unsaid}")
     return SpokenOutput(out, spoken)
+
+
+def _plan(places: Sequence[Path], voice: Voice, text: str, wishes: Wishes) -> Job[None]:
+    """Write how a text is to be said, and tell which written tones its pitch will not show."""
+    for place in places:
+        check_melody_place(place)
+    melody = voice.plan(text, **wishes)
+    for place in places:
+        write_melody(place, melody)
+    yield from _told(melody.tone_faults)
+
+
+def _told(notes: Sequence[str]) -> Job[None]:
+    for note in notes[:MOST_NOTES]:
+        yield Note(note)
+    if len(notes) > MOST_NOTES:
+        yield Note(f"and {len(notes) - MOST_NOTES} more of this kind")
 
 
 def _forget_output() -> None:
@@ -207,6 +233,7 @@ def _pour(
     )  # what is wrong with the wish is said before a file is begun
     rate = manner.rate or voice.rate
     samples, read, dropped, sentences = 0, 0, Counter[str](), list[SpokenSentence]()
+    notes = list[str]()
     with sink as add:
         for spoken in stream:
             add(spoken.audio.samples)
@@ -214,8 +241,10 @@ def _pour(
             if spoken.last:
                 dropped.update(spoken.sentence.dropped)
                 sentences.append(spoken.sentence)
+                notes += spoken.sentence.notes
                 read += len(spoken.sentence.text)
                 yield Tick(min(read, len(text)), len(text))
+    yield from _told(notes)
     return SpeakSummary(samples / rate, rate, len(sentences), dict(dropped)), sentences
 
 

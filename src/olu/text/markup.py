@@ -1,4 +1,4 @@
-"""Control inside a text: [[phones]], and <sub>, <say-as>, <phoneme>, <break> of SSML.
+"""Control inside a text: [[phones]], and <sub>, <say-as>, <phoneme>, <break>, <prosody> of SSML.
 
 Anything else that looks like one of these is an error with its position; a lone < or [ is just a character.
 """
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
+from math import log2
 
 from olu.core.config import did_you_mean
 from olu.core.errors import TextError
@@ -18,21 +19,31 @@ TAG = re.compile(
 )
 INSIDE = r"(?:[^<>\"']|\"[^\"]*\"|'[^']*')*"
 ELEMENT = re.compile(
-    rf"<(sub|say-as|phoneme)\b{INSIDE}>.*?</\1\s*>|<(?:break|/?speak|/?p|/?s)\b{INSIDE}>", re.DOTALL | re.IGNORECASE
+    rf"<(sub|say-as|phoneme)\b{INSIDE}>.*?</\1\s*>|<(?:break|/?speak|/?prosody|/?p|/?s)\b{INSIDE}>",
+    re.DOTALL | re.IGNORECASE,
 )
 OPENING = re.compile(r"\[\[|\]\]|</?(?=[A-Za-z])")
 ATTRIBUTE = re.compile(r"\s+([A-Za-z:-]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
-WRAPPERS = ("speak", "p", "s")  # their text is simply read
+WRAPPERS = ("speak", "p", "s", "prosody")  # their text is simply read
 TAGS = {
     "sub": ("alias",),
     "say-as": ("interpret-as", "format", "detail"),
     "phoneme": ("ph", "alphabet"),
     "break": ("time", "strength"),
     "speak": ("version", "xmlns", "xml:lang"),
+    "prosody": ("pitch", "contour", "rate"),
     "p": (),
     "s": (),
 }
+PROSODY = re.compile(rf"<(?P<close>/?)(?P<name>prosody)\b(?P<attributes>{INSIDE}?)(?P<empty>/?)>", re.IGNORECASE)
+PITCHES = {"x-low": -6.0, "low": -3.0, "medium": 0.0, "default": 0.0, "high": 3.0, "x-high": 6.0}  # semitones
+RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "default": 1.0, "fast": 1.25, "x-fast": 1.75}
+OFFSET = re.compile(r"([+-]\d+(?:\.\d+)?)(st|%)")
+POINT = re.compile(r"\(\s*(\d+(?:\.\d+)?)%\s*,\s*([^\s()]+)\s*\)")
+FASTER = re.compile(r"([+-]?)(\d+(?:\.\d+)?)(%?)")
+MOST_SEMITONES = 24.0
+SLOWEST, FASTEST = 0.25, 4.0
 SAY_AS = ("cardinal", "ordinal", "digits", "telephone", "characters", "spell-out", "date", "time", "currency", "number")
 STRENGTHS = {"none": "", "x-weak": " ", "weak": ",", "medium": ",", "strong": ".", "x-strong": "."}
 LONG_SECONDS = 0.4  # from here on a pause is one between sentences
@@ -47,6 +58,14 @@ class MarkupSpan:
     at: int  # characters from the start
     phones: str = ""
     how: str = ""  # of say-as
+
+
+@dataclass(frozen=True, slots=True)
+class Prosody:
+    """What `<prosody>` asks for: semitones at shares of the time of its words, and how much faster they are said."""
+
+    contour: tuple[tuple[float, float], ...] = ((0.0, 0.0),)
+    rate: float = 1.0
 
 
 def has_markup(text: str) -> bool:
@@ -91,7 +110,9 @@ def _pieces(text: str) -> Iterator[MarkupSpan]:
         name = tag["name"].lower()
         if name in WRAPPERS:
             _wrap(text, tag, name, wrappers)
-            _attributes(text, tag, name)
+            given = _attributes(text, tag, name)
+            if name == "prosody" and not tag["close"]:
+                _prosody(text, tag.start(), given)
             at = tag.end()
             continue
         piece, at = _element(text, tag, name)
@@ -186,6 +207,76 @@ def _pause(text: str, at: int, given: dict[str, str]) -> str:
     if strength not in STRENGTHS:
         raise _wrong(text, at, f"strength={strength!r} is not one of {', '.join(STRENGTHS)}")
     return STRENGTHS[strength]
+
+
+# ---- how words are to be said: <prosody>
+
+
+def prosody_in(text: str) -> tuple[str, list[tuple[int, int, Prosody]]]:
+    """A well-formed text without its prosody tags, and from which character to which each of them held.
+
+    `<s/>` stands in their place, so that the text is read in the same pieces.
+    """
+    kept, found, at = "", list[tuple[int, int, Prosody]](), 0
+    opened: list[tuple[int, Prosody]] = []
+    for tag in PROSODY.finditer(text):
+        kept += text[at : tag.start()] + "<s/>"
+        at = tag.end()
+        if tag["close"] and opened:
+            start, asked = opened.pop()
+            found.append((start, len(kept), asked))
+        elif not tag["close"] and not tag["empty"]:
+            opened.append((len(kept), _prosody(text, tag.start(), _attributes(text, tag, "prosody"))))
+    return kept + text[at:], found
+
+
+def closed_prosody(text: str, before: list[str]) -> tuple[str, list[str]]:
+    """One sentence of a text with the prosody tags that were open before it, all closed; and those open after it."""
+    after = list(before)
+    for tag in PROSODY.finditer(text):
+        if tag["close"]:
+            del after[-1:]
+        elif not tag["empty"]:
+            after.append(tag[0])
+    return "".join(before) + text + "</prosody>" * len(after), after
+
+
+def _prosody(text: str, at: int, given: dict[str, str]) -> Prosody:
+    pitch = _semitones(text, at, "pitch", given.get("pitch", "medium").strip())
+    contour = given.get("contour", "(0%,+0st)").strip()
+    points = [(float(point[1]) / 100, point[2]) for point in POINT.finditer(contour)]
+    if not points or POINT.sub("", contour).strip() or any(share > 1 for share, _ in points):
+        raise _wrong(text, at, f"contour={contour!r:.60} is none: write for example (0%,+2st) (100%,-1st)")
+    line = tuple((share, pitch + _semitones(text, at, "contour", value)) for share, value in points)
+    return Prosody(line, _rate(text, at, given.get("rate", "medium").strip()))
+
+
+def _semitones(text: str, at: int, name: str, value: str) -> float:
+    match = OFFSET.fullmatch(value)
+    share = 1 + float(match[1]) / 100 if match and match[2] == "%" else 1.0
+    if value not in PITCHES and (match is None or share <= 0):
+        known = ", ".join(PITCHES)
+        raise _wrong(text, at, f"{name}={value!r:.60} is not read: write for example +3st or -10%, or one of {known}")
+    semitones = PITCHES[value] if match is None else 12 * log2(share) if match[2] == "%" else float(match[1])
+    if abs(semitones) > MOST_SEMITONES:
+        raise _wrong(text, at, f"{name}={value!r:.60} is more than {MOST_SEMITONES:g} semitones")
+    return semitones
+
+
+def _rate(text: str, at: int, value: str) -> float:
+    match = FASTER.fullmatch(value)
+    if value not in RATES and (match is None or (match[1] and not match[3])):
+        known = ", ".join(RATES)
+        raise _wrong(
+            text, at, f"rate={value!r:.60} is not read: write for example 1.2, 120% or -10%, or one of {known}"
+        )
+    if match is None:
+        return RATES[value]
+    number = float(match[2]) / (100 if match[3] else 1)
+    rate = 1 + number if match[1] == "+" else 1 - number if match[1] == "-" else number
+    if not SLOWEST <= rate <= FASTEST:
+        raise _wrong(text, at, f"rate={value!r:.60} is out of reach: choose {SLOWEST:g} to {FASTEST:g}")
+    return rate
 
 
 def _wrong(text: str, at: int, what: str) -> TextError:

@@ -19,6 +19,10 @@ ACUTES = 0.02  # below it high tones are left unmarked
 EVIDENCE = 3  # a word or two do not show what their writer leaves unmarked
 STARTS = 0.9  # step notation marks the first syllable of a word
 
+RISE, LEVEL = 1.0, 1.5  # semitones
+STEP = (0.7, 4.0)  # down, for a high tone after a downstep
+HEIGHT = {"L": 0, "M": 1, "H": 2, "D": 2}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
@@ -89,6 +93,25 @@ def _legal(tones: Sequence[str], before: str) -> tuple[str, ...]:
         legal.append("H" if tone == "D" and state in ("", "L") else tone)
         state = legal[-1][-1]
     return tuple(legal)
+
+
+# ---- how large the step of pitch from one tone to the next should be
+
+
+def step_range(kind: str) -> tuple[float, float]:
+    """Least and most semitones of a move such as "HL": a step down from high to low."""
+    first, second = kind[0], kind[1]
+    if second == "D" and first in "HD":
+        return -STEP[1], -STEP[0]
+    if HEIGHT[second] == HEIGHT[first]:
+        return -LEVEL, LEVEL
+    return (RISE, float("inf")) if HEIGHT[second] > HEIGHT[first] else (-float("inf"), -RISE)
+
+
+def fits(kind: str, semitones: float) -> bool:
+    """Whether a move of this kind goes as it should."""
+    low, high = step_range(kind)
+    return low <= semitones <= high
 
 
 # ---- which phone of a word carries the main stress

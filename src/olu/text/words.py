@@ -130,7 +130,8 @@ def _sentences(text: str, ends: Sequence[str], short: Collection[str], plain: bo
     if not ends:
         return [text.strip()] if text.strip() else []
     marks = "|".join(re.escape(end) for end in sorted(ends, key=len, reverse=True))
-    pattern = re.compile(rf"(?:{marks})+[{re.escape(CLOSERS)}]*(?=\s|$)|\n\s*\n")
+    tag = "" if plain else "|</prosody"
+    pattern = re.compile(rf"(?:{marks})+[{re.escape(CLOSERS)}]*(?=\s|${tag})|\n\s*\n")
     whole = [] if plain else markup.spans(text)
     inner = {point for one in initials(text) for point in one.points}
     sentences, at = [], 0

@@ -17,15 +17,13 @@ from olu.evaluate.metrics import f0
 from olu.evaluate.metrics.f0 import Pitch
 from olu.features.pitch import HIGHEST, LOWEST, instrument
 from olu.text.languages import traits
+from olu.text.tones import HEIGHT, LEVEL, RISE, fits
 
 MIDDLE = 0.6  # of a syllable: its ends belong to its neighbours
 LEAST_FRAMES = 3
 FINER = 3  # pitch every 5.3 ms
 PHRASE_PAUSE = 0.15
 SLOPE_FROM = 6  # syllables in a phrase, below which its slope cannot be told from its tones
-RISE, LEVEL = 1.0, 1.5  # semitones
-STEP = (0.7, 4.0)  # down, for a high tone after a downstep
-HEIGHT = {"L": 0, "M": 1, "H": 2}
 REASON = "lexical tones only: what phrases do to tones is not in the rules; no better than the alignment"
 
 Floats = NDArray[np.float64]
@@ -86,17 +84,6 @@ def moves(found: Sequence[Syllable]) -> tuple[Move, ...]:
         if one.word == two.word and one.phrase == two.phrase and _plain(one) and _plain(two)
         if one.semitones is not None and two.semitones is not None
     )
-
-
-def fits(kind: str, semitones: float) -> bool:
-    """Whether a move of this kind goes as it should."""
-    first, second = kind[0], kind[1]
-    if second == "D" and first in "HD":
-        return -STEP[1] <= semitones <= -STEP[0]
-    before, after = (HEIGHT["H"] if tone == "D" else HEIGHT[tone] for tone in (first, second))
-    if after == before:
-        return abs(semitones) <= LEVEL
-    return semitones >= RISE if after > before else semitones <= -RISE
 
 
 def chance(clips: Sequence[Sequence[Move]]) -> float | None:
@@ -243,7 +230,7 @@ def summarise_pairs(answers: Sequence[bool | None]) -> tuple[Estimate, ...]:
 
 
 def _sign(move: Move) -> bool:
-    first, second = (HEIGHT["H"] if tone == "D" else HEIGHT[tone] for tone in move.kind)
+    first, second = (HEIGHT[tone] for tone in move.kind)
     if first == second:
         return move.semitones < 0 if move.kind.endswith("D") else abs(move.semitones) <= TONE_PAIRS_LEVEL
     return move.semitones >= LEAST_STEP if second > first else move.semitones <= -LEAST_STEP

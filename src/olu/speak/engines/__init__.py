@@ -33,6 +33,7 @@ from olu.speak.stream import (
 )
 
 if TYPE_CHECKING:
+    from olu.speak.melody import MelodySentence
     from olu.speak.package import Outline, Package
     from olu.text.vocabulary import SymbolVocabulary
 
@@ -66,6 +67,7 @@ class LineJob:
     start: float
     speaker: int
     plan: ChunkPlan
+    melody: MelodySentence | None = None  # lengths and pitch that are given
 
     def random(self, manner: Manner, *more: int) -> np.random.Generator:
         """The same text and seed give the same numbers, whatever else is spoken."""
@@ -81,6 +83,7 @@ class SpeechEngine(Protocol):
     most_tokens: int | None  # that a sentence may have; None: as many as are read at once
     context: int | None  # frames around a chunk that its sound depends on; None: sentences cannot be cut
     knobs: dict[str, Knob]
+    plans: bool  # lengths and pitch of a sentence stand open, to be shown and edited: a PlanningEngine
 
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None: ...
 
@@ -102,6 +105,14 @@ class SpeechEngine(Protocol):
 
     def differs(self, ids: Sequence[int], row: Mapping[str, Any]) -> str:
         """What is not as a row of check.json has it; nothing where all is."""
+        ...
+
+
+class PlanningEngine(SpeechEngine, Protocol):
+    """One that `plans`."""
+
+    def plan(self, job: LineJob, manner: Manner) -> MelodySentence:
+        """What `begin` would say, in numbers."""
         ...
 
 
@@ -253,20 +264,31 @@ class SoundDecoder:
         return [wave[one.keep] for wave, one in zip(waves, given, strict=True)]
 
 
-def word_spans(
-    reading: Reading, vocabulary: SymbolVocabulary, durations: Sequence[int], *, frame_seconds: float, start: float
-) -> tuple[Span, ...]:
-    """Words with their times. A blank beside a word belongs to it, the symbols between words to none."""
-    ends = [0, *accumulate(durations)]
-    spans, symbol, taken = [], len(vocabulary.between(reading.breaks[0])), 0
+def word_tokens(reading: Reading, vocabulary: SymbolVocabulary, count: int) -> list[tuple[str, int, int]]:
+    """Each word and its tokens, from the first to before the last of `count`.
+
+    A blank beside a word belongs to it, the symbols between words to none.
+    """
+    found, symbol, taken = [], len(vocabulary.between(reading.breaks[0])), 0
     for word, after in zip(reading.words, reading.breaks[1:], strict=True):
         size = len(word.symbols(vocabulary.marks))
         first, last = (2 * symbol, 2 * (symbol + size) + 1) if vocabulary.interleave else (symbol, symbol + size)
-        first, last = max(first, taken), min(last, len(durations))
-        if size:
-            spans.append(Span(word.text, start + ends[first] * frame_seconds, start + ends[last] * frame_seconds))
+        first, last = max(first, taken), min(last, count)
+        found.append((word.text, first, last if size else first))
         taken, symbol = last, symbol + size + len(vocabulary.between(after))
-    return tuple(spans)
+    return found
+
+
+def word_spans(
+    reading: Reading, vocabulary: SymbolVocabulary, durations: Sequence[int], *, frame_seconds: float, start: float
+) -> tuple[Span, ...]:
+    """Words with their times."""
+    ends = [0, *accumulate(durations)]
+    return tuple(
+        Span(text, start + ends[first] * frame_seconds, start + ends[last] * frame_seconds)
+        for text, first, last in word_tokens(reading, vocabulary, len(durations))
+        if last > first
+    )
 
 
 def alike(found: Sequence[int], kept: Any) -> bool:

@@ -53,6 +53,7 @@ class LatentsEngine:
     }
 
     most_tokens: int | None = None
+    plans = False
 
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None:
         facts = package.facts

@@ -128,6 +128,7 @@ class Sampler:
 
 
 class TokensEngine:
+    plans = False
     GRAPHS: Mapping[str, GraphSpec] = {
         "prefill": GraphSpec(("rows",), optional=True),
         "step": GraphSpec(("rows", "past", "seqlens_k", "total_sequence_length")),

@@ -108,6 +108,11 @@ class SpeakOptions:
     rate: int | None = option("Samples a second; else the voice's own.")
     plain: bool = flag("Read <, [[ and & as they stand: the text has no markup.")
     times: str | None = option("When each word is heard: json or srt.")
+    melody_out: tuple[Path, ...] = option(
+        "Where its lengths and pitch are written: .json, .TextGrid or .svg.", default=(), metavar="FILE", role="output"
+    )
+    melody: Path | None = option("Say it with these lengths and this pitch.", metavar="FILE.json", role="input")
+    tones: str = option("strict: written tones are pushed apart until they differ.", default="learnt")
     threads: int = option("0: as many as the machine has.", default=0)
     as_json: bool = flag("Print one JSON object.", "--json")
 
