@@ -28,6 +28,8 @@ from olu.speak.package import package_place
 from olu.speak.stream import Wishes
 from olu.stages.verbs import VERBS
 
+from .helpers.melodic import melodic
+
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 
 
@@ -47,6 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     own = embedded_voice()
     assert own is not None
     shutil.copytree(own, folder / "swahili" / "voices" / "old.voice")
+    melodic(folder / "yoruba.voice")
     return folder
 
 
@@ -57,7 +60,7 @@ def test_the_page_runs(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     names: dict[str, Any] = {}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
-    for name in ("peace.wav", "hello.wav", "slow.opus", "plain.flac", "first.wav"):
+    for name in ("peace.wav", "hello.wav", "slow.opus", "plain.flac", "first.wav", "hoe.wav"):
         assert soundfile.info(str(place / name)).frames > 1000
     printed = capsys.readouterr().out
     assert "nowhere.voice is not there" in printed

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from olu.core.types import Audio, Clip, Mark, Reading, Word
     from olu.corpus.manifest import Corpus
     from olu.speak import speak_with as speak
+    from olu.speak.melody import Melody
     from olu.speak.stream import Manner, SpokenChunk, SpokenSentence
     from olu.speak.voice import Voice
     from olu.stages.g2p import read_text
@@ -26,6 +27,7 @@ __all__ = [
     "Corpus",
     "Manner",
     "Mark",
+    "Melody",
     "Note",
     "OluError",
     "Reading",
@@ -47,6 +49,7 @@ _HOMES = {
     "Corpus": "olu.corpus.manifest",
     "Manner": "olu.speak.stream",
     "Mark": "olu.core.types",
+    "Melody": "olu.speak.melody",
     "OluError": "olu.core.errors",
     "Reading": "olu.core.types",
     "SpokenSentence": "olu.speak.stream",

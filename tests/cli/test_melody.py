@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -81,3 +84,18 @@ def test_what_cannot_be_is_one_sentence(place: Path, given: list[str], says: str
         assert speak(place, TEXT, "--melody-out", str(place / "m.json"))[0] == 0
     code, told = speak(place, *(part.format(place) for part in given), output="no.wav")
     assert code == 2 and says in told
+
+
+def test_the_page_runs(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command of docs/melody.md, one after the other."""
+    page = (Path(__file__).parents[2] / "docs" / "melody.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"^```sh\n(.*?)^```", page, flags=re.M | re.S) for line in block.splitlines()]
+    assert len(lines) == 6
+    shutil.copytree(place / "ade.voice", tmp_path / "yoruba.voice")
+    monkeypatch.chdir(tmp_path)
+    for line in lines:
+        found = CliRunner().invoke(app, shlex.split(line)[1:])
+        assert found.exit_code == 0, f"{line}: {found.output} {found.exception!r}"
+    assert (tmp_path / "hoe.wav").read_bytes() == (tmp_path / "hoe2.wav").read_bytes()
+    told = re.search(r"^```\n(ọkọ́: .*)\n```", page, flags=re.M)
+    assert told and told[1] in " ".join(CliRunner().invoke(app, shlex.split(lines[0])[1:]).output.split())

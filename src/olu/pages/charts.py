@@ -23,6 +23,7 @@ MOST_POINTS = 400
 MOST_BARS = 32
 SMOOTHING = 40  # parts of a curve that one smoothed value leans on
 FLAT = 0.005  # a curve that moves by less than this share is drawn as one that stands
+SVG = "http://www.w3.org/2000/svg"  # what a file of its own says that it is
 MELODY_WIDTH, MELODY_HEIGHT, MELODY_ROOM = 900, 110, 6
 ROW_HEIGHT, ROW_ROOM, PIXELS_A_SECOND = 260, 74, 420  # of a planned melody; below it stand tones, words and sounds
 
@@ -227,7 +228,8 @@ def melody_picture(label: str, rows: Sequence[tuple[Sequence[tuple[str, float, f
                 "dots": dots,
             }
         )
-    return render("melody.svg", label=label, width=width, height=max(1, len(rows)) * ROW_HEIGHT, left=LEFT, rows=drawn)
+    size = {"width": width, "height": max(1, len(rows)) * ROW_HEIGHT, "left": LEFT}
+    return render("melody.svg", label=label, namespace=SVG, rows=drawn, **size)
 
 
 def smoothed(points: Points) -> list[tuple[float, float]]:
