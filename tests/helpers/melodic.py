@@ -68,8 +68,10 @@ def step_graph(path: Path) -> None:
     near = net.op("Conv", "x", net.weight(SIZE, SIZE, 3, scale=0.1), kernel_shape=[3], pads=[1, 1])
     late = net.op("Mul", net.op("Sub", "mel", "x"), net.op("Add", "time", net.const(1.0, np.float32)))
     net.op("Add", net.op("Add", near, late), net.op("Mul", "states", net.const(0.01, np.float32)), to="velocity")
+    rest = net.op("Mul", net.op("Sub", net.const(1.0, np.float32), "time"), "velocity")
+    net.op("Mul", net.op("Add", "x", rest), net.const(2.0, np.float32), to="ended")  # its x is half of a mel
     inputs: Any = {name: (FLOAT, [1, SIZE, "F"]) for name in ("x", "mel", "states")}
-    net.save(path, {**inputs, "time": (FLOAT, [1])}, {"velocity": [1, SIZE, "F"]})
+    net.save(path, {**inputs, "time": (FLOAT, [1])}, {"velocity": [1, SIZE, "F"], "ended": [1, SIZE, "F"]})
 
 
 def decoder_graph(path: Path) -> None:

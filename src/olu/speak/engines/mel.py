@@ -3,7 +3,8 @@
 text:    ids, tones, stress, gaps [1, T], speaker [1] -> hidden [1, C, T], log_frames [1, T];
          pause [1, T]: logits, of gaps alone; knots [1, T, K]: log2 of hertz
 mean:    hidden, frames [1, T] (whole numbers), contour [1, F], speaker -> mel [1, M, F]; states, voicing [1, F]
-step:    x [1, M, F], mel, states, time [1], speaker -> velocity [1, M, F]; where there is one, it refines the mel
+step:    x [1, M, F], mel, states, time [1], speaker -> velocity [1, M, F]; where there is one, it refines the mel;
+         ended [1, M, F], the mel if the flow goes straight on: for a flow whose x has another scale than its mel
 decoder: mel [B, M, F], contour, voicing [B, F], source, noise [B, W, F], speaker [B] -> wave [B, S]
 
 Every network takes of these what it asks for. Durations and pitch stand between text and mel, where they can be edited.
@@ -270,8 +271,9 @@ class MelEngine:
         piece = np.ascontiguousarray(x[..., start:end])
         for at in range(steps):
             time = np.array([at / steps], np.float32)
-            piece = piece + step.named({**feeds, **here, "x": piece, "time": time})["velocity"] / np.float32(steps)
-        x[..., start:end] = piece
+            made = step.named({**feeds, **here, "x": piece, "time": time})
+            piece = piece + made["velocity"] / np.float32(steps)
+        x[..., start:end] = made.get("ended", piece)
         return end
 
     def _pieces(self, ids: Sequence[int], frames: Frames) -> list[int]:
