@@ -29,19 +29,6 @@ def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
     return melodic(tmp_path_factory.mktemp("melody") / "ade.voice")
 
 
-def moved(melody: Melody, word: int, semitones: float, sentence: int = 0) -> Melody:
-    """A word of a sentence higher or lower."""
-    one = melody.sentences[sentence]
-    inside = range(one.words[word].first, one.words[word].last)
-    tokens = [
-        replace(t, knots=tuple(hz * 2 ** (semitones / 12) for hz in t.knots)) if at in inside else t
-        for at, t in enumerate(one.tokens)
-    ]
-    sentences = list(melody.sentences)
-    sentences[sentence] = replace(one, tokens=tuple(tokens))
-    return replace(melody, sentences=tuple(sentences))
-
-
 def word_samples(melody: Melody, word: int) -> tuple[int, int]:
     one = melody.sentences[0]
     first, last = one.words[word].first, one.words[word].last
@@ -97,7 +84,7 @@ def test_an_edit_moves_the_pitch_where_it_is_asked_for_and_nothing_before(voice:
     melody = voice.plan(text)
     plain = voice.speak(text, melody=melody, knobs={"temperature": 0.0}).samples
     for semitones in (-4.0, -2.0, 2.0, 4.0):
-        edited = voice.speak(text, melody=moved(melody, 3, semitones), knobs={"temperature": 0.0}).samples
+        edited = voice.speak(text, melody=melody.moved(3, semitones), knobs={"temperature": 0.0}).samples
         start, end = word_samples(melody, 3)
         assert len(edited) == len(plain)
         left = melody.sentences[0].frames[: melody.sentences[0].words[3].first]

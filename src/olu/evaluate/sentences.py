@@ -11,7 +11,7 @@ import numpy as np
 import soundfile
 
 from olu.audio import io
-from olu.core.errors import ConfigError, TextError, WorkspaceError
+from olu.core.errors import ConfigError, MissingExtra, TextError, WorkspaceError
 from olu.core.job import Job, Tick
 from olu.core.types import Audio, Clip, Reading
 from olu.corpus.manifest import Corpus
@@ -20,6 +20,8 @@ from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import Domain, Missing, References, Sample, spread_evenly
 from olu.evaluate.metrics import tones
 from olu.evaluate.metrics import tones as tone_pairs
+from olu.evaluate.metrics.obeyed import EDITS, SENTENCES, pitch_errors
+from olu.evaluate.metrics.obeyed import summarise as summarise_obeyed
 from olu.evaluate.subject import Files, Speaker, text_of
 from olu.text.frontend import from_state, read_state
 from olu.text.languages import load
@@ -229,21 +231,42 @@ def file_name(id: str, number: int) -> str:
 
 
 def pairs_said(speaker: Speaker, known: References, *, read: Read) -> Job[tuple[Estimate, ...]]:
-    """tone_pairs, for languages whose pairs are known and corpora that were aligned."""
+    """tone_pairs, and tone_pairs_strict, for languages whose pairs are known and corpora that were aligned."""
     probes = tone_pairs.probes(known.language)
     if known.aligns is None or not probes:
         return ()
-    answers: list[bool | None] = []
-    for number, probe in enumerate(probes, 1):
-        yield Tick(number, len(probes), "minimal pairs")
-        reading = read(probe.text)
-        try:
-            audio = speaker.say(probe.text, "")
-        except TextError:
-            reading = None
-        alignment = known.aligns(probe.word, audio, reading) if reading else None
-        if reading is None or alignment is None:
-            answers.append(None)
-            continue
-        answers.append(tone_pairs.obeyed(probe, tones.syllables(alignment, reading, tones.track(audio))))
-    return tone_pairs.summarise_pairs(answers) if any(answer is not None for answer in answers) else ()
+    found: list[Estimate] = []
+    for name, say in (("tone_pairs", speaker.say), ("tone_pairs_strict", speaker.strict)):
+        answers: list[bool | None] = []
+        for number, probe in enumerate(probes if say else (), 1):
+            assert say
+            yield Tick(number, len(probes), "minimal pairs")
+            reading = read(probe.text)
+            try:
+                audio = say(probe.text, "")
+            except TextError:
+                reading = None
+            alignment = known.aligns(probe.word, audio, reading) if reading else None
+            if reading is None or alignment is None:
+                answers.append(None)
+                continue
+            answers.append(tone_pairs.obeyed(probe, tones.syllables(alignment, reading, tones.track(audio))))
+        found += tone_pairs.summarise_pairs(answers, name) if any(answer is not None for answer in answers) else ()
+    return tuple(found)
+
+
+# ---- voices whose pitch stands open: is a word that is moved heard where it was moved to?
+
+
+def moved_words(speaker: Speaker, texts: Sequence[str], *, seed: int) -> Job[tuple[Estimate, ...]]:
+    """pitch_obeyed and pitch_kept; nothing for other voices, or where no pitch can be tracked."""
+    if speaker.voice is None:
+        return ()
+    chosen, found = spread_evenly(list(texts), SENTENCES), []
+    try:
+        for pair in pitch_errors(speaker.voice, chosen, seed=seed):
+            found.append(pair)
+            yield Tick(len(found), len(chosen) * len(EDITS), "moving words")
+    except MissingExtra:
+        return ()
+    return summarise_obeyed(found) if any(one is not None for one, _ in found) else ()

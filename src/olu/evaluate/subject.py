@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from olu.core.files import hash_file, hash_value
 from olu.core.types import Audio, Reading
 from olu.evaluate.evaluation import Subject
 from olu.speak.package import NOISE, graph_files, voice_json
+from olu.speak.stream import TONES
 from olu.speak.voice import Voice
 
 TABLES = ("metadata.csv", "metadata.tsv", "table.csv", "table.tsv")
@@ -30,6 +32,8 @@ class Speaker:
     say: Callable[[str, str], Audio]  # text, speaker's name
     speakers: tuple[str, ...]
     read: Callable[[str], Reading] | None = None  # its own reading of a text
+    strict: Callable[[str, str], Audio] | None = None  # as `say`, with written tones pushed apart
+    voice: Voice | None = None  # that says them, where it is one whose pitch stands open
     resample: float = 1.0  # what the recordings it is held against are resampled by, as those it learnt from were
 
 
@@ -65,11 +69,14 @@ def of_voice(
         usual_noise=_usual(facts, own),
     )
 
-    def say(text: str, speaker: str) -> Audio:
+    def say(text: str, speaker: str, tones: str = TONES[0]) -> Audio:
         who = speaker if speaker in voice.speakers else None
-        return voice.speak(text, seed=seed, noise=noise, speaker=who, speed=factor)  # the tempo of what it learnt from
+        return voice.speak(
+            text, seed=seed, noise=noise, speaker=who, tones=tones, speed=factor
+        )  # the tempo of what it learnt from
 
-    return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read, factor)
+    more: dict[str, Any] = {"strict": partial(say, tones=TONES[1]), "voice": voice} if voice.engine.plans else {}
+    return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read, resample=factor, **more)
 
 
 def _usual(facts: dict[str, Any], own: float | None) -> float | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -137,6 +137,20 @@ class Melody:
     def tone_faults(self) -> list[str]:
         """A sentence for each step between written tones that its knots do not make, before anything is heard."""
         return [fault for sentence in self.sentences for fault in sentence.tone_faults()]
+
+    def moved(self, word: int, semitones: float, *, sentence: int = 0) -> Melody:
+        """With one word, by its number in its sentence, so much higher or lower."""
+        one, factor = self.sentences[sentence], 2 ** (semitones / 12)
+        inside = range(one.words[word].first, one.words[word].last)
+        tokens = tuple(
+            replace(token, knots=tuple(min(max(hz * factor, LOWEST), HIGHEST) for hz in token.knots))
+            if at in inside
+            else token
+            for at, token in enumerate(one.tokens)
+        )
+        others = list(self.sentences)
+        others[sentence] = replace(one, tokens=tokens)
+        return replace(self, sentences=tuple(others))
 
     def json(self) -> str:
         """A token a line, to be edited by hand."""

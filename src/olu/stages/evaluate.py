@@ -23,6 +23,7 @@ from olu.evaluate.sentences import (
     file_notes,
     file_takes,
     lines_for,
+    moved_words,
     no_others,
     reader_of,
     spoken_takes,
@@ -264,6 +265,10 @@ def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Seq
 
         said = yield from pairs_said(bench.speaker, known, read=bench.read)
         figures |= {"in": (*figures.get("in", ()), *said)} if said else {}
+    if "f0" in bench.groups and bench.speaker:
+        side: Domain = "in" if "in" in figures else "out"
+        moved = yield from moved_words(bench.speaker, [take.text for take in takes], seed=bench.wish.seed)
+        figures |= {side: (*figures.get(side, ()), *moved)} if moved else {}
     held = gates(figures.get("in") or figures.get("out") or ())
     level, verdict = verdict_of(held)
     subject = bench.speaker.subject if bench.speaker else bench.files.subject  # type: ignore[union-attr]

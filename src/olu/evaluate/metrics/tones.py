@@ -218,7 +218,7 @@ def obeyed(probe: Probe, found: Sequence[Syllable]) -> bool | None:
     return all(_sign(step) for step in steps) if steps else None
 
 
-def summarise_pairs(answers: Sequence[bool | None]) -> tuple[Estimate, ...]:
+def summarise_pairs(answers: Sequence[bool | None], name: str = "tone_pairs") -> tuple[Estimate, ...]:
     """tone_pairs: share of the words whose pitch goes the way of their marks."""
     values = [None if answer is None else float(answer) for answer in answers]
     said: dict[str, Any] = {
@@ -226,7 +226,7 @@ def summarise_pairs(answers: Sequence[bool | None]) -> tuple[Estimate, ...]:
         "trust": "medium",
         "reason": TONE_PAIRS_REASON,
     }
-    return (figure("tone_pairs", values, unit="share", counted=True, **said),)
+    return (figure(name, values, unit="share", counted=True, **said),)
 
 
 def _sign(move: Move) -> bool:
