@@ -176,6 +176,39 @@ TABLES: dict[str, Table] = {
     ),
 }
 SEARCHED = {"alignment": "search"}
+TABLES["vocoder"] = Table(
+    tiny={"size": "tiny", "discriminator_start": 0, "discriminator_warmup": 0},
+    still={"discriminator_learning_rate": 1e-30, "level": 0.0, "blurred": 0.0, "segment_frames": 40},
+    other={
+        "size": Other("small"),
+        "channels": Other(16),
+        "layers": Other(1),
+        "widening": Other(2),
+        "kernel": Other(5),
+        "discriminator_periods": Other((2, 5)),
+        "discriminator_period_channels": Other((4, 4)),
+        "discriminator_windows": Other((1024,)),
+        "discriminator_window_channels": Other(6),
+        "discriminator_start": Other(7),
+        "discriminator_warmup": Other(10),
+        "segment_frames": Other(16),
+        "level": Other(1.0),
+        "blurred": Other(1.0),
+        "learning_rate": Other(1e-3),
+        "discriminator_learning_rate": Other(2e-3),
+        "adam_betas": Other((0.5, 0.9)),
+        "adam_epsilon": Other(1e-6),
+        "weight_decay": Other(0.1),
+        "clip": Other(1.0),
+        "average": Other(0.5),
+        "magnitude_windows": Other((256,)),
+        "weight_mel": Other(10.0),
+        "weight_magnitudes": Other(3.0),
+        "weight_adversarial": Other(4.0),
+        "weight_features": Other(5.0),
+        "weight_discriminator": Other(6.0),
+    },
+)
 TABLES |= {
     "acoustic": Table(
         tiny={"size": "tiny"},
@@ -278,7 +311,8 @@ def needs(fam: Family) -> dict[str, nn.Module]:
     """A network of each other kind that a voice of this family needs, the same each time."""
     found = {}
     for kind in set(fam.speaks.needs) - set(fam.speaks.stands_in) if fam.speaks else ():
-        other = next(one for one in map(family, FAMILIES) if one.kind == kind)
+        kin = [one for one in map(family, FAMILIES) if one.kind == kind]
+        other = kin[-1] if fam.name in TOYS else kin[0]
         with torch.random.fork_rng():
             torch.manual_seed(5)
             found[kind] = other.learner(other.config(), vocab_size=1, num_speakers=1).eval()

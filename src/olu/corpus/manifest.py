@@ -250,9 +250,12 @@ class Corpus:
         """Clip id -> the side it was given; a clip without a text has one too, for the day that it gets a text."""
         return read_sides(self.ws)
 
-    def split(self, clip: Clip) -> Split | None:
-        """The side it is on; none for a clip without a text, or one that lies between two sides."""
-        return self.sides.get(clip.id, "train") if clip.text.strip() else None
+    def split(self, clip: Clip, *, texts: bool = True) -> Split | None:
+        """The side it is on; none for a clip without a text, or one that lies between two sides.
+
+        Without `texts`, for what learns from sound alone, a clip without one has its side too.
+        """
+        return self.sides.get(clip.id, "train") if clip.text.strip() or not texts else None
 
     def lost(self, *, only_whole: bool = False) -> list[Lost]:
         """Recordings that are not there, of clips that nobody left out, by source."""

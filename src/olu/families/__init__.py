@@ -9,10 +9,11 @@ from olu.core.errors import ConfigError
 from olu.train.family import Family
 
 FAMILIES = {
-    "vits": "olu.families.vits",
+    "vits": "olu.families.vits",  # the first reads foreign voices
     "recogniser": "olu.families.recogniser",
     "acoustic": "olu.families.acoustic",
-}  # the first reads foreign voices
+    "vocoder": "olu.families.vocoder",
+}
 
 
 def family(name: str) -> Family:

@@ -89,3 +89,25 @@ class SpectrogramDiscriminator(ConvDiscriminator):
 
 def _channels_last(x: Tensor) -> Tensor:
     return x.contiguous(memory_format=torch.channels_last) if x.is_cuda and LEVERS.channels_last else x
+
+
+def item_means(x: Tensor) -> Tensor:
+    """Mean within each clip, summed over clips: divided by the number of clips it is the mean over the batch.
+
+    All clips of `x` have the same size, so one sum will do, in whatever order they lie in memory.
+    """
+    return x.sum(dtype=torch.float32) * (len(x) / x.numel())
+
+
+def discriminator_loss(verdicts: list[list[Tensor]]) -> Tensor:
+    """Of verdicts on real sound and then on as much that was made."""
+    total = verdicts[0][-1].new_zeros((), dtype=torch.float32)
+    for maps in verdicts:
+        real, fake = maps[-1].chunk(2)
+        total = total + item_means((1 - real.float()).square()) + item_means(fake.float().square())
+    return total
+
+
+def may_move(parameters: Sequence[nn.Parameter], may: bool) -> None:
+    for parameter in parameters:
+        parameter.requires_grad_(may)

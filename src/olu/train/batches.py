@@ -208,8 +208,12 @@ def make_buckets(
     batch_clips: int,
     batch_seconds: float,
     most: int,
+    number: int | None = None,
 ) -> Buckets:
-    """At most `most` buckets with the least padding in all. A bucket's batch keeps to the budget of padded seconds."""
+    """At most `most` buckets with the least padding in all. A bucket's batch keeps to the budget of padded seconds.
+
+    `number`: clips of an epoch, where some come more than once.
+    """
     clips = sorted(length, key=lambda clip: (length[clip], clip))
     ends = _ends(np.array([length[clip] for clip in clips]), most)
     shapes, widest, at = [], 1, 0
@@ -217,8 +221,8 @@ def make_buckets(
         while at < len(clips) and length[clips[at]] <= end:
             widest = max(widest, tokens[clips[at]])  # what is left over from a shorter bucket moves on to this one
             at += 1
-        number = max(1, min(batch_clips, int(batch_seconds * rate / end), len(clips)))
-        shapes.append(BatchShape(number, widest, int(end)))
+        together = max(1, min(batch_clips, int(batch_seconds * rate / end), number or len(clips)))
+        shapes.append(BatchShape(together, widest, int(end)))
     return Buckets(tuple(shapes), dict(length))
 
 

@@ -244,6 +244,7 @@ class Data:
     # learner is told of the corpus by `observe`, as JSON; `notes` in it are said
     observe: Callable[..., dict[str, Any]] | None = None
     beside: bool = False  # whether it also hears another clip of the same speaker: `Example.beside`
+    segment: Callable[[Any], int] | None = None  # (config): samples of a clip that a step hears; none: all of it
 
     def made_rate(self, config: Any) -> int:
         """The sampling rate of what is spoken."""

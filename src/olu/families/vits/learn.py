@@ -21,6 +21,7 @@ from olu.families.vits.config import VitsConfig
 from olu.families.vits.discriminator import Discriminator
 from olu.families.vits.model import Generator, mask_of
 from olu.features import mel as spectra
+from olu.nn.discriminators import discriminator_loss, item_means, may_move
 from olu.nn.kernels.mas import best_path, guided, shaken
 from olu.nn.kernels.streams import side_by_side
 from olu.train.batches import BatchShape
@@ -163,7 +164,7 @@ class VitsLearner(nn.Module):
         with_discriminator = clock.step >= c.discriminator_start
         if with_discriminator:
             verdicts = self.disc(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
-            yield Update("disc", {"disc": Loss(_discriminator_loss(verdicts), "items", c.weight_discriminator)})
+            yield Update("disc", {"disc": Loss(discriminator_loss(verdicts), "items", c.weight_discriminator)})
         losses = {
             "mel": Loss(heard.mel, "items", c.weight_mel),
             "kl": Loss(heard.kl, "frames", c.weight_kl),
@@ -174,10 +175,10 @@ class VitsLearner(nn.Module):
         if with_discriminator:
             nothing = torch.zeros((), device=heard.fake_BS.device)
             moving = [parameter for parameter in self.disc.parameters() if parameter.requires_grad]
-            _may_move(moving, False)  # only what it hears needs a gradient here
+            may_move(moving, False)  # only what it hears needs a gradient here
             heard_as = self.disc.compare(heard.real_BS, heard.fake_BS)
-            _may_move(moving, True)
-            adversarial = sum((_item_means((1 - verdict.float()).square()) for verdict, _ in heard_as), start=nothing)
+            may_move(moving, True)
+            adversarial = sum((item_means((1 - verdict.float()).square()) for verdict, _ in heard_as), start=nothing)
             features = sum((2 * apart for _, apart in heard_as), start=nothing)
             losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial * knobs["heed"])
             losses["features"] = Loss(features, "items", c.weight_features * knobs["heed"])
@@ -241,7 +242,7 @@ class VitsLearner(nn.Module):
         return ForwardResult(
             fake_BS=fake,
             real_BS=real,
-            mel=_item_means((fake_mel - real_mel).abs()),
+            mel=item_means((fake_mel - real_mel).abs()),
             mel_windows=windows,
             kl=(apart * frame_mask).sum(),
             duration=duration,
@@ -305,11 +306,6 @@ class VitsLearner(nn.Module):
         return samples
 
 
-def _may_move(parameters: Sequence[nn.Parameter], may: bool) -> None:
-    for parameter in parameters:
-        parameter.requires_grad_(may)
-
-
 def alignment_score(z_p: Tensor, mean_p: Tensor, log_std_p: Tensor) -> Tensor:
     """Log likelihood [B, F, T] of each frame's latent under each token's prior; no gradient."""
     with torch.no_grad():
@@ -325,22 +321,6 @@ def alignment_score(z_p: Tensor, mean_p: Tensor, log_std_p: Tensor) -> Tensor:
 def _slice(x_BCF: Tensor, start_B: Tensor, size: int) -> Tensor:
     index = start_B[:, None] + torch.arange(size, device=x_BCF.device)
     return x_BCF.gather(2, index.unsqueeze(1).expand(-1, x_BCF.shape[1], -1))
-
-
-def _item_means(x: Tensor) -> Tensor:
-    """Mean within each clip, summed over clips: divided by the number of clips it is the mean over the batch.
-
-    All clips of `x` have the same size, so one sum will do, in whatever order they lie in memory.
-    """
-    return x.sum(dtype=torch.float32) * (len(x) / x.numel())
-
-
-def _discriminator_loss(verdicts: list[list[Tensor]]) -> Tensor:
-    total = verdicts[0][-1].new_zeros((), dtype=torch.float32)
-    for maps in verdicts:
-        real, fake = maps[-1].chunk(2)
-        total = total + _item_means((1 - real.float()).square()) + _item_means(fake.float().square())
-    return total
 
 
 class Windows(nn.Module):

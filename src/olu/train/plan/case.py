@@ -17,13 +17,14 @@ from olu.train.recipe import DataSettings, Recipe
 def material_of(corpus: Corpus, asked: DataSettings, family: Family, *, verdict: str) -> Material:
     """What `asked` leaves to train on; the limits of length are the plan's own to set."""
     pieces, rates, speakers, valid = list[PlanClip](), Counter[int](), set[str](), 0
+    texts = "text" in family.data.needs
     left_out, lost = 0, 0.0
     for clip in corpus:
         strange = asked.speakers and clip.speaker not in asked.speakers
-        if strange or corpus.why_not(clip, errors=asked.leave_out_errors) is not None:
+        if strange or corpus.why_not(clip, errors=asked.leave_out_errors, texts=texts) is not None:
             left_out, lost = left_out + 1, lost + clip.seconds
             continue
-        side = corpus.split(clip)
+        side = corpus.split(clip, texts=texts)
         valid += side == "valid"
         tokens = family.data.tokens(clip.text.strip())
         if (

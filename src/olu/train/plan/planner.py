@@ -116,9 +116,11 @@ def _batch(draft: Draft, config: Any, family: Family, advice: Advice) -> tuple[f
     lengths = sorted(piece.seconds for piece in pieces)
     usual, mean = lengths[int(0.9 * (len(lengths) - 1))], sum(lengths) / len(lengths)
     target, why = advice.batch(case)
-    for_epoch = max(LEAST_BATCH, len(pieces) // LEAST_EPOCH)
+    segment = family.data.segment
+    number = len(pieces) if segment is None else int(sum(lengths) * family.data.rate(config) / segment(config))
+    for_epoch = max(LEAST_BATCH, number // LEAST_EPOCH)
     if for_epoch < target:
-        target = min(for_epoch, len(pieces))
+        target = min(for_epoch, max(1, number))
         few = f"{many(len(pieces), 'clip')} {'is' if len(pieces) == 1 else 'are'} few"
         why = f"{few}: {target} at a time, so that an epoch has some {LEAST_EPOCH} steps."
     own = case.asked("plan.batch_clips") or case.asked("plan.batch_seconds")
@@ -136,7 +138,7 @@ def _batch(draft: Draft, config: Any, family: Family, advice: Advice) -> tuple[f
         else f"{parts} x {many(clips, 'clip')} make one update."
     )
     parts = draft.set("plan.accumulate", parts, said)
-    return float(min(clips, len(pieces))), mean
+    return float(min(clips, max(1, number))), mean
 
 
 def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bool) -> None:

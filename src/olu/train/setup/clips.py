@@ -47,7 +47,8 @@ def choose_clips(
 ) -> ClipChoice:
     """The clips of both sides, their speakers, and what a person should know of the choice."""
     kept, left_out = select(start, corpus, store, texts, features)
-    train, valid, notes = sides(corpus, start.recipe, kept, left_out, texts.readings)
+    needs_text = "text" in start.family.data.needs
+    train, valid, notes = sides(corpus, start.recipe, kept, left_out, texts.readings, needs_text=needs_text)
     if least := start.recipe.data.pauses:
         inside = [clip.id for clip in train + valid]
         marks = {id: texts.pauses[id] for id in inside if id in texts.pauses}
@@ -130,11 +131,18 @@ def _lacks(clip: str, features: Mapping[str, Store]) -> str | None:
 
 
 def sides(
-    corpus: Corpus, recipe: Recipe, kept: list[Clip], left_out: dict[str, str], readings: dict[str, Reading]
+    corpus: Corpus,
+    recipe: Recipe,
+    kept: list[Clip],
+    left_out: dict[str, str],
+    readings: dict[str, Reading],
+    *,
+    needs_text: bool = True,
 ) -> tuple[list[Clip], list[Clip], list[str]]:
     """Clips for training, clips for validation, and what a person should know of the choice."""
-    train = [clip for clip in kept if recipe.data.everything or corpus.split(clip) == "train"]
-    valid = [clip for clip in kept if corpus.split(clip) == "valid"]
+    side = {clip.id: corpus.split(clip, texts=needs_text) for clip in kept}
+    train = [clip for clip in kept if recipe.data.everything or side[clip.id] == "train"]
+    valid = [clip for clip in kept if side[clip.id] == "valid"]
     if share := recipe.data.hold_back:
         valid = [clip for clip in train if place(clip.id) < share]
         train = [clip for clip in train if place(clip.id) >= share]

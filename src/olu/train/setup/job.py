@@ -11,6 +11,7 @@ import platform
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -120,10 +121,10 @@ class TrainingJob:
         )
 
     def batches(self) -> Batches:
-        plan = self.recipe.plan
+        plan, clips = self.recipe.plan, self.drawn
         return Batches(
-            self.train,
-            [self.seconds[clip] for clip in self.train],
+            clips,
+            [self._heard(clip) / self.rate for clip in clips],
             example=self.example,
             collate=self.learner.collate,  # type: ignore[arg-type]
             seed=self.recipe.seed,
@@ -139,10 +140,31 @@ class TrainingJob:
         plan = self.recipe.plan
         if plan.record is not True:
             return None
-        samples = {clip: self.store.length(clip) for clip in self.train}
+        samples = {clip: self._heard(clip) for clip in self.train}
         tokens = {clip: len(self.ids.get(clip, ())) for clip in self.train}
-        limits = {"batch_clips": plan.batch_clips, "batch_seconds": plan.batch_seconds}
+        limits = {"batch_clips": plan.batch_clips, "batch_seconds": plan.batch_seconds, "number": len(self.drawn)}
         return make_buckets(samples, tokens, rate=self.rate, most=BUCKETS, **limits)  # type: ignore[arg-type]
+
+    def _heard(self, clip: str) -> int:
+        """Samples of a clip that a step hears."""
+        segment = self.family.data.segment
+        return segment(self.config) if segment else self.store.length(clip)
+
+    @cached_property
+    def drawn(self) -> list[str]:
+        """The clips of an epoch. Where steps hear segments, each comes as often as it has segments, and speakers with
+        less sound more often: by the root of what they have."""
+        segment = self.family.data.segment
+        if segment is None:
+            return self.train
+        length = {clip: self.store.length(clip) for clip in self.train}
+        spoken: dict[int, int] = {}
+        for clip, samples in length.items():
+            spoken[self.speaker_of[clip]] = spoken.get(self.speaker_of[clip], 0) + samples
+        often = {who: (max(spoken.values()) / samples) ** 0.5 for who, samples in spoken.items()}
+        size = segment(self.config)
+        turns = {clip: max(1, round(length[clip] / size * often[self.speaker_of[clip]])) for clip in self.train}
+        return [clip for clip in self.train for _ in range(turns[clip])]
 
     def with_recording_decided(self) -> TrainingJob:
         """Whether steps become CUDA graphs. A new run keeps what is decided; one that has them can go on without."""

@@ -1,0 +1,68 @@
+"""A vocoder: mel and pitch to sound, trained on any recordings, without text. Importing this needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from olu.families.vocoder.config import HOP, RATE, VocoderConfig
+from olu.families.vocoder.plan import ADVICE
+from olu.train.family import Base, Bases, Data, Family, Figures, OpponentLoss
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from olu.features.store import PreparedFeature
+
+LEAST_SECONDS = 0.5
+
+
+def _refuses(config: VocoderConfig, *, samples: int, tokens: int) -> str | None:
+    """Why a clip cannot be learned from."""
+    if samples < LEAST_SECONDS * RATE:
+        return f"{samples // HOP} frames of sound: a vocoder learns from clips of {LEAST_SECONDS} s and more"
+    return None
+
+
+def _learner(config: VocoderConfig, *, vocab_size: int, num_speakers: int) -> nn.Module:
+    from olu.families.vocoder.learn import VocoderLearner
+
+    return VocoderLearner(config)
+
+
+def _features(config: VocoderConfig, base: Base | None) -> Sequence[PreparedFeature]:
+    from olu.features.pitch import pitch_feature
+
+    return (pitch_feature(),)
+
+
+def _read_base(folder: Path) -> Base:
+    from olu.families.vocoder.base import read_base
+
+    return read_base(folder)
+
+
+FAMILY = Family(
+    name="vocoder",
+    summary="A vocoder: mel and pitch to sound, from any recordings, without text",
+    kind="vocoder",
+    config=VocoderConfig,
+    learner=_learner,
+    data=Data(
+        rate=lambda config: RATE,
+        refuses=_refuses,
+        tokens=lambda text: 0,
+        needs=frozenset({"pitch"}),
+        features=_features,
+        segment=lambda config: int(config.segment_size),
+    ),
+    figures=Figures(
+        score="mel",
+        learns="gen",
+        steady=("mel", "magnitudes"),
+        opponent=OpponentLoss(part="disc", loss="disc", won=0.08, chance=4.0),  # eight of them: 0.01 and 0.5 each
+    ),
+    advice=ADVICE,
+    bases=Bases(read=_read_base),
+)

@@ -1,0 +1,278 @@
+"""Learning to make sound of mel and pitch: segments of any recordings, an update of the discriminators, one of the net.
+
+Shape letters as in model.py; f frames of a segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from olu.core.types import Audio
+from olu.families.vocoder.config import HOP, RATE, VocoderConfig
+from olu.families.vocoder.model import SourceFilter, VocoderDiscriminator
+from olu.features.mel import MelSpec, padding
+from olu.features.pitch import NO_VOICE, clip_bounds, contour
+from olu.nn.discriminators import discriminator_loss, item_means, may_move
+from olu.nn.source import pulses
+from olu.train.batches import BatchShape
+from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
+
+BLURS = (3, 5)  # bins that a blurred mel is averaged over
+LOUDEST = 0.99
+HEARD_AT = 15.0  # a discriminator's spectra are scaled as if their window had this norm
+
+
+@dataclass(frozen=True)
+class VocoderBatch:
+    """Clips that lie one after the other; where each begins and how long it is."""
+
+    sound: Tensor  # int16
+    pitch: Tensor  # [frames of all clips, 2]: log2 of hertz, voicing
+    first_B: Tensor
+    samples_B: Tensor
+    row_B: Tensor  # where each begins in `pitch`
+    counts: Mapping[str, float]
+    clips: tuple[str, ...]
+
+    def to(self, device: torch.device) -> VocoderBatch:
+        moved = ("sound", "pitch", "first_B", "samples_B", "row_B")
+        return replace(self, **{name: getattr(self, name).to(device) for name in moved})
+
+
+@dataclass(frozen=True)
+class SoundSegments:
+    """What is cut out of a batch: waves with what lies around them, and their pitch."""
+
+    padded_BS: Tensor
+    contour_BF: Tensor
+    voicing_BF: Tensor
+
+
+@dataclass(frozen=True)
+class SoundSpectra:
+    """A wave and its complex spectrogram [B, 2, T, N] for each window in which waves are compared."""
+
+    wave_BS: Tensor
+    by_window: dict[int, Tensor]
+
+    def detach(self) -> SoundSpectra:
+        return SoundSpectra(self.wave_BS.detach(), {size: one.detach() for size, one in self.by_window.items()})
+
+
+class VocoderLearner(nn.Module):
+    def __init__(self, config: VocoderConfig) -> None:
+        super().__init__()
+        self.config, self.spec = config, MelSpec()
+        self.gen = SourceFilter(config)
+        self.disc = VocoderDiscriminator(config)
+        self.mel_bank: Tensor
+        self.register_buffer("mel_bank", torch.from_numpy(self.spec.bank.copy()), persistent=False)
+        self.sizes = sorted({*config.magnitude_windows, *config.discriminator_windows})
+        for size in self.sizes:
+            self.register_buffer(f"window_{size}", torch.hann_window(size), persistent=False)
+
+    def parts(self) -> dict[str, Part]:
+        c = self.config
+        shared: dict[str, Any] = {
+            "betas": c.adam_betas,
+            "eps": c.adam_epsilon,
+            "weight_decay": c.weight_decay,
+            "clip": c.clip or None,
+        }
+        return {
+            "disc": Part(self.disc, lr=c.discriminator_learning_rate, start=c.discriminator_start, **shared),
+            "gen": Part(self.gen, lr=c.learning_rate, ema=c.average or None, **shared),
+        }
+
+    # ------------------------------------------------------------ batches
+
+    def knobs(self, step: int) -> dict[str, float]:
+        c = self.config
+        return {"heed": min(1.0, max(0, step - c.discriminator_start + 1) / (c.discriminator_warmup or 1))}
+
+    def counts(self, examples: Sequence[Example]) -> dict[str, float]:
+        return {"items": float(len(examples))}
+
+    def resident(self, example: Example) -> dict[str, NDArray[Any]]:
+        return {"sound": example.samples, "pitch": melody_of(example)}
+
+    def collate(self, examples: Sequence[Example]) -> VocoderBatch:
+        held = [self.resident(one) for one in examples]
+        lengths = {name: [len(one[name]) for one in held] for name in held[0]}
+        first = {name: np.cumsum([0, *sizes[:-1]]) for name, sizes in lengths.items()}
+        return VocoderBatch(
+            sound=torch.from_numpy(np.concatenate([one["sound"] for one in held])),
+            pitch=torch.from_numpy(np.concatenate([one["pitch"] for one in held])),
+            first_B=torch.from_numpy(first["sound"]),
+            samples_B=torch.tensor(lengths["sound"]),
+            row_B=torch.from_numpy(first["pitch"]),
+            counts=self.counts(examples),
+            clips=tuple(one.id for one in examples),
+        )
+
+    def pack(
+        self, examples: Sequence[Example], firsts: Mapping[str, Sequence[int]], shape: BatchShape
+    ) -> NDArray[np.int64]:
+        return np.concatenate([firsts["sound"], [len(one.samples) for one in examples], firsts["pitch"]]).astype(
+            np.int64
+        )
+
+    def unpack(self, flat: Tensor, resident: Mapping[str, Tensor], shape: BatchShape) -> VocoderBatch:
+        first, samples, row = flat.view(3, shape.clips)
+        return VocoderBatch(resident["sound"], resident["pitch"], first, samples, row, {}, ())
+
+    def cut(self, batch: VocoderBatch, start_B: Tensor, frames: int) -> SoundSegments:
+        """Segments from these frames on. A clip's edges are reflected; after a shorter one comes silence."""
+        pad, device = padding(fft_size=self.spec.fft, hop=HOP), start_B.device
+        at = start_B[:, None] * HOP + torch.arange(-pad, frames * HOP + pad, device=device)
+        last = batch.samples_B[:, None] - 1
+        folded = torch.where(at > last, 2 * last - at, at.abs()).clamp_min(0).minimum(last)
+        wave = batch.sound[batch.first_B[:, None] + folded].float() / 32768.0 * (at <= last + pad)
+        frame = start_B[:, None] + torch.arange(frames, device=device)
+        end = batch.samples_B[:, None] // HOP - 1
+        melody = batch.pitch[batch.row_B[:, None] + frame.minimum(end)]
+        return SoundSegments(wave, melody[..., 0], melody[..., 1] * (frame <= end))
+
+    # ------------------------------------------------------------ steps
+
+    def step(self, batch: VocoderBatch, clock: Clock) -> Iterator[Update]:
+        c, knobs = self.config, clock.knobs or self.knobs(clock.step)
+        room = (batch.samples_B // HOP - c.segment_frames + 1).clamp_min(1)
+        start_B = (torch.rand(len(room), device=room.device) * room).long()
+        with torch.no_grad():
+            heard = self._levelled(self.cut(batch, start_B, c.segment_frames))
+            mel = self._blurred(self.mel_given(heard, batch, start_B))
+        turns = torch.rand(len(room), device=room.device)
+        real, fake, losses = self._made(heard, mel, turns_B=turns)
+        with_discriminator = clock.step >= c.discriminator_start
+        if with_discriminator:
+            still = fake.detach()
+            both = [torch.cat([one, two]) for one, two in zip(self._shown(real), self._shown(still), strict=True)]
+            verdicts = self.disc(torch.cat([real.wave_BS, still.wave_BS]), both)
+            yield Update("disc", {"disc": Loss(discriminator_loss(verdicts), "items", c.weight_discriminator)})
+            moving = [parameter for parameter in self.disc.parameters() if parameter.requires_grad]
+            may_move(moving, False)  # only what it hears needs a gradient here
+            judged = self.disc.compare((real.wave_BS, self._shown(real)), (fake.wave_BS, self._shown(fake)))
+            may_move(moving, True)
+            nothing = torch.zeros((), device=fake.wave_BS.device)
+            adversarial = sum((item_means((1 - verdict.float()).square()) for verdict, _ in judged), start=nothing)
+            features = sum((apart for _, apart in judged), start=nothing)
+            losses["adversarial"] = Loss(adversarial, "items", c.weight_adversarial * knobs["heed"])
+            losses["features"] = Loss(features, "items", c.weight_features * knobs["heed"])
+        yield Update("gen", losses)
+
+    def mel_given(self, heard: SoundSegments, batch: VocoderBatch, start_B: Tensor) -> Tensor:
+        """The mel that the generator is given for these segments: the recording's own."""
+        return self.spec.of_padded(heard.padded_BS, self.mel_bank)
+
+    def _levelled(self, heard: SoundSegments) -> SoundSegments:
+        """Half of the segments louder or softer."""
+        wave = heard.padded_BS
+        drawn, turned = torch.rand(2, len(wave), 1, device=wave.device)
+        gain = torch.where(turned < 0.5, 10 ** (self.config.level / 20 * (2 * drawn - 1)), torch.ones_like(drawn))
+        peak = wave.abs().amax(1, keepdim=True).clamp_min(1e-3)
+        return replace(heard, padded_BS=wave * gain.minimum((LOUDEST / peak).clamp_min(1.0)))
+
+    def _blurred(self, mel_BMF: Tensor) -> Tensor:
+        """A share of the segments without detail over frequency: there harmonics come from the source alone."""
+        drawn = torch.rand(len(mel_BMF), 1, 1, device=mel_BMF.device)
+        share = self.config.blurred / len(BLURS)
+        for place, bins in enumerate(BLURS):
+            rows = F.pad(mel_BMF.transpose(1, 2), (bins // 2, bins // 2), mode="replicate")
+            soft = F.avg_pool1d(rows, bins, stride=1).transpose(1, 2)
+            mel_BMF = torch.where((drawn >= place * share) & (drawn < (place + 1) * share), soft, mel_BMF)
+        return mel_BMF
+
+    def _made(
+        self, heard: SoundSegments, mel_BMF: Tensor, *, turns_B: Tensor | None = None
+    ) -> tuple[SoundSpectra, SoundSpectra, dict[str, Loss]]:
+        """The segment and what is made of it, and their distances."""
+        with torch.autocast(mel_BMF.device.type, enabled=False), torch.no_grad():
+            pad = padding(fft_size=self.spec.fft, hop=HOP)
+            real = self._seen(heard.padded_BS[:, pad:-pad])
+            wanted = self.spec.of_padded(heard.padded_BS, self.mel_bank)
+        wave = self.sounded(mel_BMF, heard.contour_BF, heard.voicing_BF, turns_B=turns_B)
+        with torch.autocast(mel_BMF.device.type, enabled=False):
+            fake = self._seen(wave)
+            apart = (self.spec.of(wave, self.mel_bank) - wanted).abs()
+            losses = {
+                "mel": Loss(item_means(apart), "items", self.config.weight_mel),
+                "magnitudes": Loss(self._magnitudes(real, fake), "items", self.config.weight_magnitudes),
+            }
+        return real, fake, losses
+
+    def sounded(
+        self, mel_BMF: Tensor, contour_BF: Tensor, voicing_BF: Tensor, *, turns_B: Tensor | None = None
+    ) -> Tensor:
+        """Mel and pitch to waves, with noise of its own."""
+        source = pulses(contour_BF, voicing_BF, hop=HOP, rate=RATE, turns_B=turns_B)
+        wave: Tensor = self.gen(mel_BMF, contour_BF, voicing_BF, source, torch.randn_like(source))
+        return wave
+
+    def _seen(self, wave_BS: Tensor) -> SoundSpectra:
+        found = {}
+        for size in self.sizes:
+            window = self.get_buffer(f"window_{size}")
+            spectrum = torch.stft(wave_BS, size, size // 4, window=window, return_complex=True)
+            found[size] = torch.view_as_real(spectrum).permute(0, 3, 2, 1)
+        return SoundSpectra(wave_BS, found)
+
+    def _shown(self, sound: SoundSpectra) -> list[Tensor]:
+        """As the discriminators of spectrograms see them. Hann's norm is the root of 3/8 of its size."""
+        sizes = self.config.discriminator_windows
+        return [sound.by_window[size] * (HEARD_AT / (0.375 * size) ** 0.5) for size in sizes]
+
+    def _magnitudes(self, real: SoundSpectra, fake: SoundSpectra) -> Tensor:
+        """Distance of the logarithms, and half of the relative distance, a mean over the windows."""
+        total = torch.zeros((), device=real.wave_BS.device)
+        sizes = self.config.magnitude_windows
+        for size in sizes:
+            wanted, made = (torch.sqrt(one.by_window[size].square().sum(1) + 1e-7) for one in (real, fake))
+            apart = (torch.log(made + 1e-3) - torch.log(wanted + 1e-3)).abs()
+            relative = (made - wanted).flatten(1).norm(dim=1) / (wanted.flatten(1).norm(dim=1) + 1e-3)
+            total = total + item_means(apart) + 0.5 * relative.sum()
+        return total / len(sizes)
+
+    # ------------------------------------------------------------ hearing how it goes
+
+    def validate(self, batch: VocoderBatch) -> Mapping[str, Loss]:
+        """The middle of each clip, copied."""
+        frames = self.config.segment_frames
+        start_B = (batch.samples_B // HOP - frames).clamp_min(0) // 2
+        heard = self.cut(batch, start_B, frames)
+        losses = self._made(heard, self.mel_given(heard, batch, start_B))[2]
+        return {name: Loss(one.sum, one.over) for name, one in losses.items()}
+
+    def demo(self, batch: VocoderBatch) -> Iterator[SpokenSample]:
+        """Copies of whole clips."""
+        for row, clip in enumerate(batch.clips):
+            one = replace(
+                batch, **{name: getattr(batch, name)[row : row + 1] for name in ("first_B", "samples_B", "row_B")}
+            )
+            frames = int(one.samples_B) // HOP
+            heard = self.cut(one, torch.zeros_like(one.first_B), frames)
+            with torch.no_grad():
+                mel = self.spec.of_padded(heard.padded_BS, self.mel_bank)
+                wave = self.sounded(mel, heard.contour_BF, heard.voicing_BF)[0]
+            yield SpokenSample(clip, Audio(wave.cpu().numpy(), RATE), frames * HOP / RATE)
+
+    def say(self, ids: Sequence[int], speaker: int) -> Audio:
+        raise NotImplementedError("a vocoder says no text")
+
+
+def melody_of(example: Example) -> NDArray[np.float32]:
+    """Log2 of hertz and voicing [F, 2] of a clip, whose prepared pitch is hertz and confidence."""
+    frames = len(example.samples) // HOP
+    pitch = example.features["pitch"][:frames]
+    line, voicing = contour(pitch[:, 0], pitch[:, 1], clip_bounds(pitch))
+    made = np.full((frames, 2), (NO_VOICE, 0.0), np.float32)
+    made[: len(pitch)] = np.stack([line, voicing], 1)
+    return made
