@@ -70,7 +70,7 @@ class Clips:
     def why_not(self, clip: Clip, errors: bool = True, texts: bool = True) -> str | None:
         return None if self.is_wanted(clip) else "you dropped it"
 
-    def split(self, clip: Clip) -> str:
+    def split(self, clip: Clip, *, texts: bool = True) -> str:
         return "valid" if clip is self.clips[-1] else "train"
 
     def taken(self, clip: Clip) -> Clip:
