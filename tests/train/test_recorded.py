@@ -165,7 +165,7 @@ def a_setup(record: bool | str, **changed: object) -> TrainingJob:
         **changed,
     }
     setup = TrainingJob.__new__(TrainingJob)
-    vars(setup).update(facts, family=SimpleNamespace(name="vits"), store=SimpleNamespace(length=len))
+    vars(setup).update(facts, family=family("vits"), store=SimpleNamespace(length=len))
     return setup
 
 
