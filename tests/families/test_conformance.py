@@ -212,7 +212,7 @@ TABLES["vocoder"] = Table(
 TABLES |= {
     "acoustic": Table(
         tiny={"size": "tiny"},
-        still={"dropout": 0.0, "head_dropout": 0.0, "tone_dropout": 0.0, "knots_share": 1.0},
+        still={"dropout": 0.0, "prosody_dropout": 0.0, "tone_dropout": 0.0, "knots_share": 1.0},
         other={
             "size": Other("base"),
             "width": Other(24),
@@ -232,13 +232,12 @@ TABLES |= {
             "guide_steps": Other(50, base=SEARCHED),
             "search_from": Other(2, base={"alignment": "mixed"}),
             "dropout": Other(0.4),
-            "head_dropout": Other(0.1),
+            "prosody_dropout": Other(0.1),
             "symbol_dropout": Other(0.3),
             "tone_dropout": Other(0.8),
             "duration_noise": Other(2.0),
             "knots_share": Other(1.0),
             "init_scale": Other(0.5),
-            "prosody_steps": Other(0),
             "learning_rate": Other(1e-4),
             "adam_betas": Other((0.5, 0.9)),
             "adam_epsilon": Other(1e-6),

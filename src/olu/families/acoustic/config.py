@@ -17,7 +17,6 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 
 TINY: dict[str, Any] = {
     "width": 16,
-    "near_layers": 2,
     "phrase_layers": 1,
     "mean_width": 24,
     "mean_layers": 2,
@@ -36,9 +35,9 @@ class AcousticConfig(Strict):
 
     # text side
     width: Width = 192
-    near_layers: Depth = Field(4, ge=1)  # blocks over the tokens nearby, from which the mel is made
-    reach: int = Field(3, ge=0, le=64)  # tokens on either side that those see; 0: each sound alone
-    phrase_layers: Depth = Field(4, ge=1)  # attention over the whole phrase, for pitch, durations and pauses
+    near_layers: Depth = Field(2, ge=1)  # blocks over the tokens nearby, from which the mel is made
+    reach: int = Field(2, ge=0, le=64)  # tokens on either side that those see; 0: each sound alone
+    phrase_layers: Depth = Field(3, ge=1)  # attention over the whole phrase, for pitch, durations and pauses
     phrase_mel: bool = False  # whether the mel is made from the phrase too
     heads: int = Field(2, ge=1, le=64)  # of attention
     window: Kernel = 4  # tokens around with vectors of their own in attention
@@ -58,7 +57,7 @@ class AcousticConfig(Strict):
 
     # against learning by heart
     dropout: Share = 0.1
-    head_dropout: Share = 0.3
+    prosody_dropout: Share = 0.3  # of what tells pitch, durations and pauses, which is learnt by heart first
     symbol_dropout: Share = 0.0  # share of sounds that are hidden
     tone_dropout: Share = 0.1  # share of words whose tones are unknown
     duration_noise: float = Field(0.0, ge=0, le=4)  # frames by which boundaries between sounds are shaken
@@ -66,7 +65,6 @@ class AcousticConfig(Strict):
 
     # training
     init_scale: float = Field(1.0, ge=0)  # rows of new symbols: how far from where they start, in the old rows' spread
-    prosody_steps: int = Field(1000, ge=0)  # first steps in which pitch and durations do not shape the symbols
     learning_rate: float = Field(1e-3, gt=0)
     adam_betas: tuple[Beta, Beta] = (0.9, 0.98)
     adam_epsilon: float = Field(1e-8, gt=0)
@@ -83,7 +81,7 @@ class AcousticConfig(Strict):
 
     # speaking defaults, stored in the voice
     steps: int = Field(4, ge=0, le=64)  # of refining
-    temperature: float = Field(0.667, ge=0, le=2)
+    temperature: float = Field(0.5, ge=0, le=2)
 
     @model_validator(mode="before")
     @classmethod

@@ -42,6 +42,7 @@ TOKEN_ROWS = tuple(f"{name}_BT" for name in ROWS)
 UNKNOWN_TONE = 1  # its id
 SHORT_GAP = 2  # frames that a search gives a gap at most where nobody pauses: every token of a path has some
 MOST_FRAMES = 60 * RATE // HOP  # an untrained model can ask for minutes; one is enough to hear that
+SURE = 0.9  # how much a pause that was heard counts against a guess: speakers do not always pause there
 MELODIES = 20_000  # clips whose contour is kept
 
 
@@ -121,7 +122,6 @@ class AcousticLearner(nn.Module):
     def knobs(self, step: int) -> dict[str, float]:
         c = self.config
         return {
-            "heeded": float(step >= c.prosody_steps),
             "guide": max(0.0, 1 - step / c.guide_steps) if c.guide_steps else 0.0,
             "searched": float(c.alignment == "search" or step >= c.search_from),
         }
@@ -203,7 +203,7 @@ class AcousticLearner(nn.Module):
         padded = resident["sound"][firsts[:, None] + folded].float() / 32768.0 * (at <= last + pad)
         frames, frame = samples // HOP, torch.arange(shape.samples // HOP, device=flat.device)
         inside = frame < frames[:, None]
-        melody = resident["melody"][melodies[:, None] + torch.where(inside, frame, 0)] * inside.unsqueeze(-1)
+        melody = resident["melody"][melodies[:, None] + frame * inside] * inside.unsqueeze(-1)
         rows = dict(zip(TOKEN_ROWS, flat[:size].view(len(ROWS), shape.clips, shape.tokens), strict=True))
         return AcousticBatch(
             **rows,
@@ -231,7 +231,7 @@ class AcousticLearner(nn.Module):
 
     def validate(self, batch: AcousticBatch) -> dict[str, Loss]:
         """With the durations of the recordings, and the pitch that is predicted."""
-        return self.losses(batch, {"heeded": 1.0, "guide": 0.0, "searched": 1.0}, free=True)
+        return self.losses(batch, {"guide": 0.0, "searched": 1.0}, free=True)
 
     def losses(self, batch: AcousticBatch, knobs: Mapping[str, Any], *, free: bool = False) -> dict[str, Loss]:
         """Sums by name. `free`: pitch is predicted, and nothing is drawn but the noise of the flow, halfway."""
@@ -239,9 +239,7 @@ class AcousticLearner(nn.Module):
         mel, size = self.mel(batch), batch.pitch_BF.shape[1]
         token_mask, frame_mask = mask_of(batch.tokens_B, batch.ids_BT.shape[1]), mask_of(batch.frames_B, size)
         tones = batch.tones_BT if free else self._some_unknown(batch)
-        hidden, log_frames, pause, knots = net.text(
-            batch.ids_BT, tones, batch.stress_BT, token_mask, batch.speaker_B, heeded=knobs["heeded"]
-        )
+        hidden, log_frames, pause, knots = net.text(batch.ids_BT, tones, batch.stress_BT, token_mask, batch.speaker_B)
         durations = found = self._durations(batch, mel, hidden, token_mask, frame_mask, knobs["guide"])
         used = self._used(batch, knobs["searched"])
         pitch = 12 * (batch.pitch_BF - self.median[batch.speaker_B][:, None]) * frame_mask[:, 0]
@@ -264,7 +262,7 @@ class AcousticLearner(nn.Module):
             }
         if c.refiner_layers:
             time = torch.full((len(mel),), 0.5) if free else torch.rand(len(mel), device=mel.device)
-            flow = self._flow(mel, mean.detach(), states, frame_mask, used, time=time.to(mel.device))
+            flow = self._flow(mel, mean.detach(), states.detach(), frame_mask, used, time=time.to(mel.device))
             losses["flow"] = Loss(flow, "frames", c.weight_flow)
         if c.alignment != "given":
             losses["prior"] = Loss(self._prior(mel, hidden, found, used * frame_mask), "frames", c.weight_prior)
@@ -281,7 +279,7 @@ class AcousticLearner(nn.Module):
         c, gap = self.config, batch.gaps_BT * mask
         there = (frames_BT > 0) * mask
         apart = (log_frames - frames_BT.clamp_min(1).float().log()).square() * there
-        paused = _entropy(pause, (frames_BT > 0).float(), gap)
+        paused = _entropy(pause, SURE * (frames_BT > 0) + (1 - SURE) / 2, gap)
         return {
             "duration": Loss((apart * (1 - gap)).sum(), "phones", c.weight_duration),
             "pause": Loss(paused + (apart * gap).sum(), "gaps", c.weight_pause),
@@ -311,7 +309,7 @@ class AcousticLearner(nn.Module):
             return batch.tones_BT
         word_BT = batch.gaps_BT.cumsum(1).clamp(max=batch.gaps_BT.shape[1] - 1)
         hidden = torch.rand(word_BT.shape, device=word_BT.device).gather(1, word_BT) < self.config.tone_dropout
-        return torch.where(hidden & (batch.tones_BT > 0), UNKNOWN_TONE, batch.tones_BT)
+        return batch.tones_BT.masked_fill(hidden & (batch.tones_BT > 0), UNKNOWN_TONE)
 
     # ------------------------------------------------------------ searching
 

@@ -49,9 +49,9 @@ class Phrase(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(config.width)
         self.attention = RelativeAttention(
-            config.width, heads=config.heads, window=config.window, dropout=config.dropout
+            config.width, heads=config.heads, window=config.window, dropout=config.prosody_dropout
         )
-        self.near = ConvNeXtBlock(config.width, kernel=config.kernel, dropout=config.dropout)
+        self.near = ConvNeXtBlock(config.width, kernel=config.kernel, dropout=config.prosody_dropout)
 
     def forward(self, hidden_BCT: Tensor, mask: Tensor) -> Tensor:
         heard = self.attention(self.norm(hidden_BCT.transpose(1, 2)), mask)
@@ -66,7 +66,7 @@ class Head(nn.Module):
         kernel, width = config.head_kernel, config.width
         self.convs = nn.ModuleList(nn.Conv1d(width, width, kernel, padding=kernel // 2) for _ in range(2))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
-        self.dropout = nn.Dropout(config.head_dropout)
+        self.dropout = nn.Dropout(config.prosody_dropout)
         self.out = nn.Conv1d(width, numbers, 1)
         nn.init.normal_(self.out.weight, 0.0, 0.01)
 
@@ -78,7 +78,10 @@ class Head(nn.Module):
 
 
 class TextSide(nn.Module):
-    """Tokens as vectors: near ones for the mel, the whole phrase for durations, pauses and pitch."""
+    """Tokens as vectors: near ones for the mel, the whole phrase for durations, pauses and pitch.
+
+    The phrase learns from the near vectors and does not shape them: a mel that knew it would be learnt by heart.
+    """
 
     def __init__(self, config: AcousticConfig, *, vocab_size: int, num_speakers: int) -> None:
         super().__init__()
@@ -86,33 +89,22 @@ class TextSide(nn.Module):
         self.symbols = nn.Embedding(vocab_size, width)
         self.tones = nn.Embedding(len(TONES) + 1, width)
         self.stress = nn.Embedding(2, width)
-        for table in (self.symbols, self.tones, self.stress):
-            nn.init.normal_(table.weight, 0.0, 0.5)
+        for table, spread in ((self.symbols, 0.3), (self.tones, 0.1), (self.stress, 0.1)):
+            nn.init.normal_(table.weight, 0.0, spread)
         if num_speakers > 1:
             self.speakers = nn.Embedding(num_speakers, width)
             nn.init.normal_(self.speakers.weight, 0.0, 0.1)
         self.near = nn.ModuleList(
-            ConvNeXtBlock(width, kernel=kernel, dropout=config.dropout) for kernel in config.near_kernels
+            ConvNeXtBlock(width, widening=3, kernel=kernel, dropout=config.dropout) for kernel in config.near_kernels
         )
         self.phrase = nn.ModuleList(Phrase(config) for _ in range(config.phrase_layers))
         self.durations = Head(config, numbers=2)
         self.pitch = Head(config, numbers=KNOTS)
-        self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self,
-        ids_BT: Tensor,
-        tones_BT: Tensor,
-        stress_BT: Tensor,
-        mask: Tensor,
-        speaker_B: Tensor | None = None,
-        *,
-        heeded: float | Tensor = 1.0,
+        self, ids_BT: Tensor, tones_BT: Tensor, stress_BT: Tensor, mask: Tensor, speaker_B: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Hidden [B, C, T] for the mel, log frames and a logit of a pause [B, T], knots [B, T, 3].
-
-        `heeded`: how much durations and pitch shape the symbols in training.
-        """
+        """Hidden [B, C, T] for the mel, log frames and a logit of a pause [B, T], knots [B, T, 3]."""
         symbols = self.symbols(ids_BT)
         if self.training and self.config.symbol_dropout:
             kept = torch.rand(ids_BT.shape, device=ids_BT.device) >= self.config.symbol_dropout
@@ -120,10 +112,9 @@ class TextSide(nn.Module):
         hidden = (symbols + self.tones(tones_BT) + self.stress(stress_BT)).transpose(1, 2)
         if speaker_B is not None and hasattr(self, "speakers"):
             hidden = hidden + self.speakers(speaker_B).unsqueeze(-1)
-        hidden = self.dropout(hidden) * mask
-        far = hidden.detach() + heeded * (hidden - hidden.detach()) if self.training else hidden
         for block in self.near:
             hidden = block(hidden, mask)
+        far = hidden.detach()
         for layer in self.phrase:
             far = layer(far, mask)
         log_frames, pause = self.durations(far, mask).unbind(1)
@@ -146,8 +137,8 @@ def contour_of(knots_BTK: Tensor, valid_BTK: Tensor, durations_BT: Tensor, size:
     places = (starts + durations_BT.unsqueeze(-1) * inside).reshape(b, t * k).float()
     valid = (valid_BTK & (durations_BT > 0).unsqueeze(-1)).reshape(b, t * k)
     number = torch.arange(t * k, device=ends.device).expand(b, -1)
-    before = torch.where(valid, number, -1).cummax(1).values
-    after = torch.where(valid, number, t * k).flip(1).cummin(1).values.flip(1)
+    before = number.masked_fill(~valid, -1).cummax(1).values
+    after = number.masked_fill(~valid, t * k).flip(1).cummin(1).values.flip(1)
     before = F.pad(before, (1, 0), value=-1)  # by how many knots lie at or before a frame
     after = F.pad(after, (0, 1), value=t * k)
     centres = torch.arange(size, device=ends.device).expand(b, -1) + 0.5
@@ -160,7 +151,7 @@ def contour_of(knots_BTK: Tensor, valid_BTK: Tensor, durations_BT: Tensor, size:
     at_left, at_right = places.gather(1, left), places.gather(1, right)
     share = ((centres - at_left) / (at_right - at_left).clamp_min(1e-6)).clamp(0, 1)
     low, high = knots.gather(1, left), knots.gather(1, right)
-    return torch.where(none, 0.0, low + share * (high - low))
+    return (low + share * (high - low)).masked_fill(none, 0.0)
 
 
 def knots_of(pitch_BF: Tensor, voiced_BF: Tensor, durations_BT: Tensor) -> tuple[Tensor, Tensor]:
@@ -186,7 +177,7 @@ def states_of(hidden_BCT: Tensor, durations_BT: Tensor, contour_BF: Tensor) -> T
     place = ((frame + 0.5 - start) / length).clamp(0, 1)
     beside = torch.stack([contour_BF / 12, place, length.log()], 1)
     held = hidden_BCT.gather(2, token_BF.unsqueeze(1).expand(-1, hidden_BCT.shape[1], -1))
-    return torch.cat([held, beside.to(held.dtype)], 1)
+    return torch.cat([held.float(), beside], 1)
 
 
 def shaken(durations_BT: Tensor, *, by: float) -> Tensor:
@@ -232,6 +223,7 @@ class Refiner(nn.Module):
             for _ in range(config.refiner_layers)
         )
         self.out = nn.Conv1d(config.refiner_width, MEL_BINS, 1)
+        nn.init.zeros_(self.out.weight)
         rates = torch.exp(torch.arange(SINES // 2) * (-math.log(1000.0) / (SINES // 2 - 1)))
         self.rates: Tensor
         self.register_buffer("rates", 1000.0 * rates, persistent=False)
@@ -239,7 +231,7 @@ class Refiner(nn.Module):
     def forward(self, x_BMF: Tensor, mean_BMF: Tensor, states_BKF: Tensor, time_B: Tensor, mask: Tensor) -> Tensor:
         angle = time_B[:, None] * self.rates
         time = self.time(torch.cat([angle.sin(), angle.cos()], 1))
-        hidden = self.into(torch.cat([x_BMF, mean_BMF, states_BKF.to(x_BMF.dtype)], 1)) * mask
+        hidden = self.into(torch.cat([x_BMF, mean_BMF, states_BKF], 1)) * mask
         for block in self.blocks:
             hidden = block(hidden, mask, time)
         return self.out(hidden).float() * mask  # type: ignore[no-any-return]

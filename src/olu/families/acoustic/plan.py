@@ -9,7 +9,7 @@ from olu.families.acoustic.config import AcousticConfig
 from olu.train.plan.facts import Advice, Case, Setting
 from olu.train.recipe import EVEN
 
-PARAMETERS = {"tiny": 0.05e6, "base": 5.3e6}
+PARAMETERS = {"tiny": 0.05e6, "base": 4.9e6}
 PER_PARAMETER = 20  # bytes: weight, gradient, two moments, average
 EDGES = 0.1  # seconds of silence that a clip keeps: a longer one would be a sound to learn
 LITTLE_HOURS = 0.5
