@@ -6,8 +6,10 @@ import os
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from olu.align.durations import PAUSE_SECONDS, SIL, SP, TIMELESS, durations, frame_count
+from olu.align.durations import PAUSE_SECONDS, SIL, SP, TIMELESS, durations, frame_count, gap_durations, heard_part
 from olu.align.textgrid import from_alignment, parse, render, to_alignment
 from olu.core.errors import AlignError
 from olu.core.types import Alignment, Span
@@ -191,3 +193,64 @@ def test_a_text_that_is_not_the_alignments_is_refused() -> None:
 
 def test_a_clip_of_silence_alone() -> None:
     assert counted(spans(("", 0.1))) == [(SIL, 1), (SIL, 9)]
+
+
+# ---------------------------------------------------------------- gaps
+
+
+@given(seed=st.integers(0, 10**6), edges=st.sampled_from([0.0, 0.02, 0.1]), factor=st.sampled_from([0.8, 1.0, 1.25]))
+def test_with_gaps_frames_sum_to_the_sound_for_any_alignment_edges_and_factor(
+    seed: int, edges: float, factor: float
+) -> None:
+    alignment, made_tokens, _, rate, hop = made(seed)
+    stream = [token for token in made_tokens if token not in TIMELESS]
+    gaps = [int(token not in PHONES) for token in stream]
+    phones = [span for span in alignment.phones if span.label]
+    first = max(0.0, phones[0].start - edges) if edges else 0.0
+    last = min(alignment.seconds, phones[-1].end + edges) if edges else alignment.seconds
+    samples = round((last - first) / factor * rate)
+    try:
+        here = heard_part(alignment, start=first, samples=samples, rate=rate, factor=factor)
+        counts = gap_durations(here, tokens=stream, gaps=gaps, samples=samples, rate=rate, hop=hop)
+    except AlignError:
+        assert samples // hop < len(phones) or samples / rate < phones[-1].end  # only what cannot fit is refused
+        return
+    assert len(counts) == len(stream) and sum(counts) == samples // hop
+    assert all(count > 0 for count, gap in zip(counts, gaps, strict=True) if not gap) and min(counts) >= 0
+
+
+def test_a_gap_takes_the_silence_and_has_no_frame_without_one() -> None:
+    spans = (Span("", 0, 0.1), Span("a", 0.1, 0.2), Span("", 0.2, 0.24), Span("k", 0.24, 0.4), Span("", 0.4, 0.6))
+    alignment = Alignment(id="c", seconds=0.8, words=(), phones=(*spans, Span("e", 0.6, 0.7), Span("", 0.7, 0.8)))
+    tokens, gaps = ["_", "a", " ", "k", " ", ",", "e", "."], [1, 0, 1, 0, 1, 1, 0, 1]
+    counts = gap_durations(alignment, tokens=tokens, gaps=gaps, samples=800, rate=1000, hop=10)
+    assert counts == (10, 14, 0, 16, 0, 20, 10, 10)  # 40 ms of silence are no pause; the written mark takes 200 ms
+
+
+@pytest.mark.parametrize(
+    ("tokens", "samples", "said"),
+    [
+        (["_", "a", "e", "."], 800, "the text has 'e' where the alignment has 'k': align it again"),
+        (["_", "a", "."], 800, "the alignment has 'k' that the text lacks: align it again"),
+        (["_", "a", "k", "e", "."], 800, "the text has 'e' where the alignment has nothing more: align it again"),
+        (["_", "a", "k", "."], 19, "2 sounds do not fit into 1 frames: leave this clip out"),
+    ],
+)
+def test_grids_of_another_reading_and_clips_of_one_frame_are_refused(
+    tokens: list[str], samples: int, said: str
+) -> None:
+    alignment = Alignment(id="c", seconds=0.4, words=(), phones=(Span("a", 0.0, 0.2), Span("k", 0.2, 0.4)))
+    gaps = [int(token in "_.") for token in tokens]
+    with pytest.raises(AlignError, match=said):
+        gap_durations(alignment, tokens=tokens, gaps=gaps, samples=samples, rate=1000, hop=10)
+
+
+def test_a_part_without_half_of_a_sound_is_refused() -> None:
+    alignment = Alignment(id="c", seconds=0.4, words=(), phones=(Span("a", 0.0, 0.2), Span("k", 0.2, 0.4)))
+    with pytest.raises(AlignError, match=r"the part that trains leaves out 'a' at 0\.00 s"):
+        heard_part(alignment, start=0.15, samples=250, rate=1000, factor=1.0)
+    moved = heard_part(alignment, start=0.05, samples=280, rate=1000, factor=1.25)
+    assert [(span.start, span.end) for span in moved.phones] == [
+        (0.0, pytest.approx(0.12)),
+        (pytest.approx(0.12), 0.28),
+    ]

@@ -21,7 +21,7 @@ class PlainVocoder(nn.Module):
         self.register_buffer("inverse", torch.from_numpy(np.linalg.pinv(bank).astype(np.float32)), persistent=False)
 
     @torch.no_grad()
-    def sound(self, mel: Tensor, contour: Tensor, voicing: Tensor) -> Tensor:
+    def sounded(self, mel: Tensor, contour: Tensor, voicing: Tensor) -> Tensor:
         """Log mel [1, M, F], log2 of hertz [1, F], voicing [1, F] -> wave [1, 256 F]."""
         frames = mel.shape[2]
         size = (frames * HOP,)
