@@ -196,7 +196,7 @@ class MelEngine:
 
     def _within(self, semitones: Floats, speaker: int, used: NDArray[np.bool_]) -> tuple[Floats, list[str]]:
         """Hertz as a melody holds them, kept near what the speaker's voice can do; a sentence where they were cut."""
-        low, high = self._ranges[speaker] if self._ranges else (LOWEST, HIGHEST)
+        low, high = self._ranges[speaker]
         wanted = np.exp2(np.clip(np.nan_to_num(semitones), 0.0, 240.0) / 12)
         hertz = np.round(np.clip(wanted, low, high), 2)
         cut = int(((np.abs(np.log2(wanted / hertz)) > 0.01).any(axis=1) & used).sum())
@@ -322,13 +322,10 @@ def _by_symbol(held: Any, symbols: Sequence[str], *, most: float, usual: float) 
 
 
 def _ranges(pitch: Mapping[str, Any], speakers: Sequence[str]) -> list[tuple[float, float]]:
-    """The lowest and highest hertz that each speaker is asked for; none where the package does not say."""
-    held = pitch.get("speakers")
-    if held is None:
-        return []
-    wide = 2 ** (BEYOND / 12)
-    rows = [[number(one, LOWEST, HIGHEST) for one in held[name]] for name in speakers]
-    return [(low / wide, high * wide) for low, _, high in rows]
+    """The lowest and highest hertz that each speaker is asked for: any where the package does not say."""
+    held, wide = _table(pitch, "speakers"), 2 ** (BEYOND / 12)
+    rows = [[number(one, LOWEST, HIGHEST) for one in held.get(name, (LOWEST, LOWEST, HIGHEST))] for name in speakers]
+    return [(max(LOWEST, low / wide), min(HIGHEST, high * wide)) for low, _, high in rows]
 
 
 ENGINE: type[SpeechEngine] = MelEngine
