@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,27 @@ from olu.features import pitch as tracker
 from olu.speak.contour import line_through, push_apart, tone_steps, whole_frames
 from olu.speak.engines import ChunkPlan
 from olu.speak.melody import Melody, MelodySentence
+from olu.speak.stream import Manner
 from olu.speak.voice import Voice
 from olu.text import markup
 
 from ..helpers.melodic import HOP, RANGE, REACH, melodic
+from ..helpers.packages import edit, seal
 
 TEXT = "Ẹ káàárọ̀, ọ̀rẹ́ mi. Ọjà dára."
 LONG = "Mo fẹ́ràn ọjà, mo rí ilé, o ra aṣọ, wọ́n lọ sí oko, a jẹun, " * 3
 
 
 @pytest.fixture(scope="session")
-def voice(tmp_path_factory: pytest.TempPathFactory) -> Voice:
-    return melodic(tmp_path_factory.mktemp("melody") / "ade.voice")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("melody") / "ade.voice"
+    melodic(place)
+    return place
+
+
+@pytest.fixture(scope="session")
+def voice(folder: Path) -> Voice:
+    return Voice.open(folder, threads=1)
 
 
 def word_samples(melody: Melody, word: int) -> tuple[int, int]:
@@ -291,3 +301,35 @@ def test_prosody_of_every_sentence_is_closed() -> None:
     said, held = markup.closed_prosody('a <prosody rate="2">b', [])
     assert said == 'a <prosody rate="2">b</prosody>' and held == ['<prosody rate="2">']
     assert markup.closed_prosody("c</prosody> d", held) == ('<prosody rate="2">c</prosody> d', [])
+
+
+# ---------------------------------------------------------------- packages and servers
+
+
+def test_a_text_that_was_read_before_keeps_its_prosody(voice: Voice) -> None:
+    """As a server's worker does it."""
+    text = 'Mo <prosody pitch="+3st" rate="slow">rí ilé</prosody>. Ọjà dára.'
+    making = voice.begin(voice.read(text, most_tokens=200), manner=Manner(), quick=False)
+    pieces = list(voice._decoded(making))
+    np.testing.assert_array_equal(np.concatenate([p.audio.samples for p in pieces]), voice.speak(text).samples)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"voiced": [0.5]},
+        {"voiced": {"a": 7}},
+        {"longest": {"a": "long"}},
+        {"pauses": 0.5},
+        {"pauses": {"threshold": 2}},
+        {"pitch": {"speakers": {"ade": [1, 2]}}},
+        {"pitch": {"speakers": [90, 147, 220]}},
+    ],
+)
+def test_a_package_that_says_nonsense_is_one_sentence(folder: Path, tmp_path: Path, facts: dict[str, Any]) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "x.voice"))
+    edit(copy / "voice.json", lambda held: {**held, **facts})
+    seal(copy)
+    with pytest.raises(VoiceError, match="damaged") as raised:
+        Voice.open(copy)
+    assert "\n" not in str(raised.value)
