@@ -63,11 +63,21 @@ def fits(alignment: Alignment, words: Words) -> bool:
     return [span.label for span in alignment.phones if span.label] == phones_of(words)
 
 
+def alignments(ws: Workspace) -> dict[str, Alignment]:
+    """What the workspace has, by the clip's id."""
+    return {one.id: one for one in read_rows(alignment_path(ws), Alignment)}
+
+
+def fitting(known: Mapping[str, Alignment], wanted: Mapping[str, tuple[Clip, Words]]) -> dict[str, Alignment]:
+    """Of the clips to align, those whose known alignment is of the phones they have now."""
+    return {id: known[id] for id, (_, words) in wanted.items() if id in known and fits(known[id], words)}
+
+
 def unaligned(ws: Workspace) -> list[str]:
     """Clips that should be aligned and are not, or are with other phones than they have now."""
     corpus = Corpus.open(ws)
     readings = {one.id: one for one in read_rows(ws.readings / "readings.jsonl", ReadingRow)}
-    known = {one.id: one for one in read_rows(alignment_path(ws), Alignment)}
+    known = alignments(ws)
     found = []
     for clip in corpus:
         if not corpus.is_wanted(clip):
@@ -111,8 +121,9 @@ class Spread:
 
 
 def spread(found: Sequence[Alignment]) -> Spread:
-    scored = [one for one in found if one.score is not None]
-    ranked = sorted(scored, key=lambda one: one.score or 0.0)
+    """What an alignment comes to: how much is said and silent, its scores, what is strange in it."""
+    scores = [(one.score, one.id) for one in found if one.score is not None]
+    ranked = sorted(scores, key=lambda row: row[0])
     spans = [span for one in found for span in one.phones]
     quiet = sum(span.end - span.start for span in spans if not span.label)
     total = sum(one.seconds for one in found)
@@ -122,8 +133,8 @@ def spread(found: Sequence[Alignment]) -> Spread:
         phones=sum(bool(span.label) for span in spans),
         seconds=round(total, 3),
         silence=round(quiet / total, 4) if total else 0.0,
-        mean_score=round(sum(one.score or 0.0 for one in scored) / len(scored), 4) if scored else None,
-        worst=[{"id": one.id, "score": one.score} for one in ranked[:WORST]],
+        mean_score=round(sum(score for score, _ in scores) / len(scores), 4) if scores else None,
+        worst=[{"id": id, "score": score} for score, id in ranked[:WORST]],
         outliers=_outliers(found),
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from olu.align.phonemap import apply, learn
-from olu.align.state import Words, to_align, tones_of
+from olu.align.state import Words, phones_of, to_align, tones_of
 from olu.align.textgrid import TextGrid, decode, from_alignment, parse, render, to_alignment, tones_in, unknown_words
 from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, whole, write_jsonl, write_text
@@ -268,15 +268,19 @@ def take_grids(ws: Workspace, corpus: Corpus, grids: Mapping[str, bytes]) -> Job
         except CorpusError as bad:
             problems.append(str(bad))
         yield Tick(done, len(foreign), f"phones of {id}")
-    missing = [id for id in wanted if id not in files]
-    problems += [no_grid(id) for id in missing]
+    problems += [no_grid(id) for id in wanted if id not in files]
     notes = [f"{len(strangers)} TextGrids belong to no clip, such as {', '.join(strangers[:FEW])}"] if strangers else []
-    theirs = {span.label for alignment, _ in foreign.values() for span in alignment.phones if span.label}
-    ours = {phone for _, words in wanted.values() for _, phones in words for phone in phones}
-    if other := sorted(theirs - ours):
-        notes.append(f"{len(other)} of their {len(theirs)} phones are not ours and were mapped: {' '.join(other[:12])}")
+    notes += _other_phones([one for one, _ in foreign.values()], [words for _, words in wanted.values()])
     notes += _other_tones(corpus, [(wanted[one.id][0], told[one.id]) for one in found])
     return found, problems, notes
+
+
+def _other_phones(alignments: Iterable[Alignment], texts: Iterable[Words]) -> list[str]:
+    """A sentence where their phones are not those of our texts."""
+    theirs = {span.label for alignment in alignments for span in alignment.phones if span.label}
+    other = sorted(theirs - {phone for words in texts for phone in phones_of(words)})
+    said = f"{len(other)} of their {len(theirs)} phones are not ours and were mapped: {' '.join(other[:12])}"
+    return [said] if other else []
 
 
 def _other_tones(corpus: Corpus, told: Sequence[tuple[Clip, list[str]]]) -> list[str]:

@@ -113,9 +113,7 @@ def summarise(
     units = coverage.count((clip.text for clip in good), spoken=spoken)
     scripts = main_scripts(((clip.language, clip.text) for clip in good), least=limits.script_main)
     rare = coverage.rare(units, few=limits.coverage_few, scripts=set(scripts.values()))
-    by_speaker: dict[str, float] = {}
-    for clip in good:
-        by_speaker[clip.speaker] = by_speaker.get(clip.speaker, 0.0) + clip.seconds
+    by_speaker = _seconds_by_speaker(good)
     most = max(by_speaker.values(), default=0.0)
     aside_or_long = (lying_aside(aside), to_cut(long, most=plan.most_seconds, cut=bool(aside)))
     memory, needed = longest(good, plan=plan)
@@ -124,10 +122,7 @@ def summarise(
         clips=len(heard),
         seconds=_seconds(one.clip for one in heard),
         speakers=len({one.clip.speaker for one in heard}),
-        counts={
-            name: {severity: sum(f.mark.severity == severity for f in found) for severity in SEVERITIES}
-            for name, found in findings.items()
-        },
+        counts={name: _counts(found) for name, found in findings.items()},
         clips_with_errors=len(broken),
         clips_out_by_error=sum(one.clip.id in broken and not one.kept for one in heard),
         clips_left=len(good),
@@ -255,3 +250,15 @@ def longest(clips: Sequence[Clip], *, plan: DefaultTraining) -> tuple[str, dict[
             f" {many(beyond, 'usable clip')} {are} over {plan.most_seconds:g} s: a recipe leaves {them} out by default."
         )
     return said, needed
+
+
+def _seconds_by_speaker(clips: Iterable[Clip]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for clip in clips:
+        found[clip.speaker] = found.get(clip.speaker, 0.0) + clip.seconds
+    return found
+
+
+def _counts(found: Sequence[Finding]) -> dict[str, int]:
+    """How many findings there are of each severity."""
+    return {severity: sum(one.mark.severity == severity for one in found) for severity in SEVERITIES}

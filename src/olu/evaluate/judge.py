@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from olu.core.errors import ConfigError, MissingExtra
 from olu.core.files import Workspace
@@ -45,20 +46,27 @@ def judge(
     for number, take in enumerate(takes, 1):
         sounds = SamplePair(take, known)
         for group in able:
-            if group.name not in missing:
-                _measure(group, sounds, results[group.name], missing)
+            _measure(group, sounds, results[group.name], missing)
+        able = [group for group in able if group.name not in missing]
         yield Tick(number, len(takes), what)
-    able = [group for group in able if group.name not in missing]
-    figures = dict[Domain, tuple[Estimate, ...]]()
-    made: dict[str, list[Estimate]] = {group.name: [] for group in able}
-    for domain in DOMAINS:
-        for group in able:
-            found = _figures(group, results, takes, known, domain)
-            made[group.name] += found
-            figures[domain] = (*figures.get(domain, ()), *found)
+    return _summed_up(able, results, missing, takes, known)
+
+
+def _summed_up(
+    able: Sequence[Group],
+    results: dict[str, list[object]],
+    missing: dict[str, Missing],
+    takes: Sequence[Sample],
+    known: References,
+) -> Judged:
+    """The figures of each group and domain; a group that found nothing is missing too."""
+    made = {
+        group.name: {domain: _figures(group, results, takes, known, domain) for domain in DOMAINS} for group in able
+    }
+    figures = {domain: tuple(chain(*(by_domain[domain] for by_domain in made.values()))) for domain in DOMAINS}
     paired = any(take.natural for take in takes)
     for group in able:
-        if not _measured(made[group.name], paired=paired):
+        if not _measured(list(chain(*made[group.name].values())), paired=paired):
             missing[group.name] = Missing(metric=group.name, why=group.empty)
     return Judged(
         {domain: held for domain, held in figures.items() if held},

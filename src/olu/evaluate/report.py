@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from olu.core.types import Audio
-from olu.evaluate.evaluation import DOMAINS, Evaluation, SentenceResult
+from olu.evaluate.evaluation import DOMAINS, Domain, Evaluation, SentenceResult
 from olu.evaluate.metrics import COPY, METRICS
 from olu.evaluate.words import SPLIT, named, spread, written
 from olu.pages import media
@@ -62,15 +62,16 @@ class ShownSentence:
         return len(self.melody) + sum(len(side.sound) + len(side.picture) for side in self.sides)
 
 
+def _figures(evaluation: Evaluation, domains: Sequence[Domain]) -> Iterator[dict[str, Any]]:
+    """A row for each figure that any of the domains has: what it is, and its estimate in each."""
+    for name in dict.fromkeys(figure.name for domain in domains for figure in evaluation.figures[domain]):
+        held = [(domain, evaluation.figure(name, domain)) for domain in domains]
+        yield {"about": named(name), "held": held, "first": next(one for _, one in held if one is not None)}
+
+
 def render(evaluation: Evaluation, *, hear: Callable[[SentenceResult], ShownSounds | None]) -> str:
     """`hear` gives a sentence to play and to look at."""
     domains = [domain for domain in DOMAINS if evaluation.figures.get(domain)]
-    names = dict.fromkeys(figure.name for domain in domains for figure in evaluation.figures[domain])
-    figures = []
-    for name in names:
-        held = [(domain, evaluation.figure(name, domain)) for domain in domains]
-        first = next(one for _, one in held if one is not None)
-        figures.append({"about": named(name), "held": held, "first": first})
     head = [evaluation.figure(name) or evaluation.figure(name, "out") for name in HEAD]
     return render_page(
         "evaluation.html",
@@ -81,7 +82,7 @@ def render(evaluation: Evaluation, *, hear: Callable[[SentenceResult], ShownSoun
         spread=spread,
         head=[one for one in head if one and one.mean is not None],
         domains=domains,
-        figures=figures,
+        figures=list(_figures(evaluation, domains)),
         copies=list(_copies(evaluation)),
         curves=list(_curves(evaluation)),
         sentences=list(_sentences(evaluation, hear)),

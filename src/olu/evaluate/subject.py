@@ -120,6 +120,12 @@ class Files:
     texts: tuple[tuple[Path, str], ...]
 
 
+def _convertible(place: Path) -> str:
+    """What a folder without sound files has of other recordings, told."""
+    others = sorted(path.name for path in place.iterdir() if is_recording(path.name)) if place.is_dir() else []
+    return f", but {len(others)} to be converted first ({', '.join(others[:3])})" if others else ""
+
+
 def of_files(place: Path, *, language: str) -> Files:
     """A folder of files named by clip id, or a table of file|text."""
     table = place if place.is_file() else next((place / name for name in TABLES if (place / name).is_file()), None)
@@ -133,9 +139,7 @@ def of_files(place: Path, *, language: str) -> Files:
     else:
         raise WorkspaceError(f"{place} is not there: name a folder of sound files, or a table of file|text")
     if not paths:
-        others = sorted(path.name for path in place.iterdir() if is_recording(path.name)) if place.is_dir() else []
-        there = f", but {len(others)} to be converted first ({', '.join(others[:3])})" if others else ""
-        raise WorkspaceError(f"{place} holds no sound files ({', '.join(SUFFIXES)}){there}")
+        raise WorkspaceError(f"{place} holds no sound files ({', '.join(SUFFIXES)}){_convertible(place)}")
     subject = Subject(
         name=place.resolve().stem if place.is_file() else place.resolve().name,
         kind="wavs",

@@ -78,15 +78,12 @@ def verdict_of(held: Sequence[Gate]) -> tuple[Level, tuple[str, ...]]:
     """The worst gate decides; without knowing whether it is understood, no voice passes."""
     levels = [gate.level for gate in held]
     level = worst(levels) if levels else "unknown"
-    understood = [gate for gate in held if gate.name == "cer_difference" and gate.level != "unknown"]
-    if level != "fail" and not understood:
+    heard = [gate.level for gate in held if gate.name == "cer_difference"]
+    if level != "fail" and set(heard) <= {"unknown"}:
         level = "unknown"
-    if level == "unknown":
-        why = [gate.said for gate in held if gate.level in ("unknown", "warn")]
-        heard = any(gate.name == "cer_difference" for gate in held)
-        return level, (LEADS[level], *([] if heard else [UNHEARD]), *why)
-    bad = [gate.said for gate in held if gate.level == level and level != "pass"]
-    return level, (LEADS[level], *bad)
+    tells = {"pass": (), "unknown": ("unknown", "warn")}.get(level, (level,))
+    why = [gate.said for gate in held if gate.level in tells]
+    return level, (LEADS[level], *([UNHEARD] if level == "unknown" and not heard else []), *why)
 
 
 def _is_plain(one: Estimate, figures: Sequence[Estimate]) -> bool:

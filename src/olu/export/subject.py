@@ -137,7 +137,6 @@ def from_run(
     others = needed_runs(ws, family, before=run.document("facts.json").get(NEEDS))
     speakers = run.document("speakers.json")
     corpus = Corpus.open(ws)
-    wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
     base = base_of(ws, run)
     if licence and not override:
         _check_here(base)
@@ -148,16 +147,14 @@ def from_run(
         base_name=shown(base),
         licence=licence,
         override=override,
-        beside={shown(own): _licence(own) for other, _ in others.values() if (own := base_of(ws, other))},
+        beside=_licences_beside(ws, [other for other, _ in others.values()]),
     )
     needed = {kind: learner_of(other, at) for kind, (other, at) in others.items()}
     learner = learner_of(run, step, config=config, needed=needed)
     best = run.best
     scores = {f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {}
-    held_out = [clip for clip in wanted if corpus.split(clip) in ("valid", "test")]
     facts = run.document("facts.json")
-    settings = recipe.model_dump(mode="json")
-    settings |= {"base": shown(recipe.base)} if recipe.base else {}  # no folders of this machine
+    settings = recipe.model_dump(mode="json") | ({"base": shown(recipe.base)} if recipe.base else {})  # no folders here
     changed = facts.get("corpus") not in (None, corpus.fingerprint)
     return ExportSubject(
         name=name,
@@ -171,8 +168,8 @@ def from_run(
         run=run.name,
         step=step,
         rights=rights,
-        texts=tuple(clip.text for clip in wanted if corpus.split(clip) == "train"),
-        held_out=tuple(clip.text for clip in held_out),
+        texts=_texts(corpus, "train"),
+        held_out=_texts(corpus, "valid", "test"),
         scores=scores,
         measures=measures_of(ws, run, step, scores, noise=noise),
         data=(
@@ -186,6 +183,15 @@ def from_run(
         facts={"run": run.name, "step": step, "recipe": settings, **facts, **given},
         resample=recipe.data.resample,
     )
+
+
+def _licences_beside(ws: Workspace, runs: Iterable[Run]) -> dict[str, Licence]:
+    """Of the other runs that a voice needs: the bases they began with, each with its licence."""
+    return {shown(base): _licence(base) for run in runs if (base := base_of(ws, run))}
+
+
+def _texts(corpus: Corpus, *sides: str) -> tuple[str, ...]:
+    return tuple(clip.text for clip in corpus if corpus.is_wanted(clip) and corpus.split(clip) in sides)
 
 
 def _trained_on(run: Run, corpus: Corpus, *, speakers: int) -> list[str]:

@@ -186,11 +186,16 @@ def _cuts(reading: Reading, vocabulary: SymbolVocabulary, room: int) -> Iterator
         goal = left / math.ceil(left / room)
         places = [last for last in range(first + 1, len(sizes)) if ends[last] - start <= room] or [first + 1]
         long = [last for last in places if 2 * (ends[last] - start) >= goal]
-        marked = [last for last in long if reading.breaks[last].strip()]
-        spaced = [last for last in long if reading.breaks[last]]
-        last = min(marked or spaced or places, key=lambda place: abs(ends[place] - start - goal))
+        best = _most_marked(long, reading.breaks) or places
+        last = min(best, key=lambda place: abs(ends[place] - start - goal))
         yield first, last
         first = last
+
+
+def _most_marked(places: Sequence[int], breaks: Sequence[str]) -> list[int]:
+    """Those before which a mark stands, else those before which there is a space."""
+    marked = [place for place in places if breaks[place].strip()]
+    return marked or [place for place in places if breaks[place]]
 
 
 def _with_short_words(reading: Reading, vocabulary: SymbolVocabulary, room: int) -> Reading:

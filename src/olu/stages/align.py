@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from olu.align.state import Listened, Spread, alignment_path, fits, spread, to_align, unaligned
+from olu.align.state import Listened, Spread, alignment_path, alignments, fitting, spread, to_align, unaligned
 from olu.align.text_match import Match, match_path, read_match, write_match
 from olu.align.textgrid_files import no_grid, read_grids, take_grids, write_durations, write_grids
 from olu.audit.fix import without_aside
@@ -199,9 +199,8 @@ def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Job[AlignSummary
 
 def _others(ws: Workspace, corpus: Corpus, taken: set[str]) -> list[Alignment]:
     """Alignments that are there and still fit, of clips that are not taken anew: a few corrected grids lose nothing."""
-    known = {one.id: one for one in read_rows(alignment_path(ws), Alignment) if one.id not in taken}
-    wanted = to_align(ws, corpus)
-    return [known[id] for id, (_, words) in wanted.items() if id in known and fits(known[id], words)]
+    known = {id: one for id, one in alignments(ws).items() if id not in taken}
+    return list(fitting(known, to_align(ws, corpus)).values())
 
 
 def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun: str) -> AlignSummary:

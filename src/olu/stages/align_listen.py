@@ -126,22 +126,24 @@ def _half(ws: Workspace, fold: int) -> Workspace:
         shutil.copytree(
             ws.root / name, root / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("audio", "*.html")
         )
-    for file in ("thresholds.toml", "reading.toml", "stamps/audit.json", "audit/report.html"):
-        if (ws.root / file).exists():
-            (root / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ws.root / file, root / file)
+    files = [ws.root / file for file in ("thresholds.toml", "reading.toml", "stamps/audit.json", "audit/report.html")]
     words = lexicon_path(ws, read_settings(ws))
-    if words is not None and words.is_file() and words.is_relative_to(ws.root):
-        target = root / words.relative_to(ws.root)
+    files += [words] if words is not None and words.is_relative_to(ws.root) else []
+    for file in filter(Path.is_file, files):
+        target = root / file.relative_to(ws.root)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(words, target)
+        shutil.copyfile(file, target)
     sources = [replace(one, root=str((ws.root / one.root).resolve())) for one in whole.sources.values()]
     write_json(half.corpus / "sources.json", [asdict(one) for one in sources])
-    out = [clip.id for clip in whole if fold_of(clip.id, folds=FOLDS) == fold]
-    mine = {one.id: one for one in load(ws) if one.by == "person"}
-    drops = [Decision(id=id, decision="drop", by="person", reason="the other part") for id in out]
-    save(half, [*(one for one in load(ws) if one.by != "person"), *(mine | {one.id: one for one in drops}).values()])
+    save(half, _with_drops(load(ws), [clip.id for clip in whole if fold_of(clip.id, folds=FOLDS) == fold]))
     return half
+
+
+def _with_drops(known: Sequence[Decision], ids: Sequence[str]) -> list[Decision]:
+    """What is decided, with these clips dropped by a person, whose other word on them is forgotten."""
+    drops = {id: Decision(id=id, decision="drop", by="person", reason="the other part") for id in ids}
+    mine = {one.id: one for one in known if one.by == "person"}
+    return [*(one for one in known if one.by != "person"), *(mine | drops).values()]
 
 
 WEAK, WORTHLESS = 0.5, 0.8  # share of the texts that a recogniser hears otherwise in clips it has learnt from

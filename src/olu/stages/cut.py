@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from olu.align.cut import CutLengths, CutPiece, choose, places
-from olu.align.state import alignment_path, fits, to_align, words_of
+from olu.align.state import alignment_path, alignments, fitting, to_align, words_of
 from olu.align.text_match import low_score, named, unheard
 from olu.audit.fix import lost
+from olu.audit.thresholds import Thresholds
 from olu.core.errors import ConfigError, WorkspaceError
-from olu.core.files import Workspace, hash_file, read_jsonl, read_rows, write_jsonl
+from olu.core.files import Workspace, hash_file, read_jsonl, write_jsonl
 from olu.core.job import Job, Tick
 from olu.core.told import Caution, Remedy, Told
 from olu.core.types import Alignment, Clip, Frontend, Span, Split
@@ -112,6 +113,10 @@ class _Plan:
     clips: tuple[Clip, ...]
     alignments: tuple[Alignment, ...]
 
+    @property
+    def new_ids(self) -> list[str]:
+        return [clip.id for clip in self.clips]
+
 
 def cut(ws: Workspace, *, longest: float = 20.0, dry: bool = False) -> Job[CutSummary]:
     """Clips over `longest` seconds become several. What cannot be cut safely stays as it is, and is named."""
@@ -128,33 +133,35 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Job[CutSummary]:
     gone = lost(corpus, marks, corpus.decisions.values(), most=longest)
     if not long:
         return _summary(longest, [], [], [], gone, written=False)
-    aligned = {one.id: one for one in read_rows(alignment_path(ws), Alignment)}
+    aligned = alignments(ws)
     if not aligned:
         raise WorkspaceError(f"{ws.root} has no alignment to cut by: run 'olu align {ws.root}' first")
-    wanted = to_align(ws, corpus)
+    current = fitting(aligned, to_align(ws, corpus))
     frontend = corpus_frontend(ws, corpus, read_settings(ws))
-    limits = read_thresholds(ws)
-    scores = [word.score for one in aligned.values() for word in one.words if word.score is not None]
-    low = low_score(scores, far=limits.unheard_iqr)
-    bounds = _Bounds(low, limits.unheard_share)
+    bounds = _bounds(aligned.values(), read_thresholds(ws))
     contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
     plans: list[_Plan] = []
     refused: list[str] = []
     for done, clip in enumerate(long, 1):
         yield Tick(done, len(long), clip.id)
-        alignment = aligned.get(clip.id)
-        if alignment is None or clip.id not in wanted or not fits(alignment, wanted[clip.id][1]):
+        if clip.id not in current:
             refused.append(f"clip {clip.id}: not aligned as it is read now: run 'olu align {ws.root}'")
             continue
         sha256 = contents.get(clip.audio) or hash_file(corpus.locate(clip))
-        plan = _plan(clip, alignment, frontend, CutLengths(longest=longest), bounds, sha256=sha256)
+        plan = _plan(clip, current[clip.id], frontend, CutLengths(longest=longest), bounds, sha256=sha256)
         if isinstance(plan, str):
             refused.append(f"clip {clip.id}: {plan}")
         else:
             plans.append(plan)
-    if plans and not dry:
+    written = bool(plans) and not dry
+    if written:
         _write(ws, corpus, plans)
-    return _summary(longest, long, plans, refused, gone, written=bool(plans) and not dry)
+    return _summary(longest, long, plans, refused, gone, written=written)
+
+
+def _bounds(alignments: Iterable[Alignment], limits: Thresholds) -> _Bounds:
+    scores = [word.score for one in alignments for word in one.words if word.score is not None]
+    return _Bounds(low_score(scores, far=limits.unheard_iqr), limits.unheard_share)
 
 
 def _plan(
@@ -179,15 +186,21 @@ def _pieces(
     clip: Clip, spans: Sequence[Span], frontend: Frontend, cutting: CutLengths, bad: frozenset[int]
 ) -> list[CutPiece]:
     """Where to cut so that each part, read by itself, has the words it has in the whole: a date may not be torn."""
-    found = places(clip.text, [word.label for word in spans])
+    labels = [word.label for word in spans]
+    found = places(clip.text, labels)
     while True:
         pieces = choose(spans, found, text=clip.text, seconds=clip.seconds, cutting=cutting, bad=bad)
-        torn = [p for p in pieces if _read(frontend, p.text) != [word.label for word in spans[p.first : p.last]]]
+        torn = [piece for piece in pieces if _read(frontend, piece.text) != labels[piece.first : piece.last]]
         if not torn or len(pieces) == 1:
             return pieces
-        edges = {b.first for a, b in pairwise(pieces) if (a in torn or b in torn) and _tears(frontend, a, b)}
-        edges = edges or {at for piece in torn for at in (piece.first, piece.last)}
+        edges = _torn_edges(frontend, pieces, torn)
         found = {at: place for at, place in found.items() if at not in edges}
+
+
+def _torn_edges(frontend: Frontend, pieces: Sequence[CutPiece], torn: Sequence[CutPiece]) -> set[int]:
+    """The words at which not to cut: where two pieces read otherwise together, or else all around the torn ones."""
+    edges = {b.first for a, b in pairwise(pieces) if (a in torn or b in torn) and _tears(frontend, a, b)}
+    return edges or {at for piece in torn for at in (piece.first, piece.last)}
 
 
 def _tears(frontend: Frontend, left: CutPiece, right: CutPiece) -> bool:
@@ -225,28 +238,30 @@ def cuts_path(ws: Workspace) -> Path:
     return ws.corpus / "cuts.jsonl"
 
 
+def _cuts(ws: Workspace) -> dict[str, list[str]]:
+    """The clips that were cut, each with the ids of its pieces."""
+    return {row["id"]: row["clips"] for row in read_jsonl(cuts_path(ws), shape={"id": str, "clips": list[str]})}
+
+
 def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
     """The new clips first: a kill leaves them beside the long one, and the next cut finds the same."""
+    _save(ws, corpus, *_with_pieces(corpus, plans))
+    aligned = alignments(ws) | {one.id: one for plan in plans for one in plan.alignments}
+    write_jsonl(alignment_path(ws), (one.row() for one in aligned.values()))
+    cuts = _cuts(ws) | {plan.clip.id: plan.new_ids for plan in plans}
+    write_jsonl(cuts_path(ws), ({"id": id, "clips": ids} for id, ids in cuts.items()))
+    reasons = {plan.clip.id: f"into {len(plan.clips)} clips" for plan in plans}
+    record(ws, (Decision(id=id, decision="drop", by="cut", reason=why) for id, why in reasons.items()))
+
+
+def _with_pieces(corpus: Corpus, plans: Sequence[_Plan]) -> tuple[list[Clip], dict[str, Split | None]]:
+    """All clips, each long one followed by its pieces, and the side of each: a piece is on the side of the whole."""
     new = {plan.clip.id: plan.clips for plan in plans}
-    made = {clip.id for clips in new.values() for clip in clips}
+    made = {clip.id for clip in _all(plans)}
     before = [corpus.as_imported(clip) for clip in corpus if clip.id not in made]
     clips = [one for clip in before for one in (clip, *new.get(clip.id, ()))]
     sides: dict[str, Split | None] = {clip.id: corpus.sides.get(clip.id, "train") for clip in before}
-    sides |= {one.id: corpus.split(plan.clip) for plan in plans for one in plan.clips}
-    _save(ws, corpus, clips, sides)
-    aligned = {one.id: one for one in read_rows(alignment_path(ws), Alignment)}
-    aligned |= {one.id: one for plan in plans for one in plan.alignments}
-    write_jsonl(alignment_path(ws), (one.row() for one in aligned.values()))
-    known = {row["id"]: row for row in read_jsonl(cuts_path(ws), shape={"id": str, "clips": list[str]})}
-    known |= {id: {"id": id, "clips": [clip.id for clip in clips]} for id, clips in new.items()}
-    write_jsonl(cuts_path(ws), known.values())
-    record(
-        ws,
-        (
-            Decision(id=plan.clip.id, decision="drop", by="cut", reason=f"into {len(plan.clips)} clips")
-            for plan in plans
-        ),
-    )
+    return clips, sides | {one.id: corpus.split(plan.clip) for plan in plans for one in plan.clips}
 
 
 def _save(ws: Workspace, corpus: Corpus, clips: list[Clip], sides: Mapping[str, Split | None]) -> None:
@@ -261,7 +276,7 @@ def undo_cut(ws: Workspace) -> tuple[int, int]:
     """Take the pieces away again and the long clips back; returns how many long ones and how many pieces."""
     with writing(ws):
         corpus = Corpus.open(ws)
-        pieces = {id for row in read_jsonl(cuts_path(ws), shape={"id": str, "clips": list[str]}) for id in row["clips"]}
+        pieces = {id for ids in _cuts(ws).values() for id in ids}
         clips = [corpus.as_imported(clip) for clip in corpus if clip.id not in pieces]
         gone = len(corpus) - len(clips)
         if gone:
@@ -285,7 +300,7 @@ def _summary(
     return CutSummary(
         longest=longest,
         clips=len(long),
-        cut={plan.clip.id: [clip.id for clip in plan.clips] for plan in plans},
+        cut={plan.clip.id: plan.new_ids for plan in plans},
         seconds=round(sum(clip.seconds for clip in new), 3),
         still_long=[clip.id for clip in new if clip.seconds > longest],
         refused=refused,

@@ -36,12 +36,13 @@ from olu.stages.export import export
 from olu.stages.read import read_corpus
 from olu.stages.verbs.voices import EvaluateOptions
 
-SENTENCES = EvaluateOptions.sentences
 CURVE_SENTENCES = 12
 CURVE = ("cer", "hard_failures", "faults", "duration_ratio", "speaker", "mcd", "f0_error", "dnsmos")
 COLLUSION = "collusion"  # only where asked for: it trains a second recogniser
 COPY = "copy"  # of recordings, not of the voice alone, so no group of the judge
 OF_RUNS = ("run", "step", "checkpoints")
+EVERY_FILE = ", and every file is judged"
+OF_SPEAKING = {"text": "", "noise": "", "sentences": EVERY_FILE, "seed": EVERY_FILE}  # refused with --wavs
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,7 @@ def _bench(place: Path, wish: EvaluateOptions) -> Job[Bench]:
     for package in EVALUATE:
         if find_spec(package) is None:
             raise MissingExtra("olu evaluate", extra="eval", package=package)
-    from olu.evaluate.judge import chosen
-
-    named = [group.name for group in chosen([name for name in wish.metrics if name != COPY])]
-    groups = tuple(name for name in named if name != COLLUSION) if wish.metrics != (COPY,) else ()
-    groups += (COLLUSION,) if wish.collusion or COLLUSION in wish.metrics else ()
-    groups += (COPY,) if COPY in wish.metrics or not wish.metrics else ()
+    groups = _groups(wish)
     _check(place, wish, groups)
     own = (place / "olu.toml").is_file()
     at = place if own else wish.corpus
@@ -154,8 +150,18 @@ def _bench(place: Path, wish: EvaluateOptions) -> Job[Bench]:
     return Bench(wish, groups, ws, corpus, speaker, files, reader_of(corpus, speaker))
 
 
+def _groups(wish: EvaluateOptions) -> tuple[str, ...]:
+    """The metric groups that --metrics and --collusion ask for."""
+    from olu.evaluate.judge import chosen
+
+    named = [group.name for group in chosen([name for name in wish.metrics if name != COPY])]
+    groups = tuple(name for name in named if name != COLLUSION) if wish.metrics != (COPY,) else ()
+    groups += (COLLUSION,) if wish.collusion or COLLUSION in wish.metrics else ()
+    return groups + ((COPY,) if COPY in wish.metrics or not wish.metrics else ())
+
+
 def _check(place: Path, wish: EvaluateOptions, groups: Sequence[str]) -> None:
-    """What would be ignored is refused."""
+    """Refuses options that would be ignored for what lies at `place`."""
     own = (place / "olu.toml").is_file()
     asked = [f"--{name}" for name in OF_RUNS if getattr(wish, name) is not None]
     if own and wish.corpus is not None:
@@ -164,19 +170,19 @@ def _check(place: Path, wish: EvaluateOptions, groups: Sequence[str]) -> None:
         raise ConfigError(f"--wavs is held against the recordings of a workspace, and {place} is none")
     if asked and (not own or wish.wavs is not None):
         raise ConfigError(f"{asked[0]} is of a workspace's own runs: it has no effect here")
+    _check_values(wish)
+    if COLLUSION in groups and not (own or wish.corpus):
+        raise ConfigError("--collusion trains a second recogniser: it needs --corpus WS")
+
+
+def _check_values(wish: EvaluateOptions) -> None:
     wanted = wish.checkpoints or "all"
     if wanted != "all" and (not wanted.isdigit() or int(wanted) < 2):
         raise ConfigError(f"--checkpoints {wanted}: give 'all' or a number from 2 on")
-    if wish.wavs is not None and wish.text is not None:
-        raise ConfigError("--text has no effect with --wavs: nothing is spoken")
-    if wish.wavs is not None and wish.noise is not None:
-        raise ConfigError("--noise has no effect with --wavs: nothing is spoken")
+    spoken = [name for name in OF_SPEAKING if getattr(wish, name) != getattr(EvaluateOptions, name)]
+    if wish.wavs is not None and spoken:
+        raise ConfigError(f"--{spoken[0]} has no effect with --wavs: nothing is spoken{OF_SPEAKING[spoken[0]]}")
     Manner.of(None, noise=wish.noise)  # it says what is out of reach, before anything is made
-    if wish.wavs is not None and (wish.sentences != SENTENCES or wish.seed):
-        name = "sentences" if wish.sentences != SENTENCES else "seed"
-        raise ConfigError(f"--{name} has no effect with --wavs: nothing is spoken, and every file is judged")
-    if COLLUSION in groups and not (own or wish.corpus):
-        raise ConfigError("--collusion trains a second recogniser: it needs --corpus WS")
 
 
 def _takes(bench: Bench, folder: Path) -> Job[tuple[list[Sample], list[str]]]:

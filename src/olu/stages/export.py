@@ -82,49 +82,56 @@ def export(source: Path, **asked: Any) -> Job[ExportSummary]:
 
 
 def _export(wish: ExportOptions) -> Job[ExportSummary]:
-    source, run, step = wish.source, wish.run, wish.step
-    rights = {"licence": wish.licence.strip(), "override": wish.override_licence.strip()}
     to = None if wish.to == VOICE else format_named(wish.to)
     _check(wish, to)
     need_training("olu export")
-    if is_foreign(source):
-        if run or step is not None:
-            raise ExportError(f"--run and --step are for a workspace: {source} holds one voice only")
-        yield Tick(0, STEPS, f"reading {source}")
-        subject = from_foreign(source, **rights, noise=wish.noise)
-        default = f"{subject.name}.voice" if to is None else f"{subject.name}-{to.name}"
-        return (yield from _written(subject, wish, to, path=wish.output or Path(default), given=True))
-    ws = Workspace.open(source)
-    chosen = voice_named(ws, run) if run else _newest_finished(ws)
-    aside = [] if run else passed_over(ws, chosen, kind="voice")
-    if has_other_lexicon(ws, chosen.document("frontend.json")):
+    if not is_foreign(wish.source):
+        return (yield from _export_run(Workspace.open(wish.source), wish, to))
+    if wish.run or wish.step is not None:
+        raise ExportError(f"--run and --step are for a workspace: {wish.source} holds one voice only")
+    yield Tick(0, STEPS, f"reading {wish.source}")
+    subject = from_foreign(wish.source, **_rights(wish), noise=wish.noise)
+    path = wish.output or Path(_file_name(subject.name, to))
+    return (yield from _written(subject, wish, to, path=path, given=True))
+
+
+def _rights(wish: ExportOptions) -> dict[str, str]:
+    return {"licence": wish.licence.strip(), "override": wish.override_licence.strip()}
+
+
+def _stamp_options(wish: ExportOptions) -> dict[str, Any]:
+    """What was asked for that changes the voice. Without a noise of its own it has the stamp it always had."""
+    noise = {"noise": wish.noise} if wish.noise is not None else {}
+    return {**_rights(wish), "training": wish.with_training, **noise}
+
+
+def _file_name(name: str, to: Format | None) -> str:
+    return f"{name}.voice" if to is None else f"{name}-{to.name}"
+
+
+def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[ExportSummary]:
+    run = voice_named(ws, wish.run) if wish.run else _newest_finished(ws)
+    aside = [] if wish.run else passed_over(ws, run, kind="voice")
+    if has_other_lexicon(ws, run.document("frontend.json")):
         aside.append(
             "the voice reads with the lexicon of its run, and the workspace has another one now: for its words write"
             f" [[phones]] in a text, or train again ('{training_command(ws)} --new') and export"
         )
-    at = _step(chosen, step)
-    name = f"{ws.name}-{chosen.name}" if run or step is not None else ws.name
+    at = _step(run, wish.step)
+    name = f"{ws.name}-{run.name}" if wish.run or wish.step is not None else ws.name
     if wish.keep:
-        wish = replace(wish, **_given(ws.voices / f"{name}.voice", chosen.name, at))
-
-    def made() -> Job[ExportSubject]:
-        yield Tick(0, STEPS, f"reading step {at} of {chosen.name}")
-        return from_run(ws, chosen, at, name=name, noise=wish.noise, **rights)
-
-    if to is not None:
-        path = wish.output or ws.voices / f"{name}-{to.name}"
-        return _told(
-            (yield from _written((yield from made()), wish, to, path=path, given=wish.output is not None)), aside
-        )
-    path = wish.output or ws.voices / f"{name}.voice"
-    options = {"run": chosen.name, "step": at, "name": name, **rights, "training": wish.with_training}
-    options["measured"] = hash_value(evaluation_of(ws, chosen.name, at, noise=wish.noise))  # the card has its numbers
-    options |= {"noise": wish.noise} if wish.noise is not None else {}
-    earlier = STAGE.done(ws, options) if wish.output is None and not wish.push else None
+        wish = replace(wish, **_given(ws.voices / _file_name(name, None), run.name, at))
+    path = wish.output or ws.voices / _file_name(name, to)
+    measured = hash_value(evaluation_of(ws, run.name, at, noise=wish.noise))  # the card has its numbers
+    options = {"run": run.name, "step": at, "name": name, "measured": measured, **_stamp_options(wish)}
+    stamped = to is None and wish.output is None  # the workspace's own voice
+    earlier = STAGE.done(ws, options) if stamped and not wish.push else None
     if earlier and (path / "voice.json").exists():
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
-    summary = yield from _written((yield from made()), wish, to, path=path, given=False)
-    if wish.output is None:
+    yield Tick(0, STEPS, f"reading step {at} of {run.name}")
+    subject = from_run(ws, run, at, name=name, noise=wish.noise, **_rights(wish))
+    summary = yield from _written(subject, wish, to, path=path, given=wish.output is not None)
+    if stamped:
         STAGE.stamp(ws, options, asdict(summary))
     return _told(summary, aside)
 

@@ -7,7 +7,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -50,6 +50,7 @@ from olu.stages.train import TrainSummary, train
 from olu.stages.train_setup import prepare_run, set_up
 from olu.train.recipe import Recipe, recipe_toml
 from olu.train.run import Run
+from olu.train.view.trackers import changes_apart
 
 RECIPE = "hf-vits.toml"
 
@@ -58,7 +59,7 @@ def train_hf_vits(
     config: Path,
     *,
     root: Path,
-    overrides: list[str] | None = None,
+    overrides: Sequence[str] = (),
     resume: bool = False,
     new: bool = False,
     dry: bool = False,
@@ -70,36 +71,28 @@ def train_hf_vits(
     device = take_device(device)
     values = read_config(config)
     if int(os.environ.get("RANK", "0")):  # the first of several processes does all of this
-        if _stops_early(values):
-            return TrainSummary(run=f"({_stops_early(values)})", steps=0, leads=False)
+        if why := _stops_early(values):
+            return TrainSummary(run=f"({why})", steps=0, leads=False)
         return (yield from train(Workspace.open(root), device=device))
     said, (shown, more) = sentences(values, device=device), views(values)
     yield from map(Note, [f"{config}:", *said, *more])
     with ExitStack() as around:
         around.enter_context(_hub(values))
-        fresh = not (root / "olu.toml").exists()
-        made = [folder for folder in (root, *root.parents) if not folder.exists()]
-        ws, told = _workspace(root, values, config)
-        if fresh:
-            around.enter_context(_not_half(root, folders=made))
-            yield Note(f"{root} is the new workspace; its language is the base's, {ws.language}{told}")
-        own = [change for change in overrides or [] if not change.startswith("view.")]
-        seen = [*shown, *(change for change in overrides or [] if change.startswith("view."))]
-        latest = values.get("resume_from_checkpoint") in (True, "latest")
-        if resume or (latest and not new and not dry and _is_unfinished(ws)):
-            if own and not resume:
-                yield Note(
-                    f"the unfinished run goes on as it began: {', '.join(own)} has no effect (--new starts another)"
-                )
-                own = []
-            work = train(ws, overrides=[*own, *seen], resume=True, new=new, dry=dry, device=device, profile=profile)
-        else:
+        ws = yield from _workspace(root, values, config, around=around)
+        of_view, own = changes_apart(overrides)
+        seen = [*shown, *of_view]
+        recipe, resumes = None, resume or (not new and not dry and _goes_on(ws, values))
+        if not resumes:
             recipe = yield from _prepared(ws, values, own, config=config, device=device)
             if isinstance(recipe, TrainSummary):
                 return recipe
             new = new or bool(get(values, "overwrite_output_dir"))
-            work = train(ws, recipe=recipe, overrides=seen, new=new, dry=dry, device=device, profile=profile)
-        summary = yield from work
+        elif resume:
+            seen = [*own, *seen]
+        elif own:
+            yield Note(f"the unfinished run goes on as it began: {', '.join(own)} has no effect (--new starts another)")
+        how: dict[str, Any] = {"new": new, "dry": dry, "device": device, "profile": profile}
+        summary = yield from train(ws, recipe=recipe, overrides=seen, resume=resumes, **how)
     if not dry:
         yield from map(Note, _pushing(ws, values, run=summary.run))
     return summary
@@ -110,17 +103,21 @@ def root_of(config: Path) -> Path:
     return Path(read_config(config)["output_dir"])
 
 
-def _workspace(root: Path, values: Mapping[str, Any], config: Path) -> tuple[Workspace, str]:
-    """And what tells its language, where that is new."""
+def _workspace(root: Path, values: Mapping[str, Any], config: Path, *, around: ExitStack) -> Job[Workspace]:
+    """The one at `root`, or a new one there, which is taken away again where `around` ends with nothing in it."""
     if (root / "olu.toml").exists():
-        return Workspace.open(root), ""
+        return Workspace.open(root)
     if root.is_dir() and any(root.iterdir()):
         raise ConfigError(
             f"{root} holds other files, so it cannot become the workspace: 'olu train WS --from-hf-vits {config}'"
             " with a new folder for WS"
         )
+    made = [folder for folder in (root, *root.parents) if not folder.exists()]
     language, told = language_for(values, root=root, config=config)
-    return new_workspace(root, language=language), told
+    ws = new_workspace(root, language=language)
+    around.enter_context(_not_half(root, folders=made))
+    yield Note(f"{root} is the new workspace; its language is the base's, {ws.language}{told}")
+    return ws
 
 
 def _stops_early(values: Mapping[str, Any]) -> str:
@@ -130,8 +127,9 @@ def _stops_early(values: Mapping[str, Any]) -> str:
     return "do_train is false" if values.get("do_train") is False else ""
 
 
-def _is_unfinished(ws: Workspace) -> bool:
-    newest = voices(ws)[-1:]
+def _goes_on(ws: Workspace, values: Mapping[str, Any]) -> bool:
+    """Whether the config asks for the newest run to be resumed, and there is one that is not finished."""
+    newest = voices(ws)[-1:] if values.get("resume_from_checkpoint") in (True, "latest") else []
     return bool(newest) and newest[0].result is None
 
 
@@ -167,6 +165,7 @@ def _prepared(
 
 
 def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Job[None]:
+    """Imports the config's dataset into the workspace, split by split; its evaluation split is kept to validate."""
     name = values.get("dataset_name")
     if not name:
         yield Note("dataset_name is not set: the clips of the workspace are used as they are")
@@ -182,38 +181,37 @@ def imported(ws: Workspace, values: Mapping[str, Any], *, config: Path) -> Job[N
         way = (yield from _way(ws, source, given)) if here else DatasetImport(DATASET, written(given))
     except CorpusError as bad:
         raise ConfigError(f"{head}: {told(str(bad))}; {MUST}") from None
+    try:
+        yield from _import_splits(ws, source, way, values, speaker=None if "speaker" in given else ONE_SPEAKER)
+    except CorpusError as bad:
+        raise ConfigError(f"{head}: {told(str(bad))}") from None
+
+
+def _import_splits(
+    ws: Workspace, source: Path, way: DatasetImport, values: Mapping[str, Any], *, speaker: str | None
+) -> Job[None]:
+    name, config = values["dataset_name"], None if way.plain else config_of(values)
     train_split, eval_split = ("", "") if way.plain else splits(values)
-    apart = bool(get(values, "do_eval")) and eval_split != train_split
+    trains = split_parts(train_split)
+    apart = split_parts(eval_split) if get(values, "do_eval") and eval_split != train_split else []
     if way.plain:
         yield Note(
             f"{name} is a plain {'archive' if archive.is_archive(source) else 'folder'} ({way.layout}: {way.why}):"
             " all of it is imported; it has no splits and configs,"
             " so those of the config do nothing, and 4 % of the clips are held back to validate"
         )
-    for split in dict.fromkeys(
-        [*split_parts(train_split), *(split_parts(eval_split) if apart and train_split else [])]
-    ):
-        try:
-            done = yield from import_source(
-                ws,
-                source,
-                layout=way.layout,
-                columns=way.columns,
-                config=None if way.plain else config_of(values),
-                split=split or None,
-                speaker=None if "speaker" in given else ONE_SPEAKER,
-            )
-        except CorpusError as bad:
-            raise ConfigError(f"{head}: {told(str(bad))}") from None
+    how: dict[str, Any] = {"layout": way.layout, "columns": way.columns, "config": config, "speaker": speaker}
+    for split in dict.fromkeys([*trains, *(apart if train_split else [])]):
+        done = yield from import_source(ws, source, split=split or None, **how)
         skipped = f", {len(done.skipped)} skipped, see {ws.corpus / 'problems.jsonl'}" if done.skipped else ""
         part = f"split {split}" if split else "all of it"
         yield Note(f"{name}, {part}: {many(done.added, 'clip')} imported, {done.already} there already{skipped}")
     if apart:
-        yield from _keep_apart(ws, split_parts(eval_split))
+        yield from _keep_apart(ws, apart)
 
 
 def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Job[DatasetImport]:
-    """An archive is unpacked to look: what its files hold decides how it is imported."""
+    """How `source` is imported, from what its files hold: an archive is unpacked to look."""
     if not archive.is_archive(source):
         return way_in(source, given)
     with Workbench(ws) as bench:
@@ -230,13 +228,11 @@ def _way(ws: Workspace, source: Path, given: Mapping[str, str]) -> Job[DatasetIm
 def _keep_apart(ws: Workspace, held: list[str]) -> Job[None]:
     """The dataset's own sides: its evaluation split validates, all else trains."""
     with writing(ws):
-        corpus, names = Corpus.open(ws), {split_name(split) for split in held}
-        sides: dict[str, Split | None] = {}
-        placed = {clip.id for clip in corpus if names & set(map(split_name, PurePosixPath(clip.audio).parts[1:-1]))}
-        placed = placed or {clip.id for clip in corpus if split_of(clip.audio.partition("/")[2]) in names}
-        for clip in corpus:
-            sides[clip.id] = ("valid" if clip.id in placed else "train") if clip.transcribed else None
-        count = sum(side == "valid" for side in sides.values())
+        corpus = Corpus.open(ws)
+        placed = _ids_of(corpus, {split_name(split) for split in held})
+        sides: dict[str, Split | None] = {clip.id: None for clip in corpus}
+        sides |= {clip.id: "valid" if clip.id in placed else "train" for clip in corpus if clip.transcribed}
+        count = list(sides.values()).count("valid")
         if not count:
             raise ConfigError(
                 f"eval_split_name: no clip is of the split {'+'.join(held)}: name another, or null to hold back 4 %"
@@ -244,11 +240,17 @@ def _keep_apart(ws: Workspace, held: list[str]) -> Job[None]:
         if any(corpus.split(clip) != sides[clip.id] for clip in corpus):
             Corpus.save_splits(ws, corpus.clips, sides)
     trained = {fold(clip.text) for clip in corpus if sides[clip.id] == "train"}
-    both = sum(side == "valid" and fold(clip.text) in trained for clip in corpus for side in [sides[clip.id]])
+    both = sum(sides[clip.id] == "valid" and fold(clip.text) in trained for clip in corpus)
     yield Note(
         f"{count} clips of the split {'+'.join(held)} validate"
         + (f"; {both} have texts that train too" if both else "")
     )
+
+
+def _ids_of(corpus: Corpus, splits: set[str]) -> set[str]:
+    """The clips that lie in a folder named like one of the splits, or else in a file named so."""
+    in_folder = {c.id for c in corpus if splits & set(map(split_name, PurePosixPath(c.audio).parts[1:-1]))}
+    return in_folder or {clip.id for clip in corpus if split_of(clip.audio.partition("/")[2]) in splits}
 
 
 @contextmanager

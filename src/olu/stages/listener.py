@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -155,18 +155,20 @@ def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], 
     yield Tick(0, 3, "listening to the corpus")
     if "sanity" in groups:
         known = replace(known, usual=_tried(lambda: sanity.usual(_lettered(corpus, train)), absent, "sanity"))
-    bounds: dict[str, tuple[float, float]] = {}
+    bounds: dict[str, Any] = {}
     voices: dict[str, Any] = {}
     for name in dict.fromkeys(speakers):
         own = [clip for clip in train if clip.speaker == name]
         if NEED_PITCH & set(groups) and own:
-            found = _tried(lambda own=own: f0.bounds(_sounds(corpus, own)), absent, "f0")  # type: ignore[misc]
-            bounds |= {name: found} if found else {}
+            bounds[name] = _tried(lambda own=own: f0.bounds(_sounds(corpus, own)), absent, "f0")  # type: ignore[misc]
         if "speaker" in groups and own:
-            middle = _tried(lambda own=own: speaker.centroid(_sounds(corpus, own)), absent, "speaker")  # type: ignore[misc]
-            voices |= {name: middle} if middle is not None else {}
+            voices[name] = _tried(lambda own=own: speaker.centroid(_sounds(corpus, own)), absent, "speaker")  # type: ignore[misc]
     yield Tick(3, 3, "listening to the corpus")
-    return replace(known, bounds=bounds, voices=voices, absent=absent)
+    return replace(known, bounds=_found(bounds), voices=_found(voices), absent=absent)
+
+
+def _found(by_speaker: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in by_speaker.items() if value is not None}
 
 
 @dataclass(frozen=True)

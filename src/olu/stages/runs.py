@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -133,20 +133,27 @@ def run(options: RunsOptions) -> RunsSummary | RunDetail | Removal:
     return run_detail(ws, name) if name is not None else RunsSummary(runs(ws))
 
 
+def _keys_apart(settings: Mapping[str, dict[str, Any]], given: Mapping[str, dict[str, Any]]) -> list[str]:
+    """Settings that are not the same in all runs, but for those that the size of a model gives (`given`)."""
+    differ = [
+        key
+        for key in sorted({key for held in settings.values() for key in held})
+        if len({repr(held.get(key)) for held in settings.values()}) > 1
+    ]
+    return [
+        key
+        for key in differ
+        if any(key not in given[name] or given[name][key] != held.get(key) for name, held in settings.items())
+    ]
+
+
 def runs(ws: Workspace) -> list[RunRow]:
     """A damaged one has a row too, and is not held against the others."""
     everything = Run.all(ws.runs_folder)
     faults = {run.name: run.fault for run in everything}
     found = [run for run in everything if not faults[run.name]]
     settings = {run.name: flat(run.recipe.model_dump(mode="json")) for run in found}
-    keys = sorted({key for held in settings.values() for key in held})
-    given = {run.name: _of_its_size(run) for run in found}
-    apart = [
-        key
-        for key in keys
-        if len({repr(held.get(key)) for held in settings.values()}) > 1
-        and any(key not in given[name] or given[name][key] != held.get(key) for name, held in settings.items())
-    ]
+    apart = _keys_apart(settings, {run.name: _of_its_size(run) for run in found})
     return [
         _damaged_row(run, fault)
         if (fault := faults[run.name])
@@ -279,18 +286,19 @@ def _made_from(ws: Workspace, run: Run) -> Iterator[str]:
     """Everything in the workspace that was made from a run or with its ears."""
     named = re.compile(rf"(?<![\w-]){re.escape(run.name)}(?![\w-])")
     for voice in sorted(path for path in ws.voices.glob("*") if path.is_dir() and not path.name.startswith(".")):
-        if any(named.search(_text(voice / file)) for file in ("voice.json", "README.md")):
+        if named.search(_text(voice / "voice.json") + " " + _text(voice / "README.md")):
             yield f"voices/{voice.name}"
     for other in Run.all(ws.runs_folder):
         if other.name != run.name and _needs(other, run, named):
             yield other.name
-    if not _speaks(run):
-        for file in sorted(ws.evaluations.glob("*/evaluation.json")):
-            if named.search(_text(file)):
-                yield f"evaluations/{file.parent.name}"
-        stamp = ws.stamped(ALIGN.name)
-        if stamp and named.search(str(stamp["summary"].get("made_by", ""))):
-            yield "alignment"
+    if _speaks(run):
+        return
+    for file in sorted(ws.evaluations.glob("*/evaluation.json")):
+        if named.search(_text(file)):
+            yield f"evaluations/{file.parent.name}"
+    summary = (ws.stamped(ALIGN.name) or {}).get("summary", {})
+    if named.search(str(summary.get("made_by", ""))):
+        yield "alignment"
 
 
 def _needs(other: Run, run: Run, named: re.Pattern[str]) -> bool:

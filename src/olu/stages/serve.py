@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from olu.core.config import check
 from olu.core.errors import ConfigError
@@ -20,6 +20,9 @@ from olu.core.stage import need_serving
 from olu.core.words import many
 from olu.speak.package import voice_place
 from olu.stages.verbs.voices import ServeOptions
+
+if TYPE_CHECKING:
+    from olu.serve.logs import Log
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def serve(
     from olu.serve.logs import to_stream
     from olu.serve.pool import Pool, cores
     from olu.serve.server import address, listen, server
-    from olu.serve.settings import ServeSettings, others_may_read, read_keys
+    from olu.serve.settings import ServeSettings, read_keys
 
     chosen = check(ServeSettings, settings, where="olu serve")
     keys = read_keys(key_file)
@@ -75,7 +78,7 @@ def serve(
         workers = chosen.workers or cores()
         memory = chosen.memory_bytes(workers)
         own = {voice_place(place): EMBEDDED for place in places if is_embedded(place.as_posix())}
-        shelf = VoiceCatalog([voice_place(place) for place in places], most_bytes=memory, aliases=own)
+        shelf = VoiceCatalog(list(map(voice_place, places)), most_bytes=memory, aliases=own)
         _check_default(chosen.default_voice, [entry.name for entry in shelf.entries if not entry.fault])
         pool = Pool(
             shelf,
@@ -93,16 +96,22 @@ def serve(
             to_stream(logs)
             if not keys and not _stays_here(held.getsockname()[0]):
                 site.desk.log.event("open to the network without a key", level=logging.WARNING, address=where)
-            if key_file is not None and (mode := others_may_read(key_file)):
-                advice = f"chmod 600 {shlex.quote(str(key_file))}"
-                site.desk.log.event("others can read the keys", level=logging.WARNING, mode=mode, advice=advice)
+            _warn_of_readers(key_file, site.desk.log)
             asyncio.run(server(site, chosen).run_with_pool(held))
     numbers = site.desk.metrics
     yield Tick(1, 1, where)
     voices = [one.name for one in pool.shown() if not one.fault]
     damaged = {one.name: one.fault for one in pool.shown() if one.fault}
-    then = "" if voices or damaged else _next(places)
+    then = "" if pool.shown() else _next(places)
     return Served(where, voices, damaged, numbers.requests, round(numbers.seconds, 3), then)
+
+
+def _warn_of_readers(key_file: Path | None, log: Log) -> None:
+    from olu.serve.settings import others_may_read
+
+    if key_file is not None and (mode := others_may_read(key_file)):
+        advice = f"chmod 600 {shlex.quote(str(key_file))}"
+        log.event("others can read the keys", level=logging.WARNING, mode=mode, advice=advice)
 
 
 def _check_default(name: str, voices: Sequence[str]) -> None:

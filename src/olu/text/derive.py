@@ -6,6 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 WHOLE = 500  # texts from which the limits hold in full; below, they shrink with the corpus
 MANY = 200  # kinds of clusters from which all are taken apart
@@ -49,11 +50,11 @@ def clusters(text: str) -> list[str]:
 def derive(texts: Mapping[str, str]) -> Derived:
     """From tidy texts (canonical, lower case where that is wanted) by clip."""
     split = {clip: clusters(text) for clip, text in texts.items()}
-    limits = SymbolLimits.of(sum(1 for found in split.values() if found))
+    limits = SymbolLimits.of(sum(map(bool, split.values())))
     for _ in range(2):  # first a letter from the marks on it, then one that is written as a single character
-        apart = _apart(Counter(symbol for found in split.values() for symbol in found), limits)
+        apart = _apart(Counter(chain.from_iterable(split.values())), limits)
         split = {clip: [part for symbol in found for part in apart[symbol]] for clip, found in split.items()}
-    count = Counter(symbol for found in split.values() for symbol in found)
+    count = Counter(chain.from_iterable(split.values()))
     clips: dict[str, list[str]] = {}
     for clip, found in split.items():
         for symbol in set(found):

@@ -171,14 +171,17 @@ def _breaks(
         return found | {mark: (mark,) for mark in marks}
     candidates = {c for text in texts for c in text if unicodedata.category(c)[0] in "PS"} | set(MARKS)
     plain = symbols_of(frontend, vocabulary, f"{word} {word}") or ()
-    for mark in sorted(candidates):
-        heard = symbols_of(frontend, vocabulary, f"{word}{mark} {word}")
-        if heard is None or heard[: len(plain) // 2] != plain[: len(plain) // 2]:
-            continue
-        pause = [one for one in heard[len(plain) // 2 : len(heard) - len(plain) // 2] if one != EDGE]
-        if pause and len(heard) == len(plain) + len(pause):
-            found[mark] = tuple(pause)
-    return found
+    heard = {mark: symbols_of(frontend, vocabulary, f"{word}{mark} {word}") for mark in sorted(candidates)}
+    return found | {mark: pause for mark, symbols in heard.items() if (pause := _pause(symbols, plain))}
+
+
+def _pause(heard: Symbols | None, plain: Symbols) -> Symbols:
+    """What `heard` has in its middle, where all else is as in `plain`, two words without a mark; else nothing."""
+    half = len(plain) // 2
+    if heard is None or heard[:half] != plain[:half]:
+        return ()
+    pause = tuple(one for one in heard[half : len(heard) - half] if one != EDGE)
+    return pause if len(heard) == len(plain) + len(pause) else ()
 
 
 def measured(

@@ -6,7 +6,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -129,19 +129,19 @@ def split_sentences(
 def _sentences(text: str, ends: Sequence[str], short: Collection[str], plain: bool) -> list[str]:
     if not ends:
         return [text.strip()] if text.strip() else []
-    marks = "|".join(re.escape(end) for end in sorted(ends, key=len, reverse=True))
+    marks = "|".join(map(re.escape, sorted(ends, key=len, reverse=True)))
     tag = "" if plain else "|</prosody"
     pattern = re.compile(rf"(?:{marks})+[{re.escape(CLOSERS)}]*(?=\s|${tag})|\n\s*\n")
     whole = [] if plain else markup.spans(text)
     inner = {point for one in initials(text) for point in one.points}
     sentences, at = [], 0
     for match in pattern.finditer(text):
-        inside = any(start < match.end() and match.start() < end for start, end in whole)
-        initial = match[0].rstrip(CLOSERS) == "." and match.start() + 1 in inner
-        if inside or initial or (match[0] == "." and _abbreviated(text, match.end(), short)):
+        start, end = match.span()
+        initial = match[0].rstrip(CLOSERS) == "." and start + 1 in inner
+        if initial or _lies_in(whole, start, end) or (match[0] == "." and _abbreviated(text, end, short)):
             continue
-        sentences.append(text[at : match.end()])
-        at = match.end()
+        sentences.append(text[at:end])
+        at = end
     sentences.append(text[at:])
     return [sentence.strip() for sentence in sentences if sentence.strip()]
 
@@ -165,14 +165,23 @@ def _pieces(sentence: str, plain: bool) -> Iterator[str]:
         yield sentence
 
 
+def _lies_in(spans: Iterable[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether a stretch of a text, or a place in it, overlaps one of the spans."""
+    return any(low < end and start < high for low, high in spans)
+
+
 def _cut(sentence: str, whole: Sequence[tuple[int, int]]) -> int:
     """Where the first piece of an endless sentence ends: never inside markup, however long that is."""
-    free = [at for at in range(1, LONGEST + 1) if not any(start < at < end for start, end in whole)]
-    spaces = [at for at in free if sentence[at].isspace()]
-    clauses = [at for at in spaces if sentence[at - 1] in CLAUSES and at >= SHORTEST]
+    free = [at for at in range(1, LONGEST + 1) if not _lies_in(whole, at, at)]
     if not free:  # markup from its first letter on
         return max(end for start, end in whole if start < LONGEST < end)
-    cut = max(clauses or spaces or free)
-    while cut > 1 and unicodedata.category(sentence[cut])[0] == "M":  # never between a letter and its mark
-        cut -= 1
-    return cut
+    spaces = [at for at in free if sentence[at].isspace()]
+    clauses = [at for at in spaces if sentence[at - 1] in CLAUSES and at >= SHORTEST]
+    return _before_marks(sentence, max(clauses or spaces or free))
+
+
+def _before_marks(sentence: str, at: int) -> int:
+    """A place to cut at, moved back so that it is never between a letter and its mark."""
+    while at > 1 and unicodedata.category(sentence[at])[0] == "M":
+        at -= 1
+    return at

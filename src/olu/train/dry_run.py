@@ -12,6 +12,7 @@ import torch
 
 from olu.core.words import many
 from olu.train.engine import Engine
+from olu.train.recipe import PlanSettings
 from olu.train.run import Run
 from olu.train.setup.job import TrainingJob
 
@@ -107,19 +108,7 @@ def _frozen(engine: Engine) -> dict[str, int]:
 
 def ignored_settings(job: TrainingJob, engine: Engine) -> list[str]:
     """Settings that can have no effect in this run, with the reason. A good recipe has none."""
-    plan, said = job.recipe.plan, list[str]()
-    if plan.steps and plan.warmup_steps >= plan.steps:
-        said.append(f"plan.warmup_steps = {plan.warmup_steps}: the run ends after {plan.steps}, below its full rate")
-    for name in ("milestones", "late"):
-        asked = getattr(plan, name)
-        beyond = [at for at in (asked.values() if isinstance(asked, dict) else asked) if at >= plan.steps]
-        if beyond:
-            said.append(f"plan.{name}: step {beyond[0]} comes after the last, {plan.steps}")
-    for name, live in engine.live.items():
-        if live.part.start >= plan.steps:
-            said.append(f"the part {name} starts at step {live.part.start}, after the last, {plan.steps}")
-        if not live.params:
-            said.append(f"the part {name}: plan.rates freezes all of it")
+    plan, said = job.recipe.plan, _never_reached(job.recipe.plan, engine)
     if plan.demo_clips > len(job.valid):
         are = "is" if len(job.valid) == 1 else "are"
         said.append(f"plan.demo_clips = {plan.demo_clips}: there {are} {many(len(job.valid), 'validation clip')}")
@@ -128,4 +117,17 @@ def ignored_settings(job: TrainingJob, engine: Engine) -> list[str]:
     sizes = [len(batch) for batch in engine.batches.plan(0)]
     if len(job.train) > plan.batch_clips > max(sizes):
         said.append(f"plan.batch_clips = {plan.batch_clips}: plan.batch_seconds allows {max(sizes)} at most")
+    return said
+
+
+def _never_reached(plan: PlanSettings, engine: Engine) -> list[str]:
+    """What would begin after the last step."""
+    said = list[str]()
+    if plan.steps and plan.warmup_steps >= plan.steps:
+        said.append(f"plan.warmup_steps = {plan.warmup_steps}: the run ends after {plan.steps}, below its full rate")
+    for name, steps in (("milestones", plan.milestones), ("late", plan.late.values())):
+        if beyond := [at for at in steps if at >= plan.steps]:
+            said.append(f"plan.{name}: step {beyond[0]} comes after the last, {plan.steps}")
+    starts = {name: live.part.start for name, live in engine.live.items() if live.part.start >= plan.steps}
+    said += (f"the part {name} starts at step {at}, after the last, {plan.steps}" for name, at in starts.items())
     return said

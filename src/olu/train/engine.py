@@ -290,6 +290,30 @@ class Engine:
             live.overs[name] = loss.over
         (total * self.scale.value).backward(inputs=live.params)  # type: ignore[no-untyped-call]  # no other part's
 
+    def _observed(
+        self, live: LivePart, totals: Mapping[str, float], clips: tuple[str, ...], *, rate: float, sick: tuple[str, ...]
+    ) -> Observation:
+        """What the guards are told of one part, whose gradients are summed over all processes first."""
+        untouched = live.untouched()
+        live.hold_back(self.step)
+        self.ranks.sum_gradients(live.grads())
+        if self.scale.value != 1.0:
+            torch._foreach_div_(live.grads(), self.scale.value)
+        sums = self.ranks.sum_losses(live.sums)
+        return Observation(
+            step=self.step,
+            part=next(name for name, part in self.live.items() if part is live),
+            losses={name: float(total) / totals[live.overs[name]] for name, total in sums.items()},
+            grad_norm=float(nn.utils.get_total_norm(live.grads())),
+            lr=live.part.lr * rate,
+            clips=clips,
+            untouched=untouched,
+            sick=sick,
+            epoch=self.batches.epoch,
+            ratio=live.ratio,
+            norms={prefix: float(norm) for prefix, norm in live.norms().items()},
+        )
+
     def _settle(
         self,
         parts: list[LivePart],
@@ -299,32 +323,9 @@ class Engine:
         events: list[GuardEvent],
     ) -> bool:
         """Ask the guards, then move these parts or none. True when the step must not go on."""
-        names = {id(live): name for name, live in self.live.items()}
         rate = rate_factor(self.step, self.batches.epoch, self.plan, self.history) * self.rate
         sick = self._sick(self.module.named_buffers())
-        fresh = []
-        for live in parts:
-            untouched = live.untouched()
-            live.hold_back(self.step)
-            self.ranks.sum_gradients(live.grads())
-            if self.scale.value != 1.0:
-                torch._foreach_div_(live.grads(), self.scale.value)
-            sums = self.ranks.sum_losses(live.sums)
-            fresh.append(
-                Observation(
-                    step=self.step,
-                    part=names[id(live)],
-                    losses={name: float(total) / totals[live.overs[name]] for name, total in sums.items()},
-                    grad_norm=float(nn.utils.get_total_norm(live.grads())),
-                    lr=live.part.lr * rate,
-                    clips=clips,
-                    untouched=untouched,
-                    sick=sick,
-                    epoch=self.batches.epoch,
-                    ratio=live.ratio,
-                    norms={prefix: float(norm) for prefix, norm in live.norms().items()},
-                )
-            )
+        fresh = [self._observed(live, totals, clips, rate=rate, sick=sick) for live in parts]
         seen += fresh
         if self.scale.value > 1.0 and not all(math.isfinite(one.grad_norm) for one in fresh):
             self.scale.overflowed()  # fp16's own business, not a fault of the run
@@ -339,13 +340,16 @@ class Engine:
             return True
         self.scale.went_well()
         for live, observation in zip(parts, fresh, strict=True):
-            if live.limits:
-                norms = {name: torch.tensor(norm, device=self.device) for name, norm in observation.norms.items()}
-                live.clip(torch.tensor(observation.grad_norm, device=self.device), norms)
-            live.apply(observation.lr)
-            live.clear()
-            self.note_losses(observation)
+            self._move(live, observation)
         return False
+
+    def _move(self, live: LivePart, observation: Observation) -> None:
+        if live.limits:
+            norms = {name: torch.tensor(norm, device=self.device) for name, norm in observation.norms.items()}
+            live.clip(torch.tensor(observation.grad_norm, device=self.device), norms)
+        live.apply(observation.lr)
+        live.clear()
+        self.note_losses(observation)
 
     def note_losses(self, observation: Observation) -> None:
         for name, value in observation.losses.items():

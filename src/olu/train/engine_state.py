@@ -43,6 +43,7 @@ def _with_tuples(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def taken(engine: Engine, *, extra: bool = False) -> Checkpoint:
+    """A checkpoint of the engine as it stands now. `extra`: one that only a stop made."""
     weights = {f"learner/{n}": t for n, t in engine.module.state_dict().items()}
     optimiser: dict[str, Tensor] = {}
     for name, live in engine.live.items():
@@ -71,9 +72,14 @@ def taken(engine: Engine, *, extra: bool = False) -> Checkpoint:
         state["due"] = asdict(engine.due)
     if extra:
         state[EXTRA] = True
+    return Checkpoint(weights=weights, optimiser=optimiser, state=state, frozen=_frozen(engine))
+
+
+def _frozen(engine: Engine) -> frozenset[str]:
+    """The weights that no step moves, by their names in a checkpoint."""
     moved = {id(one) for live in engine.live.values() for one in live.params}
-    frozen = {f"learner/{name}" for name, one in engine.module.named_parameters() if id(one) not in moved}
-    return Checkpoint(weights=weights, optimiser=optimiser, state=state, frozen=frozenset(frozen))
+    named = engine.module.named_parameters()
+    return frozenset(f"learner/{name}" for name, one in named if id(one) not in moved)
 
 
 def put_back(engine: Engine, checkpoint: Checkpoint, *, weights_only: bool) -> None:

@@ -13,6 +13,7 @@ from olu.core.words import many
 from olu.train.family import Part
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+NONE: Mapping[str, Any] = {}
 MEASURE_EVERY = 50  # updates between two looks at how far the weights move
 
 
@@ -26,28 +27,27 @@ class LivePart:
         self,
         part: Part,
         *,
-        scales: Mapping[str, float] | None = None,
-        late: Mapping[str, int] | None = None,
-        held: Mapping[str, int] | None = None,
+        scales: Mapping[str, float] = NONE,
+        late: Mapping[str, int] = NONE,
+        held: Mapping[str, int] = NONE,
     ) -> None:
         self.part = part
-        asked = {**part.lr_scale, **(scales or {})}
-        self.named = {n: p for n, p in part.module.named_parameters() if _first(n, asked, 1.0) > 0}
-        for name, parameter in part.module.named_parameters():
-            parameter.requires_grad_(name in self.named)
+        asked = {**part.lr_scale, **scales}
+        self.named = _learning(part.module, asked)
         self.params = list(self.named.values())
         if not self.params:
             raise TrainError("plan.rates freezes every weight of a part: let some of it learn")
-        self.late = {name: _first(name, late or {}, 0) for name in self.named if _first(name, late or {}, 0)}
-        self.held = {name: rows for name, rows in (held or {}).items() if name in self.named and rows}
+        self.late = {name: first for name in self.named if (first := _first(name, late, 0))}
+        self.held = {name: rows for name, rows in held.items() if name in self.named and rows}
         groups = self._groups(asked)
         self.limited = self._limited()
         self.limits = {prefix: part.clips[prefix] for prefix in self.limited}
-        self.limits |= {} if part.clip is None else {"": part.clip}
+        if part.clip is not None:
+            self.limits[""] = part.clip
         self.acted = dict.fromkeys(self.limits, 0)  # in how many updates each limit of the gradients was exceeded
-        settings = {"lr": part.lr, "betas": part.betas, "eps": part.eps, "weight_decay": part.weight_decay}
         on_gpu = all(p.is_cuda for p in self.params)  # there one kernel moves all, and its steps can be recorded
-        fused = {"fused": True, "capturable": True} if on_gpu and self.params else {}
+        settings = {"lr": part.lr, "betas": part.betas, "eps": part.eps, "weight_decay": part.weight_decay}
+        fused = {"fused": True, "capturable": True} if on_gpu else {}
         self.optimiser = torch.optim.AdamW(groups, **settings, **fused)  # type: ignore[arg-type]
         self.average = {n: p.detach().clone() for n, p in self.named.items()} if part.ema else None
         self.updates = 0
@@ -220,6 +220,13 @@ def live_parts(
         )
         for name, part in parts.items()
     }
+
+
+def _learning(module: nn.Module, scales: Mapping[str, float]) -> dict[str, nn.Parameter]:
+    """The parameters whose rate has a factor above 0; the others are frozen."""
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(_first(name, scales, 1.0) > 0)
+    return {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
 
 
 def _of(asked: Mapping[str, float], name: str) -> dict[str, float]:

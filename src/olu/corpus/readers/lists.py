@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -154,6 +154,14 @@ def _entries(folder: SourceFolder, file: str, others: list[Read]) -> dict[str, _
     return found
 
 
+def _untold(
+    entries: Mapping[str, _Entry], texts: Collection[str], audio: Mapping[str, str | Problem]
+) -> Iterator[Problem]:
+    for key, entry in entries.items():
+        if key not in texts and not isinstance(audio.get(key), Problem):
+            yield Problem(entry.where, f"{key} has no line in text: write what is said in it there", Why.NO_TEXT)
+
+
 def _kaldi_rows(folder: SourceFolder, place: str) -> Iterator[Read]:
     others: list[Read] = []
     files = [posixpath.join(place, name) for name in ("wav.scp", "text", "utt2spk", "segments")]
@@ -175,9 +183,7 @@ def _kaldi_rows(folder: SourceFolder, place: str) -> Iterator[Read]:
             at = f" (from {segments[key].where})" if key in segments else ""
             message = f"{recording}{at} is not in wav.scp: add it there or remove the line"
             yield Problem(text.where, message, Why.MISSING)
-    for key, entry in (segments or wavs).items():
-        if key not in texts and not isinstance(audio.get(key), Problem):
-            yield Problem(entry.where, f"{key} has no line in text: write what is said in it there", Why.NO_TEXT)
+    yield from _untold(segments or wavs, texts, audio)
 
 
 def _kaldi_audio(entry: _Entry, place: str, index: AudioIndex) -> str | Problem:

@@ -132,12 +132,12 @@ PLAIN = Order()
 
 def header(line: Line, *, index: AudioIndex, file: Path) -> Order | None:
     """The order a first line names, or nothing where it is a row itself."""
-    names = [cell.strip() for cell in line.split("|")] if isinstance(line, str) else []
-    words = [re.sub(r"[\s-]+", "_", name.lower()) for name in names]
+    names = list(map(str.strip, line.split("|"))) if isinstance(line, str) else []
+    words = list(map(_as_word, names))
     if len(words) < 2 or index.find(names[0]) is not None:
         return None
-    ids = [at for at, word in enumerate(words) if word in NAMES["audio"] or set(word.split("_")) <= ID_WORDS]
-    texts = [at for at, word in enumerate(words) if word in TEXT_WORDS or _is_normal(word)]
+    ids = [at for at, word in enumerate(words) if _is_id(word)]
+    texts = [at for at, word in enumerate(words) if _is_text(word)]
     named = ids and texts and all(index.find(names[at]) is None for at in ids)
     return _order(words, names, ids, texts, file=file) if 0 in ids or 1 in texts or named else None
 
@@ -155,6 +155,18 @@ def _order(words: list[str], names: list[str], ids: list[int], texts: list[int],
         raise CorpusError(f"{file}: the header {'|'.join(names)} has no column for the recordings: call it file")
     other = texts[1] if len(texts) > 1 else 2 if len(words) < 3 else None
     return Order(tuple(ids), text, other, speaker, tuple(names))
+
+
+def _as_word(name: str) -> str:
+    return re.sub(r"[\s-]+", "_", name.lower())
+
+
+def _is_id(word: str) -> bool:
+    return word in NAMES["audio"] or set(word.split("_")) <= ID_WORDS
+
+
+def _is_text(word: str) -> bool:
+    return word in TEXT_WORDS or _is_normal(word)
 
 
 def _is_normal(word: str) -> bool:

@@ -71,6 +71,18 @@ def rows(folder: SourceFolder) -> Iterator[Read | Doubt | Timing]:
         yield SourceNote(f"{have} too few cues to measure whether they come early or late: listen to a clip of each")
 
 
+def _subtitles(folder: SourceFolder) -> dict[str, str]:
+    """Subtitle files, each with its path without the ending."""
+    return {file: without_ending(file) for file in folder.tree.files if file.lower().endswith(SUBTITLES)}
+
+
+def _no_subtitles(stem: str, several: Sequence[str]) -> str:
+    if several:
+        names = ", ".join(PurePosixPath(file).name for file in several)
+        return f"{SEVERAL} ({names}): name the film itself, and one of them with --subtitles"
+    return f"no {PurePosixPath(stem).name}.srt or .vtt beside it: write one, or import it alone"
+
+
 def pairs(folder: SourceFolder) -> tuple[list[SubtitledRecording], list[Problem]]:
     """Recordings and their subtitles."""
     film, named = folder.options.film, folder.options.subtitles
@@ -78,7 +90,7 @@ def pairs(folder: SourceFolder) -> tuple[list[SubtitledRecording], list[Problem]
     if named is not None:
         sounds = list(found.values())
         return [SubtitledRecording(sounds[0], str(named))] if len(sounds) == 1 else [], problems
-    texts = {file: without_ending(file) for file in folder.tree.files if file.lower().endswith(SUBTITLES)}
+    texts = _subtitles(folder)
     taken: list[SubtitledRecording] = []
     used: set[str] = set()
     for stem, sound in found.items():
@@ -86,13 +98,8 @@ def pairs(folder: SourceFolder) -> tuple[list[SubtitledRecording], list[Problem]
         used.update(mine)
         if chosen := _chosen(mine, stem, texts):
             taken.append(SubtitledRecording(sound, chosen))
-        elif mine:
-            names = ", ".join(PurePosixPath(file).name for file in mine)
-            message = f"{SEVERAL} ({names}): name the film itself, and one of them with --subtitles"
-            problems.append(Problem(sound, message, Why.NO_TEXT))
-        elif film is None:
-            message = f"no {PurePosixPath(stem).name}.srt or .vtt beside it: write one, or import it alone"
-            problems.append(Problem(sound, message, Why.NO_TEXT))
+        elif mine or film is None:
+            problems.append(Problem(sound, _no_subtitles(stem, mine), Why.NO_TEXT))
     if film is None and taken:
         lone = "no recording of that name beside it: put one there"
         problems += (Problem(file, lone, Why.NO_SOUND) for file in texts if file not in used)

@@ -221,25 +221,32 @@ class Sentence:
     cues: int = 1  # it is made of
 
 
+def _overlaps(before: Cue, cue: Cue, pauses: Pauses, *, adjacent: bool) -> bool:
+    """Whether a cue begins so far inside an earlier one that nobody can tell whose words are where."""
+    over = before.end - cue.start
+    if over <= TOUCH_SECONDS:
+        return False
+    other = cue.speaker != before.speaker and not pauses.between(before, cue).sure
+    same = abs(cue.start - before.start) < TOUCH_SECONDS and abs(cue.end - before.end) < TOUCH_SECONDS
+    return over > pauses.explained or not adjacent or other or same
+
+
 def at_once(cues: list[Cue], pauses: Pauses, problems: list[Problem]) -> list[Cue]:
     """Without the words of cues that lie over each other by more than chance explains, or that name other speakers."""
     lost: set[int] = set()
     last = -1  # the cue that ends last so far
     for number, cue in enumerate(cues):
-        if last >= 0 and (over := cues[last].end - cue.start) > TOUCH_SECONDS:
+        if last >= 0 and _overlaps(cues[last], cue, pauses, adjacent=last == number - 1):
             before = cues[last]
-            other = cue.speaker != before.speaker and not pauses.between(before, cue).sure
-            same = abs(cue.start - before.start) < TOUCH_SECONDS and abs(cue.end - before.end) < TOUCH_SECONDS
-            if over > pauses.explained or last != number - 1 or other or same:
-                over = min(before.end, cue.end) - cue.start
-                said = f"by {over:.3f} s, too much to tell whose words are where: both are left out, correct the times"
-                first = before.start if not before.text else min(before.end, cue.end)  # what overlaps is lost once
-                for at, one, of, since in ((last, before, cue, before.start), (number, cue, before, first)):
-                    if one.text and at not in lost:
-                        message = f"it overlaps the cue of {of.where} {said}"
-                        seconds = one.end - max(one.start, since)
-                        problems.append(Problem(one.where, message, Why.OVERLAP, seconds=seconds))
-                lost |= {last, number}
+            over = min(before.end, cue.end) - cue.start
+            said = f"by {over:.3f} s, too much to tell whose words are where: both are left out, correct the times"
+            first = before.start if not before.text else min(before.end, cue.end)  # what overlaps is lost once
+            for at, one, of, since in ((last, before, cue, before.start), (number, cue, before, first)):
+                if one.text and at not in lost:
+                    message = f"it overlaps the cue of {of.where} {said}"
+                    seconds = one.end - max(one.start, since)
+                    problems.append(Problem(one.where, message, Why.OVERLAP, seconds=seconds))
+            lost |= {last, number}
         if last < 0 or cue.end > cues[last].end:
             last = number
     return [replace(cue, text="") if number in lost else cue for number, cue in enumerate(cues)]

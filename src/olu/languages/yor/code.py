@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 from olu.text.language_data import Pack, Pronunciation, ReadingTrace
 from olu.text.rules.engine import LetterRules
@@ -83,6 +84,12 @@ def _takes(letter: str, before: str, tone: str) -> bool:
     return (letter in BEARERS or letter in NASALS) and (before == tone or len(before + tone) <= CONTOUR)
 
 
+def _bearers(word: str) -> list[tuple[str, str]]:
+    """Letters that can carry a tone, each with the one written on it or ""."""
+    letters, tones, _ = parts(word)
+    return [(letter, tone) for letter, tone in zip(letters, tones, strict=True) if letter in BEARERS or tone]
+
+
 class Yoruba:
     """Tones stand on vowels and syllabic nasals; where the text marks too few of them an unmarked one is unknown."""
 
@@ -100,19 +107,15 @@ class Yoruba:
         """Whether a text marks its tones, so that no mark means a mid tone: as a person said, or by its marks."""
         if self.convention != AUTO:
             return self.convention
-        bearers = marked = bare = dotted = dotted_marked = 0
-        for word in words:
-            letters, tones, _ = parts(word)
-            here = [(letter, tone) for letter, tone in zip(letters, tones, strict=True) if letter in BEARERS or tone]
-            with_mark = sum(1 for _, tone in here if tone)
-            bearers += len(here)
-            marked += with_mark
-            bare += len(here) > 1 and not with_mark
-            dotted += sum(1 for letter, _ in here if letter in DOTTED_VOWELS)
-            dotted_marked += sum(1 for letter, tone in here if letter in DOTTED_VOWELS and tone)
-        if not marked or (dotted > 1 and not dotted_marked):
+        by_word = [_bearers(word) for word in words]
+        bearers = list(chain.from_iterable(by_word))
+        tones = [tone for _, tone in bearers]
+        dotted = [tone for letter, tone in bearers if letter in DOTTED_VOWELS]
+        if not any(tones) or (len(dotted) > 1 and not any(dotted)):
             return PARTIAL  # many keyboards cannot put a tone over a dotted letter, and leave it out there
-        return FULL if marked >= (MARKED_ENOUGH if bare else MARKED_EVERYWHERE) * bearers else PARTIAL
+        bare = any(len(word) > 1 and not any(tone for _, tone in word) for word in by_word)
+        enough = (MARKED_ENOUGH if bare else MARKED_EVERYWHERE) * len(tones)
+        return FULL if sum(map(bool, tones)) >= enough else PARTIAL
 
     def say(self, word: str, *, mode: str = "") -> Pronunciation:
         letters, tones, strange = parts(word)

@@ -20,16 +20,21 @@ SLASHED = re.compile("[\u1200-\u135a]+/")
 FLAGS = {"open", "end", "number"}
 
 
-def rules(pack: Pack, proclitics: tuple[str, ...]) -> list[PhraseRule]:
+def _rows(pack: Pack) -> list[list[str]]:
+    """Each the short form, the words, and its flags; Ethiopic forms once with a slash and once with a point."""
     rows = [[normalize("NFC", cell.strip()) for cell in row] for row in pack.rows(FILE)]
     listed = {row[0] for row in rows}
-    # Ethiopic forms are written with a slash or with a point: ዶ/ር, ዶ.ር
-    pointed = [[row[0].replace("/", "."), *row[1:]] for row in rows if SLASHED.match(row[0])]
+    pointed = [[row[0].replace("/", "."), *row[1:]] for row in rows if SLASHED.match(row[0])]  # ዶ/ር, ዶ.ር
     rows += [row for row in pointed if row[0] not in listed]
     known = ", ".join(sorted(FLAGS))
     for row in rows:
         if len(row) < 2 or set(row[2:]) - FLAGS:
             raise LanguageError(f"{pack.code}/{FILE}: {' '.join(row)!r} is not: short form, words, perhaps {known}")
+    return rows
+
+
+def rules(pack: Pack, proclitics: tuple[str, ...]) -> list[PhraseRule]:
+    rows = _rows(pack)
     if not rows:
         return []
     said = {_key(row[0]): row[1] for row in rows}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
@@ -11,6 +12,10 @@ from olu.train.guards.seen import GuardEvent, Observation, Seen, Verdict
 MIN_HISTORY = 20  # updates before a median means anything
 SUSPECT_TIMES = 3  # bad batches with a clip in common before it is left out
 NEW_LEVEL = 3  # spikes directly after one another that are no spikes any more
+
+
+def _first_names(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (" ..." if len(names) > most else "")
 
 
 class Wiring:
@@ -25,7 +30,7 @@ class Wiring:
         self.checked.append(seen.part)
         if not seen.untouched:
             return None
-        names = ", ".join(seen.untouched[:5]) + (" ..." if len(seen.untouched) > 5 else "")
+        names = _first_names(seen.untouched, 5)
         message = f"{seen.part}: no gradient reaches {names}: these weights would never learn; report this as a bug"
         return GuardEvent(seen.step, "wiring", Verdict.STOP, message)
 
@@ -48,12 +53,11 @@ class Finite:
     def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, Observation):
             return None
-        bad = [name for name, value in seen.losses.items() if not math.isfinite(value)]
-        if not math.isfinite(seen.grad_norm):
-            bad.append("gradient")
         if seen.sick:
             message = f"{', '.join(seen.sick[:3])}: not a number any more; going back to the last good checkpoint"
             return GuardEvent(seen.step, "finite", Verdict.REWIND, message, seen.clips)
+        numbers = {**seen.losses, "gradient": seen.grad_norm}
+        bad = [name for name, value in numbers.items() if not math.isfinite(value)]
         if not bad:
             self.streaks[seen.part] = 0
             return None
@@ -64,7 +68,7 @@ class Finite:
         message = f"{seen.part}: {', '.join(bad)} not a number ({streak} in a row); the update was not made"
         aside = tuple(self.suspects) if self.times == SUSPECT_TIMES else ()
         if self.suspects:
-            names = ", ".join(self.suspects[:4]) + (" ..." if len(self.suspects) > 4 else "")
+            names = _first_names(self.suspects, 4)
             again = f"in all {self.times} such batches: left out from now on, {names}"
             message += f"; {again}" if aside else f"; if it comes again, look at {names}"
         if verdict is Verdict.REWIND:

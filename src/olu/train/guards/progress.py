@@ -5,6 +5,7 @@ nothing, samples that are silent, clipped or endless, or time and disk that run 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from olu.core.words import length, size
@@ -43,15 +44,11 @@ class Slow:
         self.updates += 1
         if seen.ratio is not None and seen.ratio > TOO_FAR and not self.told:
             return self._too_far(seen, seen.ratio)
-        self.first = [*self.first, value] if len(self.first) < self.window else self.first
-        self.last = [*self.last, value][-self.window :]
-        self.ratios = [*self.ratios, seen.ratio / seen.lr] if seen.ratio is not None and seen.lr else self.ratios
-        self.rate = max(self.rate, seen.lr)
+        self._keep(seen, value)
         if self.updates <= self.after:
             return None
         fell = 1 - _mean(self.last) / max(_mean(self.first), 1e-12)
-        late = sorted(self.ratios[len(self.ratios) // 2 :])  # the first updates of Adam are larger than its others
-        share = late[len(late) // 2] * self.rate if late else math.inf
+        share = self._usual_share()
         learnt = self.ratio < FROM_SCRATCH <= share < math.inf  # what was learnt before may have little left to fall
         if (fell >= self.least or learnt) and share >= self.ratio:
             return None
@@ -60,6 +57,17 @@ class Slow:
             why += f", and an update moves the weights by {share:.1e} of themselves, which is little"
         message = f"{self.part}: {why}: the rate {self.rate:.2g} is probably too low; try {10 * self.rate:.2g}"
         return GuardEvent(seen.step, "slow", Verdict.NOTE, message)
+
+    def _keep(self, seen: Observation, loss: float) -> None:
+        self.first = [*self.first, loss][: self.window]
+        self.last = [*self.last, loss][-self.window :]
+        self.ratios = [*self.ratios, seen.ratio / seen.lr] if seen.ratio is not None and seen.lr else self.ratios
+        self.rate = max(self.rate, seen.lr)
+
+    def _usual_share(self) -> float:
+        """Of the weights that an update moves at the highest rate so far."""
+        late = sorted(self.ratios[len(self.ratios) // 2 :])  # the first updates of Adam are larger than its others
+        return late[len(late) // 2] * self.rate if late else math.inf
 
     def _too_far(self, seen: Observation, share: float) -> GuardEvent:
         self.told = True
@@ -274,12 +282,13 @@ class Samples:
     def watch(self, seen: Seen) -> GuardEvent | None:
         if not isinstance(seen, ValidationView) or not seen.sounds:
             return None
-        found = {fault: [one.name for one in seen.sounds if fault in faults(one)] for fault in FAULTS}
+        found = _by_fault(seen.sounds)
         late = seen.step >= self.warmup * seen.steps
         new = [fault for fault, names in found.items() if late and len(names) == len(seen.sounds)]
-        said = [fault for fault in new if fault not in self.told and (fault == "silent" or fault in self.well)]
+        untold = {"silent", *self.well} - set(self.told)
+        said = [fault for fault in new if fault in untold]
         self.well = sorted({*self.well, *(fault for fault, names in found.items() if not names)})
-        self.told = [fault for fault in new if fault in self.told or fault in said]
+        self.told = [fault for fault in new if fault in {*self.told, *said}]
         if not said:
             return None
         names = ", ".join(found[said[0]][:2])
@@ -300,6 +309,11 @@ ADVICE = {
     "repetitive": "the text no longer steers the voice: export an earlier step",
 }
 FAULTS = tuple(ADVICE)
+
+
+def _by_fault(sounds: Sequence[SampleFigures]) -> dict[str, list[str]]:
+    """For each fault the names of the samples that have it."""
+    return {fault: [one.name for one in sounds if fault in faults(one)] for fault in FAULTS}
 
 
 def faults(sound: SampleFigures) -> tuple[str, ...]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from olu.align.state import said_of as said_of_pauses
 from olu.core.config import did_you_mean
 from olu.core.errors import TrainError
-from olu.core.types import Clip, Reading
+from olu.core.types import Clip, Reading, Split
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import place
 from olu.features.store import Store
 from olu.text.vocabulary import symbol_name
-from olu.train.recipe import Recipe
+from olu.train.recipe import DataSettings, Recipe
 from olu.train.run import Run
 from olu.train.setup.start import TrainingStart
 from olu.train.setup.symbols import TrainingTexts
@@ -130,6 +130,16 @@ def _lacks(clip: str, features: Mapping[str, Store]) -> str | None:
     return None
 
 
+def _parted(
+    kept: list[Clip], side: Mapping[str, Split | None], data: DataSettings
+) -> tuple[list[Clip], list[Clip]]:
+    """Training and validation: by each clip's side, or by a share of the training clips that is held back."""
+    train = [clip for clip in kept if data.everything or side[clip.id] == "train"]
+    if share := data.hold_back:
+        return [clip for clip in train if place(clip.id) >= share], [c for c in train if place(c.id) < share]
+    return train, [clip for clip in kept if side[clip.id] == "valid"]
+
+
 def sides(
     corpus: Corpus,
     recipe: Recipe,
@@ -141,11 +151,7 @@ def sides(
 ) -> tuple[list[Clip], list[Clip], list[str]]:
     """Clips for training, clips for validation, and what a person should know of the choice."""
     side = {clip.id: corpus.split(clip, texts=needs_text) for clip in kept}
-    train = [clip for clip in kept if recipe.data.everything or side[clip.id] == "train"]
-    valid = [clip for clip in kept if side[clip.id] == "valid"]
-    if share := recipe.data.hold_back:
-        valid = [clip for clip in train if place(clip.id) < share]
-        train = [clip for clip in train if place(clip.id) >= share]
+    train, valid = _parted(kept, side, recipe.data)
     valid = valid[: recipe.data.valid_clips]
     if not train:
         first = next(iter(left_out.items()), ("", ""))

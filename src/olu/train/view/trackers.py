@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,11 +57,17 @@ def watching(ws: Workspace, changes: list[str], *, profile: int) -> tuple[Watchi
     """What was chosen, and the changes that are of the recipe: views never make a run another run."""
     if profile < 0:
         raise TrainError(f"--profile {profile}: give the number of steps to profile")
-    of_view = [change for change in changes if change.startswith("view.")]
+    of_view, of_recipe = changes_apart(changes)
     held = with_overrides({"view": read_toml(ws.root / "olu.toml").get("view", {})}, of_view)["view"]
     settings = check(ViewSettings, held, where=f"{ws.root / 'olu.toml'} [view]")
     check_packages(settings)
-    return Watching(settings, profile), [change for change in changes if change not in of_view]
+    return Watching(settings, profile), of_recipe
+
+
+def changes_apart(changes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Those of how a run is watched (`view.*`), and those of its recipe."""
+    of_view = [change for change in changes if change.startswith("view.")]
+    return of_view, [change for change in changes if change not in of_view]
 
 
 class EventFile:
