@@ -216,21 +216,21 @@ def contradiction(licence: str, parts: list[LicensedPart]) -> str:
         held = Terms.of(part.licence)
         if licence.strip().casefold() == part.licence.strip().casefold() and not held.no_derivatives:
             continue
-        if held.reserved:
-            return f"{part.what}: {part.licence} allows nothing without asking, so the voice cannot be {licence}"
-        if held.restricted and not asked.restricted:
-            return f"{part.what}: {part.licence} does not allow every use, so the voice cannot be {licence}"
-        if held.no_derivatives:
-            return f"{part.what}: {part.licence} allows nothing made from it, so the voice cannot be {licence}"
-        if held.non_commercial and not asked.non_commercial:
-            return f"{part.what}: {part.licence} is non-commercial, so the voice cannot be {licence}"
-        if held.share_alike and not asked.share_alike:
-            return f"{part.what}: {part.licence} is share-alike, so the voice cannot be {licence}"
-        if held.naming and asked.no_naming and not asked.naming:
-            return (
-                f"{part.what}: {part.licence} demands that whoever made it is named, so the voice cannot be {licence},"
-                " which demands nothing"
-            )
+        reasons = (
+            (held.reserved, "allows nothing without asking", ""),
+            (held.restricted and not asked.restricted, "does not allow every use", ""),
+            (held.no_derivatives, "allows nothing made from it", ""),
+            (held.non_commercial and not asked.non_commercial, "is non-commercial", ""),
+            (held.share_alike and not asked.share_alike, "is share-alike", ""),
+            (
+                held.naming and asked.no_naming and not asked.naming,
+                "demands that whoever made it is named",
+                ", which demands nothing",
+            ),
+        )
+        for is_so, why, which in reasons:
+            if is_so:
+                return f"{part.what}: {part.licence} {why}, so the voice cannot be {licence}{which}"
     return ""
 
 

@@ -216,9 +216,8 @@ def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, fo
             matches[clip.id] = match
     if cross:
         heard = yield from cross_match(ws, todo, device=device, longest=LONG_SECONDS)
-        for id, other in heard.items():
-            if id in matches:
-                matches[id] = replace(matches[id], score=other.score, chance=other.chance, cer=other.cer)
+        for id in heard.keys() & matches:
+            matches[id] = replace(matches[id], score=heard[id].score, chance=heard[id].chance, cer=heard[id].cer)
         shutil.rmtree(halves_path(ws), ignore_errors=True)  # their scores are what was wanted of them
     notes = [] if cross else ["Texts were scored by a recogniser that learnt from them; --cross scores them by others."]
     made_by = f"{trained.version}{'' if ctc_only else ', and frames of 10 ms'}"

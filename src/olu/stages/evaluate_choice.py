@@ -17,6 +17,7 @@ from olu.families.runs import voice_named, voices
 from olu.stages.evaluate import EvaluateSummary, at_steps, checkpoints, evaluate
 from olu.stages.listener import known_of
 from olu.stages.verbs.voices import EvaluateOptions
+from olu.train.run import Run
 from olu.train.validation import DURATION_FREE, GRID, HEARD
 
 SENTENCES = 24
@@ -45,11 +46,14 @@ def choose_step(ws: Workspace, name: str, *, device: str | None) -> Job[dict[str
         points.append(CheckpointMeans(step=step, means=scores(judged.figures.get("in", ()))))
         yield Tick(len(points), len(points), f"step {step}")
     best = min(points, key=lambda point: (round(point.means[HEARD] / GRID), point.step != before.get("step")))
+    _write_best(run, best, f"heard best of the {len(points)} kept checkpoints on {len(lines)} validation sentences")
+    return run.best or {}
+
+
+def _write_best(run: Run, best: CheckpointMeans, why: str) -> None:
     parts = {name: value for name, value in best.means.items() if name != HEARD}
     said = ", ".join(f"{name.removeprefix('heard_')} {value:.3g}" for name, value in parts.items())
-    reason = f"heard best of the {len(points)} kept checkpoints on {len(lines)} validation sentences ({said})"
-    run.write_best({"step": best.step, "score": best.means[HEARD], **parts}, metric=HEARD, reason=reason)
-    return run.best or {}
+    run.write_best({"step": best.step, "score": best.means[HEARD], **parts}, metric=HEARD, reason=f"{why} ({said})")
 
 
 def evaluate_after(ws: Workspace, name: str, *, device: str | None) -> Job[EvaluateSummary]:

@@ -23,7 +23,7 @@ from olu.corpus.doubts import in_doubt
 from olu.corpus.intake import apply
 from olu.corpus.intake.held import HeldCorpus
 from olu.corpus.intake.place import ImportPlace, Workbench, stream_of
-from olu.corpus.intake.plan import ImportPlan, look_around, name_source, plan_import
+from olu.corpus.intake.plan import FoundSource, ImportPlan, look_around, name_source, plan_import
 from olu.corpus.intake.probe import printable
 from olu.corpus.intake.read import LocatedSource, locate, probe_source, probe_stream, read
 from olu.corpus.manifest import Corpus, are_all_same, imported
@@ -223,6 +223,13 @@ def _import_archive(
         raise CorpusError(place.said(str(bad))) from None
 
 
+def _notes(ws: Workspace, found: FoundSource, plan: ImportPlan) -> tuple[str, ...]:
+    """What else a person should know of an import."""
+    languages = (note for said in found.languages for note in _other_language(said, ws))
+    again = (one.again for one in found.doubts if isinstance(one, Timing) and one.again)
+    return (*languages, *_long(plan, ws), *again, *found.notes)
+
+
 def _import(
     bench: Workbench, place: ImportPlace, *, options: readers.Options, asked: dict[str, Any]
 ) -> Job[ImportSummary]:
@@ -244,8 +251,7 @@ def _import(
         raise unusable(source.shown, plan.problems)
     if plan.is_empty:
         raise CorpusError(f"{source.shown} has no rows: name another dataset")
-    notes = (*(note for said in found.languages for note in _other_language(said, bench.ws)), *_long(plan, bench.ws))
-    notes += (*(one.again for one in found.doubts if isinstance(one, Timing) and one.again), *found.notes)
+    notes = _notes(bench.ws, found, plan)
     kept = _doubts(bench.ws, plan, asked)
     if bench.dry:
         new, changed = tuple(plan.merge.new), plan.changed

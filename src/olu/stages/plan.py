@@ -136,7 +136,8 @@ def plan(
     command = f"olu train {shlex.quote(str(ws.root))}" + (
         f" --device {machine.device}" if machine.device != "cpu" else ""
     )
-    head = [*plan_head(ws.name, made, case, command, measured), *([advice.sentence()] if advice else [])]
+    warning = advice.sentence() if advice else ""
+    head = [*plan_head(ws.name, made, case, command, measured), *filter(None, [warning])]
     text = plan_toml(made, head=head)
     if write:
         write_text(path, text)
@@ -154,7 +155,7 @@ def plan(
         measured=measured,
         notes=list(made.notes),
         command=command,
-        advice=advice.sentence() if advice else "",
+        advice=warning,
         next=command,
     )
 

@@ -107,8 +107,7 @@ def prepare(
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: give 1 or more")
     feature = WaveFeature(rate, factor, edges, loudness, texts)
-    changed = {"resample": factor - 1.0 and factor, "edges": edges, "loudness": loudness, "untexted": not texts}
-    options = {"rate": rate, **{name: value for name, value in changed.items() if value}}
+    options = _stamp_options(feature)
     workers = jobs or os.cpu_count() or 1
     summary = yield from _waves(ws, feature, options, kind=kind, jobs=workers, begins=aligned and edges > 0)
     if not features:
@@ -119,24 +118,49 @@ def prepare(
             f"{ws.root} is not aligned, and this family learns from an alignment: run 'olu align {ws.root}'"
         )
     folders = feature_folders(ws, feature, features, aligned=aligned)
-    stage, note, fresh = STAGES[kind], summary.note, summary.fresh
+    note, fresh = summary.note, summary.fresh
     corpus, store = Corpus.open(ws), Store(ws.features / feature.key)
     for one in features:
         folder = ws.features / folders[one.name]
-        fault = fault_in(folder, jobs=workers) if folder.exists() else "missing"
-        if not fault:
+        if (damage := _damage(folder, jobs=workers)) is None:
             continue
-        if fault != "missing":
-            note = note or f"the features in {folder} were damaged ({fault}): they were made again"
-            shutil.rmtree(folder)
-        fresh = False
+        note, fresh = note or damage, False
         clips = _feature_clips(corpus, store, feature, aligned=aligned)
         yield from build_feature(folder, clips, feature=one, device=_device(), total=len(store.index))
     told = {**asdict(summary), "features": folders}
     del told["note"], told["fresh"]
-    stage.stamp(ws, options, told)
+    STAGES[kind].stamp(ws, options, told)
     _clear(ws)
     return replace(summary, note=note, features=folders, fresh=fresh)
+
+
+def _stamp_options(feature: WaveFeature) -> dict[str, Any]:
+    """The rate, and what else was changed of the recordings."""
+    resample = feature.factor if feature.factor != 1.0 else 0.0
+    changed = {
+        "resample": resample,
+        "edges": feature.edges,
+        "loudness": feature.loudness,
+        "untexted": not feature.texts,
+    }
+    return {"rate": feature.rate, **{name: value for name, value in changed.items() if value}}
+
+
+def _damage(folder: Path, *, jobs: int) -> str | None:
+    """Nothing where a feature is whole; "" where it is missing; else what is wrong with it, and it is removed."""
+    if not folder.exists():
+        return ""
+    fault = fault_in(folder, jobs=jobs)
+    if not fault:
+        return None
+    shutil.rmtree(folder)
+    return f"the features in {folder} were damaged ({fault}): they were made again"
+
+
+def _made_before(ws: Workspace, stage: Stage, options: dict[str, Any]) -> tuple[Stage, dict[str, Any]] | None:
+    """Which stage made the sound already, this one or that of another kind of family, and its summary."""
+    others = (other for other in STAGES.values() if other is not stage)
+    return next(((one, earlier) for one in (stage, *others) if (earlier := one.done(ws, options))), None)
 
 
 def _waves(
@@ -147,18 +171,15 @@ def _waves(
     `begins`: it must tell where the kept part of each clip begins, which older stores do not.
     """
     folder, stage, note = ws.features / feature.key, STAGES[kind], ""
-    for one in (stage, *(other for other in STAGES.values() if other is not stage)):
-        if earlier := one.done(ws, options):
-            fault = fault_in(folder, jobs=jobs, begins=begins)
-            if fault and not folder.exists():
-                break
-            if fault:
-                note = f"the features in {folder} were damaged ({fault}): they were made again from the recordings"
-                break
-            if one is not stage:
-                earlier = {name: value for name, value in earlier.items() if name != "features"}
-                stage.stamp(ws, options, earlier)
-            return PrepareSummary(**earlier, fresh=True)
+    done = _made_before(ws, stage, options)
+    if done and not (fault := fault_in(folder, jobs=jobs, begins=begins)):
+        made_by, earlier = done
+        if made_by is not stage:
+            earlier = {name: value for name, value in earlier.items() if name != "features"}
+            stage.stamp(ws, options, earlier)
+        return PrepareSummary(**earlier, fresh=True)
+    if done and folder.exists():
+        note = f"the features in {folder} were damaged ({fault}): they were made again from the recordings"
     begun = stage.inputs(ws, options)
     corpus = Corpus.open(ws)
     corpus.check_sources()

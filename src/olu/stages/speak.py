@@ -118,45 +118,50 @@ class SpokenOutput:
             yield f"{self.output}: {files}{self.spoken.seconds:.2f} s"
 
 
+def _check_batch(options: SpeakOptions) -> None:
+    if options.melody is not None or options.melody_out:
+        raise VoiceError("--batch says many texts, and a melody is of one: leave --melody and --melody-out out")
+    if options.output is None:
+        raise VoiceError("--batch writes many files: name a folder for them with -o")
+    if options.text is not None or options.file is not None or options.output == PIPE:
+        raise VoiceError("--batch has its texts in its file and needs a folder: leave TEXT, --file and -o - out")
+
+
 def run(options: SpeakOptions) -> Job[SpokenOutput]:
     """`olu speak`"""
-    named = options.output
-    out = named or free_name(Path("speech.wav" if options.format is None else f"speech.{options.format}"))
+    out = options.output or free_name(Path("speech.wav" if options.format is None else f"speech.{options.format}"))
     wishes: Any = {name: getattr(options, name) for name in WISHES} | {"knobs": knobs_of(options.knob)}
     spoken: SpeakSummary | SaidMany
     if options.batch is not None:
-        if options.melody is not None or options.melody_out:
-            raise VoiceError("--batch says many texts, and a melody is of one: leave --melody and --melody-out out")
-        if named is None:
-            raise VoiceError("--batch writes many files: name a folder for them with -o")
-        if options.text is not None or options.file is not None or out == PIPE:
-            raise VoiceError("--batch has its texts in its file and needs a folder: leave TEXT, --file and -o - out")
-        voice, wishes = (
-            find_voice(options.voice, threads=1),
-            {**wishes, "format": options.format, "times": options.times},
-        )
+        _check_batch(options)
+        voice = find_voice(options.voice, threads=1)
+        wishes |= {"format": options.format, "times": options.times}
         spoken = yield from speak_many(options.batch, out, voice, threads=options.threads, **wishes)
     else:
-        wishes["melody"] = Melody.load(options.melody) if options.melody else None
-        told = options.text is not None or options.file is not None or options.melody is None
-        words = given_text(options.text, file=options.file, stdin=sys.stdin.buffer) if told else wishes["melody"].text
-        voice = find_voice(options.voice, threads=options.threads)
-        if options.melody_out:
-            yield from _plan(options.melody_out, voice, words, wishes)
-        if out == PIPE:
-            if options.times is not None or options.as_json:
-                raise VoiceError("the sound goes to the pipe: --times and --json need -o with the name of a file")
-            try:
-                spoken = yield from speak_through(sys.stdout.buffer, voice, words, format=options.format, **wishes)
-            except AudioError:
-                _forget_output()
-                raise
-        else:
-            spoken = yield from speak_to(out, voice, words, format=options.format, times=options.times, **wishes)
+        spoken = yield from _speak_one(options, out, wishes)
     if spoken.dropped:
         unsaid = ", ".join(f"{symbol!r} x{count}" for symbol, count in spoken.dropped.items())
         yield Note(f"not in this voice's alphabet, left unsaid: {unsaid}")
     return SpokenOutput(out, spoken)
+
+
+def _speak_one(options: SpeakOptions, out: Path, wishes: Any) -> Job[SpeakSummary]:
+    """Say the text of the options, or that of a melody, into a file or the pipe."""
+    wishes["melody"] = Melody.load(options.melody) if options.melody else None
+    told = options.text is not None or options.file is not None or options.melody is None
+    words = given_text(options.text, file=options.file, stdin=sys.stdin.buffer) if told else wishes["melody"].text
+    voice = find_voice(options.voice, threads=options.threads)
+    if options.melody_out:
+        yield from _plan(options.melody_out, voice, words, wishes)
+    if out != PIPE:
+        return (yield from speak_to(out, voice, words, format=options.format, times=options.times, **wishes))
+    if options.times is not None or options.as_json:
+        raise VoiceError("the sound goes to the pipe: --times and --json need -o with the name of a file")
+    try:
+        return (yield from speak_through(sys.stdout.buffer, voice, words, format=options.format, **wishes))
+    except AudioError:
+        _forget_output()
+        raise
 
 
 def _plan(places: Sequence[Path], voice: Voice, text: str, wishes: Wishes) -> Job[None]:

@@ -44,6 +44,16 @@ class DataSettings(Strict):
         return self
 
 
+OF_SCHEDULES = {  # settings that only some schedules look at
+    "final_rate": ("linear", "cosine"),
+    "decay": ("exponential",),
+    "milestones": ("milestones",),
+    "drop": ("milestones", "plateau"),
+    "plateau_patience": ("plateau",),
+    "least_rate": ("plateau",),
+}
+
+
 class PlanSettings(Strict):
     steps: int = Field(2000, ge=0)
     batch_clips: int = Field(16, ge=1)  # most clips in one micro-batch
@@ -77,18 +87,9 @@ class PlanSettings(Strict):
     @model_validator(mode="after")
     def _nothing_ignored(self) -> PlanSettings:
         fields = type(self).model_fields
-        if self.schedule not in ("linear", "cosine") and self.final_rate != fields["final_rate"].default:
-            raise ValueError(f"final_rate has no effect with the {self.schedule} schedule")
-        for name, schedules in (
-            ("decay", ("exponential",)),
-            ("milestones", ("milestones",)),
-            ("drop", ("milestones", "plateau")),
-            ("plateau_patience", ("plateau",)),
-            ("least_rate", ("plateau",)),
-        ):
-            if self.schedule not in schedules and getattr(self, name) != fields[name].get_default(
-                call_default_factory=True
-            ):
+        for name, schedules in OF_SCHEDULES.items():
+            default = fields[name].get_default(call_default_factory=True)
+            if self.schedule not in schedules and getattr(self, name) != default:
                 raise ValueError(f"{name} has no effect with the {self.schedule} schedule")
         if self.schedule == "milestones" and not self.milestones:
             raise ValueError("the milestones schedule needs milestones = [step, ...]")

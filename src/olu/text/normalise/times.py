@@ -174,13 +174,8 @@ class TimePhrase:
             template = clock.minutes_24 if minute and clock.minutes_24 else clock.hour_24
             zero = f"{self.wording.whole(0)} " if clock.zero and minute < TEN else ""
             return self.wording.fill(template, h=hour, m=zero + self.wording.whole(minute))
-        template = clock.minutes
-        if minute == 0:
-            template = clock.hour
-        elif minute == HALF and clock.half:
-            template = clock.half
-        elif minute == QUARTER and clock.quarter:
-            template = clock.quarter
+        own = {HALF: clock.half, QUARTER: clock.quarter}.get(minute)
+        template = clock.hour if minute == 0 else own or clock.minutes
         counted = (hour - clock.counted_from) % NOON or NOON
         return self.wording.fill(template, h=counted, m=minute)
 

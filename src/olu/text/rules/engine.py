@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from olu.core.config import did_you_mean
 from olu.core.errors import LanguageError, TextError
@@ -42,20 +43,18 @@ class LetterRules:
         self._where = where
         parsed = Rules.parse(rules, where=f"{where}/rules.txt")
         force = frozenset(only)
+
+        def holds(tags: frozenset[str]) -> bool:
+            return not tags or bool(tags & force)
+
         listed = list(letter_lines(letters, where=f"{where}/letters.tsv"))
-        self.letters = {letter: phones for letter, phones, only in listed if not only or only & force}
-        self.tags = frozenset(
-            tag
-            for tags in (*(r.only for r in (*parsed.letters, *parsed.phones)), *(t for _, _, t in listed))
-            for tag in tags
-        )
+        self.letters = {letter: phones for letter, phones, tags in listed if holds(tags)}
+        tagged = [*(rule.only for rule in (*parsed.letters, *parsed.phones)), *(tags for _, _, tags in listed)]
+        self.tags = frozenset(chain.from_iterable(tagged))
         self.classes = parsed.classes
-        self._by_first = _by_first(
-            [rule for rule in parsed.letters if not rule.only or rule.only & force], self.letters
-        )
+        self._by_first = _by_first([rule for rule in parsed.letters if holds(rule.only)], self.letters)
         self._codes: dict[str, str] = {}
-        chosen = [rule for rule in parsed.phones if not rule.only or rule.only & force]
-        self._rewrites = [(self._compiled(rule), rule) for rule in chosen]
+        self._rewrites = [(self._compiled(rule), rule) for rule in parsed.phones if holds(rule.only)]
 
     @staticmethod
     def of(pack: Pack) -> LetterRules:

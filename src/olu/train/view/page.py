@@ -113,22 +113,26 @@ def _normal(facts: PageFacts) -> tuple[str, list[tuple[str, str]]]:
 
 def _figures(facts: PageFacts) -> Iterator[dict[str, Any]]:
     """Every loss with its validation, validations alone, then what the engine tells of each part."""
-    names = list(facts.history.series)
-    trained = [n for n in names if not n.startswith("valid/") and n.split("/")[1] not in OF_THE_ENGINE]
-    for name in trained:
+    valid = [name for name in facts.history.series if name.startswith("valid/")]
+    names = [name for name in facts.history.series if name not in valid]
+    losses = {name: loss for name in names if (loss := name.split("/")[1]) not in OF_THE_ENGINE}
+    for name in losses:
         part, _, loss = name.partition("/")
-        held = [f"valid/{loss}"] if f"valid/{loss}" in facts.history.series else []
+        held = [f"valid/{loss}"] if f"valid/{loss}" in valid else []
         yield _figure(facts, f"{loss} ({part})" if loss != part else loss, [name, *held])
-    losses = {name.split("/")[1] for name in trained}
-    for name in names:
-        if name.startswith("valid/") and name[6:] not in losses:
+    for name in valid:
+        if name[6:] not in losses.values():
             yield _figure(facts, f"{name[6:]} (validation)", [name])
+    yield from _engine_figures(facts, names)
+
+
+def _engine_figures(facts: PageFacts, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     for title, ending, log in (
         ("Learning rate", "lr", False),
         ("Gradient norms", "grad_norm", True),
         ("Movement of the weights per update, as a share of them", "ratio", True),
     ):
-        if chosen := [name for name in names if name.endswith(f"/{ending}") and not name.startswith("valid/")]:
+        if chosen := [name for name in names if name.endswith(f"/{ending}")]:
             yield _figure(facts, title, chosen, log=log)
 
 
