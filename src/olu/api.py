@@ -36,7 +36,7 @@ def run(verb: str, *, on_event: OnEvent | None = None, **options: Any) -> Any:
 
 
 def _given(verb: Verb, options: dict[str, Any]) -> Any:
-    """The verb's options, of values by their names."""
+    """The options of a verb from values by their names; an unknown or missing one is a TypeError."""
     known = {one.name: one for one in verb.parameters}
     if unknown := [name for name in options if name not in known]:
         raise TypeError(f"{verb.name} takes no {unknown[0]!r}; it takes {', '.join(known)}")
@@ -89,7 +89,7 @@ class VerbWorkspace(Workspace):
 
 
 def method_name(verb: Verb) -> str:
-    """`import` is a word of Python."""
+    """The Python name of a verb's method: import_ for `import`, which is a word of Python."""
     return f"{verb.name}_" if verb.name == "import" else verb.name.replace("-", "_")
 
 

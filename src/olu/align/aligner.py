@@ -36,7 +36,7 @@ class AlignerClip:
 
 @dataclass(frozen=True)
 class Aligner:
-    """CTC alone gives moments; with a frame model the boundaries are sharp. One of the two is needed."""
+    """Aligns clips by a CTC recogniser, by a frame model, or by both; the frame model has the sharper edges."""
 
     recogniser: Recogniser | None = None
     frames: FrameModel | None = None
@@ -128,7 +128,7 @@ class SymbolMap:
 
 
 def padded(audio: Audio) -> Audio:
-    """The clip with quiet at both ends, as loud as its own floor: digital nothing would be a sound of its own."""
+    """The clip with faint noise at both ends, as loud as its own floor: zeros would be a sound of their own."""
     floor = 10.0 ** (float(np.percentile(frame_dbfs(audio), QUIETEST_SHARE)) / 20.0)
     size = round(PAD_SECONDS * audio.rate)
     noise = np.random.default_rng(0).standard_normal(2 * size).astype(np.float32) * np.float32(floor)
@@ -173,7 +173,7 @@ def item_minutes(clip: TrainingClip) -> float:
 
 
 def _spread(items: list[AlignerClip]) -> list[AlignerClip]:
-    """In an order whose first part is a fair sample of the whole."""
+    """The clips shuffled, always in the same way: the first of them are a fair sample of all."""
     order = np.random.default_rng(0).permutation(len(items))
     return [items[number] for number in order]
 

@@ -27,7 +27,7 @@ LOWEST = -1e30
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Of each state the class, its phone's place in the clip (-1: silence), where it may be leapt to from (or -1)."""
+    """A clip's states in order: class, place of the phone (-1: silence), which one may leap to it (-1: none)."""
 
     emits: Ints
     owner: Ints

@@ -45,7 +45,7 @@ def force(log_probs_FV: Floats, ids: Sequence[int], *, stars: Sequence[int] = ()
 
 
 def match_score(log_probs_FV: Floats, ids: Sequence[int]) -> float:
-    """How much worse than what was heard the text is, a frame: 0 is a perfect match."""
+    """How much worse a frame fits the text than what was heard, in log probability: 0 is a perfect match."""
     heard = np.asarray(log_probs_FV, dtype=np.float64)
     return (force(log_probs_FV, ids).total - float(heard.max(axis=1).sum())) / len(heard)
 

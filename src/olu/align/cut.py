@@ -29,7 +29,7 @@ class CutLengths:
 
 @dataclass(frozen=True, slots=True)
 class CutPoint:
-    """Between two words: how far into the text, and whether a sentence ends there."""
+    """A place between two words: how far into the text it is, and whether a sentence ends there."""
 
     offset: int
     sentence: bool
@@ -37,7 +37,7 @@ class CutPoint:
 
 @dataclass(frozen=True, slots=True)
 class CutPiece:
-    """A stretch of the clip with its words, from and to, and its text."""
+    """A stretch of a clip: its times, its words from `first` up to `last`, and its text."""
 
     start: float
     end: float
@@ -71,7 +71,7 @@ def places(text: str, words: Sequence[str]) -> dict[int, CutPoint]:
 
 
 def _fold(token: str) -> str:
-    """Bare letters and digits: a reading may put dots and case right."""
+    """A token's letters and digits alone, to compare by: a reading may put dots and case right."""
     plain = unicodedata.normalize("NFD", token.casefold())
     return "".join(sign for sign in plain if sign.isalnum())
 
@@ -130,7 +130,7 @@ def _cheapest(
 
 
 def _edges(spans: Sequence[Span], first: int, last: int, seconds: float, cutting: CutLengths) -> tuple[float, float]:
-    """Half a pause and at most the margin goes to each side of a cut."""
+    """Start and end of a piece in seconds: either side of a cut gets half the pause, at most the margin."""
 
     def half(at: int) -> float:
         return min(cutting.margin, (spans[at].start - spans[at - 1].end) / 2)

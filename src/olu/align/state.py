@@ -29,7 +29,7 @@ def alignment_path(ws: Workspace) -> Path:
 
 
 def words_of(reading: Reading) -> Words:
-    """Words that are heard, with what is heard of them."""
+    """The words of a reading that are heard, each with its phones."""
     found = ((word.text, tuple(phone for phone in word.phones if phone != BLANK)) for word in reading.words)
     return tuple((text, phones) for text, phones in found if phones)
 
@@ -90,7 +90,7 @@ def unaligned(ws: Workspace) -> list[str]:
 
 
 def fold_of(id: str, *, folds: int = 2) -> int:
-    """By hash: the same clip is always in the same part."""
+    """Which of `folds` parts a clip is in, by a hash of its id: always the same one."""
     return int.from_bytes(hashlib.sha256(f"fold {id}".encode()).digest()[:4], "big") % folds
 
 
@@ -181,7 +181,7 @@ def mark_pauses(readings: Mapping[str, Reading], marks: Mapping[str, list[int]])
 
 
 def knows_pauses(vocabulary: SymbolVocabulary, frontend: dict[str, Any]) -> tuple[SymbolVocabulary, dict[str, Any]]:
-    """The mark is a symbol of the run, also where no text of the corpus holds it."""
+    """Vocabulary and frontend state that hold the mark of a pause, also where no text has it."""
     inventory = frontend.get("inventory")
     if inventory is not None and PAUSE not in inventory:
         frontend = {**frontend, "inventory": sorted({*inventory, PAUSE})}

@@ -41,7 +41,7 @@ class TextGrid:
 
 
 def decode(data: bytes, *, where: str) -> str:
-    """UTF-8 or UTF-16, as Praat and MFA write."""
+    """The text of a TextGrid file in UTF-8 or UTF-16, as Praat and MFA write it."""
     if len(data) > MOST_BYTES:
         raise CorpusError(f"{where} has {len(data) / 2**20:.0f} MB: no TextGrid is that long")
     if data.startswith(b"ooBinaryFile"):
@@ -165,7 +165,7 @@ def _short(grid: TextGrid) -> Iterator[str]:
 
 
 def _time(seconds: float) -> str:
-    """To the microsecond, which no sampling rate needs."""
+    """Seconds as text, to the microsecond."""
     return f"{seconds:.6f}".rstrip("0").rstrip(".") or "0"
 
 
@@ -253,12 +253,12 @@ def _tier(grid: TextGrid, names: Sequence[str], what: str, where: str) -> Tier:
 
 
 def _is(tier: Tier, names: Sequence[str]) -> bool:
-    """MFA writes the speaker in front of the name: "amina - phones"."""
+    """Whether a tier has one of these names; MFA writes the speaker in front: "amina - phones"."""
     return not tier.points and tier.name.rpartition(" - ")[2].strip().casefold() in names
 
 
 def _plain(tier: Tier, origin: float, silent: frozenset[str]) -> tuple[Span, ...]:
-    """From 0, labels without white space around them, silence as ""."""
+    """The spans of a tier, from 0 on: labels without white space around them, silence as ""."""
     spans = []
     for span in tier.intervals:
         label = span.label.strip()

@@ -138,7 +138,7 @@ def write_grids(ws: Workspace, target: Path) -> int:
 
 
 def _tones(corpus: Corpus, clip: Clip, alignment: Alignment) -> list[str]:
-    """Of each phone of an alignment; none where the language has none, or where the text is read otherwise by now."""
+    """The tone of each phone; none where the language has none, or the text is read otherwise by now."""
     found = tones_of(corpus.reading(clip))
     return found if len(found) == sum(bool(span.label) for span in alignment.phones) else []
 
@@ -203,7 +203,7 @@ def within(alignment: Alignment, *, start: float, seconds: float) -> Alignment:
 
 
 def _exact(alignment: Alignment, clip: Clip) -> Alignment:
-    """The file rounds its times: the end is the sound's."""
+    """The alignment with its end where the clip ends: the file rounds its times."""
     phones = alignment.phones
     return replace(
         alignment, seconds=clip.seconds, phones=(*phones[:-1], phones[-1]._replace(end=clip.seconds)) if phones else ()

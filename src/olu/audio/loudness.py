@@ -85,7 +85,7 @@ class Leveller:
         return float(10 ** (np.clip(self.target - level, -STRONGEST_DB, STRONGEST_DB) / 20))
 
     def hear(self, samples: NDArray[np.float32], rate: int) -> None:
-        """What was said, before its gain."""
+        """Take in a sentence as it was before its gain, to choose the next gains by."""
         power = _gated(samples, rate)
         if power is not None:
             self._seconds += len(samples) / rate

@@ -25,7 +25,7 @@ MOST = 1 << 16
 
 
 class Ear:
-    """The stream that stands in for stderr while somebody decodes."""
+    """Stands in for stderr while somebody decodes, and keeps what a decoder complains of."""
 
     def __init__(self) -> None:
         self.libc: Any = ctypes.CDLL(None)

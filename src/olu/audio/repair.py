@@ -30,7 +30,7 @@ class PageClaim:
 
 
 def mended(data: bytes) -> bytes | None:
-    """The file with its claim put right; None where that is not what is wrong, or where sound is missing."""
+    """The file with its claim put right; None where something else is wrong, or sound is missing."""
     found = _claim(data)
     if found is None or not 0 < found.said - found.held <= found.skipped:
         return None
@@ -42,7 +42,7 @@ def mended(data: bytes) -> bytes | None:
 
 
 def fault(data: bytes) -> str:
-    """What is wrong, where a page holds less than it claims."""
+    """What is wrong with a file whose page holds less than it claims; nothing where all is well."""
     found = _claim(data)
     if found is None or found.said <= found.held:
         return ""
@@ -50,7 +50,7 @@ def fault(data: bytes) -> str:
 
 
 def small_file(path: Path) -> bytes:
-    """Its bytes, or none where it is too large to be one of these."""
+    """The bytes of a file; none where it cannot be read or is too large to be one of these."""
     try:
         return path.read_bytes() if path.stat().st_size <= LARGEST else b""
     except OSError:
@@ -58,7 +58,7 @@ def small_file(path: Path) -> bytes:
 
 
 def _claim(data: bytes) -> PageClaim | None:
-    """None for all that is not whole Ogg Opus with one page of sound, its last."""
+    """The claim of a whole Ogg Opus file with one page of sound, its last; None for all else."""
     pages = _pages(data)
     if len(pages) < 3 or not data[28:].startswith(b"OpusHead") or len(data) < 40:
         return None
@@ -78,7 +78,7 @@ def _said(data: bytes, at: int) -> int:
 
 
 def _pages(data: bytes) -> list[int]:
-    """Where each page begins; none where they do not fill the file."""
+    """The places where pages begin; none where they do not fill the file."""
     found, at = [], 0
     while at < len(data):
         if not data.startswith(b"OggS", at) or at + HEAD.size > len(data):
@@ -90,7 +90,7 @@ def _pages(data: bytes) -> list[int]:
 
 
 def _samples(body: bytes, table: bytes) -> int:
-    """Of all packets of a page; 0 where one is not whole."""
+    """How many samples the packets of a page hold; 0 where one is not whole."""
     total, start, at = 0, 0, 0
     for piece in table:
         at += piece

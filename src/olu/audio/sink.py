@@ -36,7 +36,7 @@ def format_of(path: Path, given: str | None = None) -> str:
 
 
 def check_place(path: Path) -> None:
-    """A whole file is put in the place of what stands there: that must not be a folder, nor a device or a pipe."""
+    """Refuse to write where a folder, a device or a pipe stands: a whole file takes that place."""
     if path.exists() and not path.is_file():
         what = "a folder: name a file in it" if path.is_dir() else "no plain file: write into a pipe with -o -"
         raise AudioError(f"{path} is {what}")
@@ -44,7 +44,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def into_file(path: Path, *, kind: str, rate: int) -> Iterator[Add]:
-    """The file appears when all of it is there."""
+    """Gives what adds sound to a file; the file appears when all of it is there."""
     check_place(path)
     with whole(path) as partial:
         try:
@@ -73,7 +73,7 @@ def save(audio: Audio, path: str | Path) -> None:
 
 @contextmanager
 def into_pipe(pipe: BinaryIO, *, kind: str, rate: int) -> Iterator[Add]:
-    """Each piece goes out at once. Lengths in headers are left open, as the formats allow."""
+    """Gives what adds sound to a pipe, at once; lengths in headers stay open, as formats allow."""
     try:
         with _encoder(pipe, kind=kind, rate=rate) as add:
             yield add
@@ -116,7 +116,7 @@ def _pour(pipe: BinaryIO, data: bytes) -> None:
 
 
 def wav_header(rate: int, size: int | None = None) -> bytes:
-    """Of `size` bytes of samples, or of a stream whose length nobody knows yet."""
+    """The header for `size` bytes of samples, or for a stream whose length nobody knows yet."""
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16)
     whole, data = (UNKNOWN_SIZE, UNKNOWN_SIZE) if size is None else (size + 36, size)
     return struct.pack("<4sI4s", b"RIFF", whole, b"WAVE") + form + struct.pack("<4sI", b"data", data)

@@ -85,7 +85,7 @@ def define(
 def each(
     judge: Callable[[MeasuredClip, Thresholds], Mark | None], *, badness: Callable[[Mark], float] | None = None
 ) -> Look:
-    """A check of single clips as a check of all of them."""
+    """Makes a check of all clips from `judge`, which looks at one of them."""
 
     def look(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
         for one in heard:
@@ -97,10 +97,10 @@ def each(
 
 
 def order(finding: Finding) -> tuple[int, float]:
-    """Sorts the worst first; equals keep the order of the corpus."""
+    """Sort key for findings: the worst first; equals keep the order of the corpus."""
     return SEVERITIES.index(finding.mark.severity), -finding.badness
 
 
 def across(one: MeasuredClip, other: MeasuredClip) -> str:
-    """Words for two copies on different sides of the split."""
+    """A clause that tells on which sides two copies are; nothing where it is the same side."""
     return f"; one is in {one.split}, the other in {other.split}" if one.split != other.split else ""

@@ -19,7 +19,7 @@ from olu.corpus.manifest import Corpus
 
 
 class Quiet(Protocol):
-    """The part of a clip's facts that says where its speech lies."""
+    """Where the speech of a clip lies: part of its facts."""
 
     @property
     def seconds(self) -> float: ...
@@ -35,7 +35,7 @@ class Quiet(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeFacts:
-    """What audit/facts.jsonl keeps of a clip, as `Quiet`."""
+    """The facts of a clip that audit/facts.jsonl keeps, in the form of `Quiet`."""
 
     seconds: float
     leading: float

@@ -76,7 +76,7 @@ def render(
     thresholds: Thresholds,
     play: Callable[[Clip], PlayerClip | None],
 ) -> str:
-    """`place` is the workspace; `findings` are those of each check, worst first; `play` gives a clip to hear."""
+    """The report as HTML. `place`: the workspace; `findings`: by check, worst first; `play` gives a clip to hear."""
     t = thresholds
     clips = {one.clip.id: one for one in heard}
     sounds = _sounds(clips, findings, play)

@@ -169,7 +169,7 @@ def row(finding: Finding) -> dict[str, Any]:
 
 
 def verdict(seconds: float, *, speakers: int, limits: Thresholds) -> str:
-    """`seconds` without errors of the speaker who has most."""
+    """Whether the corpus is enough, in a sentence; `seconds`: usable ones of the speaker who has most."""
     minutes = seconds / 60
     whose = "of usable speech" if speakers == 1 else "of usable speech by one speaker at most"
     tune, scratch, good = limits.enough_tune, limits.enough_scratch, limits.enough_good
@@ -190,7 +190,7 @@ def is_little(seconds: float, limits: Thresholds) -> bool:
 
 
 def wanted(rare: Sequence[str], units: coverage.CoverageUnits, *, few: int) -> str:
-    """What to record more of."""
+    """A sentence on which letters or phones to record more of."""
     if not units.counts:
         return f"There is no usable text, so nothing can be said of its {units.kind}."
     if not rare:
@@ -201,7 +201,7 @@ def wanted(rare: Sequence[str], units: coverage.CoverageUnits, *, few: int) -> s
 
 
 def lying_aside(clips: Sequence[Clip]) -> str:
-    """On the long clips that a cut has made pieces of; nothing where there are none."""
+    """A sentence on the long clips that were cut into pieces; nothing where there are none."""
     if not clips:
         return ""
     number, minutes = len(clips), sum(clip.seconds for clip in clips) / 60
@@ -213,7 +213,7 @@ def lying_aside(clips: Sequence[Clip]) -> str:
 
 
 def to_cut(clips: Sequence[Clip], *, most: float, cut: bool = False, place: str = "") -> str:
-    """On the clips that a cut could save for training; `cut`: there was a cut before; `place`: of the workspace."""
+    """A sentence on clips that a cut could save; `cut`: there was one before; `place`: the workspace."""
     if not clips:
         return ""
     number, minutes = len(clips), sum(clip.seconds for clip in clips) / 60

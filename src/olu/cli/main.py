@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _of_place(failed: OSError) -> str:
-    """A sentence on a disk, a folder or a file that a person can mend; nothing where the fault is ours."""
+    """A sentence where a disk, a folder or a file is at fault; nothing where the fault is ours."""
     own = str(failed.filename or "").startswith(str(PACKAGE))  # a file of ours that is not there is a bug
     if own or (failed.errno not in PLACES and not failed.filename):
         return ""
@@ -105,7 +105,7 @@ def _usage(wrong: Any) -> str:
 
 
 def _leave(message: str, *, code: int = 2, at_once: bool = False) -> NoReturn:
-    """`at_once`: worker threads may still be busy; everything on disk is whole."""
+    """End with this message and exit code. `at_once`: without waiting for threads; the disk is in order."""
     end_record(code=code, error=message)
     with suppress(OSError):  # the terminal may be closed
         sys.stderr.write(f"olu: {one_line(message)}\n" if message else "")
@@ -118,6 +118,6 @@ def _leave(message: str, *, code: int = 2, at_once: bool = False) -> NoReturn:
 
 
 def _announce(text: str) -> None:
-    """Within a signal handler: the streams may be in the middle of a line."""
+    """Tell a person something from within a signal handler, where a line may be half written."""
     with suppress(OSError):
         os.write(2, f"\nolu: {text}\n".encode())

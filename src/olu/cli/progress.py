@@ -34,7 +34,7 @@ _logs: list[EventLog] = []  # where --events asked for one
 
 
 def record_in(log: EventLog | None) -> None:
-    """From now on events are written there too; nothing: no longer."""
+    """Write events into this log too, from now on; None: no longer."""
     _logs[:] = [] if log is None else [log]
 
 
@@ -221,7 +221,7 @@ def figures(report: Report, pace: Any) -> list[tuple[str, str]]:
 
 
 def line(rows: list[tuple[str, str]]) -> str:
-    """All of it in one line."""
+    """The rows of figures in one line."""
     return "  |  ".join(text if name in PLAIN else f"{name} {text}" for name, text in rows)
 
 
@@ -275,6 +275,6 @@ class PlainProgress:
 
 
 def _is_new(before: Tick, tick: Tick) -> bool:
-    """Another count began: it fell, or has another end, and is none whose end is not known and moves with it."""
+    """Whether a tick begins another count. One whose end is unknown and grows with it goes on."""
     moves = tick.total == tick.done == before.done + 1 == before.total + 1
     return tick.done < before.done or (tick.total != before.total and not moves)

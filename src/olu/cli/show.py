@@ -40,7 +40,7 @@ def open_streams() -> None:
 
 
 class Lasting:
-    """A text stream: what is written after its reader has gone goes nowhere."""
+    """A text stream that outlives its reader: what is written after that goes nowhere."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         self._stream = stream
@@ -100,7 +100,7 @@ def print_told(told: Iterable[Told]) -> None:
 
 
 def _columns(shown: TextTable) -> None:
-    """Cells whole, so that they can be copied; on a screen the end of each line is cut where the screen ends."""
+    """Prints a table with whole cells, to be copied; on a screen each line ends where the screen does."""
     lines = [shown.columns, *([one_line(cell) for cell in row] for row in shown.rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(shown.columns))]
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -43,7 +43,7 @@ Settings = TypeVar("Settings", bound=Strict)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The nearest; of equally near ones the first."""
+    """A question with the known word that is nearest to `word`; nothing where none is near."""
     nearest = max(known, key=lambda one: SequenceMatcher(None, one, word).ratio(), default=None)
     if nearest is None or not get_close_matches(word, [nearest], cutoff=0.6):
         return ""

@@ -69,7 +69,7 @@ def whole(path: Path, *, flush: bool = True, new: bool = False) -> Iterator[Path
 
 
 def _take_name(folder: Path, path: Path) -> None:
-    """A rename onto a full folder fails, so of two processes one gets the name."""
+    """Rename `folder` to `path`; FileExistsError where another process has taken that name."""
     try:
         folder.rename(path)
     except OSError as taken:
@@ -82,7 +82,7 @@ CAN_FLUSH_ALL = hasattr(os, "sync")
 
 
 def flush_all() -> None:
-    """All that was written, by one call: a call for each of thousands of files and folders takes minutes."""
+    """Flush all that was written to disk, in one call: one for each of thousands of files takes minutes."""
     if CAN_FLUSH_ALL:
         os.sync()
 
@@ -165,7 +165,7 @@ def read_rows(
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Only real newlines end one, whatever the texts hold."""
+    """The lines of a file as bytes; only a real newline ends one, whatever the texts hold."""
     if path.exists():
         with path.open("rb") as lines:
             yield from lines
@@ -197,7 +197,7 @@ def embedded_voice() -> Path | None:
 
 
 def _check_name(root: Path) -> None:
-    """Its path gets into pages and JSON, which know no other bytes."""
+    """Refuse a path that is not UTF-8: it gets into pages and JSON, which know no other bytes."""
     try:
         str(root.resolve()).encode("utf-8")
     except UnicodeEncodeError:
@@ -334,7 +334,7 @@ def is_inside(source: Path, file: str | Path) -> bool:
 
 
 def _blobs(root: Path) -> Path:
-    """Where the hub's cache keeps the files that a snapshot in it links to."""
+    """The folder in the hub's cache that holds the files a snapshot links to."""
     at = next((one for one in (root, *root.parents) if one.parent.name == "snapshots"), None)
     return at.parent.parent / "blobs" if at is not None else root
 

@@ -31,7 +31,7 @@ class Halt(BaseException):
 
 
 def announce_to(tell: Callable[[str], None]) -> None:
-    """`tell` says to a person that a request was heard; it runs within a signal handler."""
+    """From now on `tell` says to a person that a request was heard, from within a signal handler."""
     _listeners[:] = [tell]
 
 
@@ -40,7 +40,7 @@ def why(asked: int) -> str:
 
 
 class Request:
-    """What was asked for since: 0 nothing, else a signal's number or STOP_FILE."""
+    """Called, it says what was asked for since: 0 nothing, else a signal's number or STOP_FILE."""
 
     def __init__(self, file: Path | None, *, wait: bool) -> None:
         self.file, self.wait, self.signal, self.at = file, wait, 0, 0.0
@@ -60,7 +60,7 @@ class Request:
 
 @contextmanager
 def heeded(file: Path | None = None, *, wait: bool = False) -> Iterator[Request]:
-    """`file`: one that asks by being there. `wait`: no second Ctrl-C ends at once; torchrun sends each signal twice."""
+    """Notes signals, or that `file` appears, as a request to end. `wait`: a second Ctrl-C ends nothing either."""
     request = Request(file, wait=wait)
     if threading.current_thread() is not threading.main_thread():  # only there can signals be heard
         yield request

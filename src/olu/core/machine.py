@@ -28,7 +28,7 @@ class Machine:
 
 
 def version_of(package: str) -> str:
-    """Of an installed package; a question mark where it is not there."""
+    """The version of an installed package; a question mark where it is not there."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -56,7 +56,7 @@ def this_machine(device: str | None = None) -> Machine:
 
 
 def cores_here() -> int:
-    """That this process may use: of the machine, of its own set, and of what a container allows."""
+    """How many cores this process may use: of the machine, its own set, and what a container allows."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for files in ((QUOTA,), OLD_QUOTA):
         try:

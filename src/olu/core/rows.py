@@ -49,7 +49,7 @@ REMEDIES = {
 
 
 def corrupt_file(path: Path, why: str, *, line: int | None = None, remedy: str = "") -> WorkspaceError:
-    """Which file, where, and what mends it."""
+    """An error that says which file is damaged, in which line, and what mends it."""
     where = f"{path} line {line}" if line else str(path)
     known = REMEDIES.get(f"{path.parent.name}/{path.name}", "delete it and run its stage again")
     return WorkspaceError(f"{where} is damaged ({why}): {remedy or known.format(ws=path.parent.parent)}")

@@ -38,18 +38,18 @@ class Threads:
 
 
 def ask_for(number: int | None) -> None:
-    """What a person wants for this command; none: Olu chooses."""
+    """Remember how many threads a person wants for this command; None: Olu chooses."""
     _asked[:] = [] if number is None else [number]
 
 
 def settle(number: int | None) -> list[str]:
-    """What a person wants for this command, and what is to be told of the choice."""
+    """As `ask_for`; returns what is to be told of the choice."""
     ask_for(number)
     return said_of(choose())
 
 
 def choose(held: int | None = None) -> Threads:
-    """`held`: the number a run began with."""
+    """How many threads to compute with, and why; `held`: the number a run began with."""
     cores = cores_here()
     told = re.match(r"\s*([1-9]\d*)", os.environ.get(VARIABLE, ""))
     if _asked:
@@ -100,7 +100,7 @@ def _looked(cores: int) -> float:
 
 
 def _most(cores: int) -> int:
-    """What torch takes by itself, where it is loaded: of hyperthreads every other one."""
+    """The threads torch takes by itself, where it is loaded: of hyperthreads every other one."""
     return min(cores, _first_number()) if "torch" in sys.modules else cores
 
 

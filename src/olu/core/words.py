@@ -17,7 +17,7 @@ def many(count: int, what: str) -> str:
 
 
 def size(number: float) -> str:
-    """Of a file, a disk or a memory, given in bytes."""
+    """A number of bytes in words, of a file, a disk or a memory."""
     for unit, one, digits in SIZES:
         if number >= one:
             return f"{number / one:.{digits}f} {unit}"
@@ -44,28 +44,28 @@ def clock(seconds: float) -> str:
 
 
 def minutes(seconds: float) -> str:
-    """Of speech. Rounded down: 9.7 minutes must not read as the 10 that they do not reach."""
+    """Minutes of speech in words, rounded down: 9.7 must not read as the 10 that are not reached."""
     whole = int(seconds // 60)
     return f"{whole} minute{'' if whole == 1 else 's'}" if whole else length(seconds)
 
 
 def large(number: int) -> str:
-    """Such as the parameters of a network."""
+    """A large number in short, such as the parameters of a network."""
     return f"{number / 1e6:.1f} M" if number >= 1_000_000 else f"{number:,}"
 
 
 def one_line(text: str) -> str:
-    """For a name, a cell or a sentence: no newline either. Bytes that are no UTF-8 are escaped too."""
+    """The text safe to print in one line: control characters, newlines and bytes that are no UTF-8 escaped."""
     return CONTROL.sub(_escape, _encodable(text))
 
 
 def lines(text: str) -> str:
-    """For a text of several lines that Olu made itself."""
+    """The text safe to print, its newlines kept: for several lines that Olu made itself."""
     return BUT_LINES.sub(_escape, _encodable(text))
 
 
 def json_safe(text: str) -> str:
-    """JSON that is written as Unicode: the same value, with escapes for what JSON would leave as it is."""
+    """JSON text with control characters escaped that JSON itself would leave; its value is the same."""
     return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

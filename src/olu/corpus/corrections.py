@@ -52,7 +52,7 @@ Row = Correction | Undo
 
 
 def held(rows: Iterable[Row]) -> list[Row]:
-    """The corrections that were not taken back, in order."""
+    """The rows without the corrections that were taken back, in order."""
     found: dict[tuple[str, str], Row] = {}
     for one in rows:
         if isinstance(one, Undo):
@@ -119,7 +119,7 @@ def hash_first_texts(ws: Workspace) -> str:
 
 
 def folded(text: str) -> str:
-    """On one line: a newline in a text is a space."""
+    """The text on one line: a newline in it is a space."""
     return " ".join(part for line in text.splitlines() if (part := line.strip()))
 
 

@@ -40,7 +40,7 @@ class Decision:
 
 
 def _counts(rows: Iterable[Decision]) -> list[Decision]:
-    """Of one clip, each of them may have decided once, and the last word counts."""
+    """The decisions that count: of each clip and side (person, cut, fix) the last, unless taken back."""
     latest: dict[tuple[str, By], Decision] = {}
     for one in rows:
         if one.decision == "undo":
@@ -64,7 +64,7 @@ def load(ws: Workspace) -> tuple[Decision, ...]:
 
 
 def of_clips(ws: Workspace, ids: Collection[str]) -> tuple[Decision, ...]:
-    """The same of these clips alone: quick where they are few, however many there are."""
+    """As `load`, of these clips alone: quick where they are few, however many the corpus has."""
     return tuple(one for one in _counts(journal(ws).rows_of(ids)) if one.id in ids)
 
 

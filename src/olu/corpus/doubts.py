@@ -71,7 +71,7 @@ def load(ws: Workspace) -> list[Standing]:
 
 
 def renewed(before: Iterable[Standing], *, seen: Collection[str], found: Iterable[Standing]) -> list[Standing]:
-    """What an import knows of the recordings it has seen takes the place of what was known of them."""
+    """The doubts after an import: those of recordings it has not seen, and those it found."""
     return [one for one in before if one.audio not in seen] + list(found)
 
 
@@ -106,7 +106,7 @@ def save_timings(ws: Workspace, used: Mapping[str, Timing]) -> None:
 
 
 def in_doubt(sentences: Sequence[str]) -> Iterator[str]:
-    """The first of them, under a heading, for a person."""
+    """Lines for a person: a heading and the first of these sentences; none where there are none."""
     if sentences:
         yield "Texts in doubt:"
         yield from some(sentences, most=SHOWN, more="see corpus/doubts.jsonl in the workspace")

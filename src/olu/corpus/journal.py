@@ -51,7 +51,7 @@ def _is_whole(line: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Journal(Generic[Row]):
-    """`counts`: of all rows in order, those that still say something, each once."""
+    """Rows appended to a file of the workspace. `counts` keeps those that still hold, each once."""
 
     ws: Workspace
     name: str
@@ -63,11 +63,11 @@ class Journal(Generic[Row]):
         return self.ws.corpus / self.name
 
     def rows(self) -> Iterator[Row]:
-        """All of them, as they were written. A last line that was cut off does not count."""
+        """All rows as they were written; a last line that was cut off does not count."""
         return load_rows(enumerate(self._lines(), 1), self.path, self.kind)
 
     def rows_of(self, ids: Collection[str]) -> Iterator[Row]:
-        """Those of these clips, and perhaps others: quick where they are few."""
+        """The rows of these clips, and perhaps others: quick where they are few."""
         if len(ids) > FEW:
             return self.rows()
         return load_rows(((0, line) for line in lines_with(self.path, ids)), self.path, self.kind)
@@ -93,7 +93,7 @@ class Journal(Generic[Row]):
                 yield from (line for line in lines if line.endswith(b"\n") or _is_whole(line))
 
     def cut_off(self) -> str:
-        """A sentence where the last line breaks off; nothing else. Whoever appends just now may be in the middle."""
+        """A sentence where the last line breaks off, as it may while somebody appends; else nothing."""
         end = self._end()
         if not end or _is_whole(end):
             return ""

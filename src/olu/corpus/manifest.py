@@ -130,7 +130,7 @@ class Corpus:
 
     @cached_property
     def _roots(self) -> dict[str, str]:
-        """In plain text, for paths are slow to make and a corpus has many."""
+        """The root of each source as text: paths are slow to make, and a corpus has many."""
         return {name: str(self.ws.root / source.root).rstrip("/") for name, source in self.sources.items()}
 
     @cached_property
@@ -155,7 +155,7 @@ class Corpus:
         return self.where(lambda clip: clip.audio not in others) if others else self
 
     def changed_clips(self) -> list[Clip]:
-        """With a text, and not left out by a person or a cut: a fix has judged a recording that may be gone."""
+        """Clips with a text whose recording changed; not those that a person or a cut left out."""
         others = self._others()
         clips = (clip for clip in self if clip.audio in others and clip.text.strip())
         decided = ((clip, self.decision(clip)) for clip in clips)
@@ -272,7 +272,7 @@ class Corpus:
         return {audio: row["bytes"] for audio, row in self._watch.imported.items()}
 
     def check_sources(self) -> None:
-        """Recordings that are gone as a whole are a moved folder or a disk that is not there, not bad clips."""
+        """Refuse where all recordings of a source are gone: a moved folder, or a disk not there."""
         for gone in self.lost(only_whole=True):
             raise CorpusError(gone.sentence(place_now(gone, self.sizes)))
 

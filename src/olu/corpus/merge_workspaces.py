@@ -36,7 +36,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceIndex:
-    """What a workspace holds, by what a join has to know it by."""
+    """The clips, recordings and decisions of a workspace, by what a join finds them by."""
 
     ws: Workspace
     clips: tuple[Clip, ...]
@@ -124,7 +124,7 @@ class Join:
         return clip.id
 
     def _text(self, mine: Clip, clip: Clip) -> None:
-        """A text that only they have written down is taken; where both have one, ours stays."""
+        """Take over a text that only they have written down; where both have one, ours stays."""
         if clip.text.strip() and not mine.text.strip():
             self.clips[mine.id] = replace(mine, text=clip.text)
             self.texts += 1
@@ -157,7 +157,7 @@ class Join:
         return chosen
 
     def _decide(self, theirs: Iterable[Decision], ids: Mapping[str, str]) -> None:
-        """What was decided here stays; what was decided there alone comes along."""
+        """Take over what was decided there of clips that nothing was decided of here."""
         for one in theirs:
             id = ids.get(one.id)
             if id is not None and (id, one.by) not in self.decisions:
@@ -165,7 +165,7 @@ class Join:
                 self.came.append(self.decisions[id, one.by])
 
     def _correct(self, theirs: Iterable[Correction], ids: Mapping[str, str]) -> None:
-        """A text that was corrected here stays; one that was corrected there alone comes along."""
+        """Take over texts that were corrected there and not here."""
         for one in theirs:
             id = ids.get(one.id)
             if id is not None and id not in self.corrections:

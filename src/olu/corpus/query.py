@@ -182,7 +182,7 @@ class _Reader:
         return part
 
     def comparison(self, nodes: list[ast.expr], ops: list[ast.cmpop], depth: int) -> _Part:
-        """`a < b < c` is a < b and b < c, as everywhere."""
+        """A chain of comparisons: `a < b < c` is a < b and b < c."""
         links = []
         for left, op, right in zip(nodes, ops, nodes[1:], strict=False):
             if type(op) not in COMPARE:
@@ -219,13 +219,13 @@ class _Reader:
 
 
 def _answer(node: ast.expr, part: _Part, beside: _Part) -> _Part:
-    """Beside a yes or no, the texts "yes" and "no" are that too."""
+    """The part, or a yes or no where the text "yes" or "no" stands beside one."""
     said = ANSWERS.get(str(node.value)) if isinstance(node, ast.Constant) and beside.kind == "yes or no" else None
     return part if said is None else _Part("yes or no", lambda row: said)
 
 
 def _one_form(text: str) -> str:
-    """A dotted letter typed in one piece finds one written in two."""
+    """The text in NFC, so that a letter typed in one piece finds one written in two."""
     return unicodedata.normalize("NFC", text)
 
 

@@ -48,7 +48,7 @@ class Rights:
     source: str = ""  # where the recordings come from
 
     def over(self, other: Rights) -> Rights:
-        """These, and the other's where nothing was said; a yes or no goes with the words it was said of."""
+        """These rights, with the other's where nothing was said; a yes or no goes with its own words."""
         open_ = {name: value for name, value in asdict(other).items() if not getattr(self, name)}
         if self.consent:
             open_.pop("agreed", None)
@@ -114,7 +114,7 @@ def moved_rights(ws: Workspace, names: Iterable[str]) -> Rights:
 
 
 def save_source(ws: Workspace, name: str, rights: Rights) -> None:
-    """Beside what is known of other sources; what is not said again stays."""
+    """Write what was said of a source; what is not said again stays, as do other sources."""
     if rights == Rights():
         return
     with writing(ws):
@@ -133,7 +133,7 @@ def save_workspace(ws: Workspace, rights: Rights) -> None:
 
 
 def answer(words: str) -> Answer:
-    """A no is never taken for a yes; what is neither is unclear."""
+    """Yes, no or unclear from a person's words: a no is never taken for a yes."""
     plain = _plain(words)
     if not plain:
         return ""

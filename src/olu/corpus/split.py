@@ -34,7 +34,7 @@ _Stratum = tuple[str, int | None]  # a speaker, and one of the lengths or all
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """What a person asked for; remembered in the workspace."""
+    """The shares to hold back that a person asked for; remembered in the workspace."""
 
     valid: float = 0.04
     test: float = 0.04
@@ -64,7 +64,7 @@ def fold(text: str) -> str:
 
 
 def said(text: str) -> str:
-    """The letters and digits alone: a comma more is no other sentence, nor is a mark or a space."""
+    """The letters and digits of a text alone: a comma more is no other sentence."""
     folded = fold(text)
     return "".join(sign for sign in folded if sign.isalnum()) or folded
 
@@ -155,7 +155,7 @@ def _runs(clips: Sequence[Clip], contents: Mapping[str, str]) -> tuple[list[list
 
 
 def _is_seam(clip: Clip, end: float, following: float) -> bool:
-    """Without this clip, what is before and what is after would not adjoin; with it, they do."""
+    """Whether this clip alone joins what is before and after it, and is drawn to be a seam."""
     between = following - end >= ADJOINING_SECONDS and following - (clip.start + clip.seconds) < ADJOINING_SECONDS
     return between and _hash(f"seam {clip.id}") < 1 / SEAM_EVERY
 
@@ -221,7 +221,7 @@ def _fill(rows: list[_Group], shares: Shares, most: Mapping[Split, float]) -> No
 
 
 def _balance(groups: list[_Group], stratum: _Stratum, *, side: Split, due: float, most: float) -> None:
-    """`groups` come with the lowest place first."""
+    """Move groups to or from a side until it has its due of one stratum; lowest places come first."""
     least, enough = (1, math.inf) if stratum[1] is None else (max(1, int(due * 2 / 3)), math.ceil(due * 3 / 2))
     count = sum(group.strata[stratum] for group in groups if group.side == side)
     for group in reversed(groups):
@@ -235,7 +235,7 @@ def _balance(groups: list[_Group], stratum: _Stratum, *, side: Split, due: float
 
 
 def _at_least_one(rows: list[_Group], shares: Shares) -> None:
-    """A corpus too small for its shares still trains, and still validates if it can."""
+    """Keep one group to train and, if there can be, one to validate, in a very small corpus."""
     if rows and all(group.side != "train" for group in rows):
         rows[-1].side = "train"
     if shares.valid == 0 or any(group.side == "valid" for group in rows):

@@ -26,7 +26,7 @@ RANK: tuple[Trust, ...] = ("low", "medium", "high")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """One line of a report."""
+    """One figure of a report: its mean with an interval, what measured it, and how far to trust it."""
 
     name: str
     n: int  # clips that could be measured
@@ -126,7 +126,7 @@ def nearer(
 
 
 def pick(clips: Sequence[Any], part: str) -> list[float | None]:
-    """One part of what was found, clip by clip."""
+    """One attribute of each clip's result, None where there is no result."""
     return [None if one is None else getattr(one, part) for one in clips]
 
 

@@ -106,7 +106,7 @@ class SentenceResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What was judged."""
+    """What was judged: a voice of a run or a package, or sound files."""
 
     name: str
     kind: Literal["voice", "wavs"]
@@ -130,7 +130,7 @@ class Missing:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """A figure held against a limit."""
+    """A figure held against its limit: pass, warn, fail or unknown, and a sentence."""
 
     name: str
     level: Level
@@ -139,7 +139,7 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointMeans:
-    """The means of one checkpoint."""
+    """The means of the figures at one checkpoint."""
 
     step: int
     means: Mapping[str, float]

@@ -45,7 +45,7 @@ def _name(subject: Subject) -> str:
 
 
 def _noise(subject: Subject) -> str:
-    """Named where it is not the usual one, so that evaluations of one voice stand beside each other."""
+    """The noise in a folder's name, where it is not the usual one, to keep evaluations of a voice apart."""
     return "" if subject.noise == subject.usual_noise else f"-noise-{subject.noise:g}"
 
 

@@ -40,7 +40,7 @@ def chosen(only: Sequence[str]) -> tuple[Group, ...]:
 def judge(
     takes: Sequence[Sample], known: References, *, only: Sequence[str] = (), what: str = "judging"
 ) -> Job[Judged]:
-    """Each sentence is heard once, and everything is asked of it."""
+    """Every figure of these samples: each is heard once, and every group that is able measures it."""
     able, missing = _able(only, takes, known)
     results: dict[str, list[object]] = {group.name: [] for group in able}
     for number, take in enumerate(takes, 1):
@@ -95,7 +95,7 @@ def _measure(group: Group, sounds: SamplePair, into: list[object], missing: dict
 
 
 def _measured(made: Sequence[Estimate], *, paired: bool) -> bool:
-    """Whether a main figure came of it; without recordings to hold it against, any figure."""
+    """Whether a group found a main figure; without recordings to compare with, any figure."""
     mains = [one for one in made if paired and one.name in METRICS and METRICS[one.name].main]
     return any(one.n for one in mains or made)
 

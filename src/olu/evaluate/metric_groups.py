@@ -25,7 +25,7 @@ NO_RECORDINGS = "there are no natural recordings of these sentences"
 
 
 class SamplePair:
-    """One sentence as the groups hear it; what several need is made once."""
+    """A sentence as it was spoken and as it was recorded; what several groups need is made once."""
 
     def __init__(self, take: Sample, known: References) -> None:
         self.take, self.known = take, known
@@ -163,7 +163,7 @@ def _firsts(found: Sequence[Any]) -> list[Any]:
 
 
 def _seconds(found: Sequence[Any]) -> list[Any] | None:
-    """Of the natural recordings; None where there are none at all."""
+    """The figures of the natural recordings; None where there are none at all."""
     held = [None if one is None else one[1] for one in found]
     return held if any(one is not None for one in held) else None
 

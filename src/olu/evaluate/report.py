@@ -70,7 +70,7 @@ def _figures(evaluation: Evaluation, domains: Sequence[Domain]) -> Iterator[dict
 
 
 def render(evaluation: Evaluation, *, hear: Callable[[SentenceResult], ShownSounds | None]) -> str:
-    """`hear` gives a sentence to play and to look at."""
+    """The evaluation as HTML; `hear` gives the sound and pictures of a sentence."""
     domains = [domain for domain in DOMAINS if evaluation.figures.get(domain)]
     head = [evaluation.figure(name) or evaluation.figure(name, "out") for name in HEAD]
     return render_page(
@@ -111,7 +111,7 @@ def table_of(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
 
 
 def worst_first(evaluation: Evaluation) -> list[SentenceResult]:
-    """Faulty ones, then by how little was understood, then by how far the sound is off."""
+    """The sentences: faulty ones first, then by how little was understood, then by distortion."""
 
     def badness(item: SentenceResult) -> tuple[float, float, float]:
         values = [evaluation.value(item, name) for name in ("cer", "mcd")]

@@ -190,7 +190,7 @@ def file_notes(files: Files, corpus: Corpus) -> list[str]:
 
 
 def _keep(path: Path, audio: Audio) -> None:
-    """As it was judged: 16 bits have no sign for what is no number."""
+    """Write a sound as it was judged: as floats where it holds what is no number, which 16 bits cannot."""
     if np.isfinite(audio.samples).all():
         io.write(path, audio)
         return

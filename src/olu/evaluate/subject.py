@@ -26,7 +26,7 @@ SAMPLING = ("noise_scale", "duration_noise_scale", "length_scale")
 
 @dataclass(frozen=True)
 class Speaker:
-    """Something that says texts."""
+    """What is evaluated, as a function from a text and a speaker's name to sound."""
 
     subject: Subject
     say: Callable[[str, str], Audio]  # text, speaker's name
@@ -80,7 +80,7 @@ def of_voice(
 
 
 def _usual(facts: dict[str, Any], own: float | None) -> float | None:
-    """What it was trained to be used with, where its export gave it another."""
+    """The noise a voice was trained to be used with, where its export gave it another."""
     given = facts.get(NOISE)
     before = given.get("instead_of") if isinstance(given, dict) else None
     return float(before) if isinstance(before, int | float) else own

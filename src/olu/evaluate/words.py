@@ -25,7 +25,7 @@ UNDERSTOOD = ("cer_difference", "hard_failures")
 
 
 def named(figure: str) -> Metric:
-    """What a figure or a group is, for a page."""
+    """What a figure or a group of figures is called and means."""
     for prefix, who in WHO.items():
         if figure.startswith(prefix):
             base = about(figure.removeprefix(prefix))
@@ -75,7 +75,7 @@ def gates(figures: Sequence[Estimate]) -> tuple[Gate, ...]:
 
 
 def verdict_of(held: Sequence[Gate]) -> tuple[Level, tuple[str, ...]]:
-    """The worst gate decides; without knowing whether it is understood, no voice passes."""
+    """The level of a voice and why: the worst gate's; unknown where CER is, unless it fails anyway."""
     levels = [gate.level for gate in held]
     level = worst(levels) if levels else "unknown"
     heard = [gate.level for gate in held if gate.name == "cer_difference"]
@@ -87,7 +87,7 @@ def verdict_of(held: Sequence[Gate]) -> tuple[Level, tuple[str, ...]]:
 
 
 def _is_plain(one: Estimate, figures: Sequence[Estimate]) -> bool:
-    """However wide its interval is, all of it fails, and the recogniser hears people well enough."""
+    """Whether the whole interval of a CER figure fails, by a recogniser that hears people well enough."""
     natural = next((other.natural for other in figures if other.name == "cer"), None)
     sane = natural is not None and natural <= NATURAL_MOST and one.n >= FEW
     return sane and one.low is not None and one.low > GATES[one.name][1]

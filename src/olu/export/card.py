@@ -117,7 +117,7 @@ def _noise_of(held: dict[str, Any], noise: float | None) -> list[str]:
 
 
 def _evaluations(ws: Workspace) -> Iterator[dict[str, Any]]:
-    """The newest first."""
+    """The evaluations of a workspace, the newest first."""
     pages = sorted(ws.root.glob("evaluations/*/evaluation.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in pages:
         try:
@@ -127,13 +127,13 @@ def _evaluations(ws: Workspace) -> Iterator[dict[str, Any]]:
 
 
 def _spoke_with(held: dict[str, Any], noise: float | None) -> bool:
-    """Older evaluations do not say: they spoke as the recipe has it."""
+    """Whether an evaluation was made with this noise; older ones spoke as the recipe has it."""
     usual = held.get("subject", {}).get("usual_noise")
     return held.get("noise") == usual if noise is None else held.get("noise") == noise
 
 
 def _belongs_on_a_card(one: dict[str, Any]) -> bool:
-    """The main figures; the evaluation's own report has all."""
+    """Whether a figure is a main one that was measured; the report has all."""
     return named(one["name"]).main and _middle(one) is not None
 
 

@@ -11,13 +11,13 @@ VOICE = "voice"  # the one package that keeps everything; it is written by itsel
 
 
 def formats() -> dict[str, Format]:
-    """Of all families, by name."""
+    """The formats of all families, by name."""
     speaking = [found.speaks for name in FAMILIES if (found := family(name)).speaks]
     return {one.name: one for speaks in speaking if speaks for one in speaks.formats}
 
 
 def format_named(name: str, *, of: Family | None = None) -> Format:
-    """By any of its names; `of`: as that family writes it."""
+    """The format that goes by this name; `of`: as that family writes it."""
     held = formats() if of is None else {one.name: one for one in (of.speaks.formats if of.speaks else ())}
     for one in held.values():
         if name in (one.name, *one.also):

@@ -13,7 +13,7 @@ REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def check_repo(repo: str) -> None:
-    """Before anything is made."""
+    """Refuse, before anything is made, what is no OWNER/NAME on the hub."""
     if not REPO.fullmatch(repo):
         raise ExportError(f"--push {repo!r} is no place on the hub: write it as OWNER/NAME")
     _library()

@@ -168,7 +168,7 @@ def claim(
 
 
 def check_consent(rights: Rights, *, of: str, foreign: bool = False) -> None:
-    """Of people who said no there is no voice."""
+    """Refuse an export where the speakers said no."""
     if rights.answer == "no":
         told = f"agreed = false, consent = {rights.consent!r}" if rights.agreed else f"consent = {rights.consent!r}"
         how = ASK if foreign else "say so in olu.toml [rights] with agreed = true"
@@ -179,14 +179,14 @@ def check_consent(rights: Rights, *, of: str, foreign: bool = False) -> None:
 
 
 def _answer_of_all(recordings: Mapping[str, Rights]) -> Answer:
-    """The least of them: one silent source makes all silent."""
+    """The weakest answer on consent of all sources: no, silence, unclear, yes."""
     said: set[Answer] = {rights.answer for rights in recordings.values()} or {""}
     order: tuple[Answer, ...] = ("no", "", "unclear", "yes")
     return min(said, key=order.index)
 
 
 def _check_stated(licence: str, parts: list[LicensedPart]) -> None:
-    """A licence cannot be said to fit a part that states none."""
+    """Refuse a licence where a part states none that it could fit."""
     for part in parts:
         if not part.licence:
             how = "" if part.what.startswith(BASE) else "state it as licence in olu.toml [rights]; "
@@ -235,7 +235,7 @@ def contradiction(licence: str, parts: list[LicensedPart]) -> str:
 
 
 def check_publishing(held: ExportTerms) -> None:
-    """Before a voice leaves the machine. The reason for a licence says nothing of consent."""
+    """Refuse to publish without consent; a reason for the licence says nothing of that."""
     if not held.answer:
         how = "write who agreed, when and to what as consent in olu.toml [rights]"
         raise ExportError(
@@ -256,7 +256,7 @@ def check_publishing(held: ExportTerms) -> None:
 
 
 def _kept(part: LicensedPart) -> dict[str, str]:
-    """A part in voice.json."""
+    """What voice.json keeps of a part."""
     held = {"what": part.what, "licence": part.licence}
     held |= {"credits": part.credits} if part.credits else {}
     return held | ({"consent": OF_THE_BASE} if part.base else {})
@@ -286,7 +286,7 @@ def _each_once(*credits: str) -> str:
 
 
 def _joined(recordings: dict[str, Rights], name: str) -> str:
-    """What was said of every source; with one silent source nothing counts as said of consent."""
+    """What was said of all sources under this name; of consent nothing, where one source is silent."""
     said = [getattr(rights, name) for rights in recordings.values()]
     if name == "consent" and not all(rights.answer for rights in recordings.values()):
         return ""

@@ -275,7 +275,7 @@ def base_of(ws: Workspace, run: Run) -> str:
 
 
 def _check_here(base: str) -> None:
-    """What a base allows is asked of itself: where it is gone, no licence can be said to fit it."""
+    """Refuse to state a licence where the base, which says what it allows, is gone."""
     if base and not is_here(base):
         raise ExportError(
             f"the base {shown(base)} is not here, so what it allows is not known: bring it back, or add"
@@ -284,7 +284,7 @@ def _check_here(base: str) -> None:
 
 
 def _licence(base: str) -> Licence:
-    """As far as it is known here; nothing is fetched for it."""
+    """The licence of a base as far as it is known here; nothing is fetched for it."""
     return licence_of(located(base) if is_embedded(base) else Path(base), origin=base)
 
 
@@ -352,7 +352,7 @@ def _told_by(held: dict[str, Any]) -> dict[str, str]:
 
 
 def _factor(value: Any) -> float:
-    """Of a voice package; another number than those a recipe may hold is none."""
+    """The resampling factor of a voice package; 1.0 for a number that no recipe may hold."""
     return float(value) if type(value) in (int, float) and RESAMPLE[0] <= value <= RESAMPLE[1] else 1.0
 
 

@@ -115,7 +115,7 @@ class ProvedNetwork:
 
 
 def prove(data: bytes, *, name: str) -> ProvedNetwork:
-    """`name` says which file it is, in the error."""
+    """The network that these bytes hold, or a NetworkError; `name`: what the error calls the file."""
     try:
         _prove(data)
     except BadFields as bad:

@@ -20,12 +20,12 @@ ENTRIES = {
 
 
 def read_network(path: Path, *, name: str = "") -> ProvedNetwork:
-    """`name` is what an error calls it, where the path itself would tell nothing."""
+    """The proved network of a file; `name`: what an error calls it, where the path tells nothing."""
     return prove(path.read_bytes(), name=name or str(path))
 
 
 def open_session(network: ProvedNetwork, options: Any) -> Any:
-    """`options` are onnxruntime's SessionOptions; it raises kinds of its own for every way a network can be wrong."""
+    """A session of onnxruntime, with its SessionOptions; it raises its own errors for a bad network."""
     import onnxruntime
 
     for name, value in ENTRIES.items():

@@ -94,7 +94,7 @@ class VoiceCatalog:
                 self._look(at_start=False)
 
     def spoil(self, key: str, why: str) -> None:
-        """What is damaged in a way that shows only when it is opened."""
+        """Mark a voice as damaged that showed it only when it was opened."""
         with self._lock:
             if (entry := self._known.get(key)) is not None:
                 self._known[key] = entry.spoiled(why)
@@ -111,7 +111,7 @@ class VoiceCatalog:
         self._looked = time.monotonic()
 
     def _arrange(self, *, at_start: bool = False) -> None:
-        """A name belongs to who had it before, else to who is found first."""
+        """List the entries by name; a name belongs to who had it before, else to the first found."""
         owners: dict[str, Entry] = {}
         entries = []
         for entry in sorted(self._known.values(), key=lambda one: self._owners.get(one.name) != one.path):
@@ -152,7 +152,7 @@ class VoiceCatalog:
 
 
 def _is_voice(path: Path) -> bool:
-    """By its outside: what is in it may still be damaged."""
+    """Whether a path looks like a voice package; what is in it may still be damaged."""
     named = path.name.endswith(ENDINGS)
     try:
         if named and path.exists() and not path.is_file() and not path.is_dir():
@@ -176,7 +176,7 @@ def _stamp(path: Path) -> tuple[str, int]:
 
 
 def _described(path: Path, package: Outline) -> VoiceInfo:
-    """From the facts that the opened voice goes by too."""
+    """What the list of voices tells of a package, from the facts that the opened voice goes by too."""
     facts = package.facts
     name, language, rate, speakers = (facts.get(field) for field in ("name", "language", "rate", "speakers"))
     words = [name, language, *(speakers if isinstance(speakers, list) else [None])]

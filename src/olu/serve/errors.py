@@ -74,7 +74,7 @@ def no_key(given: bool) -> Refusal:
 
 
 def no_host(name: str) -> Refusal:
-    """A page of another machine can give its own name this machine's address, and then ask as if it were ours."""
+    """Refuse a foreign host name: a page elsewhere could give its name this machine's address."""
     message = (
         f"this server speaks to its own machine only, and not under the name {name[:SHOWN]!r}: "
         "set a key, or name the proxy with --trust-proxy"
@@ -152,5 +152,5 @@ def _after(seconds: float) -> dict[str, str]:
 
 
 def _whole(seconds: float) -> int:
-    """Who waits for so long has waited long enough."""
+    """Seconds rounded up, 1 at least: who waits for so long has waited long enough."""
     return max(1, math.ceil(seconds))

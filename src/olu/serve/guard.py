@@ -173,12 +173,12 @@ class RequestGuard:
 
 
 async def _slow_down() -> None:
-    """Before a key is looked at: who does not wait has learnt nothing."""
+    """Wait before a key is looked at, so that guessing keys is slow."""
     await asyncio.sleep(WRONG_SECONDS)
 
 
 def named(host: str) -> str:
-    """Without the port."""
+    """A host without its port."""
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 

@@ -34,7 +34,7 @@ class RateLimit:
         self._clients: OrderedDict[str, Bucket] = OrderedDict()
 
     def take(self, client: str, *, cost: float = 1.0) -> float:
-        """Seconds to wait, 0 where none. What costs nothing only asks."""
+        """Take `cost` requests of a client; returns the seconds to wait, 0 where none. Cost 0 only asks."""
         if not self._most:
             return 0.0
         now, key = self._clock(), network(client)
@@ -60,7 +60,7 @@ class ClientSlots:
 
     @contextmanager
     def held(self, client: str) -> Iterator[bool]:
-        """Whether there is a place, for as long as it is needed."""
+        """Hold a place for one request of a client; gives whether there was one."""
         key = network(client)
         if self._held[key] >= self._most and (self._loopback or not _is_loopback(client)):
             yield False
@@ -83,7 +83,7 @@ def _is_loopback(client: str) -> bool:
 
 
 def network(client: str) -> str:
-    """One customer has a whole /64 of IPv6 addresses."""
+    """What a client's address counts as: a whole /64 of IPv6, which one customer has."""
     try:
         address = ipaddress.ip_address(client)
     except ValueError:

@@ -113,7 +113,7 @@ class JsonLines(logging.Formatter):
 
 
 def _worth_saying(record: logging.LogRecord) -> bool:
-    """Not what uvicorn says of sounds that we broke off, whose own lines tell it, nor of upgrades."""
+    """Whether to log a line of uvicorn's: not of sounds we broke off, nor of upgrades."""
     cancelled = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
     return not record.getMessage().startswith(UNSAID_WORDS) and not cancelled
 

@@ -175,7 +175,7 @@ class Pool:
         await self._notify()
 
     async def look(self) -> None:
-        """One look at a time, which nobody waits for longer than a moment: a large voice takes its time."""
+        """Look at the shelf, one look at a time; nobody waits for it longer than a moment."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(asyncio.to_thread(self._shelf.look))
         done, _ = await asyncio.wait({self._looking}, timeout=LOOK_SECONDS)
@@ -184,7 +184,7 @@ class Pool:
         self._report()
 
     async def alive(self) -> bool:
-        """Asks them, unless one was heard just now."""
+        """Whether a worker answers; they are asked, unless one was heard just now."""
 
         def heard() -> bool:
             since = time.monotonic() - ANSWER_SECONDS
@@ -287,7 +287,7 @@ class Pool:
     # ---- of a worker
 
     async def _keep(self) -> None:
-        """One worker after the other."""
+        """Keep one worker running: start another when it ends, later and later while they end early."""
         delay = 0.0
         while True:
             born = time.monotonic()
@@ -335,7 +335,7 @@ class Pool:
             self._answer(saying, Gone(f"the worker that spoke {why}: ask again"))
 
     def _blame(self, key: str) -> None:
-        """A worker may have been killed for another reason, even all of them at once: only one more is a proof."""
+        """Count a worker lost while it opened a voice; more than all workers, and the voice is unusable."""
         self._counts["lost"] += 1
         self._lost[key] += 1
         if self._lost[key] > self._workers:
@@ -403,7 +403,7 @@ class Pool:
 
 
 def _empty_folder() -> str | None:
-    """For workers to stand in: whatever a package can make them reach by a name without a path is not there."""
+    """An empty folder for workers to work in, so that a package reaches no file by its name."""
     try:
         return tempfile.mkdtemp(prefix="olu-worker-")
     except OSError:
@@ -412,7 +412,7 @@ def _empty_folder() -> str | None:
 
 
 def cores() -> int:
-    """That this process may use."""
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

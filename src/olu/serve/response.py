@@ -90,7 +90,7 @@ class SpeechResponse(Response):
                 await pieces.aclose()
 
     def _told(self, first: SoundPiece) -> None:
-        """What is left unsaid, before any of the sound."""
+        """Put what is left unsaid into the headers, before any of the sound."""
         unsaid = first.read.unsaid if first.read else {}
         self._trace.unsaid = sum(unsaid.values())
         if unsaid:
@@ -158,7 +158,7 @@ class SpeechResponse(Response):
         return refusal
 
     async def _coded(self, coder: Encoder, samples: bytes | None) -> bytes:
-        """Codecs work beside the loop, which has others to serve."""
+        """Encode samples in a thread: the loop has others to serve."""
         step: Callable[[], bytes] = coder.close if samples is None else (lambda: coder.push(samples))
         if not isinstance(coder, Packed):
             return step()

@@ -167,7 +167,7 @@ class ConnectionGuard(asyncio.Protocol):
         return any(address in proxy for proxy in proxies) or self._place.enter_context(self._slots.held(client))
 
     def data_received(self, data: bytes) -> None:
-        """In parts: h11 looks at the size of a head only while it is not whole."""
+        """Hand data on in parts: h11 checks the size of a head only while it is not whole."""
         for start in range(0, len(data), HEAD_BYTES):
             if self._over or self._transport.is_closing():
                 return
@@ -224,7 +224,7 @@ class ConnectionGuard(asyncio.Protocol):
         return True
 
     def _look(self, number: int) -> None:
-        """Who is gone wholly answers what is sent with a reset, which the next write meets; others read over it."""
+        """Write an interim answer to see whether the client is gone: then the next write fails."""
         if self._transport.is_closing() or self._began or not self._busy:
             return  # from here on the answer's own writes will tell
         if self._reader.their_http_version == b"1.1":
@@ -248,7 +248,7 @@ class ConnectionGuard(asyncio.Protocol):
         self._part(exc)
 
     def _part(self, exc: Exception | None) -> None:
-        """For uvicorn the connection is gone."""
+        """Tell uvicorn that the connection is gone."""
         self._open.discard(self)
         if self._let_in:
             self._let_in = False
@@ -267,7 +267,7 @@ class ConnectionGuard(asyncio.Protocol):
             self._transport.close()
 
     def _last(self, refusal: Refusal) -> None:
-        """An answer, and the end a moment later: closing at once would take the answer from who still sends."""
+        """Send a refusal and close a moment later: at once, a client still sending would not read it."""
         self._over = True
         body = bytes(refusal.response().body)
         length, status = str(len(body)), HTTPStatus(refusal.status)

@@ -74,16 +74,16 @@ class ServeSettings(Strict):
 
     @property
     def places(self) -> int:
-        """Of the queue, for one client."""
+        """How many places of the queue one client may have."""
         return self.queue_per_client or max(1, self.queue // 2)
 
     @property
     def connections(self) -> int:
-        """Of one client, at the same time."""
+        """How many connections one client may have at a time."""
         return self.connections_per_client or max(1, self.most_connections // 4)
 
     def memory_bytes(self, workers: int) -> int:
-        """For each of so many workers; 0 where nothing can hold them to it."""
+        """Bytes for each of so many workers; 0 where nothing can hold them to it."""
         return self.worker_memory * 1_000_000 or memory_share(workers)
 
     @property

@@ -33,7 +33,7 @@ NO_ROOM = "{} needs more memory than a worker may take: give workers more with -
 
 @dataclass(eq=False, kw_only=True)
 class Turn:
-    """How a request stands; times are of one clock, in seconds."""
+    """How far a request is with its sound; times in seconds of one clock."""
 
     came: float
     begun: float | None = None  # when its first sound was given
@@ -103,7 +103,7 @@ class Worker:
         return first(self._jobs.values()) is not None
 
     def overhear(self, message: Message) -> None:
-        """In the thread that listens, before `hear`: what cannot wait for the end of a turn."""
+        """Act on what cannot wait for the end of a turn; runs in the thread that listens."""
         with self._lock:
             if message["do"] == "leave":
                 self._gone.add(message["number"])
@@ -199,7 +199,7 @@ class Worker:
         self._take(job, next(job.making, None))
 
     def _hurry(self) -> bool:
-        """A crowd is served in long chunks, which are less work: then all of them end earlier."""
+        """Whether chunks are short, for few requests; a crowd is served in long ones, which are less work."""
         return len(self._jobs) <= CROWD
 
     def _give(self, job: OpenRequest, result: Any) -> None:

@@ -275,7 +275,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _safe(path: Path, entries: Collection[zipfile.ZipInfo]) -> None:
-    """No name that would leave the package, no link, no name twice, nothing that swells."""
+    """Refuse a zip with a name that leads outside, a link, a name twice, or a file that swells."""
     if len(entries) > MOST_FILES or len({entry.filename for entry in entries}) != len(entries):
         raise VoiceError(f"{path} is not a voice package (too many files, or one twice): make one with 'olu export'")
     for entry in entries:

@@ -106,7 +106,7 @@ def _seconds(rest: str) -> float:
 
 
 def _mark(piece: str, seconds: float) -> str:
-    """What the voice reads before a pause that comes in the middle of a sentence."""
+    """The mark that the voice reads before a pause in the middle of a sentence; none where one stands."""
     said = piece.rstrip()
     if not said or not (said[-1].isalnum() or said.endswith(("]]", ">"))):
         return ""
@@ -210,7 +210,7 @@ def _with_short_words(reading: Reading, vocabulary: SymbolVocabulary, room: int)
 
 
 def _pieces(word: Word, size: int) -> list[Word]:
-    """Of so many phones at most, none of them between a letter and its mark."""
+    """A word as several of at most so many phones, never parted between a letter and its mark."""
     tones = dict(zip(word.bearers, word.tones, strict=True))
     made, at = list[Word](), 0
     while at < len(word.phones):

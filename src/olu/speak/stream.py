@@ -266,7 +266,7 @@ def _next(making: LineMaking, sent: Any) -> Chunk | SpokenWave | None:
 
 
 def _without(sentence: SpokenSentence, unsaid: Mapping[str, int]) -> SpokenSentence:
-    """With what was left out beside it."""
+    """The sentence, with what was left out beside it counted in."""
     return replace(sentence, dropped=dict(Counter(sentence.dropped) + Counter(unsaid))) if unsaid else sentence
 
 

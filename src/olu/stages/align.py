@@ -35,7 +35,7 @@ FEW = 5  # of a kind that are told
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
-    """What is aligned already stays so when clips are left out or cut: stale is what lacks an alignment."""
+    """A hash of the recordings and of what lacks an alignment: clips left out or cut make nothing stale."""
     return hash_value([ALIGN_VERSION, recordings(ws), unaligned(ws)])
 
 
@@ -234,7 +234,7 @@ def after_align(ws: Workspace) -> Remedy | str:
 
 
 def _cuttable(ws: Workspace) -> bool:
-    """Whether an aligned clip is too long to train; what a cut has left long, another one would too."""
+    """Whether an aligned clip is too long to train and no cut was made yet: another would leave it long."""
     corpus, aside = without_aside(Corpus.open(ws))
     if aside:
         return False

@@ -44,7 +44,7 @@ FOLDS = 2
 
 @dataclass(frozen=True)
 class Texts:
-    """What each clip should sound like, as ids of one recogniser."""
+    """What each clip should sound like, as ids of one recogniser's symbols."""
 
     ids: Mapping[str, Sequence[int]]
 
@@ -54,12 +54,12 @@ class Texts:
         return Texts({id: trained.ids(phones_of(words)) for id, words in short.items()})
 
     def others(self, id: str) -> list[Sequence[int]]:
-        """Of other clips: the same ones each time."""
+        """Texts of other clips, to compare with by chance: the same ones each time."""
         rest = [other for other in self.ids if other != id]
         return [self.ids[other] for other in random.Random(id).sample(rest, min(CHANCE, len(rest)))]
 
     def match(self, id: str, heard: NDArray[np.float32]) -> Match:
-        """`heard` are the log probabilities of its frames."""
+        """How well a clip's text fits `heard`, the log probabilities of its frames."""
         from olu.families.recogniser.text import collapsed
         from olu.text.words import edits
 
@@ -227,7 +227,7 @@ def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, fo
 
 
 def weakness(wrong: float) -> str:
-    """What is to be said of an aligner that hears so much of its own clips otherwise than their texts say."""
+    """A sentence where an aligner hears so much of its own clips wrong; nothing where it hears well."""
     if not wrong >= WEAK:  # a recogniser that nobody has measured has no number
         return ""
     worth = "worth nothing" if wrong >= WORTHLESS else "worth little"

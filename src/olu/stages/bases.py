@@ -138,7 +138,7 @@ class Offer:
 
     @property
     def here(self) -> bool:
-        """Whether it needs no network."""
+        """Whether the base is on this machine, so that no network is needed."""
         return self.base == EMBEDDED
 
     def facts(self) -> str:
@@ -148,7 +148,7 @@ class Offer:
         return f"{kind} ({allows}{'' if self.here else ', fetched from the hub'})"
 
     def gain(self) -> str:
-        """What one of another language is good for."""
+        """What a base of another language is good for, in a sentence."""
         return "" if self.own else f". A base of any language can already sound: {MEASURED}"
 
 
@@ -162,7 +162,7 @@ class BaseAdvice:
 
     @property
     def option(self) -> str:
-        """For a command line: --base embedded."""
+        """The option of a command line that takes it: --base embedded."""
         return f"--base {self.offers[0].base}"
 
     def sentence(self) -> str:

@@ -75,7 +75,7 @@ def _partial(ws: Workspace) -> list[Path]:
 
 
 def _removable(paths: Iterable[Path]) -> list[Path]:
-    """Those that are there and nobody writes now, without what lies in another of them."""
+    """The paths that are there and nobody writes now, without what lies in another of them."""
     found = [path for path in dict.fromkeys(paths) if path.exists() and not _in_use(path)]
     return [path for path in found if not any(above in found for above in path.parents)]
 

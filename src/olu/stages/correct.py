@@ -108,7 +108,7 @@ def _check(options: CorrectOptions) -> None:
 
 @dataclass(slots=True)
 class _Sorted:
-    """What was given, row by row."""
+    """The texts that were given, sorted into those to record and those to tell of."""
 
     new: dict[str, str] = field(default_factory=dict)  # clip id -> text
     unchanged: int = 0
@@ -220,7 +220,7 @@ def _sides_of(ws: Workspace, ids: Collection[str]) -> dict[str, str | None]:
 
 
 def _no_valid(ws: Workspace) -> list[str]:
-    """A sentence where nothing validates though something could."""
+    """A sentence where no clip validates though some could."""
     corpus = Corpus.open(ws)
     if any(corpus.split(clip) == "valid" for clip in corpus):
         return []

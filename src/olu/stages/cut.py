@@ -109,8 +109,7 @@ class _Bounds:
 @dataclass(frozen=True, slots=True)
 class _Plan:
     clip: Clip
-    pieces: tuple[CutPiece, ...]
-    clips: tuple[Clip, ...]
+    clips: tuple[Clip, ...]  # its pieces
     alignments: tuple[Alignment, ...]
 
     @property
@@ -179,7 +178,7 @@ def _plan(
         return f"no pause between words to cut at was found{unsure}"
     clips = tuple(_clip(clip, piece, sha256) for piece in pieces)
     cuts = tuple(_part(alignment, piece, one) for piece, one in zip(pieces, clips, strict=True))
-    return _Plan(clip, tuple(pieces), clips, cuts)
+    return _Plan(clip, clips, cuts)
 
 
 def _pieces(
@@ -215,7 +214,7 @@ def _clip(clip: Clip, piece: CutPiece, sha256: str) -> Clip:
 
 
 def _part(alignment: Alignment, piece: CutPiece, clip: Clip) -> Alignment:
-    """The alignment of the long clip is that of its pieces."""
+    """The part of a long clip's alignment that belongs to one of its pieces."""
     end = piece.start + clip.seconds
     phones = []
     for span in alignment.phones:
@@ -244,7 +243,7 @@ def _cuts(ws: Workspace) -> dict[str, list[str]]:
 
 
 def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
-    """The new clips first: a kill leaves them beside the long one, and the next cut finds the same."""
+    """Write the new clips first: a kill leaves them beside the long one, and the next cut finds the same."""
     _save(ws, corpus, *_with_pieces(corpus, plans))
     aligned = alignments(ws) | {one.id: one for plan in plans for one in plan.alignments}
     write_jsonl(alignment_path(ws), (one.row() for one in aligned.values()))
@@ -257,7 +256,7 @@ def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
 def _with_pieces(corpus: Corpus, plans: Sequence[_Plan]) -> tuple[list[Clip], dict[str, Split | None]]:
     """All clips, each long one followed by its pieces, and the side of each: a piece is on the side of the whole."""
     new = {plan.clip.id: plan.clips for plan in plans}
-    made = {clip.id for clip in _all(plans)}
+    made = {clip.id for plan in plans for clip in plan.clips}
     before = [corpus.as_imported(clip) for clip in corpus if clip.id not in made]
     clips = [one for clip in before for one in (clip, *new.get(clip.id, ()))]
     sides: dict[str, Split | None] = {clip.id: corpus.sides.get(clip.id, "train") for clip in before}
@@ -265,7 +264,7 @@ def _with_pieces(corpus: Corpus, plans: Sequence[_Plan]) -> tuple[list[Clip], di
 
 
 def _save(ws: Workspace, corpus: Corpus, clips: list[Clip], sides: Mapping[str, Split | None]) -> None:
-    """An import that was fresh stays so: it has not missed anything."""
+    """Write the manifest; an import that was fresh stays so, for it has not missed anything."""
     stamp = ws.stamped(import_.STAGE.name) if import_.STAGE.state(ws) == "fresh" else None
     Corpus.save(ws, clips, list(corpus.sources.values()), sides)
     if stamp is not None:
@@ -296,7 +295,7 @@ def _summary(
     *,
     written: bool,
 ) -> CutSummary:
-    new = list(_all(plans))
+    new = [clip for plan in plans for clip in plan.clips]
     return CutSummary(
         longest=longest,
         clips=len(long),
@@ -308,8 +307,3 @@ def _summary(
         lost_seconds=round(sum(clip.seconds for clip in gone), 3),
         written=written,
     )
-
-
-def _all(plans: Sequence[_Plan]) -> Iterator[Clip]:
-    for plan in plans:
-        yield from plan.clips

@@ -112,7 +112,7 @@ def install_eval() -> str:
 
 
 def _threads() -> MachineFinding:
-    """Of torch, as a training would begin with now."""
+    """The threads that a training would begin with now."""
     chosen = choose()
     return MachineFinding("threads", True, f"{chosen.number} on {chosen.cores} cores: {chosen.why}")
 

@@ -82,7 +82,7 @@ class EvaluateSummary:
 
 @dataclass(frozen=True)
 class Bench:
-    """What is judged, and what it is held against."""
+    """What is judged, what it is held against, and by which metrics."""
 
     wish: EvaluateOptions
     groups: tuple[str, ...]
@@ -202,7 +202,7 @@ def _takes(bench: Bench, folder: Path) -> Job[tuple[list[Sample], list[str]]]:
 
 
 def _moved(bench: Bench) -> list[str]:
-    """A voice that is nobody's is held against nobody's recordings."""
+    """A sentence where the voice learnt from resampled recordings: it is compared with such."""
     factor = bench.speaker.resample if bench.speaker else 1.0
     if factor == 1.0:
         return []
@@ -213,7 +213,7 @@ def _moved(bench: Bench) -> list[str]:
 
 
 def _since(bench: Bench) -> list[str]:
-    """Of the run: a damaged one may be newer; it may have learnt from what is held out today."""
+    """Sentences on the run: a newer one is damaged; it may have learnt from what is held out today."""
     run = bench.speaker.subject.run if bench.speaker else None
     if bench.ws is None or bench.corpus is None or bench.wish.corpus is not None or run is None:
         return []

@@ -137,7 +137,7 @@ def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[Ex
 
 
 def _check(wish: ExportOptions, to: Format | None) -> None:
-    """What would be ignored is refused. `to`: None is the voice package."""
+    """Refuse options that would be ignored. `to`: the format; None is the voice package."""
     if wish.push and wish.output is not None and wish.output.suffix == ".zip":
         raise ExportError("--push puts a folder on the hub: leave .zip out of the name after -o")
     if wish.push:
@@ -154,7 +154,7 @@ def _check(wish: ExportOptions, to: Format | None) -> None:
 
 
 def _told(summary: ExportSummary, aside: list[str]) -> ExportSummary:
-    """Not stamped: a run that is mended is no longer passed over, and a lexicon may change again."""
+    """The summary with notes that are not stamped: they may no longer hold next time."""
     return replace(summary, notes=[*summary.notes, *aside])
 
 
@@ -251,7 +251,7 @@ def restore_tempo(subject: ExportSubject) -> None:
 
 
 def _size(subject: ExportSubject, to: Format, folder: Path) -> int:
-    """Parameters of what was written, not of all that training had."""
+    """How many parameters were written, not how many training had."""
     if graphs := sorted(folder.glob("*.onnx")):
         import onnx  # a large library
 

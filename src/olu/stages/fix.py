@@ -81,7 +81,7 @@ class FixSummary:
 
 
 def cut_instead(ws: Path, *, undo: bool) -> str:
-    """The commands in their order, ready to paste."""
+    """The commands, in order and ready to paste, that cut long clips instead of dropping them."""
     steps = [str(Remedy(verb, (ws,))) for verb in ("read", "align", "cut", "read")]
     steps.append(str(Remedy("audit", (ws,), {"fix": True})))
     if undo:
@@ -173,7 +173,7 @@ def _in_all(summary: AuditSummary) -> str:
 
 
 def _shown(summary: AuditSummary, *, told: Sequence[str]) -> Iterator[Told]:
-    """`told`: notes that stand elsewhere."""
+    """What an audit found, as lines and a table, without the notes in `told`."""
     looked = [(check, summary.counts[check.name]) for check in CHECKS if check.name in summary.counts]
     marked = [(check, count) for check, count in looked if any(count.values())]
     rows = [[one.title, *(str(count[name] or "-") for name in ("error", "warn", "info"))] for one, count in marked]
@@ -237,7 +237,7 @@ class Decided:
 
 
 def decided(ws: Workspace) -> Decided:
-    """Of the last audit; without a fresh one nothing is known of what a fix would do."""
+    """What the decisions come to; what a fix could still do is known where the audit is fresh."""
     corpus, _ = without_aside(Corpus.open(ws))
     kinds: dict[str, int] = {}
     for clip in corpus:
@@ -254,12 +254,12 @@ def decided(ws: Workspace) -> Decided:
 
 
 def _plan(ws: Workspace, corpus: Corpus) -> list[Decision]:
-    """A recording that changed since its import is not decided on: it may be put back, or be imported again."""
+    """What a fix would decide, but for clips whose recording changed since its import."""
     return plan(corpus.unchanged(), _marks(corpus), read_edges(ws), read_thresholds(ws))
 
 
 def _same(corpus: Corpus) -> Corpus:
-    """Without what trains no more, whatever is decided, because its recording is another one."""
+    """The corpus without clips whose recording is another one now, and which train no more."""
     gone = {clip.id for clip in corpus.changed_clips()}
     return corpus.where(lambda clip: clip.id not in gone)
 

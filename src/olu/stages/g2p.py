@@ -98,7 +98,7 @@ def run_g2p(options: G2pOptions) -> ReadTexts | ReadingExplained:
 
 
 def _given(options: ReadOptions | G2pOptions) -> dict[str, Any]:
-    """What was given, under the names that reading.toml has."""
+    """The options that were given, under the names that reading.toml has."""
     own = {}
     for item in options.language_options:
         name, equals, value = item.partition("=")
@@ -167,7 +167,7 @@ def read_lines(path: Path, *, language: str, settings: ReadingSettings = DEFAULT
 
 
 def _shown(frontend: AnyFrontend, path: Path) -> dict[str, str]:
-    """Options that a file's texts decide beyond doubt; where they do not, each line is judged by itself."""
+    """The options that a file's texts settle, such as how tones are marked; the rest is judged by line."""
     if not isinstance(frontend, PhoneFrontend):
         return {}
     with path.open(encoding="utf-8-sig", newline="\n") as lines:

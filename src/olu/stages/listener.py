@@ -93,7 +93,7 @@ def _newest(
 
 
 def _ahead(ws: Workspace, *, steps: int, hours: float | None, judges: bool) -> str:
-    """Before it begins: how long it takes, and whether it is worth that."""
+    """A sentence before a recogniser is trained: how long it takes, and whether it will hear enough."""
     time = "" if hours is None else f", {length(3600 * hours)} or so here"
     said = f"a recogniser is trained first ({steps:,} steps{time}); it is kept and used again"
     heard = speech_minutes(ws)
@@ -106,7 +106,7 @@ def _ahead(ws: Workspace, *, steps: int, hours: float | None, judges: bool) -> s
 
 
 def speech_minutes(ws: Workspace) -> float:
-    """That can be learnt from."""
+    """Minutes of speech in a workspace that can be learnt from."""
     corpus = Corpus.open(ws)
     return sum(corpus.taken(clip).seconds for clip in corpus if corpus.why_not(clip) is None) / 60
 
@@ -122,7 +122,7 @@ def _check_enough(ws: Workspace) -> None:
 
 
 def as_ticks(work: Job[TrainSummary], what: str) -> Job[TrainSummary]:
-    """A training as progress."""
+    """A training whose reports are told as ticks, named `what`."""
     while True:
         try:
             seen = next(work)
@@ -143,7 +143,7 @@ NEED_PITCH = {"mcd", "f0"}
 
 
 def known_of(corpus: Corpus, *, groups: Sequence[str], speakers: Iterable[str], device: str | None) -> Job[References]:
-    """Only what the groups ask for; what fails is written down and the rest goes on."""
+    """What the metrics compare with, gathered from the corpus; what fails is kept in `absent`."""
     absent: dict[str, tuple[str, str]] = {}
     known = References(language=corpus.ws.language)
     if {"cer", "collusion"} & set(groups):

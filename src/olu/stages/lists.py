@@ -70,7 +70,7 @@ def _cells(one: Language) -> list[str]:
 
 
 def _what(measure: str) -> str:
-    """What was measured; its unit stands behind the value."""
+    """What was measured, in words; its unit stands behind the value."""
     return measure.removesuffix(", %")
 
 

@@ -108,7 +108,7 @@ def _open(ws: Workspace, others: Sequence[Path]) -> list[Workspace]:
 
 
 def _keep_rights(ws: Workspace, join: Join, guests: list[Workspace]) -> None:
-    """What was said of recordings goes with them."""
+    """Write what was said of the recordings that came along."""
     for guest in guests:
         shelf = WorkspaceIndex.of(guest)
         for name, rights in of_sources(guest, list(shelf.sources)).items():
@@ -132,7 +132,7 @@ def _write(ws: Workspace, join: Join) -> None:
 
 
 def _write_decided(ws: Workspace, join: Join) -> None:
-    """What was decided here meanwhile stays."""
+    """Append decisions and corrections that came along, but for clips decided on here meanwhile."""
     with appending(ws):
         here = {(one.id, one.by) for one in decisions.load(ws)}
         decisions.record(ws, [one for one in join.came if (one.id, one.by) not in here])

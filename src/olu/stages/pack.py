@@ -129,7 +129,7 @@ def _runs(ws: Workspace, which: Which) -> list[Run]:
 
 
 def _said(ws: Workspace, runs: list[Run], *, features: bool) -> list[str]:
-    """What a pack cannot hold."""
+    """Sentences on what the pack leaves out, or holds damaged."""
     absent = (
         ["there are no features to take: 'olu prepare' makes them"] if features and not ws.features.exists() else []
     )
@@ -211,7 +211,7 @@ def _files(
 
 
 def _lexicon(ws: Workspace) -> Iterator[_Item]:
-    """One that lies outside, and the settings that name it."""
+    """The lexicon that lies outside of the workspace, and the settings that name its new place."""
     lexicon = lexicon_path(ws, read_settings(ws))
     if lexicon is not None and not lexicon.resolve().is_relative_to(ws.root.resolve()):
         load_lexicon(lexicon)  # a workspace from elsewhere may name any file here: only a lexicon is taken
@@ -222,7 +222,7 @@ def _lexicon(ws: Workspace) -> Iterator[_Item]:
 
 
 def _is_ours(name: str) -> bool:
-    """Not recordings, which came before, nor leftovers, locks and checkpoints put aside."""
+    """Whether a file goes into the pack: no recordings, leftovers, locks or damaged checkpoints."""
     parts = name.split("/")
     if name.startswith("corpus/audio/") or parts[-1] == "lock" or name == MANIFEST:
         return False
@@ -244,7 +244,7 @@ def _made(corpus: Corpus, rates: dict[str, int] | None) -> list[_Item]:
 
 
 def _stamp(ws: Workspace, clips: bytes) -> list[_Item]:
-    """The import is done for the clips as they are in the pack: nothing is to be imported there."""
+    """The stamp of an import that is done for the clips as they are in the pack."""
     held = ws.stamped(IMPORT.name)
     if held is None or IMPORT.state(ws) != "fresh":
         return []

@@ -320,7 +320,7 @@ def training_advice(ws: Workspace) -> BaseAdvice | None:
 
 
 def training_command(ws: Workspace) -> Remedy:
-    """A recipe is taken as it is: a person wrote it, or asked for it. A voice before this one lends its base."""
+    """The training to run next: by the recipe if there is one, else from a base where that is advised."""
     plain = Remedy("train", (ws.root,))
     if recipe_path(ws).exists():
         return plain

@@ -42,7 +42,7 @@ FEW = 5  # problems that are told
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
-    """Which clips have a text, not what it says."""
+    """A hash of the clips, their recordings, their stretches and whether each has a text."""
     known = [PREPARE_VERSION, imported(ws), recordings(ws), hash_stretches(ws), options]
     first = hash_first_texts(ws)
     return hash_value([*known, first] if first else known)
@@ -64,6 +64,11 @@ class PrepareSummary:
     note: str = ""  # what was wrong with those that were there
     features: dict[str, str] = field(default_factory=dict)  # of the family's own: name -> folder
     fresh: bool = False  # made before, and nothing has changed since
+
+    def stamped(self) -> dict[str, Any]:
+        """What the stamp keeps: what was made, not how this command went."""
+        held = {name: value for name, value in asdict(self).items() if name not in ("note", "fresh", "features")}
+        return held | ({"features": self.features} if self.features else {})
 
     def row(self, options: PrepareOptions) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name != "fresh"}
@@ -127,22 +132,16 @@ def prepare(
         note, fresh = note or damage, False
         clips = _feature_clips(corpus, store, feature, aligned=aligned)
         yield from build_feature(folder, clips, feature=one, device=_device(), total=len(store.index))
-    told = {**asdict(summary), "features": folders}
-    del told["note"], told["fresh"]
-    STAGES[kind].stamp(ws, options, told)
+    summary = replace(summary, note=note, features=folders, fresh=fresh)
+    STAGES[kind].stamp(ws, options, summary.stamped())
     _clear(ws)
-    return replace(summary, note=note, features=folders, fresh=fresh)
+    return summary
 
 
 def _stamp_options(feature: WaveFeature) -> dict[str, Any]:
     """The rate, and what else was changed of the recordings."""
-    resample = feature.factor if feature.factor != 1.0 else 0.0
-    changed = {
-        "resample": resample,
-        "edges": feature.edges,
-        "loudness": feature.loudness,
-        "untexted": not feature.texts,
-    }
+    changed = {"resample": feature.factor - 1.0 and feature.factor, "edges": feature.edges}
+    changed |= {"loudness": feature.loudness, "untexted": not feature.texts}
     return {"rate": feature.rate, **{name: value for name, value in changed.items() if value}}
 
 
@@ -195,12 +194,11 @@ def _waves(
         folder=feature.key,
         problems=problems,
         resample=feature.factor,
+        note=note,
     )
-    told = asdict(summary)
-    del told["note"], told["fresh"], told["features"]
-    stage.stamp(ws, options, told, inputs=begun)
+    stage.stamp(ws, options, summary.stamped(), inputs=begun)
     _clear(ws)
-    return replace(summary, note=note)
+    return summary
 
 
 def _feature_clips(corpus: Corpus, store: Store, feature: WaveFeature, *, aligned: bool) -> Iterator[FeatureClip]:
@@ -224,7 +222,7 @@ def _device() -> str:
 
 
 def _clear(ws: Workspace) -> None:
-    """One rate for each kind of family: the rest can always be made again."""
+    """Remove features that no stamp names: there is one rate for each kind of family."""
     told = [(ws.stamped(stage.name) or {}).get("summary", {}) for stage in STAGES.values()]
     kept = {name for one in told for name in (one.get("folder"), *one.get("features", {}).values())}
     for old in ws.features.glob("*"):

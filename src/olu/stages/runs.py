@@ -148,7 +148,7 @@ def _keys_apart(settings: Mapping[str, dict[str, Any]], given: Mapping[str, dict
 
 
 def runs(ws: Workspace) -> list[RunRow]:
-    """A damaged one has a row too, and is not held against the others."""
+    """A row for every run; a damaged one has a row too, and is not compared with the others."""
     everything = Run.all(ws.runs_folder)
     faults = {run.name: run.fault for run in everything}
     found = [run for run in everything if not faults[run.name]]
@@ -219,7 +219,7 @@ def _row(run: Run, differs: dict[str, Any]) -> RunRow:
 
 
 def _damaged_row(run: Run, fault: str) -> RunRow:
-    """No more than its folder tells without the files that cannot be read."""
+    """The row of a damaged run: what its folder tells without the files that cannot be read."""
     stands = run_state(run)
     return RunRow(
         run=run.name,
@@ -267,7 +267,7 @@ def removal(ws: Workspace, name: str) -> Removal:
 
 
 def remove_run(ws: Workspace, name: str) -> Removal:
-    """Out of sight first, so that it is never seen half removed. Its number is not given again."""
+    """Remove a run, renamed first so that nobody sees it half removed; its number is not used again."""
     found = removal(ws, name)
     folder = Run.named(ws.runs_folder, name).folder
     gone = folder.with_name(f".{name}.gone.partial")

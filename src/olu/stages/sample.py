@@ -83,7 +83,7 @@ def _spoken_by(voice: Voice, language: str | None) -> Language:
 
 
 def record(folder: Path, *, lines: Mapping[str, str], voice: Voice, pitch: float) -> Iterator[float]:
-    """Slower by the factor and played faster by it: the tempo stays, pitch and formants become another's."""
+    """Speak each line into a file, `pitch` times higher at the same tempo; yields the seconds of each."""
     rows = list(lines.items())
 
     def one(number: int) -> float:
@@ -100,7 +100,7 @@ def record(folder: Path, *, lines: Mapping[str, str], voice: Voice, pitch: float
 
 
 def _lines(language: Language, clips: int) -> dict[str, str]:
-    """Ids and sentences."""
+    """Made-up ids with sentences of the language."""
     sentences = language.sentences()
     if not sentences:
         raise LanguageError(f"no sample can be made: {language.name} ({language.code}) has no sentences.txt; {INSTEAD}")

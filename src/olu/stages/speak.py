@@ -67,7 +67,7 @@ def given_text(argument: str | None, *, file: Path | None, stdin: BinaryIO) -> s
 
 
 def knobs_of(given: Iterable[str]) -> dict[str, float]:
-    """What --knob says."""
+    """The knobs by name, from --knob NAME=VALUE."""
     found = {}
     for row in given:
         name, _, value = row.partition("=")
@@ -182,7 +182,7 @@ def _told(notes: Sequence[str]) -> Job[None]:
 
 
 def _forget_output() -> None:
-    """Nobody reads it any more: what Python still holds would be an error once more when it ends."""
+    """Point stdout elsewhere, as nobody reads it: Python would fail again when it ends."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

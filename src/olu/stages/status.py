@@ -177,7 +177,7 @@ def _imported(
 
 
 def _features(ws: Workspace, stages: list[StageStatus]) -> str:
-    """Why features take room where their stage is missing."""
+    """A sentence on why there are features while their stage is missing; else nothing."""
     if not any(stage.name == "prepare" and stage.state == "missing" and stage.bytes for stage in stages):
         return ""
     place = shlex.quote(str(ws.root))
@@ -238,7 +238,7 @@ def _runs(ws: Workspace) -> list[dict[str, Any]]:
 
 
 def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, Any]], *, mending: str) -> Remedy:
-    """`mending`: an import that would bring texts to where they are said."""
+    """The command to run next. `mending`: an import that would bring texts to where they are said."""
     first, *others = stages
     again = first.state == "stale" and IMPORT.did_all(ws)  # the same import would change nothing
     if first.state != "fresh" and not again:

@@ -60,7 +60,7 @@ STAGES: dict[Kind, Stage] = {"voice": STAGE, "listener": LISTENING, "vocoder": V
 
 
 def stage_of(job: TrainingJob) -> Stage:
-    """Runs of one kind leave the stamps of the others alone."""
+    """The stage whose stamp a run writes: each kind of family has its own."""
     return STAGES[job.family.kind]
 
 
@@ -209,7 +209,7 @@ def being_trained(run: Run, *, other: str = "") -> TrainError:
 
 @contextmanager
 def _room() -> Iterator[None]:
-    """A model that is larger than the memory is a setting to change, not a bug."""
+    """Turn running out of memory into an error that says which settings to lower."""
     from olu.train.engine_state import NO_ROOM
 
     try:
@@ -224,7 +224,7 @@ def _room() -> Iterator[None]:
 
 
 def _unfinished(ws: Workspace, *, kind: Kind | None = None) -> Run | None:
-    """The newest of each kind, where it has no end; the latest of them."""
+    """The latest unfinished run among the newest ones of each kind; None where there is none."""
     runs = whole_runs(ws)
     newest = {kind_of(run): run for run in runs}
     open_ = [run for of, run in newest.items() if kind in (None, of) and run.result is None]
@@ -232,7 +232,7 @@ def _unfinished(ws: Workspace, *, kind: Kind | None = None) -> Run | None:
 
 
 def _refuse_beside_unfinished(ws: Workspace, recipe: Path | None, changes: list[str]) -> None:
-    """Before anything is read or listened to; where an earlier run may be the one that is asked for, that decides."""
+    """Refuse a new run beside an unfinished one, before anything is read or listened to."""
     own = recipe_path(ws)
     kind = family_named(read_recipe(recipe or (own if own.exists() else None), changes).family).kind
     run = _unfinished(ws, kind=kind)
@@ -242,7 +242,7 @@ def _refuse_beside_unfinished(ws: Workspace, recipe: Path | None, changes: list[
 
 
 def _refuse_beside_damage(ws: Workspace, *, kind: Kind) -> None:
-    """The newest run might be the one that was asked for, or wait to be gone on with: its owner decides."""
+    """Refuse a new run where the newest is damaged: it may be the one that is asked for."""
     newest = runs_of(ws, kind)[-1:]
     if damaged := passed_over(ws, newest[0] if newest else None, kind=kind):
         raise TrainError(f"{'. '.join(damaged)}. Or add --new to train another")

@@ -97,7 +97,7 @@ def listener_of(ws: Workspace, recipe: Recipe, *, run: Run | None) -> str | None
 
 
 def said_of_ears(ws: Workspace, recipe: Recipe, listener: str | None) -> list[str]:
-    """Where the best step is to be chosen by ear and there is none."""
+    """A sentence where the best step is to be chosen by ear and no recogniser is there."""
     if recipe.plan.choose != "heard" or listener:
         return []
     make = shlex.join(["olu", "train", str(ws.root), "--set", "family=recogniser"])

@@ -37,7 +37,7 @@ class TrainOutcome:
 
     @property
     def is_silent(self) -> bool:
-        """Of several processes one speaks."""
+        """Whether another of several processes prints what came out."""
         return not self.trained.leads
 
     def row(self, options: TrainOptions) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def run(options: TrainOptions) -> Job[TrainOutcome | RateSummary]:
 
 
 def _refuse(options: TrainOptions) -> None:
-    """What would be ignored."""
+    """Refuse options that would be ignored."""
     starts = (options.from_run, options.resume, options.from_hf_vits)
     if options.find_lr and any((*starts, options.new, options.dry_run, options.profile, options.evaluate)):
         raise TrainError("--find-lr starts from fresh weights or --base: it takes no run and no other mode")

@@ -65,7 +65,7 @@ def _find(function: str, name: str, pack: Pack, *, key: str) -> Callable[..., An
 
 
 def _joined(text: str) -> str:
-    """Other signs that people type for an apostrophe inside a word: ng‘ombe, ng´ombe."""
+    """The text with a plain apostrophe for other signs that people type inside a word: ng‘ombe, ng´ombe."""
     return text if text.isascii() and "`" not in text else APOSTROPHE.sub("'", text)
 
 

@@ -16,7 +16,7 @@ NAMED = 5  # clips listed for each symbol that is left out
 
 @dataclass(frozen=True, slots=True)
 class SymbolLimits:
-    """From how often on a symbol is kept. They are lower for a small corpus, which has to do with what it has."""
+    """How often a symbol must come to be kept; less often in a small corpus."""
 
     whole: int  # a letter with marks stays one symbol from this count on, else letter and marks are symbols
     count: int
@@ -48,7 +48,7 @@ def clusters(text: str) -> list[str]:
 
 
 def derive(texts: Mapping[str, str]) -> Derived:
-    """From tidy texts (canonical, lower case where that is wanted) by clip."""
+    """The symbols of a corpus from its tidy texts by clip, and what becomes of the rare ones."""
     split = {clip: clusters(text) for clip, text in texts.items()}
     limits = SymbolLimits.of(sum(map(bool, split.values())))
     for _ in range(2):  # first a letter from the marks on it, then one that is written as a single character

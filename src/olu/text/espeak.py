@@ -71,7 +71,7 @@ DEFAULTS = {"en-gb": "en", "eng": "en-us", "zho": "cmn", "por": "pt-br", "nor": 
 
 
 class Chosen(ctypes.Structure):
-    """The head of espeak_VOICE."""
+    """The first fields of the C structure espeak_VOICE."""
 
     _fields_ = (("name", ctypes.c_char_p), ("languages", ctypes.c_char_p), ("identifier", ctypes.c_char_p))
 
@@ -142,7 +142,7 @@ ENGINE = Espeak()
 
 
 def _clean(text: str) -> str:
-    """Without what C strings and espeak-ng cannot hold."""
+    """The text without what C strings and espeak-ng cannot hold."""
     return "".join(" " if unicodedata.category(character)[0] == "C" else character for character in text)
 
 

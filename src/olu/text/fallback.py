@@ -54,7 +54,7 @@ class Fit:
         return kept
 
     def _marked(self, word: Word) -> Word:
-        """Without the marks that these phones were never learnt with; every phone is known bare."""
+        """The word without the marks that its phones were never learnt with; bare phones are known."""
         if self.marks != "vowel":
             stress = word.stress if STRESS in self.known else None
             pairs = [(at, tone) for at, tone in zip(word.bearers, word.tones, strict=True) if self._has(tone)]
@@ -156,7 +156,7 @@ def _nearer_first(symbol: str, language: str) -> Iterator[str]:
 
 
 def _by_name(character: str) -> Iterator[str]:
-    """LATIN SMALL LETTER B WITH HOOK is a LATIN SMALL LETTER B."""
+    """A plainer letter by the Unicode name: that of B for B WITH HOOK."""
     plain, with_, _ = unicodedata.name(character, "").partition(" WITH ") if character else ("", "", "")
     if with_:
         try:

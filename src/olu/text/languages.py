@@ -201,6 +201,6 @@ def _iso639_3() -> frozenset[str]:
 
 
 def _fold(word: str) -> str:
-    """Names are found whatever their case and accents."""
+    """A name in lower case without accents, to find it by."""
     plain = unicodedata.normalize("NFKD", word.strip().casefold())
     return "".join(char for char in plain if not unicodedata.combining(char))

@@ -151,7 +151,7 @@ def _align(word: str, symbols: Symbols, costs: _Costs) -> list[Symbols] | None:
 
 
 def _prior(letter: str, share: Symbols, guess: Mapping[str, Symbols]) -> float:
-    """How likely a share looks before anything was learnt: as it is said alone, or a symbol that looks like it."""
+    """How likely a letter has these symbols before anything is learnt, by how it is said alone."""
     expected = guess.get(letter, ())
     if not share:
         return -0.5 if unicodedata.category(letter)[0] == "M" else -4.0
@@ -224,7 +224,7 @@ def _peaks(aligned: Iterable[tuple[str, list[Symbols]]]) -> frozenset[str]:
 
 
 def _before(key: Context, level: int, rows: Mapping[Context, Symbols], alone: Mapping[str, Symbols]) -> Symbols:
-    """What looser rows say of a place."""
+    """What the looser rows say of a place, else how its letter is read alone."""
     looser = contexts(key)[level + 1 :]
     return next((rows[one] for one in looser if one in rows), alone[key[0]])
 

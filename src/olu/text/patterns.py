@@ -68,7 +68,7 @@ class _Ways:
         self._letters = SOME | frozenset(_letters(nodes))
 
     def of(self, nodes: Sequence[Node], follow: Charset) -> float:
-        """`follow` is what may come after them."""
+        """In how many ways these nodes can match at one place; `follow`: what may come after them."""
         total = 1.0
         for node in reversed(nodes):
             total *= self._one(node, follow)
@@ -107,7 +107,7 @@ class _Ways:
         return float(sum(inside**count for count in range(least if again else most, most + 1)))
 
     def _branch(self, ways: list[list[Node]], follow: Charset) -> float:
-        """Only those that can match the same letters count together."""
+        """The ways of an alternative: only branches that can match the same letters add up."""
         costs = [self.of(way, follow) for way in ways]
         shapes = [self._shape(way) for way in ways]
         firsts = [self._first(way, follow) for way in ways]
@@ -122,7 +122,7 @@ class _Ways:
         return max(sum(costs[b] for b in places if a == b or together(a, b)) for a in places)
 
     def _shape(self, way: Sequence[Node]) -> list[Charset] | None:
-        """Its letters one by one, where it is nothing but letters."""
+        """The letters of a branch one by one; None where it is more than single letters."""
         kept = [node for node in way if node[0] not in NOTHING]
         return [self._chars(node) for node in kept] if all(node[0] in SINGLE for node in kept) else None
 

@@ -156,7 +156,7 @@ def _alphabet(frontend: AnyFrontend) -> list[str]:
 
 
 def _same(frontend: AnyFrontend, vocabulary: SymbolVocabulary, word: str) -> bool:
-    """Whether capitals make no difference."""
+    """Whether a word is read the same in small letters."""
     here, there = (symbols_of(frontend, vocabulary, one) for one in (word, word.lower()))
     return here == there
 

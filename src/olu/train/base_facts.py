@@ -76,7 +76,7 @@ def licence_of(folder: Path, *, origin: str = "") -> Licence:
 
 
 def _in_zip(path: Path) -> Licence:
-    """Of a voice package in one file."""
+    """The licence of a voice package in one file."""
     try:
         with zipfile.ZipFile(path) as archive:
             facts = from_json(archive.read("voice.json"))
@@ -88,7 +88,7 @@ def _in_zip(path: Path) -> Licence:
 
 
 def _credits(folder: Path) -> str:
-    """As an export of Olu has them: in voice.json, and in the card of every other format."""
+    """Who is to be named for a base, by voice.json or the card of an export of Olu's."""
     told = _facts(folder / "voice.json").get("credits")
     if isinstance(told, str):
         return told
@@ -168,7 +168,7 @@ def _load(code: str) -> Language | None:
 
 
 def _tokenizer(folder: Path) -> dict[str, Any]:
-    """One that is not there or damaged says nothing."""
+    """The tokenizer's settings; empty where they are missing or damaged."""
     try:
         held = load_json(folder / "tokenizer_config.json")
     except (BadData, OSError):

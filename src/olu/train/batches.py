@@ -21,7 +21,7 @@ POOL = 50  # batches worth of clips that are sorted by length together: enough t
 
 @dataclass(frozen=True)
 class Prompts:
-    """Which clip stands beside another: one of the same speaker, never itself; the same for seed, epoch and clip."""
+    """Chooses the clip beside another: of the same speaker, never itself, the same for seed and epoch."""
 
     seed: int
     speaker_of: Mapping[str, int]
@@ -35,7 +35,7 @@ class Prompts:
         return found
 
     def choose(self, clip: str, *, epoch: int) -> str | None:
-        """None where the speaker has no other."""
+        """The clip that stands beside this one; None where the speaker has no other."""
         others = self._of_speaker.get(self.speaker_of[clip], [])
         at = bisect_left(others, clip)
         own = at < len(others) and others[at] == clip
@@ -148,7 +148,7 @@ class Batches:
         return replace(example, beside=self.example(other)) if other else example
 
     def length(self, clip: str) -> float:
-        """In seconds."""
+        """The length of a clip in seconds."""
         return self._length[clip]
 
     def put_aside(self, clips: Sequence[str]) -> int:

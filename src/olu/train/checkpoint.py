@@ -44,7 +44,7 @@ class UnreadableError(TrainError):
 
 
 def sealed(value: dict[str, Any]) -> dict[str, Any]:
-    """With a digest of what it holds, as JSON keeps it."""
+    """The value with a digest of what it holds, as JSON keeps it."""
     return {**value, DIGEST: hash_value(json.loads(json.dumps(value)))}
 
 
@@ -71,12 +71,12 @@ class Checkpoints:
         self.folder, self.keep, self._kept = folder, keep, dict[str, str]()
 
     def steps(self) -> list[int]:
-        """By number, not by name: step 10000 comes after step 2000."""
+        """The steps that have a checkpoint, in order of their numbers."""
         numbers = (name.removeprefix("step-") for name in self._folders() if name.startswith("step-"))
         return sorted(int(number) for number in numbers if number.isdigit())
 
     def damaged(self) -> list[Path]:
-        """Those put aside."""
+        """The folders of damaged checkpoints that were put aside."""
         return [self.folder / name for name in sorted(self._folders()) if DAMAGED in name and name.startswith("step-")]
 
     def _folders(self) -> list[str]:
@@ -172,7 +172,7 @@ class Checkpoints:
                 _discard(self.path(later))
 
     def put_aside(self, steps: Iterable[int]) -> None:
-        """Out of the way of training, and kept: only a person knows whether it is worth mending."""
+        """Rename damaged checkpoints so that training passes over them; a person may mend them."""
         for step in steps:
             aside, more = self.folder / f"step-{step}{DAMAGED}", 2
             while aside.exists():
@@ -189,7 +189,7 @@ class Checkpoints:
 
 
 def patiently(read: Callable[[], Value], path: Path) -> Value:
-    """A disk that stutters is asked again; one that goes on is told of, and nothing is concluded from it."""
+    """What `read` gives; a disk that fails is asked again, then UnreadableError: nothing is concluded."""
     for wait in (*WAITS, None):
         try:
             return read()
@@ -205,7 +205,7 @@ def patiently(read: Callable[[], Value], path: Path) -> Value:
 
 
 def _discard(path: Path) -> None:
-    """Out of sight first: a folder that is half removed must not pass for a checkpoint."""
+    """Remove a folder, renamed first: half removed it must not pass for a checkpoint."""
     aside = path.with_name(f".{path.name}.gone.partial")
     shutil.rmtree(aside, ignore_errors=True)
     path.rename(aside)

@@ -84,7 +84,7 @@ class FastSteps:
         return not (plain or any(live.held or live.late for live in e.live.values()))
 
     def forget(self) -> None:
-        """Weights or moments were replaced: recordings would go on with the old ones."""
+        """Drop all recordings: weights or moments were replaced, and they read the old ones."""
         torch.cuda.synchronize()
         self.pending.clear()
         self.graphs.clear()
@@ -100,7 +100,7 @@ class FastSteps:
 
     @contextmanager
     def _tuned(self) -> Iterator[None]:
-        """Not while samples are spoken: each has a length of its own."""
+        """Let cuDNN choose kernels by trial, but not while samples of any length are spoken."""
         before = torch.backends.cudnn.benchmark
         torch.backends.cudnn.benchmark = self.tune
         try:
@@ -121,7 +121,7 @@ class FastSteps:
         return self.engine.step + len(self.pending)
 
     def _boundary(self) -> int:
-        """No step is started past one after which something is saved, validated or ended."""
+        """The step past which none is started: after it something is saved, validated or ended."""
         e, at = self.engine, self.engine.step
         due = [e.plan.steps, *((at // every + 1) * every for every in (e.plan.validate_every, e.plan.save_every))]
         return min(due)
@@ -346,7 +346,7 @@ class FastSteps:
 
 @contextmanager
 def _nothing_collected() -> Iterator[None]:
-    """Old recordings that are thrown away while a new one is made would spoil it."""
+    """Keep the garbage collector from freeing old recordings while a new one is made."""
     gc.collect()
     gc.disable()
     try:
@@ -356,7 +356,7 @@ def _nothing_collected() -> Iterator[None]:
 
 
 def _let_go_of_chance() -> None:
-    """A recording that failed midway leaves the random numbers bound to it; every step is seeded anew."""
+    """Free the random generator from a recording that failed midway; every step is seeded anew."""
     generator = torch.cuda.default_generators[torch.cuda.current_device()]
     generator.graphsafe_set_state(torch.Generator("cuda").graphsafe_get_state())
 

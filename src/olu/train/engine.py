@@ -38,7 +38,7 @@ RESOURCES_EVERY = 20  # steps between two looks at clock and disk
 
 @dataclass
 class After:
-    """What came after the updates of a step."""
+    """What followed the updates of a step: events, validation, samples, whether it saves and ends."""
 
     events: list[GuardEvent]
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class After:
 
 @dataclass(frozen=True)
 class Micro:
-    """One piece of a step's clips on the device. `share` 0 lends a process without clips something to go through."""
+    """One piece of a step's clips on the device. `share` 0: a process without clips goes through it for nothing."""
 
     batch: Batch
     share: float = 1.0
@@ -371,7 +371,7 @@ class Engine:
             yield self.learner
 
     def _validate(self) -> tuple[dict[str, float], tuple[SpokenSample, ...]]:
-        """In the first process, for all."""
+        """Figures and samples of a validation, made in the first process for all."""
         found = None
         if self.ranks.leads:
             with suppress(Cut):

@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Loss:
-    """A sum and the name of what it is a mean over; the batch knows how many of those there are."""
+    """A sum, and the name of what it becomes a mean over; the batch counts how many of those there are."""
 
     sum: Tensor
     over: str
@@ -253,7 +253,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Figures:
-    """Which numbers tell how a training goes."""
+    """Which losses and scores tell how a training goes."""
 
     score: str  # the validation figure that chooses the best step; lower is better
     learns: str  # the part whose progress counts

@@ -38,7 +38,7 @@ class RateSearchResult:
 
 
 def rate_at(place: int, steps: int, *, low: float = LOW, high: float = HIGH) -> float:
-    """Rising geometrically from `low` to `high`."""
+    """The rate at a place of the search, rising geometrically from `low` to `high`."""
     return float(low * (high / low) ** (place / max(1, steps - 1)))
 
 

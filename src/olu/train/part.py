@@ -92,7 +92,7 @@ class LivePart:
         return [p.grad for p in self.params if p.grad is not None]
 
     def norms(self) -> dict[str, Tensor]:
-        """Of the gradients that have a limit of their own, by prefix."""
+        """The norms of the gradients that have a limit of their own, by prefix."""
         return {
             prefix: nn.utils.get_total_norm([p.grad for p in params if p.grad is not None])
             for prefix, params in self.limited.items()
@@ -142,7 +142,7 @@ class LivePart:
             torch._foreach_lerp_(list(self.average.values()), [p.detach() for p in self.params], follow)
 
     def follow(self, updates: int) -> float:
-        """How far the average moves. A young one follows quickly: a short run is no average of its random start."""
+        """How far the average (EMA) moves at an update; further while it is young."""
         return 1 - min(self.part.ema, (1 + updates) / (10 + updates)) if self.part.ema else 0.0
 
     def scales(self) -> list[float]:
@@ -161,7 +161,7 @@ class LivePart:
             torch._foreach_add_(list(self.average.values()), apart)
 
     def use_numbers(self) -> None:
-        """Rates that are tensors of a recording are none for a plain step."""
+        """Set the rates to plain numbers: tensors of a recording are none for a plain step."""
         for group in self.optimiser.param_groups:
             group["lr"] = self.part.lr * group["scale"]
 

@@ -17,22 +17,22 @@ Value = TypeVar("Value")
 
 
 class Ranks:
-    """One process of `size`. With one alone, every method is nothing."""
+    """One of `size` processes that train together. Alone, its methods give back what they are given."""
 
     def __init__(self, rank: int = 0, size: int = 1) -> None:
         self.rank, self.size = rank, size
 
     @property
     def leads(self) -> bool:
-        """Only the first process writes."""
+        """Whether this is the first process, which alone writes."""
         return self.rank == 0
 
     def share(self, items: Sequence[Value]) -> list[Value]:
-        """This process' part of a batch."""
+        """The items of a batch that this process takes."""
         return list(items[self.rank :: self.size])
 
     def sum_gradients(self, gradients: Sequence[Tensor]) -> None:
-        """In place, all of them in one message."""
+        """Sum gradients over all processes in place, in one message."""
         if self.size == 1 or not gradients:
             return
         flat = torch.cat([gradient.flatten() for gradient in gradients])
@@ -59,7 +59,7 @@ class Ranks:
         return dict(zip(names, values, strict=True))
 
     def agree(self, well: bool, device: torch.device) -> bool:
-        """Whether all is well everywhere."""
+        """Whether all is well in every process."""
         if self.size == 1:
             return well
         value = torch.tensor([1.0 if well else 0.0], device=device)
@@ -67,7 +67,7 @@ class Ranks:
         return bool(value.item() == 1.0)
 
     def highest(self, value: int, device: torch.device) -> int:
-        """Of what the processes have."""
+        """The highest value that any process has."""
         if self.size == 1:
             return value
         held = torch.tensor([value], device=device)
@@ -75,7 +75,7 @@ class Ranks:
         return int(held.item())
 
     def from_first(self, value: Value) -> Value:
-        """What the first process has."""
+        """The value that the first process has, in every process."""
         if self.size == 1:
             return value
         held: list[Any] = [value]

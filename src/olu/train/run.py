@@ -180,7 +180,7 @@ class Run:
 
 
 def _number(folder: Path) -> int | None:
-    """Of a run's folder; a killed run leaves hidden partial ones, and people put other things there."""
+    """The number of a run's folder; None for hidden, partial and other folders."""
     match = re.fullmatch(r"[^.].*-(\d+)", folder.name)
     return int(match[1]) if match else None
 
@@ -233,7 +233,7 @@ def _append(file: IO[str], row: dict[str, Any]) -> None:
 
 
 def hash_base(text: str) -> str | None:
-    """A name for the weights of a base: of the file, or of the first file of weights in its folder."""
+    """A hash of a base's weights: of the file, or of the first file of weights in its folder."""
     path = located(text)
     if (path / "recipe.toml").is_file():
         return _hash_run(path)
@@ -245,7 +245,7 @@ def hash_base(text: str) -> str | None:
 
 
 def _hash_run(folder: Path) -> str | None:
-    """Of the step that is taken from a run: its best, else its last."""
+    """A hash of the weights of a run's best step, else of its last."""
     run = Run(folder)
     steps = run.checkpoints().steps()
     step = (run.best or {}).get("step")

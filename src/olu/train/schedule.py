@@ -47,7 +47,7 @@ def lowered(step: int, plan: PlanSettings, scores: Sequence[float]) -> list[Guar
 
 
 def plateaus(scores: Sequence[float], *, patience: int) -> int:
-    """How often `patience` validations in a row brought nothing better."""
+    """How often `patience` validations in a row were no better."""
     best, waited, found = math.inf, 0, 0
     for score in scores:
         if score < best:
@@ -65,7 +65,7 @@ LARGEST = 2.0**20
 
 
 class Scale:
-    """1 and out of the way in every other precision."""
+    """The loss scale of fp16: halved on overflow, doubled after long good; 1 in every other precision."""
 
     def __init__(self, *, on: bool) -> None:
         self.on = on

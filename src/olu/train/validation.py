@@ -50,7 +50,7 @@ def averaged(parts: Mapping[str, LivePart]) -> Iterator[None]:
 
 
 class Cut(Exception):
-    """An end was asked for while a validation went on."""
+    """Raised where an end was asked for while a validation went on."""
 
 
 def validated(
@@ -107,7 +107,7 @@ def heard(exhibits: Sequence[SpokenSample], ear: Ear | None = None) -> dict[str,
 
 
 def _off(seconds: float, natural: float) -> float:
-    """0 within a tenth of the recording's length, at most 1."""
+    """How far a length is off the recording's: 0 within a tenth, at most 1."""
     ratio = abs(math.log(max(seconds, 1e-3) / natural))
     return min(1.0, max(0.0, ratio - math.log1p(DURATION_FREE)))
 
@@ -116,7 +116,7 @@ GRID = 0.02  # heard scores this close are equal, for a few samples tell no more
 
 
 def candidate(step: int, scores: Mapping[str, float], *, by: str, loss: str) -> dict[str, Any] | None:
-    """A step as it would be kept; none where its figures are not numbers."""
+    """What would be kept of a step as the best; None where its figures are not numbers."""
     value = scores.get(loss, math.nan)
     if by == "loss":
         return {"step": step, "score": value} if math.isfinite(value) else None
@@ -135,7 +135,7 @@ def _order(best: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def held_as(best: dict[str, Any] | None, *, by: str) -> dict[str, Any] | None:
-    """A best step that was chosen by ear, in a run that now chooses by the loss."""
+    """The best step by its loss where the run now chooses by the loss; else as it is."""
     return {"step": best["step"], "score": best["loss"]} if by == "loss" and best and "loss" in best else best
 
 

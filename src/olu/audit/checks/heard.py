@@ -28,7 +28,7 @@ class MismatchLimits:
 
 
 def limits_of(heard: Sequence[MeasuredClip], limits: Thresholds) -> MismatchLimits | None:
-    """Nothing where too few pairs were compared."""
+    """Limits for a mismatch of text and sound, from this corpus; None where too few pairs were compared."""
     own = [one.match.score for one in heard if one.match and one.match.score is not None]
     chance = [score for one in heard if one.match for score in one.match.chance]
     if not own or len(chance) < LEAST_SHUFFLED:
@@ -102,7 +102,7 @@ def _look_unheard(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable
 
 
 def _lows(heard: Sequence[MeasuredClip], limits: Thresholds) -> dict[str, float | None]:
-    """For each way of aligning, as each has scores of its own."""
+    """For each way of aligning the score under which a word is unlike the others: each has its own."""
     scores: dict[str, list[float]] = {}
     for one in heard:
         scores.setdefault(one.aligner, []).extend(word.score for word in one.words if word.score is not None)

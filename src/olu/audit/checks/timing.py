@@ -86,7 +86,7 @@ def _spoken(one: MeasuredClip, quartiles: tuple[float, float] | None, limits: Th
 
 
 def _whole(one: MeasuredClip, quartiles: tuple[float, float] | None, limits: Thresholds) -> Finding | None:
-    """Never an error: silence around a short text is no mismatch."""
+    """A warning where the rate over the whole clip is unusual; no error, as silence is no mismatch."""
     rate = signs_per_second(one)
     if rate is None or quartiles is None or _beyond(rate, quartiles, limits) <= limits.rate_warn_iqr:
         return None
@@ -105,7 +105,7 @@ def _finding(one: MeasuredClip, severity: Severity, rate: float, message: str, m
 
 
 def _possible(limits: Thresholds) -> float:
-    """A rate well inside what people can speak."""
+    """A rate in signs per second that is well inside what people can speak."""
     return math.sqrt(max(limits.rate_error_under, 1e-3) * limits.rate_error_over)
 
 

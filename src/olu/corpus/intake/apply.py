@@ -22,7 +22,7 @@ FEW = 100  # recordings that are flushed to the disk one by one
 def apply_plan(
     bench: Workbench, plan: ImportPlan, *, asked: Mapping[str, Any], kept: list[doubts.Standing], anew: bool
 ) -> Iterator[Tick]:
-    """`asked`: the options of the import; `kept`: all doubts after it; `anew`: the manifest is written too."""
+    """Write what a plan says. `asked`: the import's options; `kept`: all doubts; `anew`: the manifest too."""
     ws = bench.ws
     yield from _copy_in(ws, plan)
     shown = [
@@ -46,7 +46,7 @@ def apply_plan(
 
 
 def _copy_in(ws: Workspace, plan: ImportPlan) -> Iterator[Tick]:
-    """The recordings that shall lie in the workspace."""
+    """Copy recordings into the workspace that shall lie there."""
     if not plan.copies:
         return
     write_origins(ws, plan.origins)
@@ -70,7 +70,7 @@ def write_origins(ws: Workspace, origins: dict[str, str]) -> None:
 
 
 def remove_unused(ws: Workspace, plan: ImportPlan) -> None:
-    """Recordings of a stream that were written before it was known that no clip needs them."""
+    """Remove recordings of a stream that were written before it was known that no clip needs them."""
     used = {clip.audio for clip in plan.merge.clips.values()}
     for file in plan.found.written:
         if plan.named.audio(file) not in used:

@@ -19,7 +19,7 @@ from olu.corpus.sources import Source, check_inside, free_name, read_sources
 
 @dataclass(frozen=True, slots=True)
 class HeldCorpus:
-    """Read once; whoever plans asks it, and looks at the disk no more."""
+    """What a workspace holds before an import, read once: whoever plans looks at the disk no more."""
 
     ws: Workspace
     clips: tuple[Clip, ...]

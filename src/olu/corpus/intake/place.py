@@ -24,7 +24,7 @@ DECODED = "decoded.json"  # in corpus/audio: hash of a film or a phone's recordi
 
 @dataclass(frozen=True, slots=True)
 class ImportPlace:
-    """Where what was named lies now: itself, or what was unpacked from it."""
+    """What a person named, and where its files lie: there, or where they were unpacked or fetched."""
 
     named: Path  # for messages and to know it again
     files: Path  # resolved
@@ -52,7 +52,7 @@ class Workbench(ExitStack):
             self.enter_context(writing(self.ws, patience=patience))
 
     def check_claim(self) -> None:
-        """Where another command holds the corpus for long, that is said before the work."""
+        """Refuse before the work begins where another command holds the corpus."""
         if not self.dry:
             with writing(self.ws):
                 pass

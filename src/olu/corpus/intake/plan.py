@@ -243,7 +243,7 @@ class ImportPlan:
         )
 
     def _lost(self) -> str:
-        """Whether much is lost. A text that belongs to no recording is no row: it may be anything."""
+        """A sentence where much is lost. A text that belongs to no recording is no row."""
         merge, problems = self.merge, self.problems
         rows = sum(problem.why is not Why.NO_SOUND for problem in problems)
         every = rows + merge.added + merge.already + self.joined
@@ -269,7 +269,7 @@ def copied_in(held: HeldCorpus, named: SourceName) -> set[str]:
 
 
 def _sources(held: HeldCorpus, merge: Merge, source: Source) -> dict[str, Source]:
-    """Those that clips lie in: one that gave none is asked for by nobody."""
+    """The sources that clips lie in, by name; one that gave none is struck out."""
     used = {source_of(clip.audio) for clip in merge.clips.values()}
     known = dict(held.sources)
     if merge.fresh or source.name not in known or known[source.name].root != source.root:

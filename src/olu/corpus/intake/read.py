@@ -39,7 +39,7 @@ class LocatedSource:
 
 
 def locate(place: ImportPlace, options: readers.Options, asked: dict[str, Any]) -> LocatedSource:
-    """Which layout it has."""
+    """The source of an import, with its layout: the one asked for, or the one it is seen to have."""
     source = LocatedSource(place=place, layout=readers.LAYOUTS["huggingface"], why="", options=options, asked=asked)
     if place.hub_id:
         return replace(source, why=f"{place.hub_id} is a dataset on the hub")
@@ -48,7 +48,7 @@ def locate(place: ImportPlace, options: readers.Options, asked: dict[str, Any]) 
 
 
 def read(bench: Workbench, source: LocatedSource) -> Job[FoundSource]:
-    """Its rows; what no stage can read is decoded first."""
+    """The rows of a source; recordings that no stage can read are decoded first."""
     place, options, lost = source.place, source.options, list(source.place.lost)
     root = own = options.root or place.files
     if media := source.layout.to_decode(SourceFolder(place.files, options)):
@@ -91,7 +91,7 @@ def _check_paths(*paths: Path) -> None:
 
 
 def probe_source(found: FoundSource) -> Job[FoundSource]:
-    """What each recording is."""
+    """The source with what each of its recordings is: rate, length, content, or what is wrong."""
     probed = []
     for done, one in enumerate(probed_in(found.root, found.rows), 1):
         probed.append(one)
@@ -100,7 +100,7 @@ def probe_source(found: FoundSource) -> Job[FoundSource]:
 
 
 def probe_stream(bench: Workbench, source: LocatedSource, held: HeldCorpus, stream: Iterator[Any]) -> Job[FoundSource]:
-    """The same for sound that comes as bytes, which is written into the workspace as it comes."""
+    """As `probe_source`, for sound that comes as bytes and is written into the workspace."""
     ws, place = bench.ws, source.place
     own = source.options.root or place.files
     origin = place.named.resolve() if place.unpacked else own

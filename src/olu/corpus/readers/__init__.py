@@ -151,7 +151,7 @@ def check(layout: str) -> None:
 
 
 def check_use(layout: str, options: Options) -> None:
-    """Every option that was given must act."""
+    """Refuse an option that would have no effect with this layout."""
     useless = next((name for name in options.given() if name not in LAYOUTS[layout].takes), None)
     if useless:
         raise CorpusError(

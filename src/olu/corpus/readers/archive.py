@@ -121,7 +121,7 @@ def names_in(archive: Path) -> list[str]:
 
 
 def inner(folder: Path) -> Path:
-    """The folder inside that everything lies in, as most archives have one."""
+    """The one folder that everything inside lies in, as most archives have one; else the folder itself."""
     while True:
         below = list(folder.iterdir())
         if len(below) != 1 or not below[0].is_dir():
@@ -205,7 +205,7 @@ def _pour(member: _Member, out: IO[bytes], *, room: int, archive: Path) -> int:
 
 
 def _is_damage(bad: BaseException) -> bool:
-    """Something wrong with the archive, and not with the disk."""
+    """Whether an error is the archive's fault, and not the disk's."""
     return not isinstance(bad, OSError) or bad.errno is None
 
 
@@ -269,7 +269,7 @@ def open_tar(data: IO[bytes]) -> tarfile.TarFile:
 
 
 def check_pax(data: bytes) -> None:
-    """Records of `length name=value`, one behind the other, in one pass."""
+    """Refuse an extended header that is not `length name=value` records, one behind the other."""
     if DIGITS.search(data):
         raise BadHeader("an extended header of digits")
     if SPARSE in data:

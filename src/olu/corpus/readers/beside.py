@@ -21,7 +21,7 @@ def _by_kind(audio: str) -> tuple[str, int]:
 
 
 def _speaker(audio: str) -> str | None:
-    """In LibriTTS: the number that every id begins with, or the folder above the chapter's."""
+    """The speaker by LibriTTS's names: the number an id begins with, or the folder above the chapter's."""
     if found := LIBRITTS_ID.match(name_of(audio)):
         return found[1]
     folders = audio.split("/")[:-1]
@@ -29,7 +29,7 @@ def _speaker(audio: str) -> str | None:
 
 
 def _is_film(tree: Tree, audio: str) -> bool:
-    """A film with subtitles has its words there, whatever lies beside it."""
+    """Whether a recording is a film with subtitles: its words are there, whatever lies beside it."""
     stem = without_ending(audio)
     return is_media(audio) and any(
         file.lower().endswith((".srt", ".vtt")) and file.startswith(stem) for file in tree.files

@@ -55,7 +55,7 @@ def _items(given: str) -> list[str]:
 
 
 def written(names: Mapping[str, str]) -> str:
-    """The same as somebody would type it."""
+    """The columns as somebody would type them after --columns: "audio=path,text=sentence"."""
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow(f"{kind}={name}" for kind, name in names.items())
     return out.getvalue()

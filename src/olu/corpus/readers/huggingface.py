@@ -61,7 +61,7 @@ def hub_id(source: Path | str, *, layout: str) -> str | None:
 
 
 def seen(folder: SourceFolder) -> str:
-    """Why this is such a folder, or nothing."""
+    """Why a folder is a dataset of the datasets library; nothing where it is none."""
     files = folder.tree.files
     if "dataset_dict.json" in files or {"state.json", "dataset_info.json"} <= set(files):
         return "it was saved by the datasets library"
@@ -75,7 +75,7 @@ def seen(folder: SourceFolder) -> str:
 
 
 def is_streamed(tree: Tree) -> bool:
-    """The sound lies inside other files, so it has to be taken out of them."""
+    """Whether the sound lies inside other files and has to be taken out of them."""
     return any(file.lower().endswith(ENDINGS) for file in tree.files)
 
 
@@ -114,7 +114,7 @@ def split_of(file: str) -> str:
 
 
 def choose_config(asked: str | None, there: Collection[str], *, source: Path | str) -> str | None:
-    """The one that was asked for, the default, or None: there is only one."""
+    """The config asked for, else the default; None where there is only one."""
     if asked is not None or len(there) < 2:
         return asked
     if "default" not in there:
@@ -147,7 +147,7 @@ class Columns:
 
     @staticmethod
     def of(names: list[str], sounds: list[str], *, asked: Mapping[str, str] | None, where: Path | str) -> Columns:
-        """By name; `sounds` are the columns that can hold sound, for one with a name nobody knows."""
+        """The columns by their names; `sounds` can hold sound, for one with a name nobody knows."""
         asked = dict(asked or {})
         chosen = by_name.pick(names, asked)
         if not chosen and "audio" not in asked and len(sounds) == 1:
@@ -188,7 +188,7 @@ class Columns:
         )
 
     def _name(self, row: Mapping[str, Any]) -> str:
-        """What the recording is called: never a row number, which changes when a dataset grows."""
+        """A name for the recording: never the row's number, which changes when a dataset grows."""
         cell = row[self.audio]
         path = cell.get("path") if isinstance(cell, Mapping) else cell
         if isinstance(path, str) and path:
@@ -255,7 +255,7 @@ def _open(id: str, *, config: str | None, split: str | None) -> tuple[dict[str, 
 
 
 def _look_up(endpoint: str) -> None:
-    """Without a network the library tries again for half a minute; a name that is not found says so at once."""
+    """Fail at once without a network: the library would try again for half a minute."""
     if not getproxies():
         socket.getaddrinfo(urlsplit(endpoint).hostname, 443)
 

@@ -39,14 +39,14 @@ def filelist_rows(folder: SourceFolder) -> Iterator[Read]:
 
 
 def _filelists(folder: SourceFolder) -> list[str]:
-    """Those that begin with a recording; metadata_train.csv and its like too, without a header."""
+    """Files whose lines begin with a recording; metadata_train.csv and its like too, without a header."""
     part = re.compile(r"(.*/)?metadata_[^/]*\.csv", re.S)
     lists = [file for file in folder.tree.files if file.lower().endswith(".txt") or part.fullmatch(file)]
     return [file for file in lists if any(is_recording(one.partition("|")[0].strip()) for one in folder.glance(file))]
 
 
 def _second_is_speaker(lines: Sequence[object]) -> bool:
-    """Of three columns: is the second a speaker everywhere, or a text that the third says again, normalised?"""
+    """Whether the second of three columns is a speaker, and not a text the third has normalised."""
     triples = [parts for line in lines if isinstance(line, TextLine) and len(parts := line.text.split("|")) == 3]
     names = [second.strip() for _, second, _ in triples]
     return all(len(name) <= LONGEST_SPEAKER and not any(c.isspace() for c in name) for name in names) and not any(
@@ -68,7 +68,7 @@ def _path_row(line: TextLine, *, index: AudioIndex, near: str, spoken_by: bool) 
 
 
 def _real(path: str, index: AudioIndex, near: str) -> str:
-    """Without leading folders that are not there: lists are shared with DUMMY/ for wherever the audio lies."""
+    """The path without leading folders that are not there: lists are shared with DUMMY/ in front."""
     places = [index.source / near, index.source, *([index.root] if index.root is not None else [])]
     while "/" in path.strip("/") and not path.startswith(("/", "../")):
         first, _, rest = path.partition("/")

@@ -31,7 +31,7 @@ Line = str | ValueError  # the error says why a line is no text
 
 
 def seen(folder: SourceFolder) -> str:
-    """Why this is such a folder, or nothing."""
+    """Why a folder has the LJSpeech layout; nothing where it has not."""
     path = metadata(folder)
     if path is None or b"|" not in _told(folder, path).data:
         return ""
@@ -123,7 +123,7 @@ class Order:
     names: tuple[str, ...] = ("id", "text")
 
     def shown(self, id: str) -> str:
-        """How a row is written."""
+        """A row as it should be written, with this id."""
         return "|".join(id if at == self.ids[0] else name for at, name in enumerate(self.names))
 
 
@@ -170,7 +170,7 @@ def _is_text(word: str) -> bool:
 
 
 def _is_normal(word: str) -> bool:
-    """A sentence with such a word in it is no name of a column."""
+    """Whether the words of a column's name say that it holds normalised text."""
     parts = set(word.split("_"))
     return bool(parts & NORMAL) and parts <= NORMAL | OF_TEXT
 
@@ -193,7 +193,7 @@ def mistaken(lines: list[Line], *, index: AudioIndex, order: Order) -> dict[int,
 
 
 def _names(line: Line) -> Iterator[tuple[str, bool]]:
-    """What a line without '|' may begin with as a name, and whether a tab says that it is one."""
+    """What a line without '|' may begin with as a recording's name, and whether a tab follows it."""
     if not isinstance(line, str) or "|" in line:
         return
     for end in (r"\t", r"$", r"\s", r"[,;]"):
@@ -266,7 +266,7 @@ class Records:
         return at
 
     def _starts_row(self, line: str) -> bool:
-        """In a text that opened a quote: is this the next row, so that the quote was only a quote?"""
+        """Whether a line begins the next row, so that a quote opened before was only a quote."""
         cells = line.split("|")
         ids = [cells[at] for at in self.order.ids if at < len(cells)]
         return len(cells) > 1 and any(not re.search(r'["\s]', id) or self.index.find(id) is not None for id in ids)
@@ -292,13 +292,13 @@ class _Bad(ValueError):
 
 
 def _parted(text: str, bars: int) -> tuple[list[str], str]:
-    """The cells before so many bars, and all that follows."""
+    """The cells before so many bars, and all that follows them."""
     *before, rest = text.split("|", bars)
     return before, rest if len(before) == bars else ""
 
 
 def _cells(text: str, said: int) -> list[str]:
-    """`said` is the column of the text, which may be quoted."""
+    """The cells of a row; `said` is the column of the text, which may be quoted."""
     before, rest = _parted(text, said)
     quoted = QUOTED.match(rest)
     if quoted and "\n" in quoted[1]:

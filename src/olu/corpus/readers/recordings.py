@@ -44,7 +44,7 @@ def find_recordings(tree: Tree, *, film: str | None = None) -> tuple[dict[str, s
 
 
 def sound_of(file: str) -> str:
-    """The name a recording has once films are decoded."""
+    """The name of a recording's sound: of a film, the one it has once it is decoded."""
     return f"{PurePosixPath(file).with_suffix('')}{DECODED}" if is_media(file) else file
 
 
@@ -126,7 +126,7 @@ def names_same(name: str, stem: str) -> bool:
 
 
 def seen(folder: SourceFolder) -> str:
-    """Why this is such a folder, or nothing: where anything might be a transcript, somebody meant something else."""
+    """Why a folder holds recordings alone; nothing where any file of it might be a transcript."""
     tree, film = folder.tree, folder.options.film
     if film is None and (tree.refused or not all(is_recording(file) or _is_paper(file) for file in tree.files)):
         return ""

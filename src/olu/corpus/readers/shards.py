@@ -187,7 +187,7 @@ def _sound(cell: Any, source: Path, *, near: str) -> bytes | None:
 
 
 def _is_data(source: Path, file: str) -> bool:
-    """Not what the datasets library keeps for itself beside its data."""
+    """Whether a file is data, and not what the datasets library keeps for itself."""
     if file.lower().endswith(".parquet"):
         return True
     state = _json(source, f"{folder_of(file)}/state.json")
@@ -211,7 +211,7 @@ def _configs(source: Path, files: list[str]) -> dict[str, list[Shard]]:
 
 
 def _split(source: Path, file: str) -> str:
-    """As the datasets library saved it: a folder for each split; else by the file's name."""
+    """The split of a file: the folder that the datasets library saved it in, else by its name."""
     above = folder_of(folder_of(file))
     saved = _json(source, f"{above}/dataset_dict.json").get("splits")
     if isinstance(saved, list) and name_of(folder_of(file)) in saved:

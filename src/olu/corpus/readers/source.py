@@ -35,7 +35,7 @@ ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What somebody says of a source beside its layout."""
+    """What a person says of a source beside its layout."""
 
     columns: Mapping[str, str] = field(default_factory=dict)  # kind -> the name it has in a header
     root: Path | None = None  # resolved: the one folder that absolute paths may lead into

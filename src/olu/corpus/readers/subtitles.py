@@ -37,7 +37,7 @@ class SubtitledRecording:
 
 
 def seen(folder: SourceFolder) -> str:
-    """Why this is such a folder, or nothing."""
+    """Why a folder holds recordings with subtitles; nothing where it does not."""
     found, _ = pairs(folder)
     if folder.options.subtitles is not None:
         return f"{folder.options.subtitles.name} was named for {found[0].sound}" if found else ""
@@ -52,7 +52,7 @@ def to_decode(folder: SourceFolder) -> list[str]:
 
 
 def rows(folder: SourceFolder) -> Iterator[Read | Doubt | Timing]:
-    """The options say where films were decoded to, and what a person said of the times, now or before."""
+    """Clips by the cues, with doubts and times. Options: where films were decoded to, what is said of times."""
     asked = folder.options
     found, problems = pairs(folder)
     yield from problems
@@ -121,7 +121,7 @@ class Times:
     stretch: float = 1.0
 
     def options(self) -> str:
-        """As they are written."""
+        """The times as options of `olu import`."""
         stretch = [f"--stretch {self.stretch:.6g}"] if self.stretch != 1.0 else []
         return " ".join([*stretch, f"--shift {self.shift:.3g}"] if self.shift or not stretch else stretch)
 
@@ -229,7 +229,7 @@ def _inside(cues: list[Cue], *, seconds: float, sound: str) -> tuple[list[Cue], 
 def _offset(
     found: Sync | None, *, pair: SubtitledRecording, file: str, audio: str, times: Times, cues: int
 ) -> Iterator[Doubt]:
-    """What is off and not mended here: nothing is moved by itself. An empty text: too few cues to measure."""
+    """A doubt for what is off in a recording; nothing is moved. An empty text: too few cues to measure."""
     now = f"with {times.options()} " if times != Times() else ""
     if found is None:
         text = f"{now}{file} could not be compared with the speech of {pair.sound}, so its texts may be at wrong times"

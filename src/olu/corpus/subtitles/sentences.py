@@ -56,14 +56,14 @@ TAIL = 20  # characters: punctuation and the quotes behind it
 
 
 def is_ended(text: str) -> bool:
-    """Whether a sentence ends here."""
+    """Whether a sentence ends with this text."""
     tail = text[-TAIL:]
     return bool(ENDED.search(tail)) and not OPEN.search(tail)
 
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """Between a cue and the next."""
+    """The place between a cue and the next, in seconds, and how doubtful it is to cut there."""
 
     at: float
     doubt: float  # in log odds: 0 is a pause that nothing rivals, or a wide gap
@@ -150,7 +150,7 @@ class Pauses:
         return Seam(at, float(np.clip(LEAST_LEAD - min(rival, runs_on) + least, 0.0, MOST_DOUBT)))
 
     def _near(self, low: float, high: float) -> tuple[Times, Times]:
-        """Pauses that lie in a stretch, told by the speech around it."""
+        """Starts and ends of the pauses that touch a stretch, measured with the speech around it."""
         from_, to = round((low - AROUND_SECONDS) * self.fps), round((high + AROUND_SECONDS) * self.fps)
         from_ = max(0, from_)
         around = self.levels[from_:to]
@@ -172,7 +172,7 @@ class Pauses:
         return np.asarray(off - 2 * np.log(np.minimum(last - first, 1.0)))
 
     def _softest(self, at: float, before: Cue, cue: Cue) -> float:
-        """Near the middle, where nothing parts the two."""
+        """The softest moment near `at`, where no pause parts two cues; `at` itself where they are apart."""
         reach = min(self.slack, SOFT_SECONDS)
         low, high = max(at - reach, before.start + LEAST_CUE_SECONDS), min(at + reach, cue.end)
         first, last = round(low * self.fps), round(high * self.fps)
@@ -203,7 +203,7 @@ CHANCE_SLACKS, FEW_SLACKS = 4.2, 2.0  # three deviations of a gap between two ed
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """When cues belong together."""
+    """The gaps and lengths by which cues are joined into one clip."""
 
     gap_seconds: float = 0.3  # subtitles leave a few frames between the parts of a sentence, more between sentences
     longest_seconds: float = 15.0

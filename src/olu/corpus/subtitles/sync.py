@@ -145,14 +145,14 @@ def _finer(cues: Sequence[Span], sound: Signal, best: _Place) -> _Place:
 
 
 def _two(cues: Sequence[Span], sound: Signal) -> Sync | None:
-    """Two shifts, each of a part of the cues: neither stands out of all the rest."""
+    """A jump between two shifts, each fitting a part of the cues; None where there is none."""
     best = _place(cues, sound, 1.0)
     jump = _jump(_points(cues, sound, best), best.shift) if best.deviations >= LEAST_DEVIATIONS else None
     return Sync(jump=jump, confidence=0.5) if jump else None
 
 
 def _slow(cues: Sequence[Span], sound: Signal) -> Sync | None:
-    """A speed of no film: that of a clock which goes wrong."""
+    """A speed near 1 that fits well, as of a clock that goes wrong; None where none does."""
     step = SLIP_SECONDS / max(cues[-1][1] - cues[0][0], SLIP_SECONDS / FINEST)
     steps = range(-int(MOST_SLOW / step), int(MOST_SLOW / step) + 1)
     best = max((_place(cues, sound, 1 + n * step) for n in steps), key=lambda one: one.ratio)
@@ -235,7 +235,7 @@ def _middle(heights: Signal, top: int) -> float:
 
 
 def _correlation(cues: Signal, sound: Signal) -> Signal:
-    """At every lag, those below 0 at the end."""
+    """How well the cues fit the sound at every lag; lags below 0 stand at the end."""
     around = 1 << (2 * len(sound) - 1).bit_length()
     norm = float(np.linalg.norm(cues) * np.linalg.norm(sound))
     if norm == 0.0:

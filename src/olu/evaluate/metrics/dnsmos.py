@@ -22,7 +22,7 @@ REASON = "it rates the sound alone, and knows nothing of the language: babble ca
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """1 to 5 each."""
+    """Three scores of a recording, 1 to 5 each."""
 
     overall: float
     signal: float

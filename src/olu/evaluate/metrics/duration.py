@@ -29,12 +29,12 @@ Stretches = tuple[tuple[float, float], ...]
 
 
 def numbers_only(audio: Audio) -> Audio:
-    """The recording with nothing where a sample is no number: what is broken is counted elsewhere (sanity.py)."""
+    """The recording with 0 for samples that are no numbers: these are counted in sanity.py."""
     return Audio(np.nan_to_num(audio.samples, posinf=0.0, neginf=0.0).astype(np.float32), audio.rate)
 
 
 def stretches(audio: Audio) -> Stretches:
-    """Beginnings and ends in seconds; none in a silent recording."""
+    """Start and end of each stretch of sound in seconds; none in a silent recording."""
     if len(audio.samples) == 0:
         return ()
     sound = numbers_only(audio)
@@ -88,7 +88,7 @@ ALIGNED = "no better than the alignment of both recordings"
 
 @dataclass(frozen=True, slots=True)
 class SpeechTiming:
-    """One recording."""
+    """The lengths of one recording: of the file, its speech and its pauses."""
 
     whole: float  # seconds of the file
     seconds: float  # from the first sound to the last: the silence at the ends is how it was cut
@@ -98,7 +98,7 @@ class SpeechTiming:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """One clip."""
+    """The lengths of one clip as it was spoken, beside its natural recording."""
 
     spoken: SpeechTiming
     natural: SpeechTiming | None = None

@@ -121,6 +121,6 @@ def summarise(clips: Sequence[PitchError | None]) -> tuple[Estimate, ...]:
 
 
 def _hertz(sound: NDArray[np.float32], *, low: float, high: float) -> Floats:
-    """0 where unvoiced."""
+    """The pitch of each frame; 0 where unvoiced."""
     hertz, sure = pitch.hear(sound, low=low, high=high)
     return np.where(sure >= pitch.VOICED, hertz, 0.0)

@@ -46,7 +46,7 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What the natural recordings of a corpus have in the middle."""
+    """Medians of the natural recordings of a corpus, to hold spoken ones against."""
 
     spread: float  # standard deviation of the log mel values
     motion: float  # standard deviation over time, mean of the liveliest bands
@@ -114,7 +114,7 @@ def check(
 
 
 def longest_silence(audio: Audio) -> float:
-    """Seconds, ends included."""
+    """The longest silence in seconds, at the ends too."""
     if len(audio.samples) == 0:
         return 0.0
     levels = activity.frame_dbfs(audio)

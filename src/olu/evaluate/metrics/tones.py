@@ -44,7 +44,7 @@ class Syllable:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """From one syllable to the next of the same word."""
+    """The step in pitch from one syllable to the next of the same word, with both tones."""
 
     kind: str  # "HL"
     semitones: float

@@ -40,7 +40,7 @@ class FidelUnit:
 
 @dataclass(frozen=True, slots=True)
 class Filler:
-    """Which vowel fills the gaps, and what it goes by."""
+    """Fills the vowels that the writing leaves open: which one, and by which rules."""
 
     vowel: str
     sonority: Mapping[str, int]

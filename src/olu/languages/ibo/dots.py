@@ -70,7 +70,7 @@ def _harmony(plain: str, model: Model) -> str:
 
 
 def traits(plain: str, model: Model) -> tuple[int, ...]:
-    """What a word shows to its neighbours: itself, its harmony, its beginnings and ends."""
+    """Hashes that a word shows to its neighbours: itself, its harmony, its beginnings and ends."""
     sets = _harmony(plain, model)
     shown = (
         plain,
@@ -189,7 +189,7 @@ CACHED = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word of a text: what stands beside others of it, and which forms it may take."""
+    """One word of a text: its traits, and the dotted forms it may take."""
 
     traits: tuple[int, ...]
     choices: tuple[str, ...] = ()  # none: the word stays as it is

@@ -50,7 +50,7 @@ class Measures:
         self.symbols = frozenset([*self.units, *(sign.casefold() for sign in (money.signs if money else ()))])
 
     def first(self) -> list[PhraseRule]:
-        """What must be taken before dates and money."""
+        """Rules that must come before dates and money: telephone numbers."""
         return [self.wording.rule("telephone", r"(?<![\w+.,:/])\+?\(?[0-9][0-9 ()−–-]{5,}[0-9](?![0-9])", self._phone)]
 
     def rules(self) -> list[PhraseRule]:
@@ -79,7 +79,7 @@ class Measures:
         return found
 
     def last(self) -> list[PhraseRule]:
-        """Every number that is left."""
+        """Rules for every number that is left."""
         endings = any_of(self.wording.style.glue.endings)
         joined = rf"(?:(?<={LETTER})[-‐‑–](?=[0-9]))?"
         end = rf"(?:(?P<end>{endings})(?!{LETTER})|[-‐‑](?={LETTER}))?"

@@ -117,7 +117,7 @@ class Wording:
 
 @lru_cache(maxsize=8)
 def is_heading(text: str) -> bool:
-    """Several words, all in capitals; asked at every abbreviation of a text."""
+    """Whether a text is several words, all in capitals."""
     if not text.isupper() or any(char.isalpha() and not char.isupper() for char in text):  # fidel has no capitals
         return False
     return sum(word.isupper() for word in text.split()) > 1

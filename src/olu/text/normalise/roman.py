@@ -24,7 +24,7 @@ def rules(wording: Wording) -> list[PhraseRule]:
 
 
 def _alone(figures: NumberSigns) -> PhraseRule:
-    """As digits, which other rules read by what stands beside them."""
+    """A rule that writes Roman numerals as digits, which other rules then read."""
     behind = re.compile(rf"(?<!\w)(?:{figures.roman_behind})\Z", re.IGNORECASE) if figures.roman_behind else None
 
     def say(found: re.Match[str]) -> str | None:

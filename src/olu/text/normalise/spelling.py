@@ -66,7 +66,7 @@ def judged(run: re.Match[str]) -> Initials | None:
 
 
 def _named(run: re.Match[str], letters: tuple[str, ...]) -> bool:
-    """Far more points follow an initial than a letter that ends a sentence, so only what speaks for an end counts."""
+    """Whether initials belong to a name: they mostly do, so only what speaks for a sentence's end counts."""
     text, start = run.string, run.start()
     following = NEXT.match(text, behind := _behind(text, run.end()))
     if behind > run.end():  # (J. R.) went on
@@ -98,7 +98,7 @@ def _behind(text: str, at: int) -> int:
 
 
 def _is_small(before: str) -> bool:
-    """As in 300 a. C."""
+    """Whether a small letter with a point stands before, as in 300 a. C."""
     return len(before) == len("a.") and before[0].islower() and before[1] == "."
 
 
@@ -202,7 +202,7 @@ class Speller:
         return said + "." if said and not dotted and written.endswith(".") else said
 
     def _beside(self, found: re.Match[str], written: str) -> bool:
-        """Whether it means something else beside the number that it stands beside."""
+        """Whether these letters mean something else beside a number, and one stands there."""
         around = f"{found.string[: found.start()][-2:]}|{found.string[found.end() :][:2]}"
         return written.casefold() in self.keep and BESIDE.search(around) is not None
 
@@ -235,7 +235,7 @@ class Speller:
         return None if self._is_word(plain) or HUM.fullmatch(plain) else self._spelled(plain)
 
     def _lone(self, found: re.Match[str]) -> str | None:
-        """Once numbers, hours and units are said: what they did not take is a letter."""
+        """The name of a single letter that numbers, hours and units did not take; else None."""
         letter, text = found[0], found.string
         is_word = letter.casefold() not in self.spelling.alone
         if letter.isupper() and not is_word:

@@ -30,7 +30,7 @@ ROUNDS = 4  # what one rule says can be read by another, but not for ever
 
 
 class Normaliser:
-    """A language without a numbers.toml keeps its digits: whoever reads on reports them."""
+    """Numbers, dates and abbreviations to words. Without a numbers.toml digits stay as they are."""
 
     def __init__(self, pack: Pack) -> None:
         self.lower = pack.facts.lower
@@ -165,7 +165,7 @@ class Normal:
 
 
 def _edged(text: str, *, like: str) -> str:
-    """With a space at an edge where there was one: beside markup it parts two words."""
+    """The text with a space at an edge where `like` has one: beside markup it parts two words."""
     before = " " if like[:1].isspace() and not text[:1].isspace() else ""
     after = " " if like[-1:].isspace() and not text[-1:].isspace() else ""
     return f"{before}{text}{after}"

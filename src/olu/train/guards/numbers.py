@@ -19,7 +19,7 @@ def _first_names(names: Sequence[str], most: int) -> str:
 
 
 class Wiring:
-    """At a part's first update, the loss must reach every parameter it owns."""
+    """Stops a run where, at a part's first update, the loss does not reach all its parameters."""
 
     def __init__(self) -> None:
         self.checked: list[str] = []
@@ -42,7 +42,7 @@ class Wiring:
 
 
 class Finite:
-    """What is not a number never reaches the weights; weights or buffers that are none send the run back."""
+    """Skips updates that are not numbers; rewinds where weights or buffers are none, or it goes on."""
 
     def __init__(self, *, patience: int = 3) -> None:
         self.patience = patience
@@ -137,7 +137,7 @@ class Spike:
 
 
 class Still:
-    """A gradient of exactly zero, again and again: nothing is learnt, whatever the losses say."""
+    """Tells of gradients of exactly zero, again and again: nothing is learnt, whatever the losses say."""
 
     def __init__(self, *, patience: int = 20) -> None:
         self.patience = patience

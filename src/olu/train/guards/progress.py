@@ -85,7 +85,7 @@ class Slow:
 
 
 class Drift:
-    """A loss that is no opponent's far above its best for long; sent back only when the voice is worse too."""
+    """Notes a loss, no opponent's, far above its best for long; rewinds only where validation is worse too."""
 
     KEEP = 0.98  # of the running mean at each update
 
@@ -144,7 +144,7 @@ class Drift:
 
 
 class Overfit:
-    """Validation has not been better for long, while training still improves."""
+    """Tells when validation has not been better for long while training still improves."""
 
     BETTER = 0.02  # less than this share is the chance of the batches
 
@@ -224,7 +224,7 @@ class Balance:
 
 
 class Budget:
-    """What runs out is said early: hours, disk, and batches that come too late. The run then stops with all saved."""
+    """Tells early that hours or disk run out, or that batches come late; then the run stops, saved."""
 
     def __init__(self, *, max_hours: float = 0.0) -> None:
         self.max_hours = max_hours
@@ -272,7 +272,7 @@ REPEATS = 0.98
 
 
 class Samples:
-    """After `warmup` of the steps: before, every sample is noise."""
+    """Notes samples that are all silent, clipped, endless or repetitive, after `warmup` of the steps."""
 
     def __init__(self, *, warmup: float = 0.25) -> None:
         self.warmup = warmup

@@ -80,7 +80,7 @@ Seen = Observation | ValidationView | Resources
 
 
 class Guard(Protocol):
-    """Pure: what it answers hangs on what it has seen, and its memory is plain data that is saved with the run."""
+    """Answers by what it has seen alone; its memory is plain data that is saved with the run."""
 
     def watch(self, seen: Seen) -> GuardEvent | None: ...
     def state(self) -> dict[str, Any]: ...

@@ -197,7 +197,7 @@ def _notes(case: Case, needed: float, wanted: int, *, held_back: float) -> list[
 
 
 def _nice(value: float) -> int:
-    """Down to a number people would write."""
+    """A round number at or below `value`: 1, 2 or 5 times a power of ten."""
     size = 10 ** math.floor(math.log10(max(value, 1.0)))
     return int(next(size * step for step in (5, 2, 1) if size * step <= max(value, 1.0)))
 

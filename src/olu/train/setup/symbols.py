@@ -200,7 +200,7 @@ def new_symbols(
 
 
 def said_of_new(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """In one line; all of it is in the run's folder."""
+    """A sentence on the new symbols and what their rows start from; none where nothing is new."""
     if not rows:
         return []
     near = [f"{symbol_name(row['symbol'])} from {symbol_name(row['from'])}" for row in rows if row["from"] is not None]
@@ -220,7 +220,7 @@ def _place(symbol: str, clip: Clip, reading: Reading) -> str:
 
 
 def held_rows(start: TrainingStart, old: tuple[str, ...] | None) -> int:
-    """How many symbols stay as they are. What a run before already kept still goes on learning otherwise."""
+    """How many old symbol rows are frozen (plan.freeze_old_rows), as the run before had it if there is one."""
     if not start.recipe.plan.freeze_old_rows:
         return 0
     if start.kept:

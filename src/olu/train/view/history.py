@@ -45,7 +45,7 @@ def row_figures(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Series:
-    """Means over ever wider stretches of steps."""
+    """One figure over steps, as means over ever wider stretches of them."""
 
     def __init__(self) -> None:
         self.width = 1
@@ -73,7 +73,7 @@ class Series:
 
 
 class History:
-    """Of the path that survived: what a rewind undid is cut off."""
+    """The figures of a run by name, along the path that survived: what a rewind undid is cut off."""
 
     def __init__(self) -> None:
         self.series: dict[str, Series] = {}

@@ -31,7 +31,7 @@ PAGE_SECONDS = 30.0  # the page is written at every validation, else at most thi
 
 
 class Viewer:
-    """Made after the run's records were cut back to the step it goes on from."""
+    """Draws a run's views. It is made after the records were cut back to the step the run goes on from."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ def _texts(run: Run) -> dict[str, str]:
 
 
 class Profile:
-    """Of `steps` steps, after a first one that pays for warming up."""
+    """Profiles `steps` steps, after a first one that pays for warming up."""
 
     def __init__(self, folder: Path, *, steps: int) -> None:
         self.folder, self.steps, self._said = folder, steps, list[str]()
@@ -176,7 +176,7 @@ class Profile:
         return said
 
     def over(self, reports: Iterator[StepReport]) -> Iterator[StepReport]:
-        """The same reports."""
+        """Yields the same reports, and profiles while they are made."""
         if self.steps:
             if (first := next(reports, None)) is not None:
                 yield first
