@@ -130,9 +130,7 @@ def _lacks(clip: str, features: Mapping[str, Store]) -> str | None:
     return None
 
 
-def _parted(
-    kept: list[Clip], side: Mapping[str, Split | None], data: DataSettings
-) -> tuple[list[Clip], list[Clip]]:
+def _parted(kept: list[Clip], side: Mapping[str, Split | None], data: DataSettings) -> tuple[list[Clip], list[Clip]]:
     """Training and validation: by each clip's side, or by a share of the training clips that is held back."""
     train = [clip for clip in kept if data.everything or side[clip.id] == "train"]
     if share := data.hold_back:
