@@ -20,8 +20,19 @@ from olu.core.errors import ConfigError, OluError
 from olu.core.files import Workspace
 from olu.families.vits.hf_config.base import base_for, language_for, state_for
 from olu.families.vits.hf_config.dataset import MUST, way_in
-from olu.families.vits.hf_config.keys import KEYS, REQUIRED, UNREAD, read_config
-from olu.families.vits.hf_config.settings import KEEP_ALL, inert, nested, sentences, settings, splits, views
+from olu.families.vits.hf_config.settings import (
+    KEEP_ALL,
+    KEYS,
+    REQUIRED,
+    UNREAD,
+    inert,
+    nested,
+    read_config,
+    sentences,
+    settings,
+    splits,
+    views,
+)
 from olu.stages.hf_vits import imported
 from olu.train.recipe import Recipe
 from olu.train.run import Run
@@ -312,12 +323,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import torch
     import transformers
 
-    from olu.families.vits.config import TINY
+    from olu.families.vits.config import SIZES
 
     folder = tmp_path_factory.mktemp("base") / "mms-tts-swh-made"
     torch.manual_seed(3)
     letters = {"_": 0, **{letter: place for place, letter in enumerate("abcdefghijklmnopqrstuvwxyz' ", 1)}}
-    known = {name: value for name, value in TINY.items() if not name.endswith("learning_rate")}
+    known = {name: value for name, value in SIZES["tiny"].items() if not name.endswith("learning_rate")}
     config = transformers.VitsConfig(vocab_size=len(letters), **known)
     transformers.VitsModel(config).save_pretrained(folder)
     (folder / "vocab.json").write_text(json.dumps(letters))

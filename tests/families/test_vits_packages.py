@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from olu.families.vits.discriminator import Discriminator
 from olu.families.vits.foreign.detect import read_foreign
 from olu.families.vits.foreign.names import DISCRIMINATOR
 from olu.families.vits.foreign.read import Foreign
+from olu.families.vits.model import Discriminator
 from olu.families.vits.weights import LoadReport, load_plain
 
 from .test_vits_foreign import loaded, ours

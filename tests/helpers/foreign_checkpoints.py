@@ -116,7 +116,7 @@ def normed(name: str, value: Tensor) -> dict[str, Tensor]:
 def judge_state(seed: int = 3) -> dict[str, Tensor]:
     """A discriminator in the original's names, of the sizes in DISCRIMINATOR_SETTINGS and five periods."""
     from olu.families.vits.config import VitsConfig
-    from olu.families.vits.discriminator import Discriminator
+    from olu.families.vits.model import Discriminator
     from olu.families.vits.weights import fold
 
     torch.manual_seed(seed)

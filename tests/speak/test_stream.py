@@ -21,7 +21,7 @@ from olu.audio.loudness import CEILING, Leveller, Limiter, loudness
 from olu.core.errors import TextError, VoiceError
 from olu.core.types import Span
 from olu.families.vits.config import VitsConfig
-from olu.families.vits.export_conv2d import context_frames
+from olu.families.vits.export import context_frames
 from olu.speak.engines import ChunkPlan, FrameCutter, word_spans
 from olu.speak.sentences import WINDOW, SpeechLine, lines
 from olu.speak.stream import FADE_SECONDS, Chunk, Finish, Manner, SpokenChunk, SpokenSentence, fade

@@ -16,7 +16,7 @@ from olu.core.told import TextTable, Told
 from olu.core.types import Reading
 from olu.stages.plan import training_advice, training_command
 from olu.stages.read import ReadSummary, counts, read_corpus
-from olu.stages.verbs.text import G2pOptions, ReadOptions
+from olu.stages.verbs.corpus import G2pOptions, ReadOptions
 from olu.text.algorithms import detected
 from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, change_settings, for_language
 from olu.text.language_data import ReadingTrace, load_lexicon

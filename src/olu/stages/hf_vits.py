@@ -42,8 +42,7 @@ from olu.families.vits.hf_config.dataset import (
     way_in,
     written,
 )
-from olu.families.vits.hf_config.keys import read_config
-from olu.families.vits.hf_config.settings import get, nested, sentences, settings, splits, views
+from olu.families.vits.hf_config.settings import get, nested, read_config, sentences, settings, splits, views
 from olu.stages.import_ import import_source
 from olu.stages.new import new_workspace
 from olu.stages.train import TrainSummary, train

@@ -18,7 +18,7 @@ from olu.corpus.decisions import hash_dropped
 from olu.corpus.doubts import in_doubt, standing
 from olu.corpus.manifest import Corpus, fingerprint
 from olu.families.runs import voices
-from olu.stages.verbs.text import ReadOptions
+from olu.stages.verbs.corpus import ReadOptions
 from olu.text.algorithms import detected
 from olu.text.characters import CharacterFrontend
 from olu.text.derive import derive

@@ -146,7 +146,7 @@ FAMILY = Family(
                 trains=True,
                 noiseless="the original code takes the noise each time it speaks (infer's noise_scale)",
             ),
-            Format("onnx", "ONNX Runtime, one graph", _writer("onnx", "write_onnx")),
+            Format("onnx", "ONNX Runtime, one graph", _writer("checkpoints", "write_onnx")),
             Format("piper", "piper-tts", _writer("piper", "write_piper")),
             Format(
                 "sherpa",

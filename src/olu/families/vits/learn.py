@@ -18,8 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 from olu.core.types import Audio
 from olu.families.vits.config import VitsConfig
-from olu.families.vits.discriminator import Discriminator
-from olu.families.vits.model import Generator, mask_of
+from olu.families.vits.model import Discriminator, Generator, mask_of
 from olu.features import mel as spectra
 from olu.nn.discriminators import discriminator_loss, item_means, may_move
 from olu.nn.kernels.mas import best_path, guided, shaken

@@ -1,14 +1,16 @@
-"""Checkpoints that other programs load, each with a card."""
+"""Checkpoints that other programs load, and one ONNX graph, each with a card."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from olu.core.files import write_text
+from olu.core.files import write_json, write_text
+from olu.families.vits.export import one_graph
 from olu.families.vits.foreign.to_original import write_original
 from olu.families.vits.foreign.to_transformers import write_training, write_transformers
+from olu.networks.session import halve
 from olu.text.spelled import symbols_of
 
 if TYPE_CHECKING:
@@ -70,3 +72,57 @@ def _by_phones(subject: ExportSubject) -> str:
         options="" if marks == "vowel" else f" --marks {marks}",
         symbols=symbols,
     )
+
+
+# ---- one ONNX graph, symbols to sound, with what is needed to feed it
+
+
+USE = "\n" + Path(__file__).with_name("use_onnx.txt").read_text(encoding="utf-8")
+BLANKS = "ids = [0] + [number for id in ids for number in (id, 0)]  # the blank, id 0, around every symbol\n"
+
+
+def write_onnx(subject: ExportSubject, folder: Path) -> list[str]:
+    facts = _graph(subject, folder / "model.onnx")
+    write_json(folder / "model.json", facts)
+    several = len(subject.speakers) > 1
+    said = symbols_of(subject.frontend, subject.vocabulary, subject.example) if subject.example else None
+    use = USE.format(
+        symbols=json.dumps(said or subject.vocabulary.sayable()[:3], ensure_ascii=False),
+        which=f"of {json.dumps(subject.example, ensure_ascii=False)}" if said else "put those of your text here",
+        spaced=BLANKS if subject.vocabulary.interleave else "",
+        sid='\n    "sid": numpy.array([0], numpy.int64),' if several else "",
+        row="| `sid` | [batch] int64 | which speaker, by `speakers` in model.json |\n" if several else "",
+    )
+    lost = [
+        f"the reading of texts: feed symbols; 'olu read -l {subject.language.code} \"a text\"' shows those of a text,"
+        " and '--to voice' keeps all of it"
+    ]
+    files = ["`model.onnx`: the network", "`model.json`: symbols by id, rate, scales, speakers"]
+    text = subject.readme(
+        what="This folder holds it as one ONNX graph.", use=use, lost=lost, files=files, library="onnx"
+    )
+    write_text(folder / "README.md", text)
+    return lost
+
+
+def _graph(subject: ExportSubject, path: Path) -> dict[str, Any]:
+    metadata = {
+        "name": subject.name,
+        "language": subject.language.code,
+        "symbols": json.dumps(list(subject.vocabulary.symbols), ensure_ascii=False),
+        "blank": "0" if subject.vocabulary.interleave else "",
+        "speakers": json.dumps(subject.speakers, ensure_ascii=False),
+        "licence": subject.rights.licence,
+        "made_by": "olu",
+    }
+    facts = one_graph(subject.learner, path=path, facts=metadata)
+    halve(path)  # as in the voice package, so that both make the same sound
+    return {
+        "name": subject.name,
+        "language": subject.language.code,
+        **facts,
+        "symbols": list(subject.vocabulary.symbols),
+        "blank": 0 if subject.vocabulary.interleave else None,
+        "speakers": subject.speakers,
+        **subject.rights.facts(),
+    }
