@@ -21,7 +21,7 @@ import numpy as np
 
 from olu.align.state import Words, to_align
 from olu.align.text_match import Match
-from olu.audit.check import MeasuredClip
+from olu.audit.check import DEFINED, MeasuredClip
 from olu.audit.checks import heard as mismatch
 from olu.audit.thresholds import Thresholds
 from olu.core.files import Workspace
@@ -74,7 +74,7 @@ def by_all(ws: Workspace, todo: dict[str, tuple[Clip, Words]], device: str) -> t
 def judged(found: dict[str, Match], todo: dict[str, tuple[Clip, Words]], wrong: set[str]) -> dict[str, object]:
     """By the audit's own check, beside what the scores could tell at best."""
     heard = [MeasuredClip(clip=todo[id][0], facts=None, match=match) for id, match in found.items()]
-    marks = {one.id for one in mismatch.MISMATCH.look(heard, Thresholds()) if one.mark.severity == "error"}
+    marks = {one.id for one in DEFINED["mismatch"].look(heard, Thresholds()) if one.mark.severity == "error"}
     right = [id for id in found if id not in wrong]
     bad = [id for id in found if id in wrong]
     scores = {id: match.score or 0.0 for id, match in found.items()}
