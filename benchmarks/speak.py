@@ -1,8 +1,9 @@
 """Speaking on a CPU: Olu's voice package, transformers and piper-tts with the same weights, as ratios within one run.
 
-    python benchmarks/speak.py --base ../shared/base/amh-mms-20min [--repeats 7]
+    python benchmarks/speak.py [--base ../shared/base/amh-mms-20min] [--repeats 7]
 
-`--base` is a VITS checkpoint of transformers with examples.json (texts and ids). Writes benchmarks/results/.
+`--base` is a VITS checkpoint of transformers with examples.json (texts and ids). Without it, only what an acoustic
+model with its vocoder costs beside VITS `small`, both on one thread. Writes benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ PARAGRAPH = (
     "habari ya asubuhi, karibu sana nyumbani kwetu, tunafurahi kukuona tena baada ya siku nyingi. "
     "leo tutazungumza kuhusu lugha zetu na jinsi zinavyoandikwa. kila lugha ina sauti zake. "
 ) * 3
+AMHARIC = "እንኳን ደህና መጣችሁ። ሰላም ነው እንዴት ናችሁ ሁላችሁም።"  # for the voice inside Olu, which is VITS `small`
 Row = tuple[str, str, str]
 
 COLD = {
@@ -74,21 +76,24 @@ print(hashlib.sha256(Voice.open(sys.argv[1], threads=int(sys.argv[3])).speak(sys
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--base", type=Path, required=True)
+    options.add_argument("--base", type=Path)
     options.add_argument("--repeats", type=int, default=7)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        made = make(Path(place), given.base)
-        rows = [
-            *speed(made, given.repeats),
-            *first_audio(made, given.repeats),
-            *cold(made, given.repeats),
-            *rest(made),
-        ]
+        rows = acoustic_rows(Path(place), given.repeats)
+        if given.base:
+            made = make(Path(place), given.base)
+            rows += [
+                *speed(made, given.repeats),
+                *first_audio(made, given.repeats),
+                *cold(made, given.repeats),
+                *rest(made),
+            ]
     lines = ["# Speaking", "", *machine(given.repeats), "", "| what | goal | found |", "|---|---|---|"]
     lines += [f"| {what} | {goal} | {found} |" for what, goal, found in rows]
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"speaking_{platform.machine()}-{os.cpu_count()}core_{time.strftime('%Y%m')}.md"
+    kind = "speaking" if given.base else "speaking_acoustic"
+    path = RESULTS / f"{kind}_{platform.machine()}-{os.cpu_count()}core_{time.strftime('%Y%m')}.md"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
 
@@ -158,7 +163,76 @@ def small(path: Path) -> None:
     finish(write_package(path, contents, graphs=lambda folder: vits.speaks.export(learner, folder=folder)))
 
 
+def acoustic(path: Path) -> None:
+    """Random weights of an acoustic model and a vocoder of their real sizes; half of its sounds voiced."""
+    import torch
+
+    from olu.core.job import finish
+    from olu.export.package import Contents, declared, write_package
+    from olu.families import family
+    from olu.text.frontend import for_language
+    from olu.text.languages import load
+    from olu.text.vocabulary import BLANK, StreamVocabulary
+
+    torch.manual_seed(3)
+    model, vocoder = family("acoustic"), family("vocoder")
+    frontend = for_language(load("swa"))
+    vocabulary = StreamVocabulary((BLANK, *sorted(frontend.phones), *" ,.?!"))
+    learner = model.learner(model.config(), vocab_size=vocabulary.size, num_speakers=1)
+    decoder = vocoder.learner(vocoder.config(), vocab_size=0, num_speakers=1)
+    contents = Contents(
+        name="acoustic",
+        family="acoustic",
+        language=load("swa"),
+        frontend=frontend,
+        vocabulary=vocabulary,
+        speakers=["default"],
+        sentences=["habari ya asubuhi."],
+        scores={},
+        facts={},
+    )
+
+    def graphs(folder: Path) -> dict[str, Any]:
+        return {
+            **declared(model.speaks, learner.config),
+            **model.speaks.export(learner, folder=folder, vocoder=decoder),
+        }
+
+    finish(write_package(path, contents, graphs=graphs))
+
+
 # ---------------------------------------------------------------- measures
+
+
+def acoustic_rows(place: Path, repeats: int) -> list[Row]:
+    """CPU-seconds a second of speech on one thread, and until the first sound of six seconds; in turns with VITS."""
+    from olu.speak.voice import Voice
+
+    acoustic(place / "acoustic.voice")
+    mel, vits = Voice.open(place / "acoustic.voice", threads=1), Voice.open("embedded", threads=1)
+    text = PARAGRAPH.partition(".")[0].replace(",", "")
+    speed, steps = mel.speak(text).seconds / 6.0, {"steps": 4}
+    pitched = mel.plan(text, speed=speed)  # six seconds
+
+    def first(voice: Voice, text: str, **wishes: Any) -> float:
+        stream = voice.stream(text, **wishes)
+        next(stream)
+        stream.close()
+        return 1.0
+
+    ways: dict[str, Callable[[], float]] = {
+        "acoustic, 4 steps": lambda: mel.speak(text, melody=pitched, knobs=steps).seconds,
+        "acoustic, its mean": lambda: mel.speak(text, melody=pitched, knobs={"steps": 0}).seconds,
+        "VITS small": lambda: vits.speak(AMHARIC).seconds,
+        "first sound": lambda: first(mel, text, melody=pitched, knobs=steps),
+        "first sound of VITS small": lambda: first(vits, AMHARIC),
+        "opening": lambda: float(Voice.open(place / "acoustic.voice", threads=1).rate > 0),
+    }
+    costs = {name: statistics.median(found) for name, found in in_turns(ways, repeats, clock=time.process_time).items()}
+    size = sum(file.stat().st_size for file in (place / "acoustic.voice").rglob("*") if file.is_file()) / 1e6
+    goals = {"acoustic, 4 steps": "<= 0.035", "first sound": "<= 0.15"}
+    rows = [(f"CPU-seconds: {name}", goals.get(name, ""), f"{cost:.4f}") for name, cost in costs.items()]
+    return [*rows, ("the package of an acoustic model and its vocoder, MB", "<= 20", f"{size:.1f}")]
 
 
 def speed(made: dict[str, Any], repeats: int) -> list[Row]:
@@ -211,15 +285,17 @@ def ten_seconds(made: dict[str, Any]) -> dict[str, Any]:
     return min(made["all"], key=lambda row: abs(voice.speak(row["text"]).seconds - 10))
 
 
-def in_turns(ways: dict[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
+def in_turns(
+    ways: dict[str, Callable[[], float]], repeats: int, *, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
     costs: dict[str, list[float]] = {name: [] for name in ways}
     for way in ways.values():
         way()
     for _ in range(repeats):
         for name, way in ways.items():
-            started = time.perf_counter()
+            started = clock()
             spoken = way()
-            costs[name].append((time.perf_counter() - started) / spoken)
+            costs[name].append((clock() - started) / spoken)
     return costs
 
 
