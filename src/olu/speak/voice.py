@@ -291,7 +291,7 @@ class Voice:
                 pause = (pause or 0.0) + line.pause
             text, marked = (line.text, []) if plain else prosody_in(line.text)
             reading = self._reading(text, plain=plain) if text else None
-            shown = text.replace("<s/>", "") if marked else text
+            shown = text.replace("<s/>", "").strip() if marked else text
             said = (
                 stretches(shown, reading, self.vocabulary, most=self.engine.most_tokens)
                 if reading is not None and reading.words
