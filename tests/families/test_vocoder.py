@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from olu.families import family
 from olu.families.vocoder.config import HOP, RATE, VocoderConfig
 from olu.families.vocoder.learn import VocoderLearner, melody_of
 from olu.features import pitch
+from olu.networks.session import open_session, quiet, read_network
 from olu.nn.source import pulses
 from olu.nn.stft import Stft
 from olu.speak import source as spoken
@@ -182,3 +184,26 @@ def test_a_clip_of_one_frame_is_refused_in_one_sentence_and_can_be_copied():
 def test_windows_that_exceed_the_segment_are_refused():
     with pytest.raises(ValueError, match="no window or period may exceed the segment, 2048 samples"):
         VocoderConfig(segment_frames=8, discriminator_windows=(4096,))
+
+
+# ------------------------------------------------------------ graphs
+
+
+def test_the_graph_says_what_torch_says(tmp_path: Path):
+    own = learner().eval()
+    facts = own.write_decoder(tmp_path)
+    assert (facts["rate"], facts["hop"], facts["context"]) == (RATE, HOP, own.config.context)
+    assert facts["mel"]["hash"] == own.spec.hash and len(facts["vocoder"]["sha256"]) == 64
+    session = open_session(read_network(tmp_path / "decoder.onnx"), quiet(1))
+    for clips, frames in ((1, 1), (1, 30), (3, 17)):
+        mel, line = torch.randn(clips, 80, frames) - 5, 7 + torch.rand(clips, frames)
+        voicing = (torch.rand(clips, frames) > 0.3).float()
+        source = pulses(line, voicing, hop=HOP, rate=RATE)
+        noise = torch.randn_like(source)
+        with torch.no_grad():
+            wanted = own.gen(mel, line, voicing, source, noise).numpy()
+        columns = {"source": source, "noise": noise}
+        feeds = {name: one.view(clips, frames, HOP).transpose(1, 2).numpy() for name, one in columns.items()}
+        feeds |= {"mel": mel.numpy(), "contour": line.numpy(), "voicing": voicing.numpy()}
+        (found,) = session.run(None, {name: np.ascontiguousarray(one) for name, one in feeds.items()})
+        assert np.abs(found - wanted).max() < 1e-5

@@ -15,7 +15,7 @@ from olu.text.frontend import read_state
 from olu.text.pieces import vocabulary_from
 from olu.train.checkpoint import WEIGHTS
 from olu.train.family import Companion, Family, Kind
-from olu.train.run import Run
+from olu.train.run import CONTRACT, Run
 
 if TYPE_CHECKING:
     from torch import nn
@@ -101,7 +101,19 @@ def needed_runs(
         run, steps = finished[-1], finished[-1].checkpoints().steps()
         best = run.best
         found[kind] = run, int(best["step"]) if best and best["step"] in steps else steps[-1]
+    for run, _ in found.values():
+        check_contract(chosen, run)
     return found
+
+
+def check_contract(chosen: Family, run: Run) -> None:
+    """An error that names what differs, where a run was trained with another spectrogram than a family's."""
+    facts = run.document("facts.json").get(CONTRACT)
+    if chosen.data.contract and facts:
+        from olu.features.mel import MelSpec  # torch comes with it
+
+        own = {name: value for name, value in chosen.data.contract().items() if name not in ("hash", "probe")}
+        MelSpec(**own).must_fit(facts, whose=run.name)
 
 
 def as_companions(needed: Mapping[str, tuple[Run, int]]) -> tuple[Companion, ...]:

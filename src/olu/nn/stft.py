@@ -38,7 +38,7 @@ class Stft(nn.Module):
     def forward(self, wave_BS: Tensor) -> Tensor:
         """[B, S] -> [B, T, 2 K]."""
         edge = (self.size - self.hop) // 2
-        blocks = F.pad(wave_BS, (edge, edge)).reshape(len(wave_BS), -1, self.hop)
+        blocks = F.pad(wave_BS, (edge, edge)).reshape(wave_BS.shape[0], -1, self.hop)
         count = blocks.shape[1] - QUARTERS + 1
         frames = torch.cat([blocks[:, at : at + count] for at in range(QUARTERS)], -1)
         return frames @ self.forth
@@ -51,10 +51,10 @@ class Stft(nn.Module):
     def _laid(self, frames: Tensor) -> Tensor:
         """Frames [B, T, size] one over the other, [B, S]."""
         edge = (self.size - self.hop) // 2
-        parts = frames.reshape(len(frames), -1, QUARTERS, self.hop)
+        parts = frames.reshape(frames.shape[0], -1, QUARTERS, self.hop)
         last = QUARTERS - 1
         rows = sum(
             (F.pad(parts[:, :, at], (0, 0, at, last - at)) for at in range(1, QUARTERS)),
             start=F.pad(parts[:, :, 0], (0, 0, 0, last)),
         )
-        return rows.reshape(len(frames), -1)[:, edge:-edge]
+        return rows.flatten(1)[:, edge:-edge]

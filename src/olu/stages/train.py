@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from olu.core.config import check, with_overrides
 from olu.core.errors import TrainError
 from olu.core.files import Workspace, hash_file, hash_value
 from olu.core.halt import Halt, heeded, why
@@ -22,6 +23,7 @@ from olu.core.stage import Stage, need_training
 from olu.core.threads import said_of_change, use_threads_for
 from olu.corpus.corrections import hash_texts
 from olu.corpus.decisions import hash_chosen
+from olu.corpus.manifest import Corpus
 from olu.families import family as family_named
 from olu.families.runs import kind_of, passed_over, runs_of, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
@@ -29,7 +31,7 @@ from olu.stages.train_setup import prepare_run, set_up
 from olu.stages.verbs.training import TrainOptions
 from olu.train.family import Kind
 from olu.train.guards import Verdict
-from olu.train.recipe import read_recipe
+from olu.train.recipe import Recipe, read_recipe
 from olu.train.run import Recorder, Run
 from olu.train.view.history import run_state
 from olu.train.view.trackers import Watching, watching
@@ -173,6 +175,7 @@ def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -> 
         device=device,
         scratch=asked.from_scratch or asked.dry_run,
     )
+    settings = _going_on(ws, settings, list(asked.changes)) if before and asked.recipe is None else settings
     yield from map(Note, said)
     if before is None and (advice := advice_on(ws, settings)):
         yield Note(advice.sentence())
@@ -183,6 +186,23 @@ def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -> 
         job = set_up(ws, settings, device=device, start=start, ranks=ranks)
     yield from map(Note, job.notes)
     return job
+
+
+def _going_on(ws: Workspace, recipe: Recipe, changes: list[str]) -> Recipe:
+    """The recipe of the run before, with what its family changes for one that goes on from weights."""
+    family = family_named(recipe.family)
+    if family.advice is None or family.advice.again is None:
+        return recipe
+    corpus, texts = Corpus.open(ws), "text" in family.data.needs
+    taken = [clip for clip in corpus if corpus.why_not(clip, texts=texts) is None]
+    asked = [clip for clip in taken if not recipe.data.speakers or clip.speaker in recipe.data.speakers]
+    seconds = sum(corpus.taken(clip).seconds for clip in asked)
+    config = check(family.config, recipe.model, where="recipe [model]")
+    values = recipe.model_dump(mode="json")
+    for one in family.advice.again(config, seconds):
+        section, _, name = one.key.partition(".")
+        values[section][name] = one.value
+    return check(Recipe, with_overrides(values, changes), where="recipe")
 
 
 def _equal_run(ws: Workspace, job: TrainingJob) -> TrainSummary | None:

@@ -245,6 +245,7 @@ class Data:
     observe: Callable[..., dict[str, Any]] | None = None
     beside: bool = False  # whether it also hears another clip of the same speaker: `Example.beside`
     segment: Callable[[Any], int] | None = None  # (config): samples of a clip that a step hears; none: all of it
+    contract: Callable[[], dict[str, Any]] | None = None  # of the spectrogram it reads or makes: runs that join agree
 
     def made_rate(self, config: Any) -> int:
         """The sampling rate of what is spoken."""

@@ -40,6 +40,7 @@ FAULTS: dict[str, Callable[[Any], str]] = {  # file -> in what its content is no
     "result.json": partial(schema_error, shape={"finished": bool, "steps": int}),
     "best.json": partial(schema_error, shape={"step": int}),
 }
+CONTRACT = "mel"  # in its facts: what of a spectrogram runs that join must agree on
 HEARD_BY = "heard_by"  # in its facts: the recogniser's run that hears its samples, also when it goes on
 PROBED = 0.2  # seconds that a training waits for a lock: whoever asks whether it is held has it for a moment
 SEALED = ("result.json", "best.json")  # these steer what is gone on with, spoken and exported

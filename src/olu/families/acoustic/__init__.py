@@ -41,6 +41,12 @@ def _token_frames(config: AcousticConfig) -> TokenFrames | None:
     return None if config.alignment == "search" else TokenFrames(HOP, all=config.alignment == "given")
 
 
+def _contract() -> dict[str, Any]:
+    from olu.features.mel import MelSpec
+
+    return MelSpec().facts
+
+
 def _observe(**given: Any) -> dict[str, Any]:
     from olu.families.acoustic.corpus import figures_of
 
@@ -99,6 +105,7 @@ FAMILY = Family(
         features=_features,
         vocabulary="streams",
         token_frames=_token_frames,
+        contract=_contract,
         observe=_observe,
     ),
     figures=Figures(score="mean", learns="net", steady=("mean", "voicing", "duration", "pitch")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from olu.families.vocoder.config import HOP, RATE, VocoderConfig
 from olu.families.vocoder.plan import ADVICE
@@ -37,6 +37,12 @@ def _features(config: VocoderConfig, base: Base | None) -> Sequence[PreparedFeat
     return (pitch_feature(),)
 
 
+def _contract() -> dict[str, Any]:
+    from olu.features.mel import MelSpec
+
+    return MelSpec().facts
+
+
 def _read_base(folder: Path) -> Base:
     from olu.families.vocoder.base import read_base
 
@@ -56,6 +62,7 @@ FAMILY = Family(
         needs=frozenset({"pitch"}),
         features=_features,
         segment=lambda config: int(config.segment_size),
+        contract=_contract,
     ),
     figures=Figures(
         score="mel",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -199,7 +200,7 @@ class VocoderLearner(nn.Module):
             pad = padding(fft_size=self.spec.fft, hop=HOP)
             real = self._seen(heard.padded_BS[:, pad:-pad])
             wanted = self.spec.of_padded(heard.padded_BS, self.mel_bank)
-        wave = self.sounded(mel_BMF, heard.contour_BF, heard.voicing_BF, turns_B=turns_B)
+        wave = self.sound(mel_BMF, heard.contour_BF, heard.voicing_BF, turns_B=turns_B)
         with torch.autocast(mel_BMF.device.type, enabled=False):
             fake = self._seen(wave)
             apart = (self.spec.of(wave, self.mel_bank) - wanted).abs()
@@ -209,7 +210,7 @@ class VocoderLearner(nn.Module):
             }
         return real, fake, losses
 
-    def sounded(
+    def sound(
         self, mel_BMF: Tensor, contour_BF: Tensor, voicing_BF: Tensor, *, turns_B: Tensor | None = None
     ) -> Tensor:
         """Mel and pitch to waves, with noise of its own."""
@@ -261,8 +262,14 @@ class VocoderLearner(nn.Module):
             heard = self.cut(one, torch.zeros_like(one.first_B), frames)
             with torch.no_grad():
                 mel = self.spec.of_padded(heard.padded_BS, self.mel_bank)
-                wave = self.sounded(mel, heard.contour_BF, heard.voicing_BF)[0]
+                wave = self.sound(mel, heard.contour_BF, heard.voicing_BF)[0]
             yield SpokenSample(clip, Audio(wave.cpu().numpy(), RATE), frames * HOP / RATE)
+
+    def write_decoder(self, folder: Path) -> dict[str, Any]:
+        """decoder.onnx of a voice, and what its package keeps of it."""
+        from olu.families.vocoder.export import write_decoder
+
+        return write_decoder(self, folder)
 
     def say(self, ids: Sequence[int], speaker: int) -> Audio:
         raise NotImplementedError("a vocoder says no text")

@@ -55,7 +55,7 @@ class SourceFilter(nn.Module):
     def forward(self, mel_BMF: Tensor, contour_BF: Tensor, voicing_BF: Tensor, source_BS: Tensor, noise_BS: Tensor):
         """Log mel, log2 of hertz, voicing, and source and noise of power 1 -> wave [B, S], in 32 bits."""
         with torch.autocast(mel_BMF.device.type, enabled=False):
-            source, noise = self.stft(source_BS), self.stft(noise_BS)
+            source, noise = self.stft(torch.cat([source_BS, noise_BS])).chunk(2)
             x = torch.cat([(mel_BMF + 5) / 2.5, (contour_BF - 7).unsqueeze(1), voicing_BF.unsqueeze(1)], 1)
             x = self.finer(self.enter(x)).transpose(1, 2) + self.hear(source * SOURCE_SCALE)
             x = self.first_norm(x).transpose(1, 2)

@@ -97,6 +97,19 @@ def _pace(case: Case, config: Any, clips: float, seconds: float) -> tuple[float,
     return GPU_SECONDS * max(1.0, clips / 32), "from an H200 with recorded steps; --measure times a step here"
 
 
+def _again(config: VocoderConfig, seconds: float) -> list[Setting]:
+    """A vocoder that goes on from another run's weights, its discriminators too."""
+    rates, why = tuned(config.layers, seconds)
+    slow = "A vocoder that can speak has little to learn."
+    return [
+        *(Setting(f"model.{name}", value, "It is past its beginning.") for name, value in BEGINNING.items()),
+        Setting("model.learning_rate", TUNING_RATE, slow),
+        Setting("model.discriminator_learning_rate", TUNING_RATE, slow),
+        Setting("plan.rates", rates, why),
+        Setting("plan.steps", TUNING_STEPS, "A vocoder that can speak learns a voice in this many."),
+    ]
+
+
 ADVICE = Advice(
     model=_model,
     batch=_batch,
@@ -106,5 +119,6 @@ ADVICE = Advice(
     parameters=parameters,
     memory=memory,
     tuning=lambda base: {**BEGINNING, "learning_rate": TUNING_RATE} if base.has_discriminator else {},
+    again=_again,
     schedule=lambda case: ("cosine", "Down to a small rate at the end: the last steps settle the sound."),
 )

@@ -35,7 +35,7 @@ from olu.train.grow_symbols import Growth, said_of_scale
 from olu.train.guards import watchmen
 from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe
-from olu.train.run import HEARD_BY, Run, hash_base
+from olu.train.run import CONTRACT, HEARD_BY, Run, hash_base
 from olu.train.setup.clips import ClipChoice, choose_clips, wanted_clips
 from olu.train.setup.observe import observed, with_frames
 from olu.train.setup.start import (
@@ -347,6 +347,7 @@ def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice)
         recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
     old = base.symbols if base and not start.writes else vocabulary_of(start.before).symbols if start.before else None
     scale = start.family.bases.row_scale(config) if start.family.bases else 1.0
+    old = old if "text" in start.family.data.needs else None
     growth = None if old is None else growth_from(old, vocabulary, scale=scale, language=start.ws.language)
     learner = start.family.learner(config, vocab_size=vocabulary.size, num_speakers=len(clips.speakers))
     if start.writes:
@@ -418,6 +419,7 @@ def collect_facts(
         "from": start.started_from,
         "clips": hash_value([clip_names(corpus, clips.train), clip_names(corpus, clips.valid)]),
         "held_rows": learner.held_rows,
+        **({CONTRACT: start.family.data.contract()} if start.family.data.contract else {}),
         **({"companions": {one.name: one.sha256 for one in start.companions}} if start.companions else {}),
         "trained": {
             "clips": len(clips.train),
