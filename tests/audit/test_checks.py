@@ -485,6 +485,8 @@ MOVED = {
     "quality_warn": 1.1,
     "speaker_warn": 0.999,
     "speaker_parts": -0.9,
+    "pitch_clip": 20.0,
+    "pitch_sitting": 5.0,
     "coverage_few": 3,
     "enough_tune": 1.0,
     "enough_scratch": 20.0,
@@ -494,7 +496,7 @@ MOVED = {
 
 @pytest.fixture(scope="module")
 def odd() -> list[MeasuredClip]:
-    return odd_ones()
+    return [*odd_ones(), *pitched("may", 120, 40), *pitched("july", 94, 25), *pitched("slow", 50, 1)]
 
 
 @pytest.fixture(scope="module")
@@ -651,6 +653,37 @@ def test_two_voices_under_one_name_are_told_and_a_stranger_is_marked():
     found = look("speakers", alone)
     assert {id: f.mark.severity for id, f in found.items()} == {"carl0": "warn"}
     assert told_by("speakers", alone) == ""
+
+
+def pitched(name: str, hertz: float, count: int, *, spread: float = 0.5) -> list[MeasuredClip]:
+    """A sitting: clips whose pitch lies around so many hertz, within so many semitones."""
+    heights = np.linspace(-spread, spread, count)
+    found = []
+    for number, height in enumerate(heights):
+        one = heard(f"{name}{number}")
+        clip = replace(one.clip, audio=f"s1/{name}_{number}.wav")
+        found.append(replace(one, clip=clip, pitch=hertz * 2 ** (height / 12)))
+    return found
+
+
+def test_a_sitting_of_another_pitch_is_marked_whole_and_one_clip_alone():
+    usual = [*pitched("may", 110, 40, spread=1.5), *pitched("june", 122, 40, spread=1.5)]
+    other = pitched("july", 94, 30)  # 3.6 semitones under the others' middle; single clips of may lie as low
+    found = look("pitch", [*usual, *other])
+    assert found.keys() == {one.clip.id for one in other}
+    assert {f.mark.severity for f in found.values()} == {"warn"}
+    assert "the sitting july lies 3.6 semitones below" in found["july0"].mark.message
+    assert "july (30 clips)" in told_by("pitch", [*usual, *other])
+    assert not look("pitch", usual) and told_by("pitch", usual) == ""  # 1.8 semitones apart: one voice does that
+    assert not look("pitch", [*usual, *pitched("few", 94, 12)])  # too few for a middle of their own
+    octave = look("pitch", [*usual, *pitched("slow", 58, 1)])
+    assert octave.keys() == {"slow0"} and "its pitch is 56 Hz, the middle of" in octave["slow0"].mark.message
+    assert not look("pitch", [replace(one, pitch=None) for one in usual])
+
+
+def test_the_smaller_part_is_the_odd_one():
+    found = look("pitch", [*pitched("one", 200, 60), *pitched("two", 150, 25)])
+    assert {one[:3] for one in found} == {"two"}
 
 
 def test_a_file_that_ends_early_is_unreadable_though_it_decodes():

@@ -30,6 +30,7 @@ class MeasuredClip:
     damage: str = ""  # what the decoder left out, and went on from
     split: Split | None = "train"
     deep: Deep | None = None
+    pitch: float | None = None  # hertz, the median of what is voiced, where networks listen
     match: Match | None = None  # what the aligner heard
     words: tuple[Span, ...] = ()  # where the aligner found them
     aligner: str = ""  # its method

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from olu.audio.io import resample
 from olu.audio.repair import cut_off
 from olu.audit.check import MeasuredClip
 from olu.audit.sound import measure
 from olu.core.errors import AudioError, CorpusError
 from olu.core.types import Clip
 from olu.corpus.manifest import Corpus
+from olu.features.pitch import RATE, middle
 
 if TYPE_CHECKING:
     from olu.networks.models import Models
@@ -53,8 +55,9 @@ def _hear(corpus: Corpus, clip: Clip, models: Models | None) -> MeasuredClip:
         return MeasuredClip(clip=clip, facts=None, trouble=trouble, split=split)
     trouble = f"the file breaks off, {missing}: copy it again from the original" if missing else ""
     deep = models.listen(audio) if models else None
+    pitch = middle(resample(audio, RATE).samples) if models else None
     damage = f"parts of {corpus.locate(clip).name} are damaged and were left out ({faults[0]})" if faults else ""
-    return MeasuredClip(clip=clip, facts=facts, trouble=trouble, split=split, deep=deep, damage=damage)
+    return MeasuredClip(clip=clip, facts=facts, trouble=trouble, split=split, deep=deep, pitch=pitch, damage=damage)
 
 
 def _why(bad: Exception) -> str:

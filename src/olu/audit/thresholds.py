@@ -107,6 +107,8 @@ class Thresholds(Strict):
     quality_info: float = Field(default=2.8, ge=1, le=5)  # DNSMOS overall
     quality_warn: float = Field(default=1.3, ge=1, le=5)
     speaker_warn: float = Field(default=0.65, ge=-1, le=1)  # likeness to the speaker's middle
+    pitch_clip: float = Field(default=6.0, gt=0)  # semitones of a clip from the middle of its speaker's
+    pitch_sitting: float = Field(default=2.5, gt=0)  # of a sitting from the speaker's others: one voice moves by 2.4
     speaker_parts: float = Field(default=0.8, ge=-1, le=1)  # likeness of two halves under which they are two people
 
     coverage_few: int = Field(default=20, ge=0)  # occurrences of a letter

@@ -113,6 +113,13 @@ def clip_bounds(pitch: NDArray[Any]) -> tuple[float, float]:
     return bounds(hertz[voiced(hertz, pitch[:, 1], (LOWEST, HIGHEST))])
 
 
+def middle(sound: NDArray[np.float32]) -> float | None:
+    """The median of what is voiced, in hertz, of sound at 16 kHz; none where too little is."""
+    hertz, sure = hear(sound)
+    found = hertz[voiced(hertz, sure, (LOWEST, HIGHEST))]
+    return float(np.median(found)) if len(found) >= LEAST_FRAMES else None
+
+
 def contour(hertz: NDArray[Any], confidence: NDArray[Any], bounds: tuple[float, float]) -> tuple[Frames, Frames]:
     """log2 of hertz [F], bridged over gaps and slips of an octave, and voicing [F], 0 or 1. Always finite."""
     there = voiced(hertz, confidence, bounds)

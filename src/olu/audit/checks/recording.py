@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 from statistics import median
 
 import numpy as np
@@ -11,6 +15,7 @@ from numpy.typing import NDArray
 from olu.audit.check import Finding, MeasuredClip, define, each
 from olu.audit.thresholds import Thresholds
 from olu.core.types import Mark, Severity
+from olu.core.words import many
 
 
 def _judge_unreadable(heard: MeasuredClip, limits: Thresholds) -> Mark | None:
@@ -144,3 +149,70 @@ def _unit(voice: Voices) -> Voices:
 
 
 define("speakers", _look_speakers, tell=_tell_speakers, more=lambda t: str(LEAST_CLIPS))
+
+
+SITTING = 20  # clips: fewer have no middle that can be told from a person's own
+LAST_NUMBER = re.compile(r"[\W_]*\d+$")
+
+
+def _look_pitch(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
+    """Single clips first by their own pitch, then by that of the sitting they were recorded in."""
+    by_speaker = defaultdict[str, list[tuple[MeasuredClip, float]]](list)
+    for one in heard:
+        if one.pitch is not None:
+            by_speaker[one.clip.speaker].append((one, 12 * math.log2(one.pitch)))
+    for speaker, clips in by_speaker.items():
+        if len(clips) < LEAST_CLIPS:
+            continue
+        usual, odd = median(height for _, height in clips), _odd_sittings(clips, far=limits.pitch_sitting)
+        for one, height in clips:
+            value, whole = height - usual, odd.get(_sitting(one))
+            if abs(value) > limits.pitch_clip:
+                message = f"its pitch is {one.pitch:.0f} Hz, the middle of {speaker}'s clips {2 ** (usual / 12):.0f} Hz"
+            elif whole is not None:
+                value, below = whole, "below" if whole < 0 else "above"
+                message = f"the sitting {_sitting(one)} lies {abs(whole):.1f} semitones {below} {speaker}'s others"
+            else:
+                continue
+            mark = Mark(check="pitch", severity="warn", value=value, message=message)
+            yield Finding(id=one.clip.id, mark=mark, badness=abs(value))
+
+
+def _sitting(one: MeasuredClip) -> str:
+    """What the names of clips of one recording session have in common: all but their last number."""
+    return LAST_NUMBER.sub("", PurePosixPath(one.clip.audio).stem)
+
+
+def _odd_sittings(clips: Sequence[tuple[MeasuredClip, float]], *, far: float) -> dict[str, float]:
+    """Sitting -> semitones from the middle of the others, of those that lie `far` away.
+
+    The farthest goes first and no longer counts for the others; the larger part of the clips is never odd.
+    """
+    groups = defaultdict[str, list[float]](list)
+    for one, height in clips:
+        groups[_sitting(one)].append(height)
+    found = dict[str, float]()
+    while True:
+        apart = {}
+        for name, heights in groups.items():
+            others = [height for other, those in groups.items() if other != name for height in those]
+            if SITTING <= len(heights) <= len(others):
+                apart[name] = median(heights) - median(others)
+        name = max(apart, key=lambda one: abs(apart[one]), default="")
+        if abs(apart.get(name, 0.0)) <= far:
+            return found
+        found[name] = apart[name]
+        del groups[name]
+
+
+def _tell_pitch(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
+    ids = {one.id for one in found}
+    sittings = Counter(_sitting(one) for one in heard if one.clip.id in ids)
+    odd = {name: number for name, number in sittings.items() if number >= SITTING}
+    if not odd:
+        return ""
+    listed = ", ".join(f"{name} ({many(number, 'clip')})" for name, number in odd.items())
+    return f"By their pitch these sittings may be of another person: {listed}. Listen to some of each."
+
+
+define("pitch", _look_pitch, tell=_tell_pitch, more=lambda t: str(SITTING))
