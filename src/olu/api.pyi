@@ -253,6 +253,7 @@ class VerbWorkspace(Workspace):
         run: str | None = None,
         step: int | None = None,
         output: str | Path | None = None,
+        vocoder: str = '',
         with_training: bool = False,
         noise: float | None = None,
         licence: str = '',

@@ -126,15 +126,27 @@ class ExportSubject:
 
 
 def from_run(
-    ws: Workspace, run: Run, step: int, *, name: str, licence: str, override: str, noise: float | None = None
+    ws: Workspace,
+    run: Run,
+    step: int,
+    *,
+    name: str,
+    licence: str,
+    override: str,
+    noise: float | None = None,
+    vocoder: str = "",
 ) -> ExportSubject:
-    """A run's learner with its averaged weights, what it speaks with, and what is known of its corpus."""
+    """A run's learner with its averaged weights, what it speaks with, and what is known of its corpus.
+
+    `vocoder`: the run of another one than the recipe's, for a voice that needs one.
+    """
     recipe = run.recipe
     family = family_named(recipe.family)
     config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
     config, given = with_noise(config, noise, family=family)
     vocabulary = vocabulary_from(run.document("vocabulary.json"))
-    others = needed_runs(ws, family, before=run.document("facts.json").get(NEEDS))
+    named = {kind: name for kind, name in {"vocoder": vocoder or recipe.voice.vocoder}.items() if name}
+    others = needed_runs(ws, family, named=named, before=run.document("facts.json").get(NEEDS), whose=run)
     speakers = run.document("speakers.json")
     corpus = Corpus.open(ws)
     base = base_of(ws, run)

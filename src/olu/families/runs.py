@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NAMES: dict[Kind, str] = {"voice": "a voice", "listener": "a recogniser", "vocoder": "a vocoder"}
 RECOGNISER = "recogniser"
 NEEDS = "needs"  # in a run's facts: kind of run -> RUN@STEP that it began with
+MATCHED = "match"  # in a vocoder's facts: RUN@STEP of the acoustic model whose mels it learnt from
+NOTHING: Mapping[str, str] = {}
 SECOND_HALF = 0.5  # of the training side is not heard by a second recogniser, which checks the first
 Units = Literal["letters", "symbols"]
 
@@ -77,33 +79,58 @@ def learner_of(run: Run, step: int, *, config: Any = None, needed: Mapping[str, 
 
 
 def needed_runs(
-    ws: Workspace, chosen: Family, *, before: Mapping[str, str] | None = None, trains: bool = False
+    ws: Workspace,
+    chosen: Family,
+    *,
+    named: Mapping[str, str] = NOTHING,
+    before: Mapping[str, str] | None = None,
+    whose: Run | None = None,
 ) -> dict[str, tuple[Run, int]]:
-    """Of every kind that a voice of a family needs: the run it began with (`before`), or the newest finished.
+    """Of every kind that a voice of a family needs: the run that is `named` (RUN or RUN@STEP), the one it began with
+    (`before`), the newest that was matched to it (`whose`), or the newest finished.
 
-    One that `trains` can do without those that its family has something plain for.
+    A training can do without those that its family has something plain for; a voice, which is somebody's, cannot.
     """
     found: dict[str, tuple[Run, int]] = {}
     for kind in chosen.speaks.needs if chosen.speaks else ():
-        if before and kind in before:
-            name, _, step = before[kind].partition("@")
-            found[kind] = Run.named(ws.runs_folder, name), int(step)
+        plain = chosen.speaks is not None and kind in chosen.speaks.stands_in
+        asked = named.get(kind) or ("" if plain and whose else (before or {}).get(kind, ""))
+        if asked:
+            found[kind] = _run_at(ws, asked, kind)
             continue
-        if trains and before is not None:
+        if plain and before is not None and not whose:
             continue  # it began without one
         finished = [run for run in runs_of(ws, kind) if run.finished and run.checkpoints().steps()]
-        if not finished and trains and chosen.speaks and kind in chosen.speaks.stands_in:
-            continue
-        if not finished:
+        matched = [run for run in finished if whose and _matched_to(run) == whose.name]
+        if finished:
+            found[kind] = _run_at(ws, (matched or finished)[-1].name, kind)
+        elif not plain or whose:
             raise TrainError(
                 f"a voice of the family {chosen.name!r} needs {NAMES[kind]}, and {ws.root} has none: train one first"
             )
-        run, steps = finished[-1], finished[-1].checkpoints().steps()
-        best = run.best
-        found[kind] = run, int(best["step"]) if best and best["step"] in steps else steps[-1]
     for run, _ in found.values():
         check_contract(chosen, run)
     return found
+
+
+def _run_at(ws: Workspace, text: str, kind: Kind) -> tuple[Run, int]:
+    """RUN, at its best step, or RUN@STEP."""
+    name, _, step = text.partition("@")
+    run = Run.named(ws.runs_folder, name)
+    if (own := kind_of(run)) != kind:
+        raise TrainError(f"{name} is {NAMES[own]} and not {NAMES[kind]}: name another run; 'olu runs' lists them")
+    steps, best = run.checkpoints().steps(), run.best
+    if not steps or (step and (not step.isdigit() or int(step) not in steps)):
+        raise TrainError(
+            f"{name} has no checkpoint at step {step or 'any'}; it has: {', '.join(map(str, steps)) or 'none'}"
+        )
+    usual = int(best["step"]) if best and best["step"] in steps else steps[-1]
+    return run, int(step) if step else usual
+
+
+def _matched_to(run: Run) -> str:
+    """The acoustic run whose mels a vocoder was trained on, where it was."""
+    return str(run.document("facts.json").get(MATCHED) or "").partition("@")[0]
 
 
 def check_contract(chosen: Family, run: Run) -> None:

@@ -20,7 +20,7 @@ from olu.export.formats import VOICE, format_named
 from olu.export.package import STEPS, Contents, declared, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject, from_foreign, from_run, is_foreign
-from olu.families.runs import passed_over, voice_named, voices
+from olu.families.runs import passed_over, runs_of, voice_named, voices
 from olu.networks.session import load_model
 from olu.speak.package import NOISE, voice_json
 from olu.speak.stream import Manner
@@ -38,6 +38,7 @@ USE = "\n" + Path(__file__).with_name("use_voice.txt").read_text(encoding="utf-8
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     weights = ws.runs_folder / str(options.get("run")) / "checkpoints" / f"step-{options.get('step')}" / "state.json"
     newest = [run.name for run in voices(ws) if run.finished][-1:]
+    newest += [f"{run.name}@{run.best}" for run in runs_of(ws, "vocoder") if run.finished][-1:]
     rights = [ws.root / "olu.toml", ws.corpus / "rights.json"]
     return hash_value([hash_file(path) if path.exists() else "" for path in (weights, *rights)] + newest)
 
@@ -87,8 +88,8 @@ def _export(wish: ExportOptions) -> Job[ExportSummary]:
     need_training("olu export")
     if not is_foreign(wish.source):
         return (yield from _export_run(Workspace.open(wish.source), wish, to))
-    if wish.run or wish.step is not None:
-        raise ExportError(f"--run and --step are for a workspace: {wish.source} holds one voice only")
+    if wish.run or wish.step is not None or wish.vocoder:
+        raise ExportError(f"--run, --step and --vocoder are for a workspace: {wish.source} holds one voice only")
     yield Tick(0, STEPS, f"reading {wish.source}")
     subject = from_foreign(wish.source, **_rights(wish), noise=wish.noise)
     path = wish.output or Path(_file_name(subject.name, to))
@@ -102,7 +103,8 @@ def _rights(wish: ExportOptions) -> dict[str, str]:
 def _stamp_options(wish: ExportOptions) -> dict[str, Any]:
     """What was asked for that changes the voice. Without a noise of its own it has the stamp it always had."""
     noise = {"noise": wish.noise} if wish.noise is not None else {}
-    return {**_rights(wish), "training": wish.with_training, **noise}
+    vocoder = {"vocoder": wish.vocoder} if wish.vocoder else {}
+    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder}
 
 
 def _file_name(name: str, to: Format | None) -> str:
@@ -129,7 +131,7 @@ def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[Ex
     if earlier and (path / "voice.json").exists():
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
     yield Tick(0, STEPS, f"reading step {at} of {run.name}")
-    subject = from_run(ws, run, at, name=name, noise=wish.noise, **_rights(wish))
+    subject = from_run(ws, run, at, name=name, noise=wish.noise, vocoder=wish.vocoder, **_rights(wish))
     summary = yield from _written(subject, wish, to, path=path, given=wish.output is not None)
     if stamped:
         STAGE.stamp(ws, options, asdict(summary))

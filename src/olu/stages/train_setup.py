@@ -24,7 +24,7 @@ from olu.train.recipe import Recipe
 from olu.train.run import HEARD_BY, Run
 
 if TYPE_CHECKING:
-    from olu.train.family import SpokenSample
+    from olu.train.family import Family, SpokenSample
     from olu.train.ranks import Ranks
     from olu.train.setup.job import TrainingJob
     from olu.train.validation import Ear
@@ -73,11 +73,21 @@ def set_up(
     name = listener_of(ws, recipe, run=run) if family.kind == "voice" else None
     if name:
         listener = SampleListener(name, partial(ear_of, ws, name, device=device, factor=recipe.data.resample))
-    needed = needed_runs(ws, family, before=run.document("facts.json").get(NEEDS, {}) if run else None, trains=True)
+    needed = needed_runs(
+        ws, family, named=named_by(recipe, family), before=run.document("facts.json").get(NEEDS, {}) if run else None
+    )
     asked = TrainingRequest(ws, family, recipe, device, run, start, ranks or Ranks(), listener, as_companions(needed))
     job = build_job(asked)
     facts = {NEEDS: {kind: f"{held.name}@{step}" for kind, (held, step) in needed.items()}} if needed else {}
     return replace(job, facts={**job.facts, **facts}, notes=[*job.notes, *said_of_ears(ws, job.recipe, name)])
+
+
+def named_by(recipe: Recipe, family: Family) -> dict[str, str]:
+    """The runs of other kinds that a recipe names."""
+    asked = recipe.voice.vocoder
+    if asked and not (family.speaks and "vocoder" in family.speaks.needs):
+        raise TrainError(f"recipe: voice.vocoder has no effect: the family {family.name!r} needs none: leave it out")
+    return {"vocoder": asked} if asked else {}
 
 
 def listener_of(ws: Workspace, recipe: Recipe, *, run: Run | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from olu.core.config import Strict, check, read_toml, with_overrides
 from olu.core.places import named
@@ -120,6 +120,12 @@ class GuardSettings(Strict):
     rewind_factor: float = Field(0.5, gt=0, lt=1)  # the rate is multiplied by this at each rewind
 
 
+class VoiceSettings(Strict):
+    """What a voice is made of beside its own run; nothing of it is written down where nothing is set."""
+
+    vocoder: str = ""  # RUN or RUN@STEP; empty: the newest that was matched to it, or else the newest
+
+
 class Recipe(Strict):
     family: str = "vits"
     base: str | None = None
@@ -128,6 +134,14 @@ class Recipe(Strict):
     model: dict[str, Any] = Field(default_factory=dict)  # the family's own settings; checked by the family
     plan: PlanSettings = PlanSettings()
     guards: GuardSettings = GuardSettings()
+    voice: VoiceSettings = VoiceSettings()
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_set(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = written(self)
+        if self.voice == VoiceSettings():
+            values.pop("voice", None)
+        return values
 
 
 def read_recipe(path: Path | None, overrides: list[str]) -> Recipe:

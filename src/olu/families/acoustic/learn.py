@@ -31,12 +31,11 @@ from olu.families.acoustic.model import (
     unscaled,
 )
 from olu.families.acoustic.plain import PlainVocoder
-from olu.features import mel as spectra
+from olu.features.mel import MelSpec, padding
 from olu.nn.kernels.mas import best_path, guided
 from olu.train.batches import BatchShape
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
-FFT = 1024
 ROWS = ("ids", "tones", "stress", "gaps", "frames")  # of a batch, one number for each token
 TOKEN_ROWS = tuple(f"{name}_BT" for name in ROWS)
 UNKNOWN_TONE = 1  # its id
@@ -73,9 +72,9 @@ class AcousticLearner(nn.Module):
         super().__init__()
         self.config = config
         self.net = AcousticNet(config, vocab_size=vocab_size, num_speakers=num_speakers)
-        bank = spectra.mel_bank(rate=RATE, fft_size=FFT, bins=MEL_BINS, low=0.0, high=RATE / 2)
+        self.spec = MelSpec()
         for name, value in (
-            ("mel_bank", torch.from_numpy(bank)),
+            ("mel_bank", torch.from_numpy(self.spec.bank.copy())),
             ("heard", torch.ones(vocab_size, dtype=torch.bool)),  # symbols that are voiced often enough for a pitch
             ("longest", torch.full((vocab_size,), 400)),  # frames
             ("median", torch.full((num_speakers,), NO_MEDIAN)),  # log2 of hertz
@@ -145,7 +144,7 @@ class AcousticLearner(nn.Module):
         return self._melodies[example.id]
 
     def collate(self, examples: Sequence[Example]) -> AcousticBatch:
-        pad = spectra.padding(fft_size=FFT, hop=HOP)
+        pad = padding(fft_size=self.spec.fft, hop=HOP)
         samples = [len(e.samples) for e in examples]
         shape = BatchShape(len(examples), max(len(e.ids) for e in examples), max(samples))
         waves = np.zeros((len(examples), max(samples) + 2 * pad), dtype=np.float32)
@@ -195,7 +194,7 @@ class AcousticLearner(nn.Module):
 
     def unpack(self, flat: Tensor, resident: Mapping[str, Tensor], shape: BatchShape) -> AcousticBatch:
         """The same batch as `collate` makes, padded to a shape; every edge reflects its own clip."""
-        pad, size = spectra.padding(fft_size=FFT, hop=HOP), len(ROWS) * shape.clips * shape.tokens
+        pad, size = padding(fft_size=self.spec.fft, hop=HOP), len(ROWS) * shape.clips * shape.tokens
         tokens, samples, firsts, melodies, speaker = flat[size:].view(5, shape.clips)
         at = torch.arange(-pad, shape.samples + pad, device=flat.device)
         last = samples[:, None] - 1
@@ -221,10 +220,8 @@ class AcousticLearner(nn.Module):
 
     def mel(self, batch: AcousticBatch) -> Tensor:
         """Scaled [B, M, F], with nothing behind the end of a clip."""
-        with torch.autocast(batch.padded_BS.device.type, enabled=False):
-            linear = spectra.linear(batch.padded_BS, fft_size=FFT, hop=HOP)
-            plain = spectra.mel(linear, self.mel_bank)
-            return scaled(plain) * mask_of(batch.frames_B, plain.shape[2])
+        plain = self.spec.of_padded(batch.padded_BS, self.mel_bank)
+        return scaled(plain) * mask_of(batch.frames_B, plain.shape[2])
 
     def step(self, batch: AcousticBatch, clock: Clock) -> Iterator[Update]:
         yield Update("net", self.losses(batch, clock.knobs or self.knobs(clock.step)))

@@ -6,34 +6,28 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from olu.families.acoustic.corpus import HOP, RATE
-from olu.features import mel as spectra
-
-FFT, BINS = 1024, 80
-GAIN = 2.0 / FFT  # of a magnitude to an amplitude
+from olu.features.mel import MelSpec
+from olu.nn.source import pulses
+from olu.nn.stft import Stft
 
 
 class PlainVocoder(nn.Module):
+    """The source filter of a trained vocoder with gains straight from the mel, and nothing else added."""
+
     def __init__(self) -> None:
         super().__init__()
-        bank = spectra.mel_bank(rate=RATE, fft_size=FFT, bins=BINS, low=0.0, high=RATE / 2)
+        self.spec = MelSpec()
+        self.stft = Stft(self.spec.fft)
         self.inverse: Tensor
-        self.register_buffer("inverse", torch.from_numpy(np.linalg.pinv(bank).astype(np.float32)), persistent=False)
+        inverse = np.linalg.pinv(self.spec.bank).astype(np.float32)
+        self.register_buffer("inverse", torch.from_numpy(inverse), persistent=False)
 
     @torch.no_grad()
     def sounded(self, mel: Tensor, contour: Tensor, voicing: Tensor) -> Tensor:
         """Log mel [1, M, F], log2 of hertz [1, F], voicing [1, F] -> wave [1, 256 F]."""
-        frames = mel.shape[2]
-        size = (frames * HOP,)
-        hertz = nn.functional.interpolate(contour.double().exp2()[:, None], size=size, mode="linear")[:, 0]
-        voiced = nn.functional.interpolate(voicing.double()[:, None], size=size, mode="linear")[:, 0]
-        phase = (hertz / RATE).cumsum(1)
-        pulses = torch.diff(phase.floor(), dim=1, prepend=torch.zeros_like(phase[:, :1])) * (RATE / hertz).sqrt()
-        noise = torch.randn(phase.shape, generator=torch.Generator().manual_seed(0)).to(phase)
-        excited = (pulses * voiced.sqrt() + noise * (1 - voiced).clamp(0, 1).sqrt()).float()
-        window = torch.hann_window(FFT, device=mel.device)
-        spectrum = torch.stft(excited, FFT, HOP, window=window, center=True, return_complex=True)
-        size_of = (self.inverse @ mel.float().clamp(max=6).exp()).clamp_min(1e-5)
-        size_of = nn.functional.pad(size_of, (0, spectrum.shape[2] - frames), mode="replicate")
-        level = (window.square().sum()).sqrt()  # of noise of deviation 1 in that window
-        return torch.istft(spectrum * size_of / level, FFT, HOP, window=window, center=True, length=size[0])
+        source = pulses(contour, voicing, hop=self.spec.hop, rate=self.spec.rate)
+        drawn = torch.randn(source.shape, generator=torch.Generator().manual_seed(0)).to(source)
+        breath = 1 - torch.repeat_interleave(voicing, self.spec.hop, 1).clamp(0, 1)
+        excited = self.stft(source + breath.sqrt() * drawn)
+        gain = (self.inverse @ mel.float().clamp(max=6).exp()).clamp_min(1e-5) / self.stft.square.sum().sqrt()
+        return self.stft.inverse(excited * gain.transpose(1, 2).repeat(1, 1, 2))
