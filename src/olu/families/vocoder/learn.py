@@ -200,7 +200,7 @@ class VocoderLearner(nn.Module):
             pad = padding(fft_size=self.spec.fft, hop=HOP)
             real = self._seen(heard.padded_BS[:, pad:-pad])
             wanted = self.spec.of_padded(heard.padded_BS, self.mel_bank)
-        wave = self.sound(mel_BMF, heard.contour_BF, heard.voicing_BF, turns_B=turns_B)
+        wave = self.sounded(mel_BMF, heard.contour_BF, heard.voicing_BF, turns_B=turns_B)
         with torch.autocast(mel_BMF.device.type, enabled=False):
             fake = self._seen(wave)
             apart = (self.spec.of(wave, self.mel_bank) - wanted).abs()
@@ -210,7 +210,7 @@ class VocoderLearner(nn.Module):
             }
         return real, fake, losses
 
-    def sound(
+    def sounded(
         self, mel_BMF: Tensor, contour_BF: Tensor, voicing_BF: Tensor, *, turns_B: Tensor | None = None
     ) -> Tensor:
         """Mel and pitch to waves, with noise of its own."""
@@ -262,7 +262,7 @@ class VocoderLearner(nn.Module):
             heard = self.cut(one, torch.zeros_like(one.first_B), frames)
             with torch.no_grad():
                 mel = self.spec.of_padded(heard.padded_BS, self.mel_bank)
-                wave = self.sound(mel, heard.contour_BF, heard.voicing_BF)[0]
+                wave = self.sounded(mel, heard.contour_BF, heard.voicing_BF)[0]
             yield SpokenSample(clip, Audio(wave.cpu().numpy(), RATE), frames * HOP / RATE)
 
     def write_decoder(self, folder: Path) -> dict[str, Any]:

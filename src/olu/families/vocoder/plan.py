@@ -119,6 +119,7 @@ ADVICE = Advice(
     parameters=parameters,
     memory=memory,
     tuning=lambda base: {**BEGINNING, "learning_rate": TUNING_RATE} if base.has_discriminator else {},
+    validations=10,  # steps are short, and a validation takes as long as dozens of them
     again=_again,
     schedule=lambda case: ("cosine", "Down to a small rate at the end: the last steps settle the sound."),
 )

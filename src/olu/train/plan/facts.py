@@ -92,6 +92,7 @@ class Advice:
     sizes: tuple[str, ...] = ()  # whose memory the audit foretells for the default recipe
     tuning: Callable[[Base], dict[str, Any]] | None = None  # (base) -> what of [model] fine-tuning changes
     schedule: Callable[[Case], tuple[str, str]] | None = None  # none: exponential, as voices are published with
+    validations: int = 40  # of a run, with samples to hear
     again: Callable[[Any, float], list[Setting]] | None = None  # (config, seconds of sound): what --from-run changes
 
 

@@ -26,7 +26,6 @@ LIMITS = (15.0, 20.0, 25.0, 30.0, 40.0, 60.0)  # seconds a longest clip may have
 ENOUGH = 0.99  # of the hours that a limit must keep
 LEAST_EPOCH = 8  # steps: fewer clips make smaller batches
 LEAST_BATCH = 4
-VALIDATIONS = 40
 VALIDATE_LEAST, VALIDATE_MOST = 200, 2000
 LOST_SECONDS = 900.0  # of work that a crash may cost
 PATIENCE = 8
@@ -155,7 +154,7 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
         said = f"{epochs:,.0f} epochs end at half the rate, whatever the corpus' size; a fixed factor would not."
         draft.set("plan.decay", decay, said)
     draft.set("plan.warmup_steps", *advice.warmup(case, steps))
-    machine, validate = case.machine, min(VALIDATE_MOST, max(VALIDATE_LEAST, _nice(steps / VALIDATIONS)))
+    machine, validate = case.machine, min(VALIDATE_MOST, max(VALIDATE_LEAST, _nice(steps / advice.validations)))
     half = machine.device == "cuda" and machine.bf16
     said = f"{machine.name} computes it: half the memory traffic, and no loss scale to go wrong as with fp16."
     draft.set("plan.precision", *(("bf16", said) if half else ("fp32", "The safe one; bf16 is for GPUs that have it.")))
