@@ -344,7 +344,7 @@ def test_a_run_of_one_speaker_goes_on_with_several() -> None:
 def test_the_plain_vocoder_has_the_pitch_it_is_asked_for(hertz: float) -> None:
     frames = 60
     mel, line = torch.full((1, 80, frames), -3.0), torch.full((1, frames), float(np.log2(hertz)))
-    wave = PlainVocoder().sound(mel, line, torch.ones(1, frames))[0].numpy()
+    wave = PlainVocoder().sounded(mel, line, torch.ones(1, frames))[0].numpy()
     assert len(wave) == frames * HOP and np.isfinite(wave).all()
     part = wave[4096:12288]
     likeness = np.correlate(part, part, "full")[len(part) - 1 :]

@@ -144,7 +144,7 @@ class AccompaniedLearner(Learner, Protocol):
 class VocodingLearner(Learner, Protocol):
     """A learner of a vocoder, as an acoustic model uses it. Mels are plain logarithms, contours log2 of hertz."""
 
-    def sound(self, mel: Tensor, contour: Tensor, voicing: Tensor) -> Tensor:
+    def sounded(self, mel: Tensor, contour: Tensor, voicing: Tensor) -> Tensor:
         """[1, M, F], [1, F] and [1, F] from 0 to 1 -> a wave [1, S]."""
         ...
 

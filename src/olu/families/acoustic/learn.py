@@ -369,7 +369,7 @@ class AcousticLearner(nn.Module):
         mel, voicing = self.speak_frames(hidden, durations, contour)
         octaves = contour / 12 + self.median[speaker][:, None]
         vocoder = self._beside.get("vocoder") or PlainVocoder().to(mel.device)
-        wave = vocoder.sound(unscaled(mel), octaves, voicing)[0]  # type: ignore[operator]
+        wave = vocoder.sounded(unscaled(mel), octaves, voicing)[0]  # type: ignore[operator]
         picture = ((mel[0] + 2.6) / 5.2).clamp(0, 1).float().cpu().numpy()
         return Audio(wave.float().clamp(-1, 1).cpu().numpy(), RATE), picture
 

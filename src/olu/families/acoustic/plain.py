@@ -23,7 +23,7 @@ class PlainVocoder(nn.Module):
         self.register_buffer("inverse", torch.from_numpy(inverse), persistent=False)
 
     @torch.no_grad()
-    def sound(self, mel: Tensor, contour: Tensor, voicing: Tensor) -> Tensor:
+    def sounded(self, mel: Tensor, contour: Tensor, voicing: Tensor) -> Tensor:
         """Log mel [1, M, F], log2 of hertz [1, F], voicing [1, F] -> wave [1, 256 F]."""
         source = pulses(contour, voicing, hop=self.spec.hop, rate=self.spec.rate)
         drawn = torch.randn(source.shape, generator=torch.Generator().manual_seed(0)).to(source)
