@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 
 from olu.core.errors import ConfigError
 from olu.core.parse import BadData, from_toml, load_toml
@@ -25,6 +25,24 @@ class Strict(BaseModel):
         if not kinds.isdisjoint((int, float)) and bool not in kinds and _has_bool(value):
             raise ValueError("true and false are no numbers: write a number")
         return value
+
+
+class Sized(Strict):
+    """Settings of a network whose `size` chooses the defaults of the others; what a size leaves open is as declared."""
+
+    sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    size: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _size_defaults(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        return {**cls.sizes.get(values.get("size", cls.model_fields["size"].default), {}), **values}
+
+    def usual(self, name: str) -> Any:
+        """The default of a setting in this size."""
+        return self.sizes[self.size].get(name, type(self).model_fields[name].default)
 
 
 def _kinds(annotation: Any) -> set[Any]:

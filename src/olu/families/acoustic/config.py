@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from olu.core.config import Strict
+from olu.core.config import Sized
 
 Width = Annotated[int, Field(ge=4, le=4096, multiple_of=2)]
 Depth = Annotated[int, Field(ge=0, le=64)]
@@ -28,9 +28,10 @@ TINY: dict[str, Any] = {
 SIZES: dict[str, dict[str, Any]] = {"tiny": TINY, "base": {}}
 
 
-class AcousticConfig(Strict):
+class AcousticConfig(Sized):
     """`size` chooses the defaults of everything below it; `tiny` is for tests."""
 
+    sizes = SIZES
     size: Literal["tiny", "base"] = "base"
 
     # text side
@@ -82,13 +83,6 @@ class AcousticConfig(Strict):
     # speaking defaults, stored in the voice
     steps: int = Field(4, ge=0, le=64)  # of refining
     temperature: float = Field(0.5, ge=0, le=2)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _size_defaults(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        return {**SIZES.get(values.get("size", "base"), {}), **values}
 
     @model_validator(mode="after")
     def _nothing_ignored(self) -> AcousticConfig:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from olu.core.config import Strict
+from olu.core.config import Sized
 from olu.core.parse import load_toml
 
 Beta = Annotated[float, Field(ge=0, lt=1)]
@@ -19,9 +19,10 @@ NEEDS = (  # a setting, and the one without which it does nothing
 )
 
 
-class RecogniserConfig(Strict):
+class RecogniserConfig(Sized):
     """`size` chooses the defaults of everything below it."""
 
+    sizes = SIZES
     size: Literal["tiny", "cpu", "gpu"] = "gpu"
 
     # what it writes
@@ -65,14 +66,6 @@ class RecogniserConfig(Strict):
     clip: float = Field(1.0, ge=0)  # gradient norm limit; 0: measured, not clipped
     average: float = Field(0.999, ge=0, lt=1)  # decay of the averaged weights that are used; 0: none
 
-    @model_validator(mode="before")
-    @classmethod
-    def _size_defaults(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        size = values.get("size", cls.model_fields["size"].default)
-        return {**SIZES.get(size, {}), **values}
-
     @model_validator(mode="after")
     def _fits_together(self) -> RecogniserConfig:
         if self.kernel % 2 == 0:
@@ -90,8 +83,7 @@ class RecogniserConfig(Strict):
         if self.inter_weight and self.blocks < 2:
             raise ValueError("inter_weight needs two blocks or more: there is nothing halfway up")
         for name, needed in NEEDS:
-            default = SIZES[self.size].get(name, type(self).model_fields[name].default)
-            if not getattr(self, needed) and getattr(self, name) != default:
+            if not getattr(self, needed) and getattr(self, name) != self.usual(name):
                 raise ValueError(f"{name} has no effect while {needed} is 0")
         return self
 

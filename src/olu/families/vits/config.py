@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from olu.core.config import Strict
+from olu.core.config import Sized
 from olu.core.parse import load_toml
 
 Width = Annotated[int, Field(ge=1, le=16384)]  # one more would be gigabytes in a single layer
@@ -34,9 +34,10 @@ STOCHASTIC_ONLY = (
 )
 
 
-class VitsConfig(Strict):
+class VitsConfig(Sized):
     """`size` chooses the defaults of everything below it; `mms` is the architecture of facebook/mms-tts."""
 
+    sizes = SIZES
     size: Literal["tiny", "small", "mms"] = "small"
 
     # text encoder
@@ -126,14 +127,6 @@ class VitsConfig(Strict):
     noise_scale_duration: float = Field(0.8, ge=0, le=MOST_NOISE)
     speaking_rate: float = Field(1.0, ge=SPEAKING_RATE[0], le=SPEAKING_RATE[1])
 
-    @model_validator(mode="before")
-    @classmethod
-    def _size_defaults(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        size = values.get("size", cls.model_fields["size"].default)
-        return {**SIZES.get(size, {}), **values}
-
     @model_validator(mode="after")
     def _kernels_fit(self) -> VitsConfig:
         odd = ("wavenet_kernel_size", "duration_predictor_kernel_size", "discriminator_kernel_size")
@@ -186,8 +179,7 @@ class VitsConfig(Strict):
     def _nothing_ignored(self) -> VitsConfig:
         unread = PLAIN_ONLY if self.use_stochastic_duration_prediction else STOCHASTIC_ONLY
         for name in unread:
-            default = SIZES[self.size].get(name, type(self).model_fields[name].default)
-            if getattr(self, name) != default:
+            if getattr(self, name) != self.usual(name):
                 kind = "stochastic" if self.use_stochastic_duration_prediction else "plain"
                 raise ValueError(f"{name} has no effect with the {kind} duration predictor")
         decay = type(self).model_fields["alignment_noise_decay"].default

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from olu.core.config import Strict
+from olu.core.config import Sized
 
 RATE, HOP, MELS = 16000, 256, 80  # of MelSpec, for those who import no torch
 INNER = 512  # samples of the window in which the source is filtered; it moves by a quarter of it
@@ -35,9 +35,10 @@ SIZES: dict[str, dict[str, Any]] = {"tiny": TINY, "small": {}}
 BEGINNING: dict[str, Any] = {"discriminator_start": 0, "discriminator_warmup": 0}
 
 
-class VocoderConfig(Strict):
+class VocoderConfig(Sized):
     """`size` chooses the defaults of everything below it; `tiny` is for tests."""
 
+    sizes = SIZES
     size: Literal["tiny", "small"] = "small"
 
     # generator
@@ -73,13 +74,6 @@ class VocoderConfig(Strict):
     weight_adversarial: float = Field(1.0, ge=0)
     weight_features: float = Field(2.0, ge=0)
     weight_discriminator: float = Field(1.0, ge=0)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _size_defaults(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        return {**SIZES.get(values.get("size", cls.model_fields["size"].default), {}), **values}
 
     @model_validator(mode="after")
     def _fits(self) -> VocoderConfig:
