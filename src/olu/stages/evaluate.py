@@ -29,12 +29,14 @@ from olu.evaluate.sentences import (
     spoken_takes,
 )
 from olu.evaluate.subject import Files, Speaker, of_files, of_voice
-from olu.families.runs import passed_over, voice_named
+from olu.families.runs import kind_of, passed_over, voice_named
 from olu.speak.package import voice_place
 from olu.speak.stream import Manner
+from olu.stages.evaluate_copies import CopySummary, evaluate_copies
 from olu.stages.export import export
 from olu.stages.read import read_corpus
 from olu.stages.verbs.voices import EvaluateOptions
+from olu.train.run import Run
 
 CURVE_SENTENCES = 12
 CURVE = ("cer", "hard_failures", "faults", "duration_ratio", "speaker", "mcd", "f0_error", "dnsmos")
@@ -93,10 +95,20 @@ class Bench:
     read: Read
 
 
-def run(options: EvaluateOptions) -> Job[EvaluateSummary]:
+def run(options: EvaluateOptions) -> Job[EvaluateSummary | CopySummary]:
     """`olu evaluate`"""
     yield from map(Note, settle(options.threads))
+    if (vocoder := _vocoder(options)) is not None:
+        return (yield from evaluate_copies(Workspace.open(options.place), vocoder, options))
     return (yield from evaluate(options))
+
+
+def _vocoder(options: EvaluateOptions) -> Run | None:
+    """The run that is named, where it is a vocoder's: it is judged by its copies."""
+    if options.run is None or not (options.place / "olu.toml").is_file():
+        return None
+    run = Run.named(Workspace.open(options.place).runs_folder, options.run)
+    return run if kind_of(run) == "vocoder" else None
 
 
 def evaluate(wish: EvaluateOptions) -> Job[EvaluateSummary]:
