@@ -46,10 +46,14 @@ NOISY = {"s", "ʃ", "f", "h", "z", "v", "tʃ", "dʒ", "k", "p", "t", "k͡p", "k�
 EDGE, PAUSE = 0.25, 0.12  # seconds
 
 
+def bare(text: str) -> str:
+    """Without its tones."""
+    return unicodedata.normalize("NFC", re.sub("[\u0300\u0301]", "", unicodedata.normalize("NFD", text)))
+
+
 def their_phones(word: str) -> list[str]:
     """One for each letter, as the project's own rules have it: no syllabic nasals and no tones."""
-    bare = re.sub("[\u0300\u0301]", "", unicodedata.normalize("NFD", word.lower()))
-    letters = re.findall(r"ch|sh|gb|kp|gh|gw|kw|ny|nw|[^\W\d_]", unicodedata.normalize("NFC", bare))
+    letters = re.findall(r"ch|sh|gb|kp|gh|gw|kw|ny|nw|[^\W\d_]", bare(word.lower()))
     return [LETTERS.get(sign, sign) for sign in letters]
 
 
