@@ -82,9 +82,9 @@ class LinePlan:
 
 class MelEngine:
     GRAPHS: Mapping[str, GraphSpec] = {
-        "text": GraphSpec(("ids", "tones", "stress", "gaps", "speaker")),
-        "mean": GraphSpec(("hidden", "frames", "contour", "speaker")),
-        "step": GraphSpec(("x", "mel", "states", "time", "speaker"), optional=True),
+        "text": GraphSpec(("ids", "tones", "stress", "gaps", "speaker"), optimised=True),
+        "mean": GraphSpec(("hidden", "frames", "contour", "speaker"), optimised=True),
+        "step": GraphSpec(("x", "mel", "states", "time", "speaker"), optional=True, optimised=True),
         "decoder": GraphSpec(("mel", "contour", "voicing", "source", "noise", "speaker"), outputs=1, threads=None),
     }
 
