@@ -1,4 +1,4 @@
-"""An acoustic model and a vocoder as they are trained, small, with random weights: an edit acts where it is asked for."""
+"""An acoustic model and a vocoder as they are trained, small, of random weights: an edit acts where it is asked for."""
 
 from __future__ import annotations
 
