@@ -167,7 +167,7 @@ class PhoneMap:
 
 
 def _guess(theirs: Phones, ours: Phones) -> float:
-    """Before anything is counted: by how the phones are written."""
+    """The cost of taking one for the other before anything is counted: by how the phones are written."""
     if len(theirs) == len(ours) == 1:
         return SHARP * distance(theirs[0], ours[0])
     if letters("".join(theirs)) and letters("".join(theirs)) == letters("".join(ours)):
@@ -201,7 +201,7 @@ class _Piece:
 
 
 def learn(pairs: Iterable[tuple[Alignment, Sequence[Word]]], *, rounds: int = ROUNDS) -> PhoneMap:
-    """From clips with their phones and our words: align by what is known, count, and again."""
+    """A map learnt from clips with their phones and our words: align by what is known, count, and again."""
     pieces = [piece for alignment, words in pairs for piece in _pieces(alignment, words)]
     distinct = Counter((piece.theirs, piece.ours, piece.breaks) for piece in pieces)
     seen: Counter[Phones] = Counter()

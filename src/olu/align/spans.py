@@ -32,7 +32,7 @@ class Loudness:
 
 
 def from_peaks(peaks: Edges, starts_word: Sequence[bool], loudness: Loudness) -> Edges:
-    """Where the phones lie whose moments CTC found: parted half way, and between words by what is quiet there."""
+    """The edges of phones from CTC's moments: half way between them; between words by what is quiet."""
     quiet = _Quiet(_quiet(loudness.levels), loudness.per_second)
     edges = [list(peak) for peak in peaks]
     for here in range(1, len(peaks)):
@@ -80,7 +80,7 @@ def _quiet(levels: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def lay(edges: Edges, seconds: float, *, shift: float = 0.0) -> Edges:
-    """The same, moved by `shift` and kept inside the clip; what would vanish keeps a millisecond."""
+    """The edges moved by `shift` and kept inside the clip; what would vanish keeps a millisecond."""
     least = min(SHORTEST_SECONDS, seconds / (2 * len(edges) + 1)) if edges else 0.0
     kept: Edges = []
     floor = 0.0

@@ -129,7 +129,7 @@ def mono(samples: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def resample(audio: Audio, rate: int, *, factor: float = 1.0) -> Audio:
-    """At another rate. `factor`: as if played so many times faster, so that pitch, formants and tempo rise by it."""
+    """The sound at another rate, played `factor` times faster: pitch, formants and tempo rise by it."""
     if audio.rate == rate and factor == 1.0:
         return audio
     samples = soxr.resample(audio.samples, audio.rate * factor, rate, quality="HQ")

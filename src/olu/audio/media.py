@@ -137,7 +137,7 @@ class AudioTrack:
         return round(stream.duration * stream.time_base * self.rate) if exact and stream.duration and not starts else 0
 
     def _without_filling(self, blocks: Iterator[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
-        """Without the few samples that fill up the last frame; more than those are sound, whatever the file says."""
+        """The blocks without the few samples that fill up the last frame."""
         done = 0
         behind: list[NDArray[np.float32]] = []
         for block in blocks:

@@ -157,7 +157,7 @@ def too_long(
 def lost(
     corpus: Iterable[Clip], marks: Mapping[str, Sequence[Mark]], decisions: Iterable[Decision], *, most: float
 ) -> list[Clip]:
-    """Those of the clips that are too long which the fix leaves out: no cut finds them any more."""
+    """The clips that are too long and that a fix left out: no cut finds them any more."""
     on_record = tuple(decisions)
     held = in_force(on_record)
     long = too_long(corpus, marks, on_record, most=most)

@@ -81,7 +81,7 @@ class AuditSummary:
         return sum(count[severity] for count in self.counts.values())
 
     def row(self) -> dict[str, Any]:
-        """Without the folder: a workspace may move."""
+        """The summary as JSON, without its folder: a workspace may move."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("folder", "fresh")}
 
     @staticmethod

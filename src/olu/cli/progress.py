@@ -248,7 +248,7 @@ class PlainProgress:
         self._writer.join()
 
     def tick(self, tick: Tick | None) -> None:
-        """Where it is; nothing where something else tells it from now on."""
+        """Take in how far a job is; nothing where something else tells it from now on."""
         if tick is not None and self._now is not None and _is_new(self._now, tick):
             self._phase += 1
         self._now = tick

@@ -83,7 +83,7 @@ class Parameter:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """As on a command line; nothing for what is given by its place."""
+        """Its names on a command line; none for what is given by its place."""
         own = "--" + self.name.replace("_", "-")
         return tuple(name or own for name in self.said.names)
 

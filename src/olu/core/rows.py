@@ -56,7 +56,7 @@ def corrupt_file(path: Path, why: str, *, line: int | None = None, remedy: str =
 
 
 def schema_error(value: Any, shape: Shape) -> str:
-    """In what a value is not an object with these keys; nothing when it is."""
+    """What keeps a value from being an object with these keys; nothing when it is one."""
     from pydantic import ValidationError
 
     try:

@@ -44,7 +44,7 @@ class Stage:
     def stamp(
         self, ws: Workspace, options: dict[str, Any], summary: dict[str, Any], *, inputs: str | None = None
     ) -> None:
-        """`inputs`: the hash from before the work, for another command may have changed them since."""
+        """Record that it is done. `inputs`: the hash from before the work, as they may have changed since."""
         ws.stamp(self.name, inputs=inputs or self.inputs(ws, options), options=options, summary=summary)
 
 

@@ -70,7 +70,7 @@ class Remedy:
 
     @staticmethod
     def parse(command: str, *, why: str = "") -> Remedy:
-        """Of a command as it is typed: the values stand before the options."""
+        """A remedy from a command as it is typed, its values before its options."""
         _, verb, *words = shlex.split(command)
         first = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
         options: dict[str, Any] = {}
@@ -89,7 +89,7 @@ class Remedy:
         return f"{self.why} {self}" if self.why else str(self)
 
     def row(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The remedy as JSON has it."""
         values = [str(value) for value in self.values]
         options = {name: value if isinstance(value, bool) else str(value) for name, value in self.options.items()}
         return {"verb": self.verb, "values": values, "options": options, "why": self.why}

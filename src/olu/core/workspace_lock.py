@@ -96,7 +96,7 @@ def _place(path: Path) -> Path:
 
 
 def _note(path: Path) -> Path:
-    """Where the holder of a lock says who it is."""
+    """The file in which the holder of a lock says who it is."""
     return path / LOCK if path.is_dir() else path
 
 
@@ -107,7 +107,7 @@ def _command() -> str:
 
 
 def _holder(path: Path) -> str:
-    """Who holds a lock by its own words, in brackets behind a blank; nothing where they cannot be read."""
+    """Who holds a lock, in brackets behind a blank; nothing where its note cannot be read."""
     try:
         with path.open("rb") as file:
             file.seek(1)

@@ -111,7 +111,7 @@ class ChangeWatch:
 
 
 def state_of(path: str) -> os.stat_result:
-    """To make a Path of it takes longer than to look."""
+    """Size, date and kind of a file by its path as text: to make a Path takes longer than to look."""
     return os.stat(path)  # noqa: PTH116
 
 
@@ -255,7 +255,7 @@ def _has_size(path: Path, size: int) -> bool:
 
 
 def _candidates(root: Path, ws: Path) -> Iterator[Path]:
-    """Where a workspace and its recordings moved together; where one folder of the path was renamed."""
+    """Folders where the recordings may lie now: moved with the workspace, or one folder renamed."""
     parts = root.parts[1:]
     for above in (ws, *ws.parents):
         for first in range(len(parts) - 1, -1, -1):

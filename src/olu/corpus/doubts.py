@@ -81,7 +81,7 @@ def save(ws: Workspace, doubts: list[Standing]) -> None:
 
 
 def standing(ws: Workspace, corpus: Corpus | None = None, *, doubts: list[Standing] | None = None) -> list[Standing]:
-    """Those of recordings that still have clips with a text, which nobody has dropped."""
+    """The doubts on recordings that still have clips with a text, which nobody has dropped."""
     found = load(ws) if doubts is None else doubts
     if not found:
         return []

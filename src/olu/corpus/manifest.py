@@ -76,7 +76,7 @@ class Corpus:
         return self.corrected[clip.id][0] if clip.id in self.corrected else None
 
     def as_imported(self, clip: Clip) -> Clip:
-        """With the text of its source, for manifests and sides."""
+        """The clip with the text of its source, for manifests and sides."""
         return self.corrected[clip.id][1] if clip.id in self.corrected else clip
 
     @cached_property
@@ -85,7 +85,7 @@ class Corpus:
         return {clip.id: place for place, clip in enumerate(self.clips)}
 
     def renewed(self, ids: Collection[str]) -> Corpus:
-        """The same with what holds now of the decisions and texts of these clips; all else is as it was read."""
+        """The corpus with the decisions and texts of these clips read anew; all else stays as it was."""
         decided = decisions.in_force(decisions.of_clips(self.ws, ids))
         written = {one.id: one for one in corrections.load(self.ws, ids=ids)}
         clips, corrected = list(self.clips), dict(self.corrected)
@@ -150,7 +150,7 @@ class Corpus:
         return found
 
     def unchanged(self) -> Corpus:
-        """Without the clips whose recording is another one now."""
+        """The corpus without clips whose recording is another one now."""
         others = self._others()
         return self.where(lambda clip: clip.audio not in others) if others else self
 
@@ -183,7 +183,7 @@ class Corpus:
         return f"{to_import(self.ws, self.roots_of(clips))}, or {self._drop(clips)}"
 
     def roots_of(self, clips: Sequence[Clip]) -> list[str]:
-        """Of the sources that these clips lie in."""
+        """The roots of the sources that these clips lie in."""
         return sorted({self.sources[clip.audio.partition("/")[0]].root for clip in clips})
 
     def check_same(self, clip: Clip) -> None:
@@ -219,7 +219,7 @@ class Corpus:
         return decisions.stretch(clip, self.decision(clip))
 
     def is_wanted(self, clip: Clip) -> bool:
-        """It has a transcript, and nobody decided to leave it out."""
+        """Whether a clip has a text, and nobody decided to leave it out."""
         return decisions.why_left_out(clip, decision=self.decision(clip), marks=()) is None
 
     def why_not(self, clip: Clip, *, errors: bool = True, texts: bool = True) -> str | None:
@@ -242,7 +242,7 @@ class Corpus:
         return {one.id: one for one in read_rows(self.ws.alignment / "alignment.jsonl", Alignment)}
 
     def alignment(self, clip: Clip) -> Alignment | None:
-        """Where its words and sounds are, once 'olu align' has looked."""
+        """The times of a clip's words and phones, once it is aligned."""
         return self._alignments.get(clip.id)
 
     @cached_property
@@ -268,7 +268,7 @@ class Corpus:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Of every recording, in bytes, as it was imported."""
+        """The size of every recording in bytes, as it was imported."""
         return {audio: row["bytes"] for audio, row in self._watch.imported.items()}
 
     def check_sources(self) -> None:

@@ -63,7 +63,7 @@ def read_clips(ws: Workspace) -> tuple[Clip, ...]:
 
 
 def clips_named(ws: Workspace, ids: Collection[str]) -> dict[str, Clip]:
-    """Those of these clips that there are, as imported: quick where they are few, however many the corpus has."""
+    """Those of these clips that exist, as imported: quick where they are few."""
     wanted, path = set(ids), clips_path(ws)
     if not wanted:
         return {}

@@ -58,7 +58,7 @@ class Shares:
 
 
 def fold(text: str) -> str:
-    """The same for all that differs only in case, spacing and composed or decomposed letters."""
+    """The text in one form for all that differ only in case, spacing and composed letters."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     return " ".join(folded.split())
 
@@ -70,7 +70,7 @@ def said(text: str) -> str:
 
 
 def place(text: str, *, seed: int = 0) -> float:
-    """Where a text falls in [0, 1)."""
+    """A number in [0, 1) from a hash of the text: it chooses the side."""
     salt = f"{seed}\n" if seed else ""
     return _hash(salt + fold(text))
 
@@ -246,6 +246,10 @@ def _at_least_one(rows: list[_Group], shares: Shares) -> None:
         min(able, key=lambda g: (len(g.ids), g.place)).side = "valid"
 
 
+def _sides_of(ids: Iterable[str], sides: Mapping[str, Split | None]) -> set[Split]:
+    return {side for id in ids if (side := sides.get(id)) is not None}
+
+
 def _place_seams(
     sides: dict[str, Split | None],
     seams: Mapping[str, tuple[str, str]],
@@ -255,14 +259,13 @@ def _place_seams(
     shares: Shares,
 ) -> None:
     """A seam goes where everything it touches went; where that differs it has no side."""
-    near: list[set[Split]] = [{side for id in ids if (side := sides.get(id)) is not None} for ids in alike]
+    near = [_sides_of(ids, sides) for ids in alike]
     member: dict[str, list[int]] = defaultdict(list)
     for number, ids in enumerate(alike):
-        for id in ids:
-            if id in seams:
-                member[id].append(number)
+        for id in filter(seams.__contains__, ids):
+            member[id].append(number)
     for id in sorted(seams):
-        touched = {side for end in seams[id] if (side := sides.get(end)) is not None}
+        touched = _sides_of(seams[id], sides)
         touched.update(*(near[number] for number in member[id]))
         alone = shares.side(place(texts[id], seed=shares.seed))
         side = alone if not touched else next(iter(touched)) if len(touched) == 1 else None

@@ -37,7 +37,7 @@ class Preference:
 
     @property
     def share(self) -> float | None:
-        """Of those who preferred one, how many preferred the second."""
+        """The share of the second among those who preferred one of the two."""
         both = self.first + self.second
         return self.second / both if both else None
 

@@ -146,7 +146,7 @@ def render(
     listen: str | None,
     natural: Callable[[SentenceResult], Audio | None] = lambda item: None,
 ) -> str:
-    """`hear` gives both sides of a sentence, `natural` its recording where there is one; `listen` is the blind page."""
+    """The comparison as HTML. `hear`: both sides of a sentence; `natural`: its recording; `listen`: blind page."""
     return render_page(
         "comparison.html",
         comparison=comparison,

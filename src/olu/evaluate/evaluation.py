@@ -81,7 +81,7 @@ class References:
 
 
 def spread_evenly(items: Sequence[str], count: int) -> list[str]:
-    """At most so many, from the whole length of the list."""
+    """At most `count` of the items, taken from the whole length of the list."""
     if len(items) <= count:
         return list(items)
     return [items[round(place * (len(items) - 1) / max(1, count - 1))] for place in range(count)]
@@ -191,7 +191,7 @@ class Evaluation:
 
 
 def load(folder: Path) -> Evaluation:
-    """From an evaluation's folder, or one sentence why it is none."""
+    """The evaluation in a folder, or one sentence why it is none."""
     path = folder / FILE
     if not path.is_file():
         raise WorkspaceError(f"{folder} is not an evaluation (no {FILE}): make one with 'olu evaluate'")

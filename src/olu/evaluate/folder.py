@@ -23,7 +23,7 @@ from olu.pages.charts import PitchCurve
 
 
 def folder_for(ws: Workspace | None, subject: Subject, out: Path | None) -> Path:
-    """Where it goes. Another voice's evaluation is never written over; the same voice's is made anew."""
+    """The folder an evaluation goes to: never another voice's; the same voice's is made anew."""
     if out is not None:
         if out.exists() and (not out.is_dir() or any(out.iterdir())) and not _is_of(out, subject):
             raise WorkspaceError(

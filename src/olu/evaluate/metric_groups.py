@@ -47,7 +47,7 @@ class SamplePair:
 
     @cached_property
     def alignments(self) -> tuple[Alignment, Alignment] | None:
-        """Of the natural and of the spoken one, where both can be aligned."""
+        """The alignments of the natural and the spoken recording, where both can be aligned."""
         if self.natural is None:
             return None
         one, two = self.aligned(self.natural), self.aligned(self.spoken)
@@ -146,7 +146,7 @@ def _syllables(sounds: SamplePair) -> tuple[Syllables, Syllables | None] | None:
 
 
 def _english(sounds: SamplePair) -> Transcript | None:
-    """By Whisper, which writes words its own way: both texts are made plain."""
+    """What Whisper hears, beside the text; both are made plain, as Whisper has its own spelling."""
     if sounds.take.reading is None:
         return None
     expected = whisper.plain(sounds.take.text)

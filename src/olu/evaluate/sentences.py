@@ -75,7 +75,7 @@ def _nothing(corpus: Corpus | None, speaker: Speaker) -> str:
 
 
 def _held_out(corpus: Corpus, count: int, *, speakers: Sequence[str]) -> list[Clip]:
-    """Never a clip that was trained on; of a voice of several people, only those it has."""
+    """Clips that were not trained on; of a voice of several people, only of those it has."""
     found: list[Clip] = []
     known = set(speakers) if len(speakers) > 1 else set(corpus.speakers)
     for side in ("test", "valid"):

@@ -61,7 +61,7 @@ def spread_of(low: float | None, high: float | None, unit: str) -> str:
 
 
 def gates(figures: Sequence[Estimate]) -> tuple[Gate, ...]:
-    """Every figure that has a gate. A recogniser that cannot be trusted decides nothing."""
+    """The gates of all figures that have one; a recogniser that cannot be trusted decides nothing."""
     found = []
     for one in figures:
         level = _level(one)

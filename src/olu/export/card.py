@@ -31,7 +31,7 @@ def readme(
     files: Iterable[str] = (),
     library: str,
 ) -> str:
-    """`use` is a code block or sentences; `lost` says what this format could not keep; `library` is what speaks it."""
+    """The card of an export. `use`: code or sentences; `lost`: what is not kept; `library`: what speaks it."""
     parts = [_front(subject, library), f"# {subject.name}", "", _about(subject, what), ""]
     parts += _section("Files", [f"- {one}" for one in files])
     parts += ["## How to use it", "", use.strip(), ""]

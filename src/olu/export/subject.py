@@ -198,7 +198,7 @@ def from_run(
 
 
 def _licences_beside(ws: Workspace, runs: Iterable[Run]) -> dict[str, Licence]:
-    """Of the other runs that a voice needs: the bases they began with, each with its licence."""
+    """The bases that other runs of a voice began with, each with its licence."""
     return {shown(base): _licence(base) for run in runs if (base := base_of(ws, run))}
 
 

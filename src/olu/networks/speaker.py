@@ -18,7 +18,7 @@ HIDDEN = 256
 
 
 def load(path: Path) -> Any:
-    """Only numbers are read from the file: no code in it can run."""
+    """The network with the numbers of a file; no code in the file can run."""
     import torch
 
     held = torch.load(path, map_location="cpu", weights_only=True)["model_state"]

@@ -195,6 +195,38 @@ class DrawnSound:
     knots: Points
 
 
+def _hertz_axis(
+    low: float, high: float, bottom: float, top: float
+) -> tuple[list[tuple[float, str]], Callable[[float], float]]:
+    """Ticks of the scale between two heights in semitones, and the place of a pitch in Hertz on it."""
+    scale = Axis(low, high, bottom, top - bottom)
+    ticks = [tick for tick in (50, 75, 100, 150, 200, 300, 400, 600) if low <= 12 * math.log2(tick) <= high]
+
+    def y(hertz: float) -> float:
+        return scale(12 * math.log2(hertz))
+
+    return [(y(tick), f"{tick} Hz") for tick in ticks], y
+
+
+def _melody_row(
+    words: Sequence[tuple[str, float, float]], sounds: Sequence[DrawnSound], x: Axis, y: Callable[[float], float]
+) -> dict[str, Any]:
+    """What is drawn of one sentence, at its places on the page."""
+    named = [((x(one.start) + x(one.end)) / 2, one) for one in sounds]
+    tones = [(at, one.tone, "tone") for at, one in named if one.tone]
+    return {
+        "edges": [x(at) for _, first, last in words for at in (first, last)],
+        "words": [((x(first) + x(last)) / 2, text) for text, first, last in words],
+        "sounds": [(at, one.symbol, "") for at, one in named] + tones,
+        "lines": [[(x(at), y(hertz)) for at, hertz in one.knots] for one in sounds],
+        "dots": [
+            (x(at), y(hertz), f"{one.symbol} {one.tone} {hertz:.0f} Hz".replace("  ", " "))
+            for one in sounds
+            for at, hertz in one.knots
+        ],
+    }
+
+
 def melody_picture(label: str, rows: Sequence[tuple[Sequence[tuple[str, float, float]], Sequence[DrawnSound]]]) -> str:
     """An SVG file of sentences under each other, a dot for each knot; a row is (word, start, end) and sounds."""
     every = [12 * math.log2(hertz) for _, sounds in rows for sound in sounds for _, hertz in sound.knots] or [84.0]
@@ -207,27 +239,8 @@ def melody_picture(label: str, rows: Sequence[tuple[Sequence[tuple[str, float, f
         bottom = top + ROW_HEIGHT - ROW_ROOM
         start = sounds[0].start if sounds else 0.0
         x = Axis(start, start + longest, LEFT, width - LEFT - RIGHT)
-        y = Axis(low, high, bottom, top - bottom)
-        every_hertz = [tick for tick in (50, 75, 100, 150, 200, 300, 400, 600) if low <= 12 * math.log2(tick) <= high]
-        dots = [
-            (x(at), y(12 * math.log2(hertz)), f"{one.symbol} {one.tone} {hertz:.0f} Hz".replace("  ", " "))
-            for one in sounds
-            for at, hertz in one.knots
-        ]
-        named = [((x(one.start) + x(one.end)) / 2, one) for one in sounds]
-        drawn.append(
-            {
-                "top": top,
-                "bottom": bottom,
-                "ticks": [(y(12 * math.log2(tick)), f"{tick} Hz") for tick in every_hertz],
-                "edges": [x(at) for _, first, last in words for at in (first, last)],
-                "words": [((x(first) + x(last)) / 2, text) for text, first, last in words],
-                "sounds": [(at, one.symbol, "") for at, one in named]
-                + [(at, one.tone, "tone") for at, one in named if one.tone],
-                "lines": [[(x(at), y(12 * math.log2(hertz))) for at, hertz in one.knots] for one in sounds],
-                "dots": dots,
-            }
-        )
+        ticks, y = _hertz_axis(low, high, bottom, top)
+        drawn.append({"top": top, "bottom": bottom, "ticks": ticks, **_melody_row(words, sounds, x, y)})
     size = {"width": width, "height": max(1, len(rows)) * ROW_HEIGHT, "left": LEFT}
     return render("melody.svg", label=label, namespace=SVG, rows=drawn, **size)
 

@@ -179,32 +179,35 @@ def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Job[AlignSummary
     grids = read_grids(source)
     contents = {name: hashlib.sha256(data).hexdigest() for name, data in grids.items()}
     options = {"from": str(source.resolve()), "grids": hash_value(contents), "ctc_only": False, "cross": False}
-    earlier = None if force else STAGE.done(ws, options)
-    if earlier is not None and match_path(ws).exists():
+    if not force and match_path(ws).exists() and (earlier := STAGE.done(ws, options)) is not None:
         return replace(from_row(earlier, AlignSummary), fresh=True)
     begun = fingerprint(ws)
     corpus = Corpus.open(ws)
     found, problems, notes = yield from take_grids(ws, corpus, grids)
     matches = [(one.id, Match(first=one.words[0], last=one.words[-1])) for one in found if one.words]
-    if found and (kept := _others(ws, corpus, {one.id for one in found})):
-        known = read_match(ws)
-        matches += [(one.id, known[one.id]) for one in kept if one.id in known]
-        lacking = {no_grid(one.id) for one in kept}
-        problems = [problem for problem in problems if problem not in lacking]
-        notes.append(f"{len(kept)} clips that no TextGrid was taken for keep the alignment they had")
-        found += kept
     listened = Listened(found=found, matches=matches, problems=problems, notes=notes, made_by=str(source))
-    return _finish(ws, options, listened, begun=begun)
+    return _finish(ws, options, _with_others(ws, corpus, listened), begun=begun)
 
 
-def _others(ws: Workspace, corpus: Corpus, taken: set[str]) -> list[Alignment]:
-    """Alignments that are there and still fit, of clips that are not taken anew: a few corrected grids lose nothing."""
-    known = {id: one for id, one in alignments(ws).items() if id not in taken}
-    return list(fitting(known, to_align(ws, corpus)).values())
+def _with_others(ws: Workspace, corpus: Corpus, taken: Listened) -> Listened:
+    """Also the alignments of before that still fit, of clips without a grid: a few corrected ones lose nothing."""
+    anew = {one.id for one in taken.found}
+    known = {id: one for id, one in alignments(ws).items() if id not in anew} if anew else {}
+    kept = fitting(known, to_align(ws, corpus)) if known else {}
+    if not kept:
+        return taken
+    heard, lacking = read_match(ws), set(map(no_grid, kept))
+    return replace(
+        taken,
+        found=[*taken.found, *kept.values()],
+        matches=[*taken.matches, *((id, heard[id]) for id in kept if id in heard)],
+        problems=[problem for problem in taken.problems if problem not in lacking],
+        notes=[*taken.notes, f"{len(kept)} clips that no TextGrid was taken for keep the alignment they had"],
+    )
 
 
 def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun: str) -> AlignSummary:
-    """`begun`: the clips it was made of. Where another command has changed them since, it is not done."""
+    """Write and stamp an alignment. `begun`: its clips; where they changed since, it is stamped as stale."""
     if not listened.found:
         first = f"; the first: {listened.problems[0]}" if listened.problems else ""
         raise CorpusError(f"no clip of {ws.root} could be aligned{first}")

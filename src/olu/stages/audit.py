@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from olu.align.state import alignment_path
@@ -111,8 +112,8 @@ def audit(
         thresholds=limits,
         play=partial(exhibit, corpus),
     )
-    place = {clip.id: number for number, clip in enumerate(corpus)}
-    rows = sorted((f for marks in found.values() for f in marks), key=lambda f: place[f.id])
+    places = corpus.places
+    rows = sorted(chain.from_iterable(found.values()), key=lambda finding: places[finding.id])
     write_jsonl(summary.marks, map(row, rows))
     write_edges(ws, {one.clip.id: one.facts for one in heard if one.facts})
     write_text(summary.report, page)
@@ -122,7 +123,7 @@ def audit(
 
 
 def _checks(matches: Mapping[str, Match], *, deep: bool) -> list[Check]:
-    """Those that can be made: some need networks, some what the aligner heard."""
+    """The checks that can be made now: some need networks, some what the aligner heard."""
     known = {"", "words"} if matches else {""}
     known |= {"scores"} if any(one.score is not None for one in matches.values()) else set()
     return [one for one in CHECKS if (deep or not one.deep) and one.aligned in known]
@@ -181,7 +182,7 @@ def most_seconds() -> float:
 
 
 def long_clips(corpus: Corpus) -> list[Clip]:
-    """Those that would train if they were shorter, and that nobody has dropped."""
+    """Clips that would train if they were shorter, and that nobody has dropped."""
     marks = {clip.id: corpus.marks(clip) for clip in corpus}
     found = too_long(corpus, marks, corpus.decisions.values(), most=most_seconds())
     return [clip for clip in found if corpus.is_wanted(clip)]

@@ -210,7 +210,7 @@ def offers(language: str) -> tuple[Offer, ...]:
 
 
 def advise(seconds: float, *, language: str, limits: Thresholds) -> BaseAdvice | None:
-    """`seconds` of the speaker who has most; nothing where they are enough, or where no base is known."""
+    """Bases to begin with for so many `seconds` of a speaker; None where they are enough, or none is known."""
     known = offers(language)
     if not known or not is_little(seconds, limits):
         return None

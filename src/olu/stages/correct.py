@@ -117,7 +117,7 @@ class _Sorted:
     refused: list[str] = field(default_factory=list)
 
     def sort(self, ws: Workspace, given: GivenText, clip: Clip | None, held: str | None) -> None:
-        """`held`: the text that somebody corrected it to before."""
+        """Sort in one given text; `held`: what the clip was corrected to before."""
         if clip is None:
             self.unknown.append(given)
             return

@@ -69,7 +69,7 @@ def evaluate_after(ws: Workspace, name: str, *, device: str | None) -> Job[Evalu
 
 
 def scores(figures: tuple[Estimate, ...]) -> dict[str, float]:
-    """The same figures as during training, from the full metrics."""
+    """The figures that a training chooses by, from the full metrics."""
     means = {one.name: one.mean for one in figures if one.mean is not None}
     found = {f"{HEARD}_faults": means.get("faults", 1.0)}
     if ratio := means.get("duration_ratio"):

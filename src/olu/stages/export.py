@@ -189,13 +189,12 @@ def _newest_finished(ws: Workspace) -> Run:
 
 def _step(run: Run, step: int | None) -> int:
     """The step asked for, or the best one."""
-    steps = run.checkpoints().steps()
-    if not steps:
+    steps, best = run.checkpoints().steps(), run.best_step()
+    if best is None:
         raise ExportError(f"{run.name} has no checkpoint yet")
     if step is not None and step not in steps:
         raise ExportError(f"{run.name} has no step {step}; it has: {', '.join(map(str, steps))}")
-    best = run.best
-    return step if step is not None else int(best["step"]) if best and best["step"] in steps else steps[-1]
+    return best if step is None else step
 
 
 def _written(

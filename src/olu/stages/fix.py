@@ -227,7 +227,7 @@ class Decided:
     lost: int  # clips that a fix left out for nothing but their length
 
     def sentences(self, options: AuditOptions) -> Iterator[str]:
-        """On decisions, where there are some or could be."""
+        """Lines on the decisions, where there are some or could be."""
         if self.kinds:
             kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(self.kinds.items()))
             yield f"Decisions ({kinds}) and the audit together leave {length(self.seconds_left)} to train on."

@@ -65,7 +65,7 @@ def train_hf_vits(
     device: str = "cpu",
     profile: int = 0,
 ) -> Job[TrainSummary]:
-    """`root` becomes the workspace if it is none yet. `overrides` are laid over what the config says."""
+    """Train as a config says, in a workspace at `root`. `overrides` are laid over the config."""
     need_training("olu train")
     device = take_device(device)
     values = read_config(config)
@@ -135,7 +135,7 @@ def _goes_on(ws: Workspace, values: Mapping[str, Any]) -> bool:
 def _prepared(
     ws: Workspace, values: Mapping[str, Any], changes: list[str], *, config: Path, device: str
 ) -> Job[Path | TrainSummary]:
-    """Every stage before the training, and the recipe that was written for it."""
+    """Run every stage before the training; gives the recipe that was written, or why it ends here."""
     from olu.train.setup.start import rate_for
 
     base = base_for(ws, values, state=state_for(values))

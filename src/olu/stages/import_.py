@@ -279,7 +279,7 @@ def _doubts(ws: Workspace, plan: ImportPlan, asked: dict[str, Any]) -> list[doub
 def _summary(
     plan: ImportPlan, source: LocatedSource, *, notes: Sequence[str], kept: list[doubts.Standing], corpus: Corpus
 ) -> ImportSummary:
-    """`corpus`: as it is after the import, or would be."""
+    """What an import comes to; `corpus`: as it is after it, or would be."""
     ws, merge, skipped = corpus.ws, plan.merge, plan.tally()
     standing = doubts.standing(ws, corpus, doubts=kept)
     standing.sort(key=lambda one: one.audio not in merge.seen)  # those of this import first
@@ -319,7 +319,7 @@ def doubts_of(ws: Workspace) -> list[str]:
 
 
 def _long(plan: ImportPlan, ws: Workspace) -> tuple[str, ...]:
-    """On new clips that training would leave out for their length."""
+    """A sentence on new clips that training would leave out for their length."""
     most, clips = Recipe().data.max_seconds, plan.merge.clips
     new = [clips[id] for id in plan.merge.new if id in clips and clips[id].transcribed and clips[id].seconds > most]
     said = to_cut(new, most=most, place=str(ws.root))

@@ -210,7 +210,7 @@ def _recogniser(
 
 
 def _aligner(ws: Workspace, known: References, absent: dict[str, tuple[str, str]], *, device: str | None) -> References:
-    """By the recogniser that `olu align` trained, where there is one; none is trained for this."""
+    """The references with an aligner, where `olu align` has trained one; none is trained for this."""
     run = ready(ws, units="symbols", everything=True)
     if run is None:
         absent["tones"] = (

@@ -32,7 +32,7 @@ def run(options: NewOptions) -> NewSummary:
 
 
 def new_workspace(root: Path, *, language: str, rights: Rights | None = None) -> Workspace:
-    """`rights` hold for all recordings that do not say otherwise when they are imported."""
+    """Make a workspace; `rights` hold for recordings that do not say otherwise."""
     ws = Workspace.create(root, language=resolve(language))
     if rights is not None and rights != Rights():
         save_workspace(ws, rights)

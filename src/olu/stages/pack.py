@@ -87,12 +87,7 @@ def pack(
     if corpus is not None:
         corpus.check_sources()
     sounds, absent = _to_take(corpus) if corpus else ([], [])
-    notes = [
-        *absent,
-        *_said(ws, taken, features=features),
-        *(passed_over(ws, taken[0] if taken else None, kind="voice") if runs == "last" else []),
-        *(["the sound was made smaller with Opus, which loses a little of it"] if opus else []),
-    ]
+    notes = [*absent, *_said(ws, taken, features=features, which=runs, opus=opus)]
     with tempfile.TemporaryDirectory() as place, whole(path) as partial, tarfile.open(partial, "w") as tar:
         rows = []
         audio = _sounds(corpus, sounds, Path(place), opus=opus) if corpus else iter(())
@@ -128,19 +123,18 @@ def _runs(ws: Workspace, which: Which) -> list[Run]:
     return taken
 
 
-def _said(ws: Workspace, runs: list[Run], *, features: bool) -> list[str]:
+def _said(ws: Workspace, runs: list[Run], *, features: bool, which: Which, opus: bool) -> list[str]:
     """Sentences on what the pack leaves out, or holds damaged."""
-    absent = (
-        ["there are no features to take: 'olu prepare' makes them"] if features and not ws.features.exists() else []
-    )
     faults = {run.name: run.fault for run in runs}
     whole = [run for run in runs if not faults[run.name]]
     bases = {run.recipe.base for run in whole if run.recipe.base and not run.checkpoints().steps()}
-    return [
-        *(f"the base {base} is not in the pack: bring it along" for base in sorted(bases)),
-        *(f"{name} is packed as it is, damaged: {fault}" for name, fault in faults.items() if fault),
-        *absent,
-    ]
+    said = [f"the base {base} is not in the pack: bring it along" for base in sorted(bases)]
+    said += [f"{name} is packed as it is, damaged: {fault}" for name, fault in faults.items() if fault]
+    if features and not ws.features.exists():
+        said.append("there are no features to take: 'olu prepare' makes them")
+    if which == "last":
+        said += passed_over(ws, next(iter(runs), None), kind="voice")
+    return [*said, *(["the sound was made smaller with Opus, which loses a little of it"] if opus else [])]
 
 
 def _to_take(corpus: Corpus) -> tuple[list[str], list[str]]:
@@ -196,16 +190,16 @@ def _files(
     made = [*(_made(corpus, rates) if corpus else []), *_lexicon(ws)]
     yield from made
     anew = {item.name for item in made}
-    folders = [folder for folder in sorted(ws.root.iterdir()) if folder.is_dir() and folder.name not in LEFT]
-    places = [*folders, *(run.folder for run in runs), *([ws.features] if features and ws.features.exists() else [])]
     loose = sorted(ws.root.iterdir())
+    places = [place for place in loose if place.is_dir() and place.name not in LEFT]
+    places += [*(run.folder for run in runs), *filter(Path.exists, [ws.features] if features else [])]
     homes = (ws.root.resolve(), ws.runs_folder.resolve())  # runs may lie on a larger disk
     inside = (file for place in places for file in sorted(place.rglob("*")))
     for path in filter(Path.is_file, [*loose, *inside]):
         name = path.relative_to(ws.root).as_posix()
         if name in anew or not _is_ours(name):
             continue
-        if not any(path.resolve().is_relative_to(home) for home in homes):
+        if not any(map(path.resolve().is_relative_to, homes)):
             raise WorkspaceError(f"{path} leads out of the workspace to {path.resolve()}: put the file itself there")
         yield _Item(name, path=path, mtime_ns=path.stat().st_mtime_ns)
 

@@ -217,7 +217,7 @@ def advice_on(ws: Workspace, recipe: Recipe) -> BaseAdvice | None:
 
 
 def forecast(ws: Workspace, *, overrides: list[str], device: str) -> Job[tuple[int, float | None]]:
-    """Of a training with these changes, before there is one: its steps, and about how many hours they take."""
+    """How many steps a training with these changes has, and about how many hours they take."""
     settings, _ = yield from choose_recipe(ws, recipe=None, overrides=overrides, base=None, device=device)
     steps, size = settings.plan.steps, settings.model.get("size")
     decided = [f"plan.steps={steps}", f"plan.batch_clips={settings.plan.batch_clips}"]
@@ -268,7 +268,7 @@ def is_edited(ws: Workspace) -> bool:
 def _made(
     ws: Workspace, *, changes: list[str], machine: Machine, may_take: bool = False
 ) -> Job[tuple[Plan, Case, Family]]:
-    """`may_take`: a base that nobody named, where there is too little speech to do without."""
+    """The plan, what it is made from, and its family. `may_take`: a base that nobody named, if it is needed."""
     given, bare = with_overrides({}, changes), read_recipe(None, changes)
     family = family_named(bare.family)
     if family.advice is None:
@@ -313,7 +313,7 @@ def _in_short(ws: Workspace, made: Plan, *, scratch: bool) -> str:
 
 
 def training_advice(ws: Workspace) -> BaseAdvice | None:
-    """Where there is too little speech to train from scratch; nothing before a corpus is there."""
+    """Bases to begin with where there is too little speech; None without a corpus."""
     if not (ws.corpus / "clips.jsonl").exists():
         return None
     return advise(most_of_one(Corpus.open(ws)), language=ws.language, limits=read_thresholds(ws))

@@ -215,7 +215,7 @@ def _feature_clips(corpus: Corpus, store: Store, feature: WaveFeature, *, aligne
 
 
 def _device() -> str:
-    """Where frozen networks run: on a GPU where there is one."""
+    """The device that frozen networks run on: a GPU where there is one."""
     import torch  # large, and only families with features of their own need it
 
     return "cuda" if torch.cuda.is_available() else "cpu"

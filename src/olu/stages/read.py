@@ -167,7 +167,7 @@ def corpus_frontend(ws: Workspace, corpus: Corpus, settings: ReadingSettings) ->
 
 
 def _limited(frontend: CharacterFrontend, corpus: Corpus) -> CharacterFrontend:
-    """With the letters that are frequent enough to be learnt; a rare one is read as its nearest relative."""
+    """The frontend with letters that are frequent enough; a rare one is read as its nearest relative."""
     wanted = [clip for clip in corpus if corpus.is_wanted(clip)]
     found = derive({clip.id: read_clip(frontend, clip.text)[0].normal for clip in wanted})
     return frontend.with_alphabet(found.symbols, found.folds)

@@ -110,6 +110,14 @@ def run(options: StatusOptions) -> Status:
     return status(Workspace.open(options.ws))
 
 
+def _after_listening(ws: Workspace, following: Remedy) -> Remedy:
+    """A training without another reason waits until a person has listened to some clips."""
+    if following.verb != "train" or following.why:
+        return following
+    report = shlex.quote(str(ws.audit_folder / "report.html"))
+    return replace(following, why=f"listen to clips in {report}; if their texts are right,")
+
+
 def status(ws: Workspace) -> Status:
     found = without_aside(Corpus.open(ws)) if (ws.corpus / "clips.jsonl").exists() else None
     corpus, aside = found or (None, ())
@@ -120,9 +128,8 @@ def status(ws: Workspace) -> Status:
     untold = _untold(ws, stages)
     following = _next(ws, stages, runs, mending=next(filter(None, (one.mending(ws) for one in doubtful)), ""))
     advice = training_advice(ws) if following.verb == "train" and "base" in following.options else None
-    if untold and following.verb == "train" and not following.why:
-        report = shlex.quote(str(ws.audit_folder / "report.html"))
-        following = replace(following, why=f"listen to clips in {report}; if their texts are right,")
+    if untold:
+        following = _after_listening(ws, following)
     return Status(
         workspace=str(ws.root),
         language=ws.language,

@@ -75,7 +75,7 @@ def for_language(
 
 
 def fault_of(state: Any) -> str:
-    """In what a state is none of a frontend; nothing when it is one."""
+    """What keeps a state from being one of a frontend; nothing when it is one."""
     return schema_error(state, FRONTEND) or schema_error(state, BESIDE.get(state["kind"], {}))
 
 
@@ -106,7 +106,7 @@ def read_settings(ws: Workspace) -> ReadingSettings:
 
 
 def write_settings(ws: Workspace, settings: ReadingSettings) -> None:
-    """Only what differs from the defaults: the file stays short."""
+    """Write reading.toml: only what differs from the defaults."""
     plain = settings.model_dump(exclude_defaults=True, exclude={"options"})
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in plain.items()]
     if settings.options:

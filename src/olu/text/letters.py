@@ -38,7 +38,7 @@ LOOKS = (
 
 @dataclass(frozen=True)
 class LetterTable:
-    """`alone` reads a letter whatever its neighbours; `rows` go before it. Letters are single code points."""
+    """Reads texts letter by letter: `rows` by what stands around, else `alone`. Letters are code points."""
 
     alone: Mapping[str, Symbols]
     rows: Mapping[Context, Symbols] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def spaced(symbols: list[str], *, marks: frozenset[str], space: str) -> list[str
 
 
 def learn(words: Mapping[str, Symbols], *, solo: Mapping[str, Symbols], counts: Mapping[str, int]) -> LetterTable:
-    """From words and their symbols. `solo` is how a letter is read when it stands alone, as a first guess."""
+    """A table learnt from words and their symbols; `solo`: how a letter is read alone, as a first guess."""
     guess = {letter: tuple(symbols) for letter, symbols in solo.items()}
     costs = _Costs(guess)
     aligned: list[tuple[str, list[Symbols]]] = []

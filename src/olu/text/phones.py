@@ -19,7 +19,7 @@ TONE_OF = {letter: tone for tone, letter in TONE_LETTERS.items()}
 
 
 class PhoneFrontend:
-    """With an inventory, what it lacks is said with its nearest relatives, and what has none is listed."""
+    """Text to phones. With an inventory, phones that it lacks become their nearest relatives."""
 
     kind = "phones"
 

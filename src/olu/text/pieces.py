@@ -25,7 +25,7 @@ Pair = tuple[str, str]
 
 
 def vocabulary_from(state: dict[str, Any]) -> SymbolVocabulary:
-    """Of what `state` gave, by its kind; one without a kind holds symbols."""
+    """The vocabulary of a state, by its kind; one without a kind holds symbols."""
     kind = state.get("kind", "symbols")
     if kind == "pieces":
         merges = [(str(a), str(b)) for a, b in state["merges"]]
@@ -52,7 +52,7 @@ class PieceVocabulary(SymbolVocabulary):
 
     @staticmethod
     def learn(texts: Iterable[str], *, merges: int = 0, tag: str = "") -> PieceVocabulary:
-        """From texts as they are read: every sign is a piece, then so many merges of the most frequent neighbours."""
+        """Pieces learnt from texts: every sign, then so many merges of frequent neighbours."""
         words = Counter(tuple(word) for text in texts for word in _words(text) if word != SPACE)
         signs = sorted({sign for word in words for sign in word})
         found: list[Pair] = []
@@ -119,7 +119,7 @@ def _is_of_a_word(sign: str) -> bool:
 
 
 def _merged(pieces: Sequence[str], pair: Pair) -> list[str]:
-    """Every place of the pair as one piece, from the left."""
+    """The pieces with each occurrence of the pair as one, from the left."""
     merged: list[str] = []
     for piece in pieces:
         if merged and (merged[-1], piece) == pair:

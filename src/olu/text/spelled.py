@@ -30,7 +30,7 @@ class Measure:
 
     @staticmethod
     def of(rows: Sequence[tuple[str, list[str], list[str]]], *, held_out: bool) -> Measure:
-        """From texts, our symbols and theirs."""
+        """The measure from rows of a text, our symbols and theirs."""
         pairs = [(ours, theirs) for _, ours, theirs in rows]
         words = [(ours, theirs) for text, ours, theirs in rows if not any(c.isdigit() for c in text)]
         rate, same = error_rate(pairs)

@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -133,7 +134,7 @@ def _sentences(text: str, ends: Sequence[str], short: Collection[str], plain: bo
     tag = "" if plain else "|</prosody"
     pattern = re.compile(rf"(?:{marks})+[{re.escape(CLOSERS)}]*(?=\s|${tag})|\n\s*\n")
     whole = [] if plain else markup.spans(text)
-    inner = {point for one in initials(text) for point in one.points}
+    inner = set(chain.from_iterable(one.points for one in initials(text)))
     sentences, at = [], 0
     for match in pattern.finditer(text):
         start, end = match.span()

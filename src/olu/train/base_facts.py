@@ -147,7 +147,7 @@ class BaseLanguage(NamedTuple):
 
 
 def language_of(place: Path, *, frontend: Mapping[str, Any] | None = None, origin: str = "") -> BaseLanguage:
-    """`frontend`: the state of a voice of Olu's; `origin`: its id on the hub, whose copy here has no such name."""
+    """The language of a base. `frontend`: the state of a voice of Olu's; `origin`: its id on the hub."""
     folder = place.parent if place.is_file() else place
     name = origin.partition("@")[0] or folder.resolve().name
     told = (frontend or {}).get("language") or _tokenizer(folder).get("language")

@@ -90,7 +90,7 @@ class Checkpoints:
         return self.folder / f"step-{step}"
 
     def save(self, step: int, checkpoint: Checkpoint, *, best: int | None, extra: int | None = None) -> None:
-        """`extra`: the step of one that a stop left in between. The next that is saved takes its place."""
+        """Write a checkpoint. `extra`: the step of one that only a stop made; this takes its place."""
         with whole(self.path(step)) as partial:
             partial.mkdir()
             moving = {name: one for name, one in checkpoint.weights.items() if name not in checkpoint.frozen}

@@ -307,7 +307,7 @@ class FastSteps:
         return flight.clips, seen, events, 0.0
 
     def _accepted(self, one: Observation, flight: Flight, events: list[GuardEvent]) -> bool:
-        """As the engine settles an update, after the fact: what was not made on the device is not counted."""
+        """Settle a recorded update after the fact; whether it was made on the device."""
         e = self.engine
         if flight.scale > 1.0 and not math.isfinite(one.grad_norm):
             if flight.scale <= e.scale.value:  # else it was heard of already

@@ -470,7 +470,7 @@ class Engine:
         return None if self.best is None else int(self.best["step"])
 
     def _rewind(self, clips: tuple[str, ...], why: str = "", to: Mapping[str, Any] | None = None) -> GuardEvent:
-        """Back to the last whole checkpoint, slower, and past the data that hurt, whose clips are put in quarantine."""
+        """Go back to the last whole checkpoint, with a lower rate; the clips that hurt are quarantined."""
         at = self.step
         if self.rewinds >= self.limits.rewind_limit:
             message = (

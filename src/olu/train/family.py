@@ -320,7 +320,7 @@ class Hears:
 
 @dataclass(frozen=True)
 class Family:
-    """`families/<name>/__init__.py` holds one; importing it needs no torch."""
+    """A kind of model: what it learns from, how it learns, speaks or hears. Importing one needs no torch."""
 
     name: str
     summary: str

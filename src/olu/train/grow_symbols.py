@@ -15,7 +15,7 @@ APART = 0.1  # of the spread: a new row beside the one it was copied from
 
 @dataclass(frozen=True)
 class Growth:
-    """`parents` has one entry for each new row: the old row it starts from, or None for the mean of all."""
+    """New rows of a table: for each the old row it starts from, or None for the mean of all."""
 
     old: int
     parents: tuple[int | None, ...]

@@ -154,7 +154,7 @@ def read_recipe(path: Path | None, overrides: list[str]) -> Recipe:
 
 
 def recipe_toml(recipe: Recipe) -> str:
-    """Every setting, defaults included. TOML has no null: what is off is not written, and off is its default."""
+    """The recipe as TOML, defaults included. What is off is left out: TOML has no null."""
     import tomli_w
 
     return str(tomli_w.dumps(without_none(recipe.model_dump(mode="json"))))

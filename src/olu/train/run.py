@@ -146,6 +146,11 @@ class Run:
     def best(self) -> dict[str, Any] | None:
         return self._optional("best.json")
 
+    def best_step(self) -> int | None:
+        """The best step whose checkpoint is kept, else the last; None where there is no checkpoint."""
+        steps, best = self.checkpoints().steps(), self.best
+        return int(best["step"]) if best and best["step"] in steps else steps[-1] if steps else None
+
     def write_best(self, best: dict[str, Any], *, metric: str, reason: str = "") -> None:
         told = {**best, "metric": metric, "why": reason or why(best, metric=metric)}
         write_json(self.folder / "best.json", sealed(told))
@@ -162,7 +167,7 @@ class Run:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Only one process may train a run. The operating system lets go of the claim when the process dies."""
+        """Hold the lock of a run: one process trains it. The system lets go when the process dies."""
         try:
             with locked(self.folder / "lock", patience=PROBED):
                 yield
@@ -248,7 +253,5 @@ def hash_base(text: str) -> str | None:
 def _hash_run(folder: Path) -> str | None:
     """A hash of the weights of a run's best step, else of its last."""
     run = Run(folder)
-    steps = run.checkpoints().steps()
-    step = (run.best or {}).get("step")
-    step = step if step in steps else steps[-1] if steps else None
+    step = run.best_step()
     return None if step is None else hash_file(run.checkpoints_folder / f"step-{step}" / "weights.safetensors")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def rate_factor(step: int, epoch: int, plan: PlanSettings, scores: Sequence[float] = ()) -> float:
-    """`scores` are the validations so far, for the plateau schedule; lower is better."""
+    """The factor of the rate at a step; `scores`: validations so far, for the plateau schedule."""
     if step < plan.warmup_steps:
         return (step + 1) / plan.warmup_steps
     done = min(1.0, (step - plan.warmup_steps) / max(1, plan.steps - plan.warmup_steps))

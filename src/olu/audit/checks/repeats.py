@@ -127,7 +127,7 @@ define("near_duplicate", _look_near_duplicate)
 
 
 def _look_duplicate_text(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
-    """Per speaker: several people reading one list of sentences is how good corpora are made."""
+    """Texts that one speaker says twice; several speakers may well read one list."""
     said: dict[tuple[str, str, str], list[str]] = {}
     for one in heard:
         text = fold(one.clip.text)
@@ -150,7 +150,7 @@ define(
 
 
 def _look_overlap(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
-    """Whoever says it: a voice that has learned a sentence is not tested by it."""
+    """Sentences that are both trained and tested, whoever says them: the test would know them."""
     trained: dict[tuple[str, str], str] = {}
     for one in heard:
         if one.split == "train" and (words := _words(one.clip.text)):

@@ -192,7 +192,7 @@ SLACK = 0.1  # of the lower half rate: what a converter or a coder leaves above 
 
 
 def _look_rates(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
-    """Every rate but the commonest; of equally common ones the highest is the one to keep."""
+    """Clips of another rate than the commonest; of equally common ones the highest counts."""
     counts = _counts(heard)
     if len(counts) < 2:
         return

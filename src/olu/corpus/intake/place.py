@@ -75,7 +75,7 @@ class Workbench(ExitStack):
         return into, problems
 
     def decode_rows(self, rows: Sequence[Row], *, root: Path) -> Job[tuple[list[Row], Path, list[Problem]]]:
-        """The same for recordings with a text beside them or in a table: rows that name what every stage reads."""
+        """As `decode`, for recordings whose text lies beside them or in a table; gives the rows anew."""
         names = recordings.sounds_of(row.audio for row in rows)
         into, problems = yield from self.decode(root, names)
         lost = {problem.where: problem for problem in problems}
@@ -97,7 +97,7 @@ class Workbench(ExitStack):
         return {film: path for film, path in sounds.items() if path.is_file()}
 
     def remember(self) -> None:
-        """After an import: which sound came out of which film, so that it is not decoded again."""
+        """Keep, after an import, which sound came out of which film: it is decoded once."""
         before = _decoded(self.ws)
         if before | self.made != before:
             write_json(self.ws.corpus / "audio" / DECODED, before | self.made)

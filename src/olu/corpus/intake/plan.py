@@ -145,7 +145,7 @@ class ImportPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing that was named can be used."""
+        """Whether nothing that was named can be used."""
         return not self.merge.added + self.merge.already
 
     @property
@@ -187,7 +187,7 @@ class ImportPlan:
 
     @property
     def origins(self) -> dict[str, str]:
-        """Of copied sources: where they come from."""
+        """Where copied sources come from, by name."""
         origins = self.held.origins
         new = self.found.copy and not self.named.is_other
         return {**origins, self.named.name: str(self.found.origin)} if new else origins

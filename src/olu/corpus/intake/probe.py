@@ -39,7 +39,7 @@ class RecordingFacts:
     rate: int
 
     def row(self, audio: str) -> dict[str, Any]:
-        """As files.jsonl has it."""
+        """The row of files.jsonl for this recording."""
         return {"audio": audio, "sha256": self.sha256, "bytes": self.bytes, "mtime_ns": self.mtime_ns}
 
     def is_other(self, path: Path) -> bool:
@@ -48,7 +48,7 @@ class RecordingFacts:
 
 
 def clip_id(audio: str, *, sha256: str, start: float = 0.0, seconds: float | None = None) -> str:
-    """From name, content and span: the same recording has the same id wherever it lies."""
+    """The id of a clip from name, content and span: the same wherever the recording lies."""
     stem = unicodedata.normalize("NFC", PurePosixPath(audio).stem)
     safe = "".join(c if c in "._-" or unicodedata.category(c)[0] in "LMN" else "-" for c in stem)
     span = f"{start:.3f}" if seconds is None else f"{start:.3f}+{seconds:.3f}"

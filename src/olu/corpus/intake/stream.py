@@ -82,7 +82,7 @@ class Intake:
         return None
 
     def _place(self, one: DatasetRow, facts: RecordingFacts, ending: str) -> str:
-        """Where the sound goes: under its own name, and beside another of that name in a folder of its own."""
+        """The path for a sound: its own name, in a folder of its own where that name is taken."""
         name = PurePosixPath(one.name)
         stem = safe(name.stem if name.suffix.lower() in RECORDINGS else name.name) or facts.sha256[:16]
         audio = f"{one.folder}/{stem}{ending}"

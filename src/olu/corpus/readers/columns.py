@@ -111,7 +111,7 @@ def cells(line: str, mark: str) -> list[str]:
 
 
 def _unquoted(cell: str) -> str:
-    """Without the quotes a program put round a text that has quotes itself; quotes somebody wrote stay."""
+    """The cell without quotes that a program put around a text with quotes; those somebody wrote stay."""
     inner = cell[1:-1]
     quoted = len(cell) > 2 and cell[0] == cell[-1] == '"' and '""' in inner and DOUBLED.fullmatch(inner)
     return inner.replace('""', '"') if quoted else cell

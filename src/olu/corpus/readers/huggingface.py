@@ -261,7 +261,7 @@ def _look_up(endpoint: str) -> None:
 
 
 def _prepared(stream: Any, columns: Mapping[str, str] | None, *, where: str) -> tuple[Any, Columns]:
-    """Only the columns that matter, with the sound as bytes."""
+    """The stream with only the columns that matter, its sound as bytes; and which columns they are."""
     from datasets import Audio
 
     features = stream.features or stream._resolve_features().features

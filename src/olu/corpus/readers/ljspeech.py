@@ -143,7 +143,7 @@ def header(line: Line, *, index: AudioIndex, file: Path) -> Order | None:
 
 
 def _order(words: list[str], names: list[str], ids: list[int], texts: list[int], *, file: Path) -> Order:
-    """Of a header: `ids` and `texts` are the columns that may hold a recording's name and the text."""
+    """The order of columns by a header; `ids` and `texts`: those that may hold names and texts."""
     speaker = next((words.index(word) for word in NAMES["speaker"] if word in words), None)
     texts = sorted(texts, key=lambda at: _is_normal(words[at])) or [1 if speaker != 1 else 2]
     text = texts[0]

@@ -228,7 +228,7 @@ def _groups(spoken: list[tuple[int, int]], fps: float, cutting: PieceLengths) ->
 
 
 def _last(spoken: list[tuple[int, int]], first: int, fps: float, cutting: PieceLengths) -> int:
-    """Of the places where a piece is long enough to end, the longest pause; a very long one ends any piece."""
+    """The last stretch of a piece: at the longest pause where it may end; a very long pause ends any."""
     places: list[tuple[bool, float, int]] = []
     for last in range(first, len(spoken)):
         length = (spoken[last][1] - spoken[first][0]) / fps

@@ -69,7 +69,7 @@ def shards(source: Path, *, config: str | None = None, split: str | None = None)
 
 
 def _by_folder(files: list[str]) -> dict[str, list[Shard]]:
-    """Where nothing says what the configs are, each folder is one."""
+    """Each folder as a config, where nothing else says what the configs are."""
     parts = {file: folder_of(file).split("/") for file in files}
     return {
         part: [Shard(file=file, config=part, split=split_of(file)) for file in files if part in parts[file]]

@@ -88,7 +88,7 @@ def table_seen(folder: SourceFolder) -> str:
 
 
 def table_asked(folder: SourceFolder) -> str:
-    """The same, where its contents may say which column is which."""
+    """As `table_seen`, also where only the contents say which column is which."""
     why = table_seen(folder)
     if why or folder.options.columns:
         return why

@@ -259,7 +259,7 @@ def _in_order(cues: list[Cue], found: Cues) -> list[Cue]:
 
 
 def _clear(kept: list[Cue], passed: list[Cue], found: Cues) -> list[Cue]:
-    """Without the cues that lie over one that was passed over: its words would be in them."""
+    """The cues that do not lie over one that was passed over, whose words would be in them."""
     passed = sorted(passed, key=lambda cue: cue.start)
     starts = [cue.start for cue in passed]
     latest: list[Cue] = []  # of those up to each, the one that ends last

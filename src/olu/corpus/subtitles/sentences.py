@@ -163,7 +163,7 @@ class Pauses:
         return firsts[near], lasts[near]
 
     def _costs(self, first: Times, last: Times, *, end: float, start: float) -> Times:
-        """Of each pause, in log odds: how far the edges are off it, and how short it is."""
+        """The cost of each pause in log odds: how far the edges are off it, and how short it is."""
         ends, starts = end - first, start - last
         ends = np.where((end > first) & (end < last), STAY_WEIGHT * ends, ends)
         starts = np.where((start > first) & (start < last), STAY_WEIGHT * starts, starts)
@@ -232,7 +232,7 @@ def _overlaps(before: Cue, cue: Cue, pauses: Pauses, *, adjacent: bool) -> bool:
 
 
 def at_once(cues: list[Cue], pauses: Pauses, problems: list[Problem]) -> list[Cue]:
-    """Without the words of cues that lie over each other by more than chance explains, or that name other speakers."""
+    """The cues, without the words of those that overlap by more than chance, or of other speakers."""
     lost: set[int] = set()
     last = -1  # the cue that ends last so far
     for number, cue in enumerate(cues):

@@ -185,7 +185,7 @@ def _jump(points: list[tuple[float, float]], shift: float) -> Jump | None:
 
 
 def _mask(cues: Sequence[Span], size: int, speed: float) -> tuple[Signal, Signal]:
-    """Where any cue is, and where cues begin."""
+    """Two signals: 1 where any cue is, and 1 where cues begin."""
     edges = np.zeros(size + 1)
     times = np.clip(np.rint(np.asarray(cues) * (speed * STEPS_PER_SECOND)).astype(np.int64), 0, size)
     np.add.at(edges, times[:, 0], 1.0)
@@ -224,7 +224,7 @@ def _place(cues: Sequence[Span], sound: Signal, speed: float, furthest: float = 
 
 
 def _middle(heights: Signal, top: int) -> float:
-    """Where the middle of a peak is: its very top moves by chance where edges do."""
+    """The place of a peak by the middle of it: its very top moves by chance."""
     over = heights - LEAST_PEAK * heights[top]
     low, high = top, top + 1
     while low > 0 and over[low - 1] > 0:

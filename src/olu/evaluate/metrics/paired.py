@@ -134,7 +134,7 @@ def warp(first: Floats, second: Floats) -> NDArray[np.int64]:
 
 
 def trimmed(audio: Audio) -> Audio | None:
-    """Without the silence at both ends and at a common loudness of what is heard; None where nothing is."""
+    """The recording without silence at its ends, at a common loudness; None where nothing is heard."""
     found = speech.stretches(audio)
     if not found:
         return None

@@ -62,7 +62,7 @@ class Sane:
 
 
 def usual(recordings: Iterable[tuple[Audio, int]]) -> Usual | None:
-    """From natural recordings and how many letters each says, up to 100."""
+    """What is usual in up to 100 natural recordings, given with their number of letters."""
     rows = []
     for audio, letters in recordings:
         if letters > 0 and len(audio.samples) >= MEL_FFT:

@@ -38,7 +38,7 @@ class EvaluateOptions:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Those of --only; none: all."""
+        """The metrics that --only names; none means all."""
         return tuple(name.strip() for name in self.only.split(",") if name.strip())
 
 

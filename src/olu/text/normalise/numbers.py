@@ -95,7 +95,7 @@ class RuleSet:
         return None
 
     def change(self, words: str) -> str:
-        """Other first letters, other last letters: the first pair that fits."""
+        """The words with other first or last letters, by the first pair that fits."""
         for old, new in self.endings:
             if words.endswith(old):
                 words = words[: len(words) - len(old)] + new

@@ -106,7 +106,7 @@ class WrittenNumber:
 
     @property
     def is_code(self) -> bool:
-        """Not an amount, but digits: a leading zero, or more of them than anybody counts."""
+        """Whether it is digits, not an amount: a leading zero, or more than anybody counts."""
         return len(self.whole) > LONGEST or (len(self.whole) > 1 and self.whole[0] == "0")
 
 

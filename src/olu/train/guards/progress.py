@@ -65,7 +65,7 @@ class Slow:
         self.rate = max(self.rate, seen.lr)
 
     def _usual_share(self) -> float:
-        """Of the weights that an update moves at the highest rate so far."""
+        """The share of the weights that an update moves, at the highest rate so far."""
         late = sorted(self.ratios[len(self.ratios) // 2 :])  # the first updates of Adam are larger than its others
         return late[len(late) // 2] * self.rate if late else math.inf
 

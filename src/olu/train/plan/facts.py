@@ -115,7 +115,7 @@ class Plan:
         return any(one.key == key for one in self.settings)
 
     def values(self) -> dict[str, Any]:
-        """As a recipe holds them."""
+        """The settings, nested as a recipe holds them."""
         nested: dict[str, Any] = {}
         for one in self.settings:
             *sections, name = one.key.split(".")

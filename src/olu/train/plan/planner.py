@@ -48,7 +48,7 @@ class Draft:
 
 
 def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
-    """`pace`: measured seconds of a step, where there are any."""
+    """The plan for a case; `pace`: measured seconds of a step, where there are any."""
     advice = family.advice
     assert advice is not None
     draft = Draft(case)
@@ -90,15 +90,10 @@ def _data(draft: Draft, config: Any, family: Family) -> list[str]:
     said = f"The audit and your decisions leave out {lost_clips}."
     draft.set("data.leave_out_errors", True, said)
     total = sum(piece.seconds for piece in material.pieces)
-    limits = [limit for limit in LIMITS if limit > least] or [2 * least]
-    fitting = [limit for limit in limits if fits(draft.case, config, family, limit)] or limits[:1]
-    enough = [limit for limit in fitting if below(material, limit) >= ENOUGH * total]
-    limit = enough[0] if enough else fitting[-1]
+    limit, limited = _longest(draft.case, config, family, least=least, total=total)
     over = [piece.seconds for piece in material.pieces if piece.seconds > limit]
     stay = "is longer and stays out" if len(over) == 1 else "are longer and stay out"
-    why = f"{many(len(over), 'clip')} with {sum(over) / total:.1%} of the sound {stay}; nothing is cut."
-    if not enough and fitting[-1] < limits[-1]:
-        why += f" A longer limit does not fit the memory, even one clip at a time: at most {fitting[-1]:g} s do."
+    why = f"{many(len(over), 'clip')} with {sum(over) / total:.1%} of the sound {stay}; nothing is cut.{limited}"
     draft.set("data.max_seconds", limit, why)
     values = {one.key: one.value for one in draft.settings}
     lost = total - sum(piece.seconds for piece in kept(draft.case, values))
@@ -106,6 +101,17 @@ def _data(draft: Draft, config: Any, family: Family) -> list[str]:
         what = f"{values['data.min_seconds']:g} to {values['data.max_seconds']:g} s"
         return [f"{lost / total:.0%} of the sound is in clips that are not {what} long and stay out"]
     return []
+
+
+def _longest(case: Case, config: Any, family: Family, *, least: float, total: float) -> tuple[float, str]:
+    """The limit of length that takes enough of the sound and fits the memory; a sentence where that lowers it."""
+    limits = [limit for limit in LIMITS if limit > least] or [2 * least]
+    fitting = [limit for limit in limits if fits(case, config, family, limit)] or limits[:1]
+    enough = [limit for limit in fitting if below(case.material, limit) >= ENOUGH * total]
+    if enough or fitting[-1] == limits[-1]:
+        return (enough or fitting[-1:])[0], ""
+    longer = "A longer limit does not fit the memory, even one clip at a time"
+    return fitting[-1], f" {longer}: at most {fitting[-1]:g} s do."
 
 
 def _batch(draft: Draft, config: Any, family: Family, advice: Advice) -> tuple[float, float]:

@@ -37,7 +37,7 @@ class ClipChoice:
 
 
 def wanted_clips(corpus: Corpus, recipe: Recipe) -> list[Clip]:
-    """Those that nobody dropped, of the speakers that are asked for."""
+    """The clips that nobody dropped, of the speakers that are asked for."""
     check_speakers(corpus, recipe)
     return [clip for clip in corpus if corpus.is_wanted(clip) and is_asked_for(clip, recipe)]
 
@@ -60,7 +60,7 @@ def choose_clips(
 
 
 def choose_speakers(start: TrainingStart, heard: set[str]) -> tuple[list[str], list[str]]:
-    """Those of the training clips in the order of their rows, and what is said of them. A run keeps its own."""
+    """The speakers in the order of their rows, and what is said of them. A run keeps its own."""
     if start.kept:
         if unknown := sorted(heard - set(start.kept.speakers)):
             raise TrainError(f"speaker {unknown[0]!r} is not in {start.kept.run}: start a new run")
@@ -69,7 +69,7 @@ def choose_speakers(start: TrainingStart, heard: set[str]) -> tuple[list[str], l
 
 
 def speakers_from(start: Run, heard: set[str]) -> tuple[list[str], list[str]]:
-    """Those of the run before and the new ones after them, so that no row moves; and what is said of it."""
+    """The speakers of the run before, the new ones after them; and what is said of it."""
     held: list[str] = start.document("speakers.json")
     new = sorted(heard - set(held))
     if not new:

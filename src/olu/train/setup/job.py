@@ -106,7 +106,7 @@ class TrainingJob:
 
     @property
     def plan(self) -> PlanSettings:
-        """As it can be followed here: without a recogniser nobody hears the samples, and the loss chooses."""
+        """The plan as it can be followed here: without a recogniser the loss chooses the best step."""
         plan = self.recipe.plan
         return plan if self.ear else plan.model_copy(update={"choose": "loss"})
 
@@ -136,7 +136,7 @@ class TrainingJob:
         )
 
     def buckets(self) -> Buckets | None:
-        """Where steps are recorded, batches come in a few shapes only; they stay so if the run goes on elsewhere."""
+        """The few shapes that batches have where steps are recorded; None where they are not."""
         plan = self.recipe.plan
         if plan.record is not True:
             return None
@@ -275,7 +275,7 @@ class LearnerStart:
 
 
 def build_job(asked: TrainingRequest) -> TrainingJob:
-    """From what is asked for to what can train: the whole chain."""
+    """Everything that a training needs, from what is asked for: the whole chain of the set-up."""
     corpus = Corpus.open(asked.ws)
     start = resolve_start(asked, corpus)
     wanted = wanted_clips(corpus, start.recipe)

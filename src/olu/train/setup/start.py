@@ -222,7 +222,7 @@ def begun_from(
 
 
 def check_fits(learner: nn.Module, start: RunStep, checkpoint: Checkpoint) -> None:
-    """Before a run is made: weights of another shape cannot be started from."""
+    """Refuse weights of another shape before a run is made."""
     for name, tensor in learner.state_dict().items():
         held = checkpoint.weights.get(f"learner/{name}")
         if held is None or held.shape != tensor.shape:

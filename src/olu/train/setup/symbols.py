@@ -52,7 +52,7 @@ class TrainingTexts:
 
 
 def read_texts(start: TrainingStart, alphabet: Alphabet, clips: Iterable[Clip]) -> TrainingTexts:
-    """Every transcript as ids. A family that listens writes symbols of its own instead of the alphabet's."""
+    """Every transcript as ids. A family that listens writes symbols of its own."""
     vocabulary, state = alphabet
     if "text" not in start.family.data.needs:
         return TrainingTexts(vocabulary, state, {}, {}, {}, {})
@@ -169,7 +169,7 @@ def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
 
 
 def growth_from(old: tuple[str, ...], vocabulary: SymbolVocabulary, *, scale: float, language: str) -> Growth:
-    """Where each new symbol's row starts."""
+    """The rows that are new in a vocabulary, and where each starts."""
     known = {symbol: id for id, symbol in enumerate(old) if symbol in set(vocabulary.sayable())}
     near = (relative(symbol, known, language=language) for symbol in vocabulary.symbols[len(old) :])
     return Growth(len(old), tuple(None if found is None else known[found] for found in near), scale)

@@ -33,7 +33,7 @@ def figures(report: StepReport) -> dict[str, float]:
 
 
 def row_figures(row: Mapping[str, Any]) -> dict[str, float]:
-    """The same of a row of metrics.jsonl."""
+    """As `figures`, of a row of metrics.jsonl."""
     found: dict[str, float] = {}
     for part, held in row.items():
         if part == "valid":

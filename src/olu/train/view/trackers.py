@@ -41,7 +41,7 @@ def wants_tensorboard(settings: ViewSettings) -> bool:
 
 
 def check_packages(settings: ViewSettings) -> None:
-    """Before anything is written: what was asked for must be there."""
+    """Refuse, before anything is written, a view whose package is not installed."""
     wants_tensorboard(settings)
     if settings.wandb and find_spec("wandb") is None:
         raise MissingExtra("view.wandb", package="wandb", install="pip install wandb")
@@ -65,7 +65,7 @@ def watching(ws: Workspace, changes: list[str], *, profile: int) -> tuple[Watchi
 
 
 def changes_apart(changes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Those of how a run is watched (`view.*`), and those of its recipe."""
+    """The changes of how a run is watched (`view.*`), and those of its recipe."""
     of_view = [change for change in changes if change.startswith("view.")]
     return of_view, [change for change in changes if change not in of_view]
 
@@ -172,7 +172,7 @@ class WandbRun:
         self._run.define_metric("*", step_metric="step")
 
     def add(self, report: StepReport, found: Mapping[str, float], *, row: int) -> None:
-        """`row` counts the rows of metrics.jsonl: a resumed run sends some again, and these are not taken twice."""
+        """Send a report. `row`: its row in metrics.jsonl; what a resumed run sends again is not taken twice."""
         values: dict[str, Any] = {"step": report.tried, **found}
         for exhibit in report.exhibits:
             sound = self._wandb.Audio(exhibit.audio.samples, sample_rate=exhibit.audio.rate)
