@@ -132,3 +132,11 @@ def contour(hertz: NDArray[Any], confidence: NDArray[Any], bounds: tuple[float, 
     if steady.any():
         line = np.interp(places, places[steady], line[steady])
     return line.astype(np.float32), there.astype(np.float32)
+
+
+def melody(pitch: NDArray[Any], frames: int) -> Frames:
+    """What a model learns of a clip's prepared pitch [F, 2]: log2 of hertz and voicing, [frames, 2], always finite."""
+    kept = pitch[:frames]
+    made = np.full((frames, 2), (NO_VOICE, 0.0), np.float32)
+    made[: len(kept)] = np.stack(contour(kept[:, 0], kept[:, 1], clip_bounds(kept)), 1)
+    return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from olu.core.types import Audio
     from olu.export.subject import ExportSubject
+    from olu.features.store import PreparedFeature
 
 
 def _refuses(config: VitsConfig, *, samples: int, tokens: int) -> str | None:
@@ -40,6 +41,15 @@ def _learner(config: VitsConfig, *, vocab_size: int, num_speakers: int) -> nn.Mo
     if num_speakers == 1 and config.speaker_embedding_size != default:
         raise ConfigError("recipe: model.speaker_embedding_size has no effect: the corpus has one speaker")
     return VitsLearner(config, vocab_size=vocab_size, num_speakers=num_speakers)
+
+
+def _features(config: VitsConfig, base: Base | None) -> Sequence[PreparedFeature]:
+    """The decoder with a source learns from the pitch of the recordings."""
+    if config.decoder != "source":
+        return ()
+    from olu.features.pitch import pitch_feature
+
+    return (pitch_feature(),)
 
 
 def _read_base(folder: Path) -> Base:
@@ -107,6 +117,7 @@ FAMILY = Family(
         rate=lambda config: int(config.sampling_rate),
         refuses=_refuses,
         tokens=lambda text: 2 * len(text) + 1,  # a blank stands around every symbol, and a letter makes about one
+        features=_features,
     ),
     figures=Figures(
         score="mel",

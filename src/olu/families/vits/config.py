@@ -32,6 +32,21 @@ STOCHASTIC_ONLY = (
     "depth_separable_num_layers",
     "noise_scale_duration",
 )
+HIFIGAN_ONLY = (
+    "upsample_initial_channel",
+    "resblock",
+    "resblock_kernel_sizes",
+    "resblock_dilation_sizes",
+    "leaky_relu_slope",
+)
+SOURCE_ONLY = ("source_channels", "source_layers", "pitch_dropout", "weight_pitch", "weight_voicing")
+SOURCE_WINDOWS = (256, 512, 2048)  # in which its sound is compared too: phases are its own, so one window is little
+PITCH_RATE, PITCH_HOP = 16000, 256  # of features/pitch.py, for those who import no torch
+
+
+def _tuples(value: Any) -> Any:
+    """TOML has lists, settings have tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 class VitsConfig(Sized):
@@ -74,6 +89,10 @@ class VitsConfig(Sized):
     depth_separable_num_layers: Depth = 3
 
     # decoder
+    decoder: Literal["hifigan", "source"] = "hifigan"  # source: pulses and noise, filtered; its pitch comes of the text
+    source_channels: Width = 256
+    source_layers: Depth = 8
+    pitch_dropout: float = Field(0.3, ge=0, lt=1)
     upsample_initial_channel: Width = Field(512, ge=2)
     upsample_rates: tuple[Count, ...] = (8, 8, 2, 2)
     upsample_kernel_sizes: tuple[Count, ...] = (16, 16, 4, 4)
@@ -118,6 +137,8 @@ class VitsConfig(Sized):
     weight_mel_windows: float = Field(22.5, ge=0)
     weight_kl: float = Field(1.0, ge=0)
     weight_duration: float = Field(1.0, ge=0)
+    weight_pitch: float = Field(0.5, ge=0)
+    weight_voicing: float = Field(0.5, ge=0)
     weight_adversarial: float = Field(1.0, ge=0)
     weight_features: float = Field(1.0, ge=0)
     weight_discriminator: float = Field(1.0, ge=0)
@@ -126,6 +147,12 @@ class VitsConfig(Sized):
     noise_scale: float = Field(0.667, ge=0, le=MOST_NOISE)
     noise_scale_duration: float = Field(0.8, ge=0, le=MOST_NOISE)
     speaking_rate: float = Field(1.0, ge=SPEAKING_RATE[0], le=SPEAKING_RATE[1])
+
+    @model_validator(mode="before")
+    @classmethod
+    def _source_defaults(cls, values: Any) -> Any:
+        source = isinstance(values, dict) and values.get("decoder") == "source"
+        return {"mel_windows": SOURCE_WINDOWS, **values} if source else values
 
     @model_validator(mode="after")
     def _kernels_fit(self) -> VitsConfig:
@@ -176,12 +203,24 @@ class VitsConfig(Sized):
         return self
 
     @model_validator(mode="after")
+    def _pitch_fits(self) -> VitsConfig:
+        sound = (self.sampling_rate, self.hop_length)
+        if self.decoder == "source" and sound != (PITCH_RATE, PITCH_HOP):
+            raise ValueError(
+                f"decoder source hears pitch at {PITCH_RATE} Hz every {PITCH_HOP} samples (sampling_rate, product of"
+                f" upsample_rates), not at {sound[0]} Hz every {sound[1]}"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _nothing_ignored(self) -> VitsConfig:
-        unread = PLAIN_ONLY if self.use_stochastic_duration_prediction else STOCHASTIC_ONLY
-        for name in unread:
-            if getattr(self, name) != self.usual(name):
-                kind = "stochastic" if self.use_stochastic_duration_prediction else "plain"
-                raise ValueError(f"{name} has no effect with the {kind} duration predictor")
+        stochastic, source = self.use_stochastic_duration_prediction, self.decoder == "source"
+        kind = "stochastic" if stochastic else "plain"
+        unread = dict.fromkeys(PLAIN_ONLY if stochastic else STOCHASTIC_ONLY, f"{kind} duration predictor")
+        unread |= dict.fromkeys(HIFIGAN_ONLY if source else SOURCE_ONLY, f"{self.decoder} decoder")
+        for name, what in unread.items():
+            if getattr(self, name) != _tuples(self.usual(name)):
+                raise ValueError(f"{name} has no effect with the {what}")
         decay = type(self).model_fields["alignment_noise_decay"].default
         if not self.alignment_noise and self.alignment_noise_decay != decay:
             raise ValueError("alignment_noise_decay has no effect while alignment_noise is 0")

@@ -4,6 +4,9 @@ encoder.onnx: ids [1, T], noise [1, C, N], duration_noise [1, 2, T], noise_scale
               (and speaker [1]) -> latents [1, C, F], durations [1, T]; noise shorter than F repeats
 decoder.onnx: latents [B, C, F] (and speaker [B]) -> wave [B, S]; latents may come in chunks with
               `context` frames more on either side
+
+With a source the encoder also gives contour [1, F] (log2 of hertz) and voicing [1, F] (0 or 1), and the decoder also
+takes them [B, F], and source and noise [B, hop, F], which `speak/` makes for the whole sentence.
 """
 
 from __future__ import annotations
@@ -29,7 +32,10 @@ from olu.families.vits.config import VitsConfig
 from olu.families.vits.learn import VitsLearner
 from olu.families.vits.model import Decoder, Generator, ResBlock, mask_of
 from olu.features import mel as spectra
+from olu.features.pitch import at_centres
 from olu.networks.session import load_model
+from olu.nn.source_filter import INNER, SourceFilter, reach
+from olu.nn.stft import Stft
 from olu.train.family import Example
 
 OPSET = 17
@@ -49,7 +55,7 @@ class EncoderGraph(nn.Module):
         duration_noise_scale: Tensor,
         length_scale: Tensor,
         speaker: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, ...]:
         return self.gen.latents(
             ids,
             torch.ones_like(ids).sum(1),  # the length as a traced value, not a constant
@@ -65,10 +71,29 @@ class EncoderGraph(nn.Module):
 class DecoderGraph(nn.Module):
     def __init__(self, gen: Generator) -> None:
         super().__init__()
-        self.gen, self.decoder = gen, FlatDecoder(gen.decoder)
+        self.gen, self.decoder = gen, FlatDecoder(cast(Decoder, gen.decoder))
 
     def forward(self, latents: Tensor, speaker: Tensor | None = None) -> Tensor:
         return cast(Tensor, self.decoder(latents, self.gen.speaker(speaker)))
+
+
+class SourceDecoderGraph(nn.Module):
+    def __init__(self, gen: Generator) -> None:
+        super().__init__()
+        self.gen = gen
+
+    def forward(
+        self,
+        latents: Tensor,
+        contour: Tensor,
+        voicing: Tensor,
+        source: Tensor,
+        noise: Tensor,
+        speaker: Tensor | None = None,
+    ) -> Tensor:
+        pulses, breath = (one.transpose(1, 2).flatten(1) for one in (source, noise))
+        wave = self.gen.decoder(latents, contour, voicing, pulses, breath, self.gen.speaker(speaker))
+        return cast(Tensor, wave)
 
 
 def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
@@ -80,33 +105,41 @@ def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
     scalars = tuple(torch.tensor(value) for value in (0.5, 0.5, 1.0))
     noise = (torch.randn(1, config.flow_size, frames), torch.randn(1, 2, size))
     names = ("speaker",) if speaker else ()
+    beside = {} if gen.prosody is None else _beside(config, frames)
+    melody = ("contour", "voicing") if beside else ()
     _write(
         EncoderGraph(gen),
         (torch.zeros(1, size, dtype=torch.long), *noise, *scalars, *speaker),
         folder / "encoder.onnx",
         inputs=["ids", "noise", "duration_noise", "noise_scale", "duration_noise_scale", "length_scale", *names],
-        outputs=["latents", "durations"],
+        outputs=["latents", "durations", *melody],
         axes={
             "ids": {1: "T"},
             "noise": {2: "N"},
             "duration_noise": {2: "T"},
             "latents": {2: "F"},
             "durations": {1: "T"},
+            **{name: {1: "F"} for name in melody},
         },
     )
     _write(
-        DecoderGraph(gen),
-        (torch.randn(1, config.flow_size, frames), *speaker),
+        SourceDecoderGraph(gen) if beside else DecoderGraph(gen),
+        (torch.randn(1, config.flow_size, frames), *beside.values(), *speaker),
         folder / "decoder.onnx",
-        inputs=["latents", *names],
+        inputs=["latents", *beside, *names],
         outputs=["wave"],
-        axes={"latents": {0: "B", 2: "F"}, "wave": {0: "B", 1: "S"}, **{name: {0: "B"} for name in names}},
+        axes={
+            "latents": {0: "B", 2: "F"},
+            "wave": {0: "B", 1: "S"},
+            **{name: {0: "B", one.ndim - 1: "F"} for name, one in beside.items()},
+            **{name: {0: "B"} for name in names},
+        },
     )
     return {
         "rate": config.sampling_rate,
         "hop": config.hop_length,
         "channels": config.flow_size,
-        "context": context_frames(config),
+        "context": reach(layers=config.source_layers) if beside else context_frames(config),
         "sampling": {
             "noise_scale": config.noise_scale,
             "duration_noise_scale": config.noise_scale_duration,
@@ -114,6 +147,12 @@ def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
         },
         "parameters": sum(t.numel() for n, t in gen.state_dict().items() if not n.startswith("posterior_encoder.")),
     }
+
+
+def _beside(config: VitsConfig, frames: int) -> dict[str, Tensor]:
+    """What the decoder with a source takes beside the latents, in its order."""
+    rows = torch.randn(1, config.hop_length, frames)
+    return {"contour": torch.full((1, frames), 7.0), "voicing": torch.ones(1, frames), "source": rows, "noise": rows}
 
 
 def plain(gen: Generator) -> Generator:
@@ -124,6 +163,8 @@ def plain(gen: Generator) -> Generator:
     with torch.device("meta"):  # no time or random numbers spent on weights that are replaced at once
         gen = Generator(gen.config, vocab_size=gen.text_encoder.embed_tokens.num_embeddings, num_speakers=speakers)
     gen.load_state_dict(weights, assign=True)
+    if isinstance(gen.decoder, SourceFilter):
+        gen.decoder.stft = Stft(INNER)  # its matrices are no weights
     for module in gen.modules():
         if parametrize.is_parametrized(module, "weight"):
             parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)
@@ -161,7 +202,7 @@ class OneGraph(nn.Module):
     def forward(self, input: Tensor, input_lengths: Tensor, scales: Tensor, sid: Tensor | None = None) -> Tensor:
         ids, lengths = self.reader(input, input_lengths) if self.reader else (input, input_lengths)
         g = self.gen.speaker(sid)
-        latents, _ = self.gen.latents(
+        latents, *_ = self.gen.latents(
             ids,
             lengths,
             g=g,
@@ -220,7 +261,9 @@ def copied(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
     voice = cast(VitsLearner, learner)
     config, gen = voice.config, voice.gen
     samples = to_int16(resample(audio, config.sampling_rate))
-    batch = voice.collate([Example(id="", ids=(0,), samples=samples, speaker=speaker)]).to(voice.mel_bank.device)
+    heard = {"pitch": at_centres(samples)} if voice.with_source else {}
+    clip = Example(id="", ids=(0,), samples=samples, speaker=speaker, features=heard)
+    batch = voice.collate([clip]).to(voice.mel_bank.device)
     g = gen.speaker(batch.speaker_B)
     linear = spectra.linear(batch.padded_BS, fft_size=config.fft_size, hop=config.hop_length)
     mask = mask_of(batch.frames_B, linear.shape[2])
@@ -228,7 +271,11 @@ def copied(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
     # Drawn as in training: the decoder never met the means alone, and answers them with a bad sound.
     latents = mean + torch.exp(log_std) * _noise(samples, like=mean)
     frames = int(batch.frames_B[0])
-    wave = gen.decoder((latents * mask)[:, :, :frames], g)[0].float().cpu().numpy()
+    beside: tuple[Tensor, ...] = ()
+    if batch.melody_B2F is not None:
+        contour, voicing, source, _ = voice.excited(*batch.melody_B2F.unbind(1))
+        beside = (contour, voicing, source, _noise(samples, like=source))
+    wave = gen.decoder((latents * mask)[:, :, :frames], *beside, g)[0].float().cpu().numpy()
     return Audio(wave, config.sampling_rate)
 
 

@@ -20,9 +20,11 @@ from olu.core.types import Audio
 from olu.families.vits.config import VitsConfig
 from olu.families.vits.model import Discriminator, Generator, mask_of
 from olu.features import mel as spectra
+from olu.features.pitch import melody
 from olu.nn.discriminators import discriminator_loss, item_means, may_move
 from olu.nn.kernels.mas import best_path, guided, shaken
 from olu.nn.kernels.streams import side_by_side
+from olu.nn.source import pulses
 from olu.train.batches import BatchShape
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
@@ -36,6 +38,7 @@ class VitsBatch:
     speaker_B: Tensor
     counts: Mapping[str, float]
     clips: tuple[str, ...]
+    melody_B2F: Tensor | None = None  # log2 of hertz and voicing, for the decoder with a source
 
     def to(self, device: torch.device) -> VitsBatch:
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -53,6 +56,7 @@ class ForwardResult:
     mel_windows: Tensor | None
     kl: Tensor
     duration: Tensor
+    melody: Mapping[str, Tensor]  # pitch and voicing, with a source
 
 
 class VitsLearner(nn.Module):
@@ -71,6 +75,7 @@ class VitsLearner(nn.Module):
         self.mel_bank: Tensor
         self.register_buffer("mel_bank", torch.from_numpy(bank), persistent=False)
         self.windows = Windows(config)
+        self.with_source = config.decoder == "source"
 
     def parts(self) -> dict[str, Part]:
         c = self.config
@@ -105,6 +110,9 @@ class VitsLearner(nn.Module):
             wave = example.samples.astype(np.float32) / 32768.0
             waves[row, : samples[row] + 2 * pad] = np.pad(wave, pad, mode="reflect")
         frames = [count // hop for count in samples]
+        melody = np.zeros((len(examples), 2, max(frames)), dtype=np.float32)
+        for row, example in enumerate(examples if self.with_source else ()):
+            melody[row, :, : frames[row]] = self.resident(example)["pitch"].T
         return VitsBatch(
             ids_BT=torch.from_numpy(ids),
             tokens_B=torch.tensor(tokens),
@@ -113,10 +121,14 @@ class VitsLearner(nn.Module):
             speaker_B=torch.tensor([e.speaker for e in examples]),
             counts=self.counts(examples),
             clips=tuple(e.id for e in examples),
+            melody_B2F=torch.from_numpy(melody) if self.with_source else None,
         )
 
     def resident(self, example: Example) -> dict[str, NDArray[Any]]:
-        return {"sound": example.samples}
+        if not self.with_source:
+            return {"sound": example.samples}
+        frames = len(example.samples) // self.config.hop_length
+        return {"sound": example.samples, "pitch": melody(example.features["pitch"], frames)}
 
     def pack(
         self, examples: Sequence[Example], firsts: Mapping[str, Sequence[int]], shape: BatchShape
@@ -126,19 +138,27 @@ class VitsLearner(nn.Module):
         for row, example in enumerate(examples):
             ids[row, : len(example.ids)] = example.ids
         rest = [[len(e.ids) for e in examples], [len(e.samples) for e in examples], firsts["sound"]]
+        if self.with_source:
+            rest.append(firsts["pitch"])
         return np.concatenate([ids.ravel(), np.ravel(rest), [e.speaker for e in examples]]).astype(np.int64)
 
     def unpack(self, flat: Tensor, resident: Mapping[str, Tensor], shape: BatchShape) -> VitsBatch:
         """The same batch as `collate` makes, padded to a shape; every edge reflects its own clip."""
         pad = spectra.padding(fft_size=self.config.fft_size, hop=self.config.hop_length)
         ids = flat[: shape.clips * shape.tokens].view(shape.clips, shape.tokens)
-        tokens, samples, firsts, speaker = flat[ids.numel() :].view(4, shape.clips)
+        tokens, samples, firsts, *rows, speaker = flat[ids.numel() :].view(-1, shape.clips)
         at = torch.arange(-pad, shape.samples + pad, device=flat.device)
         last = samples[:, None] - 1
         folded = torch.where(at > last, 2 * last - at, at.abs()).clamp_min(0)
         padded = resident["sound"][firsts[:, None] + folded].float() / 32768.0 * (at <= last + pad)
         frames = samples // self.config.hop_length
-        return VitsBatch(ids, tokens, padded, frames, speaker, {}, ())
+        melody = None
+        if rows:
+            frame = torch.arange(shape.samples // self.config.hop_length, device=flat.device)
+            inside = frame < frames[:, None]
+            at = rows[0][:, None] + torch.where(inside, frame, 0)
+            melody = (resident["pitch"][at] * inside.unsqueeze(-1)).transpose(1, 2)
+        return VitsBatch(ids, tokens, padded, frames, speaker, {}, (), melody)
 
     def counts(self, examples: Sequence[Example]) -> dict[str, float]:
         frames = sum(len(e.samples) // self.config.hop_length for e in examples)
@@ -159,7 +179,8 @@ class VitsLearner(nn.Module):
         push = {
             name: value for name, value in push.items() if asked[name] and not (isinstance(value, float) and value == 0)
         }
-        heard = self.forward(batch, start_B, **push)
+        turns_B = torch.rand(len(room), device=room.device) if self.with_source else None
+        heard = self.forward(batch, start_B, turns_B=turns_B, **push)
         with_discriminator = clock.step >= c.discriminator_start
         if with_discriminator:
             verdicts = self.disc(torch.cat([heard.real_BS, heard.fake_BS.detach()]))
@@ -169,6 +190,8 @@ class VitsLearner(nn.Module):
             "kl": Loss(heard.kl, "frames", c.weight_kl),
             "duration": Loss(heard.duration, "tokens", c.weight_duration),
         }
+        weights = {"pitch": c.weight_pitch, "voicing": c.weight_voicing}
+        losses |= {name: Loss(value, "frames", weights[name]) for name, value in heard.melody.items()}
         if heard.mel_windows is not None:
             losses["mel_windows"] = Loss(heard.mel_windows, "items", c.weight_mel_windows)
         if with_discriminator:
@@ -188,12 +211,14 @@ class VitsLearner(nn.Module):
         batch: VitsBatch,
         start_B: Tensor,
         *,
+        turns_B: Tensor | None = None,
         noise: float | Tensor | None = None,
         guide: float | Tensor | None = None,
     ) -> ForwardResult:
         """One pass from text and sound to a decoded segment per clip, starting at these frames.
 
-        `noise` and `guide` are how much the search for an alignment is shaken and drawn to the diagonal.
+        `turns_B` is the phase at which the source of each begins. `noise` and `guide` are how much the search for an
+        alignment is shaken and drawn to the diagonal.
         """
         c, gen = self.config, self.gen
         size = {"fft_size": c.fft_size, "hop": c.hop_length}
@@ -224,13 +249,13 @@ class VitsLearner(nn.Module):
             durations_B1T = path_BFT.sum(1, keepdim=True)
             mean_p, log_std_p = (x @ path_BFT.transpose(1, 2) for x in (mean_p, log_std_p))
             apart = log_std_p - log_std_q - 0.5 + 0.5 * (z_p - mean_p).square() * torch.exp(-2 * log_std_p)
-        duration, fake = side_by_side(
-            [
-                partial(gen.duration_predictor.loss, hidden, id_mask, g, durations_B1T),
-                partial(self._through, gen.decoder, _slice(z, start_B, c.segment_frames), g),
-            ],
-            device=linear.device,
-        )
+        works: list[partial[Any]] = [
+            partial(gen.duration_predictor.loss, hidden, id_mask, g, durations_B1T),
+            partial(self._sounded, z, g, batch.melody_B2F, start_B, turns_B),
+        ]
+        if gen.prosody is not None and batch.melody_B2F is not None:
+            works.insert(0, partial(gen.prosody.loss, hidden, id_mask, g, path_BFT, frame_mask, batch.melody_B2F))
+        *told, duration, fake = side_by_side(works, device=linear.device)
         fake = fake.float()
         pad = spectra.padding(**size)
         real = _slice(batch.padded_BS.unsqueeze(1), start_B * c.hop_length + pad, c.segment_size).squeeze(1)
@@ -245,7 +270,25 @@ class VitsLearner(nn.Module):
             mel_windows=windows,
             kl=(apart * frame_mask).sum(),
             duration=duration,
+            melody=dict(zip(("pitch", "voicing"), told[0], strict=True)) if told else {},
         )
+
+    def _sounded(
+        self, z_BCF: Tensor, g: Tensor | None, melody_B2F: Tensor | None, start_B: Tensor, turns_B: Tensor | None
+    ) -> Tensor:
+        """A decoded segment of each clip."""
+        size = self.config.segment_frames
+        latents = _slice(z_BCF, start_B, size)
+        if melody_B2F is None:
+            return self._through(self.gen.decoder, latents, g)  # type: ignore[no-any-return]
+        with_source = self.excited(*_slice(melody_B2F, start_B, size).unbind(1), turns_B=turns_B)
+        return self._through(self.gen.decoder, latents, *with_source, g)  # type: ignore[no-any-return]
+
+    def excited(self, contour_BF: Tensor, voicing_BF: Tensor, *, turns_B: Tensor | None = None) -> tuple[Tensor, ...]:
+        """What the decoder with a source hears beside the latents: pitch, voicing, pulses and noise."""
+        size = {"hop": self.config.hop_length, "rate": self.config.sampling_rate}
+        source = pulses(contour_BF, voicing_BF, **size, turns_B=turns_B)
+        return contour_BF, voicing_BF, source, torch.randn_like(source)
 
     def _through(self, module: nn.Module, *inputs: Tensor | None) -> Any:
         if not (self.config.gradient_checkpointing and torch.is_grad_enabled()):
@@ -260,6 +303,7 @@ class VitsLearner(nn.Module):
             "mel": Loss(heard.mel, "items"),
             "kl": Loss(heard.kl, "frames"),
             "duration": Loss(heard.duration, "tokens"),
+            **{name: Loss(value, "frames") for name, value in heard.melody.items()},
         }
 
     def demo(self, batch: VitsBatch) -> Iterator[SpokenSample]:
@@ -289,7 +333,7 @@ class VitsLearner(nn.Module):
     def speak(self, ids_1T: Tensor, speaker_1: Tensor) -> NDArray[np.float32]:
         c, g = self.config, self.gen.speaker(speaker_1)
         size = ids_1T.shape[1]
-        z, _ = self.gen.latents(
+        z, _, *melody = self.gen.latents(
             ids_1T,
             torch.tensor([size], device=ids_1T.device),
             g=g,
@@ -301,7 +345,9 @@ class VitsLearner(nn.Module):
         )
         # An untrained predictor can ask for minutes; a minute is enough to hear that.
         limit = 60 * c.sampling_rate // c.hop_length
-        samples: NDArray[np.float32] = self.gen.decoder(z[:, :, :limit], g)[0].float().cpu().numpy()
+        beside = self.excited(*(one[:, :limit] for one in melody)) if melody else ()
+        wave = self.gen.decoder(z[:, :, :limit], *beside, g)[0].float()
+        samples: NDArray[np.float32] = (wave.clamp(-1, 1) if melody else wave).cpu().numpy()
         return samples
 
 

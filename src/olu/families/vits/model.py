@@ -16,11 +16,13 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from olu.families.vits.config import SCALE_GROUP, VitsConfig
 from olu.families.vits.durations import PlainDurations, StochasticDurations
+from olu.families.vits.prosody import TextMelody
 from olu.nn.attention import RelativeAttention
 from olu.nn.discriminators import ConvDiscriminator, PeriodDiscriminator
 from olu.nn.kernels.convs import Conv1d, ConvTranspose1d, channels_last
 from olu.nn.kernels.fused import bias_add_leaky, bias_gate, bias_leaky, can_fuse, skip_add, weights_made_once
 from olu.nn.kernels.streams import side_by_side
+from olu.nn.source_filter import SourceFilter
 
 
 class Generator(nn.Module):
@@ -34,10 +36,11 @@ class Generator(nn.Module):
         predictor = StochasticDurations if config.use_stochastic_duration_prediction else PlainDurations
         self.duration_predictor = predictor(config, cond=cond)
         self.flow = Flow(config, cond=cond)
-        self.decoder = Decoder(config, cond=cond)
+        self.decoder = _decoder(config, cond=cond)
         self.posterior_encoder = PosteriorEncoder(config, cond=cond)
         if cond:
             self.embed_speaker = nn.Embedding(num_speakers, cond)
+        self.prosody = TextMelody(config, cond=cond) if config.decoder == "source" else None
 
     def speaker(self, speaker_B: Tensor | None) -> Tensor | None:
         return self.embed_speaker(speaker_B).unsqueeze(-1) if hasattr(self, "embed_speaker") else None
@@ -53,20 +56,28 @@ class Generator(nn.Module):
         noise_scale: Tensor | float,
         noise_scale_duration: Tensor | float,
         length_scale: Tensor | float,
-    ) -> tuple[Tensor, Tensor]:
-        """Decoder input [B, C, F] and durations in frames [B, T]. Noise may be shorter than F: it repeats; or made."""
+    ) -> tuple[Tensor, ...]:
+        """Decoder input [B, C, F] and durations in frames [B, T]. Noise may be shorter than F: it repeats; or made.
+
+        With a source: also the pitch, log2 of hertz, and the voicing, 0 or 1, of every frame, [B, F].
+        """
         id_mask = mask_of(lengths_B, ids_BT.shape[1])
         hidden, mean, log_std = self.text_encoder(ids_BT, id_mask)
         log_durations = self.duration_predictor.infer(hidden, id_mask, g, duration_noise_B2T * noise_scale_duration)
         durations = torch.ceil(torch.exp(log_durations) * id_mask * length_scale).squeeze(1)
         frames_B = torch.clamp_min(durations.sum(1), 1).long()
         path_BFT, frame_mask = expansion(durations, frames_B)
+        melody = self.prosody(hidden, id_mask, g, path_BFT, frame_mask) if self.prosody is not None else ()
         mean, log_std = (path_BFT @ x.transpose(1, 2) for x in (mean, log_std))
         if noise_BCF is None:
             noise_BCF = torch.randn_like(mean.transpose(1, 2))
         at = torch.arange(path_BFT.shape[1], device=ids_BT.device) % noise_BCF.shape[2]
         prior = mean.transpose(1, 2) + noise_BCF[:, :, at] * torch.exp(log_std.transpose(1, 2)) * noise_scale
-        return self.flow(prior * frame_mask, frame_mask, g, reverse=True) * frame_mask, durations
+        latents = self.flow(prior * frame_mask, frame_mask, g, reverse=True) * frame_mask
+        if not melody:
+            return latents, durations
+        contour, logit = melody
+        return latents, durations, contour, (logit > 0).float() * frame_mask.squeeze(1)
 
 
 def mask_of(lengths_B: Tensor, size: int) -> Tensor:
@@ -237,6 +248,12 @@ class Coupling(nn.Module):
 
 
 # ---------------------------------------------------------------- sound
+
+
+def _decoder(config: VitsConfig, *, cond: int) -> nn.Module:
+    if config.decoder == "hifigan":
+        return Decoder(config, cond=cond)
+    return SourceFilter(config.flow_size, channels=config.source_channels, layers=config.source_layers, condition=cond)
 
 
 class Decoder(nn.Module):

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from olu.core.config import Sized
 
 RATE, HOP, MELS = 16000, 256, 80  # of MelSpec, for those who import no torch
-INNER = 512  # samples of the window in which the source is filtered; it moves by a quarter of it
 
 Width = Annotated[int, Field(ge=1, le=16384)]
 Depth = Annotated[int, Field(ge=1, le=256)]

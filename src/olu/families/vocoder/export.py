@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from olu.families.vocoder.config import HOP, MELS, RATE
-from olu.families.vocoder.model import SourceFilter
+from olu.families.vocoder.model import MelSourceFilter
 from olu.features.pitch import instrument
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ INPUTS = ("mel", "contour", "voicing", "source", "noise")
 class VocoderGraph(nn.Module):
     """Source and noise come as columns of a hop, so that a chunk is cut out of all inputs alike."""
 
-    def __init__(self, gen: SourceFilter) -> None:
+    def __init__(self, gen: MelSourceFilter) -> None:
         super().__init__()
         self.gen = gen
 

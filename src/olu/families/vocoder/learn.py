@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from olu.core.types import Audio
 from olu.families.vocoder.config import HOP, RATE, VocoderConfig
-from olu.families.vocoder.model import SourceFilter, VocoderDiscriminator
+from olu.families.vocoder.model import MelSourceFilter, VocoderDiscriminator
 from olu.features.mel import MelSpec, padding
-from olu.features.pitch import NO_VOICE, clip_bounds, contour
+from olu.features.pitch import melody
 from olu.nn.discriminators import discriminator_loss, item_means, may_move
 from olu.nn.source import pulses
 from olu.train.batches import BatchShape
@@ -72,7 +72,7 @@ class VocoderLearner(nn.Module):
     def __init__(self, config: VocoderConfig) -> None:
         super().__init__()
         self.config, self.spec = config, MelSpec()
-        self.gen = SourceFilter(config)
+        self.gen = MelSourceFilter(config)
         self.disc = VocoderDiscriminator(config)
         self.mel_bank: Tensor
         self.register_buffer("mel_bank", torch.from_numpy(self.spec.bank.copy()), persistent=False)
@@ -277,9 +277,4 @@ class VocoderLearner(nn.Module):
 
 def melody_of(example: Example) -> NDArray[np.float32]:
     """Log2 of hertz and voicing [F, 2] of a clip, whose prepared pitch is hertz and confidence."""
-    frames = len(example.samples) // HOP
-    pitch = example.features["pitch"][:frames]
-    line, voicing = contour(pitch[:, 0], pitch[:, 1], clip_bounds(pitch))
-    made = np.full((frames, 2), (NO_VOICE, 0.0), np.float32)
-    made[: len(pitch)] = np.stack([line, voicing], 1)
-    return made
+    return melody(example.features["pitch"], len(example.samples) // HOP)

@@ -1,8 +1,10 @@
 """VITS: one network reads the tokens and draws latents, another makes sound of them.
 
 encoder: ids [1, T], noise [1, C, N], duration_noise [1, 2, T] and their scales, length_scale, speaker [1]
-         -> latents [1, C, F], durations [1, T]
-decoder: latents [B, C, F], speaker [B] -> wave [B, S]
+         -> latents [1, C, F], durations [1, T]; contour [1, F]: log2 of hertz, voicing [1, F]: 0 or 1
+decoder: latents [B, C, F], contour and voicing [B, F], source and noise [B, W, F], speaker [B] -> wave [B, S]
+
+Pitch, voicing, source and noise are of voices with a source; pulses and noise are made here for a whole sentence.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from olu.speak.engines import (
     word_spans,
 )
 from olu.speak.graphs import OnnxGraph
+from olu.speak.source import framed, pulses
 from olu.speak.stream import SHORT_NAMES, Chunk, LineMaking, Manner, SpokenSentence, Wave
 
 if TYPE_CHECKING:
@@ -40,16 +43,16 @@ NOISE_FRAMES_PER_TOKEN = 16  # the encoder repeats noise when a text needs more 
 MOST_STRETCHING = 16.0  # a package may ask for speech so slow that its noise would fill the memory
 CHECKED_TOKENS = 41  # of a check sentence, so that opening stays quick
 MOST_CHANNELS = 16_384
+OUTPUTS = ("latents", "durations", "contour", "voicing")  # the last two where sound is made of a source
 
 
 class LatentsEngine:
     GRAPHS: Mapping[str, GraphSpec] = {
         "encoder": GraphSpec(
             ("ids", "noise", "duration_noise", "noise_scale", "duration_noise_scale", "length_scale", "speaker"),
-            outputs=2,
             optimised=True,
         ),
-        "decoder": GraphSpec(("latents", "speaker"), outputs=1, threads=None),
+        "decoder": GraphSpec(("latents", "contour", "voicing", "source", "noise", "speaker"), outputs=1, threads=None),
     }
 
     most_tokens: int | None = None
@@ -73,12 +76,16 @@ class LatentsEngine:
         self._encoder, self.decoder = graphs["encoder"], SoundDecoder(graphs["decoder"], main="latents", hop=self._hop)
         if graphs["decoder"].shapes["latents"][1:2] != [self._channels]:
             raise ValueError("channels")
+        self._outputs = OUTPUTS if "source" in graphs["decoder"].shapes else OUTPUTS[:2]
+        if len(self._encoder.outputs) != len(self._outputs):
+            raise ValueError("outputs")
 
     def begin(self, job: LineJob, manner: Manner) -> LineMaking:
         line = job.line
         assert line.reading is not None
         bits = np.random.PCG64([manner.seed, job.number])
-        latents, counts = self.encode(line.ids, bits, manner=manner, speaker=np.array([job.speaker], np.int64))
+        made = self.encode(line.ids, bits, manner=manner, speaker=np.array([job.speaker], np.int64))
+        latents, counts = made.pop("latents"), made.pop("durations")
         durations = tuple(int(frames) for frames in counts[0])
         frame = self.frame_seconds
         sentence = SpokenSentence(
@@ -90,13 +97,20 @@ class LatentsEngine:
             durations=durations,
             dropped=line.reading.dropped,
         )
-        feeds = {"latents": latents}
+        feeds = {"latents": latents, **(self._excited(made, job.random(manner, 1)) if made else {})}
         yield from self._cutter.spoken(feeds, sentence, plan=job.plan, frames=latents.shape[2], speaker=job.speaker)
 
     def run(self, chunks: Sequence[Chunk]) -> list[Wave]:
         return self.decoder.run(chunks)
 
-    def encode(self, ids: Any, bits: np.random.PCG64, *, manner: Manner, speaker: Any) -> tuple[Any, Any]:
+    def _excited(self, melody: dict[str, Any], random: np.random.Generator) -> dict[str, Any]:
+        """Pitch, voicing, pulses and noise of a whole sentence."""
+        pulse = pulses(melody["contour"][0], melody["voicing"][0], hop=self._hop, rate=self.rate)
+        noise = random.standard_normal(len(pulse), np.float32)
+        return {**melody, "source": framed(pulse, self._hop), "noise": framed(noise, self._hop)}
+
+    def encode(self, ids: Any, bits: np.random.PCG64, *, manner: Manner, speaker: Any) -> dict[str, Any]:
+        """The encoder's outputs, by name."""
         random = np.random.Generator(bits)
         length_scale = self._length_scale / manner.speed
         frames = math.ceil(NOISE_FRAMES_PER_TOKEN * len(ids) * min(MOST_STRETCHING, max(1.0, length_scale)))
@@ -110,15 +124,19 @@ class LatentsEngine:
             "length_scale": np.float32(length_scale),
             "speaker": speaker,
         }
-        latents, durations = self._encoder.run(feeds)
+        made: dict[str, Any] = dict(zip(self._outputs, self._encoder.run(feeds), strict=True))
+        latents, durations = made["latents"], made["durations"]
         if latents.ndim != 3 or latents.shape[:2] != (1, self._channels) or durations.shape != (1, len(ids)):
             raise VoiceError("the networks of the voice do not fit each other: export the voice again")
-        return latents, durations
+        if any(made[name].shape != latents.shape[::2] for name in self._outputs[2:]):
+            raise VoiceError("the networks of the voice do not fit each other: export the voice again")
+        return made
 
     def proof(self, ids: Sequence[int]) -> dict[str, Any]:
         """Frames per token at the start of a sentence, as seed 0 and the first speaker give them."""
         who = np.array([0], np.int64)
-        counts = self.encode(ids[:CHECKED_TOKENS], np.random.PCG64([0, 0]), manner=Manner(), speaker=who)[1]
+        made = self.encode(ids[:CHECKED_TOKENS], np.random.PCG64([0, 0]), manner=Manner(), speaker=who)
+        counts = made["durations"]
         return {"durations": [int(frames) for frames in counts[0]]}
 
     def differs(self, ids: Sequence[int], row: Mapping[str, Any]) -> str:
