@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from olu.audio import io
 from olu.core.errors import ConfigError, OluError, TrainError
 from olu.core.files import Workspace, embedded_voice
 from olu.core.types import Audio
+from olu.features.mel import MelSpec
 from olu.stages.inspect import run
 from olu.stages.verbs.machine import InspectOptions
 from olu.train.kokoro import find_checkpoints, read_kokoro, read_processor
@@ -165,6 +168,11 @@ def test_every_other_kind_says_what_it_is_and_what_to_do(tmp_path: Path):
     assert told(tmp_path / "some.zip") == ("an archive", ["import"])
     torch.save({"weight": torch.zeros(2)}, tmp_path / "some.pth")
     assert told(tmp_path / "some.pth")[0] == "a checkpoint that cannot be used"
+    (tmp_path / "x.vocoder").mkdir()
+    for mel, faults in ((MelSpec().facts, 0), (replace(MelSpec(), power=2.0).facts, 1)):
+        (tmp_path / "x.vocoder" / "vocoder.json").write_text(json.dumps({"mel": mel, "settings": {"size": "tiny"}}))
+        found = run(InspectOptions(path=tmp_path / "x.vocoder"))
+        assert found.kind == "a vocoder" and len(found.faults) == faults == 1 - len(found.next)
     (tmp_path / "notes.xyz").write_text("nothing")
     for path, why in ((tmp_path / "notes.xyz", "nothing that Olu knows"), (tmp_path / "gone", "is not there")):
         with pytest.raises(ConfigError, match=why):
@@ -172,3 +180,16 @@ def test_every_other_kind_says_what_it_is_and_what_to_do(tmp_path: Path):
     (tmp_path / "bad.zip").write_bytes(b"PK no zip")
     with pytest.raises(OluError, match="copy it again"):
         run(InspectOptions(path=tmp_path / "bad.zip"))
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+def test_a_vits_checkpoint_of_another_program(tmp_path: Path):
+    from ..helpers import foreign_checkpoints as foreign
+
+    model = foreign.made(**foreign.SMALL)
+    found = run(InspectOptions(path=foreign.saved(model, tmp_path / "vits")))
+    assert found.kind == "a VITS checkpoint" and str(found.next[0]).startswith("olu train WS --base")
+    with torch.no_grad():
+        model.decoder.conv_post.weight.fill_(float("nan"))
+    found = run(InspectOptions(path=foreign.saved(model, tmp_path / "vits")))
+    assert found.kind == "a checkpoint that cannot be used" and "conv_post" in found.faults[0]

@@ -118,6 +118,9 @@ def check_base(text: str, *, name: str = next(iter(FAMILIES))) -> Checked:
         notes = base.load(learner)
     except OluError as bad:
         return Checked(False, [str(bad)])
+    weights = learner.state_dict().items()
+    if sick := [key for key, value in weights if value.is_floating_point() and not value.isfinite().all()]:
+        return Checked(False, [f"numbers in {sick[0]} are none ({len(sick)} such tensors): take an earlier checkpoint"])
     rate = chosen.data.rate(chosen.config(**base.settings))
     facts = [
         f"{rate} Hz, {len(base.symbols)} symbols, {base.num_speakers} speakers",

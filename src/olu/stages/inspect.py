@@ -16,13 +16,14 @@ from olu.align.textgrid_files import ENDING as GRID
 from olu.align.textgrid_files import read_all
 from olu.audio.io import SUFFIXES, header
 from olu.core.errors import ConfigError, LanguageError, OluError
-from olu.core.files import Workspace, disk_bytes
+from olu.core.files import Workspace, disk_bytes, read_json
 from olu.core.told import Remedy
 from olu.core.types import TONE_LETTERS
 from olu.core.words import length, many, size
 from olu.corpus.readers import archive, detect
 from olu.families.runs import NAMES as KINDS
 from olu.families.runs import kind_of
+from olu.families.vocoder.base import CARD, must_fit
 from olu.speak.package import read_outline, voice_place
 from olu.stages.bases import check_base
 from olu.stages.pack import MANIFEST
@@ -125,6 +126,17 @@ def _voice(path: Path) -> Inspection:
     ]
     following = Remedy("speak", ("...",), {"voice": path})
     return Inspection(str(path), "a voice package", facts, [], [following])
+
+
+def _vocoder(path: Path) -> Inspection:
+    card, faults = read_json(path / CARD), []
+    try:
+        must_fit(card.get("mel"), whose=str(path))
+    except ConfigError as bad:
+        faults = [str(bad)]
+    facts = [f"{size(disk_bytes(path))}, settings: {card.get('settings')}"]
+    following = Remedy("train", ("WS",), {"set": "family=vocoder", "base": path})
+    return Inspection(str(path), "a vocoder", facts, faults, [] if faults else [following])
 
 
 def _grids(path: Path) -> Inspection:
@@ -310,6 +322,7 @@ LOOKS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Inspection]], ...] =
     (lambda path: (path / "olu.toml").is_file(), _workspace),
     (lambda path: (path / "recipe.toml").is_file() and (path / "checkpoints").is_dir(), _run),
     (_is_voice, _voice),
+    (lambda path: (path / CARD).is_file(), _vocoder),
     (_is_grids, _grids),
     (archive.is_archive, _archive),
 )
