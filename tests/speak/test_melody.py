@@ -262,6 +262,8 @@ def test_prosody_rate_and_nesting_and_many_sentences(voice: Voice) -> None:
     assert seconds('Mo <prosody rate="2">rí <prosody rate="slow">ilé</prosody></prosody>.')[2] == pytest.approx(
         plain[2] / 1.5, rel=0.2
     )
+    crawls = '<prosody rate="0.25">' * 8 + "Mo rí ilé." + "</prosody>" * 8
+    assert seconds(crawls)[2] == pytest.approx(4 * plain[2], rel=0.1), "no slower than speech may be"
     shown = [p.sentence.text for p in voice.stream('<prosody rate="2">Mo rí. Ilé dára.</prosody>') if p.last]
     assert shown == ["Mo rí.", "Ilé dára."]
     high = voice.plan('<prosody pitch="+2st">Mo [[o˥]] <sub alias="ilé">x</sub></prosody> dára.').sentences[0]
@@ -289,6 +291,7 @@ def test_pitch_is_kept_near_the_speakers_range_and_that_is_said(voice: Voice) ->
         ('<prosody pitch="+99st">a</prosody>', "is more than 24 semitones"),
         ('<prosody pitch="+1st">a', "<prosody> is never closed"),
         ("a</prosody>", "</prosody> closes nothing"),
+        ('<prosody rate="2">' * 9 + "a" + "</prosody>" * 9, "<prosody> lies inside of 8 others"),
     ],
 )
 def test_prosody_that_is_wrong_is_one_sentence(voice: Voice, tag: str, says: str) -> None:

@@ -315,7 +315,9 @@ class Voice:
         """What is asked of the words of each stretch: by number, from the first to before the last."""
         if marked and not self.engine.plans:
             raise TextError(f"the voice {self.name} cannot follow <prosody>: {NO_MELODY}")
-        words = [(self._words_in(text[:start]), self._words_in(text[:end]), asked) for start, end, asked in marked]
+        places = {place for start, end, _ in marked for place in (start, end)}
+        before = {place: len(self._reading(text[:place], plain=False).words) for place in places}
+        words = [(before[start], before[end], asked) for start, end, asked in marked]
         found, at = [], 0
         for one in said:
             size = len(one.reading.words)
@@ -323,9 +325,6 @@ class Voice:
             found.append(tuple(row for row in inside if row[0] < row[1]))
             at += size
         return found
-
-    def _words_in(self, text: str) -> int:
-        return len(self._reading(text, plain=False).words)
 
     def _reading(self, text: str, *, plain: bool) -> Reading:
         try:

@@ -43,6 +43,7 @@ OFFSET = re.compile(r"([+-]\d+(?:\.\d+)?)(st|%)")
 POINT = re.compile(r"\(\s*(\d+(?:\.\d+)?)%\s*,\s*([^\s()]+)\s*\)")
 FASTER = re.compile(r"([+-]?)(\d+(?:\.\d+)?)(%?)")
 MOST_SEMITONES = 24.0
+MOST_NESTED = 8
 SLOWEST, FASTEST = 0.25, 4.0
 SAY_AS = ("cardinal", "ordinal", "digits", "telephone", "characters", "spell-out", "date", "time", "currency", "number")
 STRENGTHS = {"none": "", "x-weak": " ", "weak": ",", "medium": ",", "strong": ".", "x-strong": "."}
@@ -132,6 +133,8 @@ def _wrap(text: str, tag: re.Match[str], name: str, wrappers: list[tuple[str, in
         return
     if not tag["close"]:
         wrappers.append((name, tag.start()))
+        if [one for one, _ in wrappers].count("prosody") > MOST_NESTED:
+            raise _wrong(text, tag.start(), f"<prosody> lies inside of {MOST_NESTED} others: take some out")
     elif not wrappers or wrappers[-1][0] != name:
         raise _wrong(text, tag.start(), f"</{name}> closes nothing")
     else:

@@ -46,7 +46,7 @@ from olu.speak.engines import (
 from olu.speak.graphs import OnnxGraph
 from olu.speak.melody import HIGHEST, LOWEST, MelodySentence, MelodyToken, MelodyWord
 from olu.speak.source import framed, pulses
-from olu.speak.stream import Chunk, LineMaking, Manner, SpokenSentence, SpokenWave, Wave
+from olu.speak.stream import FASTEST, SLOWEST, Chunk, LineMaking, Manner, SpokenSentence, SpokenWave, Wave
 from olu.text.vocabulary import BLANK
 from olu.text.words import PAUSES
 
@@ -145,7 +145,7 @@ class MelEngine:
         pace = np.full(len(line.ids), float(manner.speed))
         for first, last, wish in asked:
             pace[first:last] *= wish.rate
-        frames, heard = whole_frames(wanted / pace, least), self._heard[list(line.ids)]
+        frames, heard = whole_frames(wanted / np.clip(pace, SLOWEST, FASTEST), least), self._heard[list(line.ids)]
         if not self.plans:
             flat = np.zeros((1, int(frames.sum())), np.float32)
             return LinePlan(read["hidden"], frames, np.zeros((len(frames), 0)), heard, flat)
