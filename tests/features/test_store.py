@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from olu.audio import io
 from olu.core.errors import AudioError
 from olu.core.job import finish
 from olu.core.types import Audio, Clip
-from olu.features.store import Store, WaveFeature, build
+from olu.features.store import PreparedFeature, Store, WaveFeature, build, build_feature
 
 RATES = (8000, 16000, 22050, 44100, 48000)
 
@@ -120,6 +122,8 @@ def test_an_interrupted_build_leaves_the_old_store(tmp_path: Path, clips: list[C
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from olu.audio import io
 from olu.features.store import WaveFeature, build
 from olu.core.types import Clip
@@ -152,3 +156,20 @@ def test_a_clip_with_samples_that_are_not_numbers_is_left_out_by_name(tmp_path: 
     (problem,) = finish(build(folder, clips[:3], feature=WaveFeature(16000), audio=audio, jobs=1))
     assert clips[1].id in problem and "not numbers" in problem
     assert set(Store(folder).index) == {clips[0].id, clips[2].id}
+
+
+def test_a_feature_made_by_several_threads_is_the_one_made_by_one(tmp_path: Path) -> None:
+    def computed(clip: Any) -> Any:
+        if clip.clip.id == "c5":
+            raise AudioError("cannot be heard")
+        return np.full(3, int(clip.clip.id[1:]), np.float32)
+
+    feature = PreparedFeature("number", {}, lambda device: computed, threads=True)
+    clips: Any = [SimpleNamespace(clip=SimpleNamespace(id=f"c{n}")) for n in range(100)]
+    found = []
+    for jobs in (1, 7):
+        folder = tmp_path / str(jobs)
+        problems = finish(build_feature(folder, clips, feature=feature, device="cpu", total=100, jobs=jobs))
+        assert problems == ["clip c5: cannot be heard"]
+        found.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert found[0] == found[1] and found[0]

@@ -85,7 +85,7 @@ def at_centres(samples: NDArray[np.int16]) -> Frames:
 def pitch_feature() -> PreparedFeature:
     """The feature `pitch` [F, 2] of clips at 16 kHz."""
     settings = {"tracker": instrument(), "rate": RATE, "hop": STEP, "low": LOWEST, "high": HIGHEST}
-    return PreparedFeature("pitch", settings, lambda device: _of_clip)
+    return PreparedFeature("pitch", settings, lambda device: _of_clip, threads=True)
 
 
 def _of_clip(clip: FeatureClip) -> Frames:

@@ -34,6 +34,7 @@ from olu.corpus.manifest import imported, recordings
 SAMPLES, VALUES, INDEX = "samples.i16", "values.bin", "index.json"
 ROWS = {"clips": list}
 Value = TypeVar("Value")
+One = TypeVar("One")
 AHEAD = 16  # clips decoded ahead of the writer, per worker
 
 
@@ -124,6 +125,7 @@ class PreparedFeature:
     settings: Mapping[str, Any]  # all that changes its values
     make: Callable[[str], Callable[[FeatureClip], NDArray[Any]]]  # (device) -> what computes one clip
     weights: str = ""  # SHA-256 of the frozen weights that make it
+    threads: bool = False  # whether several clips may be computed at once, on the CPU
 
     def key(self, made_from: Sequence[str]) -> str:
         """`made_from`: what names the sound, and the alignment where one is used."""
@@ -266,18 +268,22 @@ def build(
 
 
 def build_feature(
-    folder: Path, clips: Iterable[FeatureClip], *, feature: PreparedFeature, device: str, total: int
+    folder: Path, clips: Iterable[FeatureClip], *, feature: PreparedFeature, device: str, total: int, jobs: int = 1
 ) -> Job[list[str]]:
-    """Write the store of a family's feature; returns a sentence for each clip that it cannot be made of."""
+    """Write the store of a family's feature; returns a sentence for each clip that it cannot be made of.
+
+    `jobs`: clips computed at once, where the feature allows it; the store is the same for any number.
+    """
     problems, rows, place = list[str](), list[tuple[str, int, int, int]](), 0
     kind: tuple[str, tuple[int, ...]] | None = None
     compute = feature.make(device)
     with whole(folder) as partial:
         partial.mkdir()
         with (partial / VALUES).open("wb") as out:
-            for done, one in enumerate(clips, 1):
+            made = _ahead(clips, compute, jobs=jobs if feature.threads else 1)
+            for done, (one, future) in enumerate(made, 1):
                 try:
-                    values = np.atleast_1d(compute(one))
+                    values = np.atleast_1d(future.result())
                 except OluError as bad:
                     problems.append(f"clip {one.clip.id}: {bad}")
                 else:
@@ -297,14 +303,12 @@ def build_feature(
     return problems
 
 
-def _ahead(
-    clips: Sequence[Clip], compute: Callable[[Clip], Value], *, jobs: int
-) -> Iterator[tuple[Clip, Future[Value]]]:
-    """Decode in threads (soundfile and soxr let go of the interpreter lock), a bounded number ahead, in order."""
+def _ahead(clips: Iterable[One], compute: Callable[[One], Value], *, jobs: int) -> Iterator[tuple[One, Future[Value]]]:
+    """Compute in threads (soundfile, soxr and onnxruntime let go of the interpreter lock), some ahead, in order."""
     with ThreadPoolExecutor(jobs) as pool:
-        waiting: deque[tuple[Clip, Future[Value]]] = deque()
-        for clip in clips:
-            waiting.append((clip, pool.submit(compute, clip)))
+        waiting: deque[tuple[One, Future[Value]]] = deque()
+        for one in clips:
+            waiting.append((one, pool.submit(compute, one)))
             if len(waiting) >= AHEAD * jobs:
                 yield waiting.popleft()
         yield from waiting

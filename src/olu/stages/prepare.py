@@ -131,7 +131,7 @@ def prepare(
             continue
         note, fresh = note or damage, False
         clips = _feature_clips(corpus, store, feature, aligned=aligned)
-        yield from build_feature(folder, clips, feature=one, device=_device(), total=len(store.index))
+        yield from build_feature(folder, clips, feature=one, device=_device(), total=len(store.index), jobs=workers)
     summary = replace(summary, note=note, features=folders, fresh=fresh)
     STAGES[kind].stamp(ws, options, summary.stamped())
     _clear(ws)
