@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -83,6 +84,19 @@ def test_a_grid_that_lacks_a_word_is_refused_by_name(folder: Path):
     fine("import", "igbo", "data/waxal_igbo")
     done = fine("align", "igbo", "--from", "grids")
     assert re.search(r"clip igbo_000004-\w+: its TextGrid has no phone of the word 'ụlọ'", " ".join(done.err.split()))
+
+
+def test_the_folder_above_the_recordings_is_answered_with_the_right_one(folder: Path, tmp_path: Path):
+    """A .txt lies beside each recording only where the project's aligner has run; the archive is no recording."""
+    data, ws = folder / "data" / "waxal_igbo", tmp_path / "igbo"
+    shutil.copy(folder / "textgrids.tar.gz", data)
+    for text in data.glob("wavs/*.txt"):
+        text.unlink()
+    fine("new", ws, "--language", "ibo")
+    refused = olu("import", ws, folder)
+    assert refused.code == 2 and refused.err.rstrip().endswith(f"name {data}")
+    fine("import", ws, data)
+    assert "Made by textgrids.tar.gz" in fine("align", ws, "--from", "textgrids.tar.gz").out
 
 
 def test_an_archive_without_grids_of_these_clips_is_refused(folder: Path):

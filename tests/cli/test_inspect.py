@@ -135,7 +135,7 @@ def test_a_broken_checkpoint(models: Path):
         read_kokoro(models / "other.pth")
 
 
-@pytest.mark.parametrize("family", ["vits", "recogniser"])
+@pytest.mark.parametrize("family", ["vits", "recogniser", "acoustic", "vocoder"])
 def test_as_a_base_it_is_refused_with_the_way_to_look_at_it(family: str, models: Path, tmp_path: Path):
     from olu.families import family as named
     from olu.stages.bases import check_base

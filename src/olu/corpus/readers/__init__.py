@@ -192,6 +192,10 @@ def refusal(folder: SourceFolder) -> CorpusError:
         return CorpusError(f"{source} {_no_audio(folder)}")
     number, kinds = many(len(tree.audio), "audio file"), _kinds(tree.audio)
     there = f"{source} has {number}{f' ({kinds})' if ',' in kinds else ''}"
+    below = (PurePosixPath(file) for file in tree.files if PurePosixPath(file).name in ljspeech.METADATA)
+    homes = (source / file.parent for file in below if file.parent.parts)
+    if home := next((home for home in homes if ljspeech.seen(SourceFolder(home, folder.options))), None):
+        return CorpusError(f"{there}, and texts for them in a folder inside: name {home}")
     if found := tables.unnamed_tables(folder):
         return CorpusError(f"{there}; {found[0].told()}")
     if (path := ljspeech.metadata(folder)) is not None:
