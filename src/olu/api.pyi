@@ -14,6 +14,7 @@ from olu.stages.correct import CorrectSummary, UndoSummary
 from olu.stages.cut import CutSummary, UncutSummary
 from olu.stages.decide import DecideSummary
 from olu.stages.evaluate import EvaluateSummary
+from olu.stages.evaluate_copies import CopySummary
 from olu.stages.export import ExportSummary
 from olu.stages.find_lr import RateSummary
 from olu.stages.fix import AuditOutcome, FixUndone
@@ -153,6 +154,10 @@ class VerbWorkspace(Workspace):
         marks: str | None = None,
         language_options: Iterable[str] | str = (),
         lexicon: str | Path | None = None,
+        restore: str | None = None,
+        restorer: str | Path | None = None,
+        chain: str | None = None,
+        reader: str | Path | None = None,
         explain: bool = False,
         on_event: OnEvent | None = None,
     ) -> ReadSummary | ReadTexts | ReadingExplained: ...
@@ -245,7 +250,7 @@ class VerbWorkspace(Workspace):
         output: str | Path | None = None,
         strict: bool = False,
         on_event: OnEvent | None = None,
-    ) -> EvaluateSummary: ...
+    ) -> EvaluateSummary | CopySummary: ...
     def export(
         self,
         *,
@@ -256,6 +261,7 @@ class VerbWorkspace(Workspace):
         vocoder: str = '',
         with_training: bool = False,
         noise: float | None = None,
+        lexicon: str | Path | None = None,
         licence: str = '',
         override_licence: str = '',
         push: str | None = None,

@@ -125,6 +125,11 @@ def write_text(path: Path, text: str) -> None:
         partial.write_bytes(text.encode("utf-8", "surrogateescape"))
 
 
+def write_bytes(path: Path, data: bytes) -> None:
+    with whole(path) as partial:
+        partial.write_bytes(data)
+
+
 def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 

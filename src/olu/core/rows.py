@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 Shape = Mapping[str, Any]  # key -> the type of its value
+RARE = ("restored", "read_by")  # of a reading: fields that a file holds only where they say something
 
 # What to do about a damaged file of a workspace, where running the stage again is not enough; {ws} is its folder.
 _IMPORT = "run 'olu import {ws} SOURCE' again, with its options: it keeps what can be read and the damaged file aside"
@@ -70,7 +71,7 @@ def as_row(value: Any) -> dict[str, Any]:
     """What a file holds of a dataclass: its fields, those of dataclasses inside it too."""
     kind: Any = type(value)
     row: dict[str, Any] = _adapter(kind).dump_python(value, warnings=False)
-    return row
+    return {name: one for name, one in row.items() if one or name not in RARE}
 
 
 def from_row(row: Mapping[str, Any], kind: type[Made]) -> Made:

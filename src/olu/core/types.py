@@ -116,6 +116,16 @@ class Reading:
     words: tuple[Word, ...]
     breaks: tuple[str, ...]
     dropped: dict[str, int] = field(default_factory=dict)  # what could not be read, and how often
+    restored: dict[int, float] = field(default_factory=dict)  # places of words given their marks -> how sure that is
+    read_by: dict[str, int] = field(default_factory=dict)  # of a chain of readings: how many words each has read
+
+    def tone_sources(self) -> dict[str, int]:
+        """How many tones were written, restored and unknown."""
+        found = {"written": 0, "restored": 0, "unknown": 0}
+        for place, word in enumerate(self.words):
+            for tone in word.tones:
+                found["unknown" if tone == "?" else "restored" if place in self.restored else "written"] += 1
+        return {name: count for name, count in found.items() if count}
 
     def symbols(self, marks: Marks = "vowel") -> list[str]:
         """The symbols a vocabulary encodes, breaks and words in turn."""

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olu.audio.loudness import loudness
 from olu.core.errors import ExportError, TextError
-from olu.core.files import hash_file, whole, write_json
+from olu.core.files import hash_file, read_json, whole, write_json, write_text
 from olu.core.job import Job, Tick
+from olu.core.words import many
 from olu.networks.session import halve, open_session, quiet, read_network
 from olu.speak.engines import engine_named, knob_row
 from olu.speak.package import NUMBERS, SCHEMA
 from olu.speak.voice import Voice
-from olu.text.frontend import AnyFrontend
+from olu.text.frontend import AnyFrontend, with_words
 from olu.text.languages import Language
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.family import Speaks
@@ -124,6 +126,54 @@ def seal(folder: Path, rows: list[dict[str, Any]]) -> None:
     write_json(folder / "check.json", {"sentences": rows, "files": digests})
 
 
+LEXICON_TITLE = "## Words of its own"
+
+
+def lexicon_told(words: Collection[str]) -> str:
+    """What a card says of words that are read as a person wrote them."""
+    some = ", ".join(list(words)[:5]) + (" ..." if len(words) > 5 else "")
+    return f"{many(len(words), 'word')} read as a person's lexicon says: {some}"
+
+
+def change_lexicon(path: Path, words: Mapping[str, str]) -> Voice:
+    """A package whose voice reads these words as given: the same networks, everything else made and sealed anew."""
+    before = Voice.open(path)
+    frontend = with_words(before.frontend, words)
+    zipped = path.is_file()
+    with whole(path) as partial:
+        folder = partial.with_name(f"{partial.name}.partial") if zipped else partial
+        try:
+            if zipped:
+                with zipfile.ZipFile(path) as archive:
+                    archive.extractall(folder)
+            else:
+                shutil.copytree(path, folder)
+            _reworded(folder, before, frontend, words)
+            if zipped:
+                _zip(folder, partial)
+        finally:
+            if zipped:
+                shutil.rmtree(folder, ignore_errors=True)
+    return Voice.open(path)
+
+
+def _reworded(folder: Path, before: Voice, frontend: AnyFrontend, words: Mapping[str, str]) -> None:
+    state = read_json(folder / "language" / "frontend.json")
+    state["pack"]["lexicon"] = dict(frontend.pack.lexicon) if frontend.pack else {}
+    write_json(folder / "language" / "frontend.json", state)
+    facts = read_json(folder / "voice.json")
+    own = facts.get("facts") if isinstance(facts.get("facts"), dict) else {}
+    listed = sorted({*own.get("lexicon", ()), *words})
+    write_json(folder / "voice.json", {**facts, "facts": {**own, "lexicon": listed}})
+    card = folder / "README.md"
+    if card.is_file():
+        text = card.read_text(encoding="utf-8").split(LEXICON_TITLE)[0].rstrip()
+        write_text(card, f"{text}\n\n{LEXICON_TITLE}\n\n- {lexicon_told(listed)}\n")
+    sentences = [row["text"] for row in read_json(folder / "check.json")["sentences"]]
+    seal(folder, [])
+    seal(folder, _rows(Voice.open(folder), sentences)[0])
+
+
 def declared(speaks: Speaks, config: Any) -> dict[str, Any]:
     """What voice.json says of how a family speaks."""
     return {"engine": speaks.engine, "knobs": {knob.name: knob_row(knob) for knob in speaks.knobs(config)}}
@@ -158,19 +208,25 @@ def _write_language(folder: Path, contents: Contents) -> None:
 def _hear(folder: Path, contents: Contents) -> tuple[list[dict[str, Any]], float | None]:
     """The rows of check.json, and how loud the voice is, in LUFS."""
     voice = Voice.open(folder)
+    rows, heard = _rows(voice, contents.sentences)
+    level = loudness(np.concatenate(heard), voice.rate) if heard else None
+    return rows, None if level is None else round(level, 2)
+
+
+def _rows(voice: Voice, sentences: Iterable[str]) -> tuple[list[dict[str, Any]], list[NDArray[np.float32]]]:
+    """How some sentences are read and how long they are, and their sound."""
     rows, heard = [], []
-    for text in contents.sentences:
+    for text in sentences:
         try:
             audio = voice.speak(text)
         except TextError:
             continue  # a sentence this voice has no letters for proves nothing
         if not np.isfinite(audio.samples).all():
             raise ExportError(f"the voice says {text!r} as numbers that are not finite: export an earlier step")
-        ids = contents.vocabulary.encode(contents.frontend.read(text))
+        ids = voice.vocabulary.encode(voice.frontend.read(text))
         rows.append({"text": text, "ids": ids, **voice.engine.proof(ids), "samples": len(audio.samples)})
         heard.append(audio.samples)
-    level = loudness(np.concatenate(heard), voice.rate) if heard else None
-    return rows, None if level is None else round(level, 2)
+    return rows, heard
 
 
 # ---------------------------------------------------------------- graphs made small and quick to load

@@ -117,14 +117,16 @@ class Pool:
         memory: int = 0,
         silence: float = SILENCE_SECONDS,
         deadline: float = DEADLINE_SECONDS,
+        lexicon: str | None = None,
     ) -> None:
         """`queue`: the most requests at a time; without a number of workers there is one a core.
 
         `memory`: bytes for each worker, 0 for as many as there are; `silence`: seconds before one that says nothing
-        is replaced; `deadline`: seconds for a request.
+        is replaced; `deadline`: seconds for a request; `lexicon`: words that every voice reads as this file says.
         """
         self._shelf, self._workers = shelf, workers or cores()
         self._memory, self._silence, self._deadline = memory, silence, deadline
+        self._lexicon = lexicon
         self._folder: str | None = None  # an empty one, for the workers
         self._looking: asyncio.Task[None] | None = None
         self._queue, self._batch, self._loaded = queue, batch, loaded
@@ -293,7 +295,7 @@ class Pool:
             born = time.monotonic()
             try:
                 given = {"batch": self._batch, "loaded": self._loaded, "memory": self._memory}
-                await self._live(await Link.start(**given, folder=self._folder))
+                await self._live(await Link.start(**given, folder=self._folder, lexicon=self._lexicon))
             except OSError as bad:
                 _event("worker cannot be started", level=logging.ERROR, reason=bad.strerror)
             self._counts["restarts"] += 1

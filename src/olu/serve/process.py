@@ -100,10 +100,12 @@ class Link:
         return sum(self.holds.values())
 
     @staticmethod
-    async def start(*, batch: int, loaded: int, memory: int = 0, folder: str | None = None) -> Link:
+    async def start(
+        *, batch: int, loaded: int, memory: int = 0, folder: str | None = None, lexicon: str | None = None
+    ) -> Link:
         """`memory`: bytes it may take, 0 for as many as there are; `folder`: where it works, an empty one."""
         ours, theirs = socket.socketpair()
-        command = [sys.executable, *COMMAND, str(batch), str(loaded), str(memory)]
+        command = [sys.executable, *COMMAND, str(batch), str(loaded), str(memory), *([lexicon] if lexicon else [])]
         given: dict[str, Any] = {"stdout": subprocess.DEVNULL, "env": _environment(), "cwd": folder}
         try:
             with theirs:
@@ -226,7 +228,7 @@ def _can_hold() -> bool:
 # ---------------------------------------------------------------- the process itself
 
 
-def main(batch: int, loaded: int, most: int) -> None:
+def main(batch: int, loaded: int, most: int, lexicon: str | None = None) -> None:
     from olu.serve.worker import Worker  # the front, which starts this, has no use for it
 
     for name in LEFT_TO_THE_FRONT:
@@ -241,7 +243,7 @@ def main(batch: int, loaded: int, most: int) -> None:
         except OSError:
             os._exit(0)
 
-    worker = Worker(send, batch=batch, loaded=loaded)
+    worker = Worker(send, batch=batch, loaded=loaded, lexicon=lexicon)
 
     def listen(pipe: BinaryIO) -> None:
         while (message := read(pipe)) is not None:
@@ -258,4 +260,5 @@ def main(batch: int, loaded: int, most: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    given = sys.argv[1:]
+    main(int(given[0]), int(given[1]), int(given[2]), next(iter(given[3:]), None))

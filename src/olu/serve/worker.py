@@ -88,8 +88,17 @@ class OpenRequest(Turn):
 
 
 class Worker:
-    def __init__(self, send: Send, *, batch: int, loaded: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        send: Send,
+        *,
+        batch: int,
+        loaded: int,
+        clock: Callable[[], float] = time.monotonic,
+        lexicon: str | None = None,
+    ) -> None:
         """`batch`: the most parts in one run of a decoder; `loaded`: the most voices kept that nobody is using."""
+        self._lexicon = lexicon
         self._send, self._batch, self._loaded, self._clock = send, batch, loaded, clock
         self._jobs: dict[int, OpenRequest] = {}
         self._voices: dict[str, Voice] = {}  # the one used last stands last
@@ -287,6 +296,8 @@ class Worker:
             self._send({"is": "opening", "key": key})
             try:
                 voice = Voice.open(Path(path), threads=1, halt=self._halt)
+                if self._lexicon is not None:
+                    voice.use_lexicon(self._lexicon)
             except Ended:
                 if self._turn and self._turn <= self._gone:  # nothing is known against it
                     self._send({"is": "closed", "key": key})

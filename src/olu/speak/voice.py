@@ -34,7 +34,8 @@ from olu.speak.stream import (
     pause_before,
     pieces,
 )
-from olu.text.frontend import AnyFrontend, from_state
+from olu.text.frontend import AnyFrontend, from_state, with_words
+from olu.text.language_data import load_lexicon
 from olu.text.markup import Prosody, has_markup, prosody_in
 from olu.text.pieces import vocabulary_from
 
@@ -176,6 +177,10 @@ class Voice:
             made.append(engine.plan(LineJob(line, len(made), start, who, chunks, _given(settled, len(made))), settled))
             start += int(made[-1].frames.sum()) * seconds
         return Melody(FORMAT, self.name, self.networks, self.speakers[who], seconds, text, tuple(made))
+
+    def use_lexicon(self, path: str | Path) -> None:
+        """Read the words of a .tsv (spelling, tab, phones) as it says, from now on; the package stays as it is."""
+        self.frontend = with_words(self.frontend, load_lexicon(Path(path)))
 
     def speak(self, text: str, *, manner: Manner | None = None, **wishes: Unpack[Wishes]) -> Audio:
         """The whole text as one sound.

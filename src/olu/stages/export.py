@@ -17,7 +17,7 @@ from olu.core.told import Remedy
 from olu.core.words import large, size
 from olu.export.card import evaluation_of
 from olu.export.formats import VOICE, format_named
-from olu.export.package import STEPS, Contents, declared, write_package
+from olu.export.package import STEPS, Contents, declared, lexicon_told, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject, from_foreign, from_run, is_foreign
 from olu.families.runs import passed_over, runs_of, voice_named, voices
@@ -26,7 +26,8 @@ from olu.speak.package import NOISE, voice_json
 from olu.speak.stream import Manner
 from olu.stages.plan import training_command
 from olu.stages.verbs.voices import ExportOptions
-from olu.text.frontend import has_other_lexicon
+from olu.text.frontend import has_other_lexicon, with_words
+from olu.text.language_data import load_lexicon
 from olu.train.family import Format
 from olu.train.run import Run
 
@@ -91,7 +92,7 @@ def _export(wish: ExportOptions) -> Job[ExportSummary]:
     if wish.run or wish.step is not None or wish.vocoder:
         raise ExportError(f"--run, --step and --vocoder are for a workspace: {wish.source} holds one voice only")
     yield Tick(0, STEPS, f"reading {wish.source}")
-    subject = from_foreign(wish.source, **_rights(wish), noise=wish.noise)
+    subject = _with_lexicon(from_foreign(wish.source, **_rights(wish), noise=wish.noise), wish.lexicon)
     path = wish.output or Path(_file_name(subject.name, to))
     return (yield from _written(subject, wish, to, path=path, given=True))
 
@@ -104,7 +105,8 @@ def _stamp_options(wish: ExportOptions) -> dict[str, Any]:
     """What was asked for that changes the voice. Without a noise of its own it has the stamp it always had."""
     noise = {"noise": wish.noise} if wish.noise is not None else {}
     vocoder = {"vocoder": wish.vocoder} if wish.vocoder else {}
-    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder}
+    words = {"lexicon": hash_file(wish.lexicon)} if wish.lexicon is not None and wish.lexicon.is_file() else {}
+    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words}
 
 
 def _file_name(name: str, to: Format | None) -> str:
@@ -132,10 +134,25 @@ def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[Ex
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
     yield Tick(0, STEPS, f"reading step {at} of {run.name}")
     subject = from_run(ws, run, at, name=name, noise=wish.noise, vocoder=wish.vocoder, **_rights(wish))
+    subject = _with_lexicon(subject, wish.lexicon)
     summary = yield from _written(subject, wish, to, path=path, given=wish.output is not None)
     if stamped:
         STAGE.stamp(ws, options, asdict(summary))
     return _told(summary, aside)
+
+
+def _with_lexicon(subject: ExportSubject, path: Path | None) -> ExportSubject:
+    """The voice with a person's words, which its card tells of."""
+    if path is None:
+        return subject
+    words = load_lexicon(path)
+    told = lexicon_told(words)
+    return replace(
+        subject,
+        frontend=with_words(subject.frontend, words),
+        data=(*subject.data, told),
+        facts={**subject.facts, "lexicon": list(words)},
+    )
 
 
 def _check(wish: ExportOptions, to: Format | None) -> None:

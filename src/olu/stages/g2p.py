@@ -14,17 +14,17 @@ from olu.core.job import Job
 from olu.core.rows import as_row
 from olu.core.told import TextTable, Told
 from olu.core.types import Reading
+from olu.stages.marks import LearntReader, learn_reader
 from olu.stages.plan import training_advice, training_command
 from olu.stages.read import ReadSummary, counts, read_corpus
 from olu.stages.verbs.corpus import G2pOptions, ReadOptions
-from olu.text.algorithms import detected
+from olu.text.algorithms import clear_conventions, detected
 from olu.text.frontend import DEFAULT, AnyFrontend, ReadingSettings, change_settings, for_language
 from olu.text.language_data import ReadingTrace, load_lexicon
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
 
 NOTHING = "(nothing to say)"
-CLEAR = ("unmarked_high", "welmers")  # conventions that only many lines together can show
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,18 @@ class ReadTexts:
             yield " ".join(reading.symbols(self.settings.marks)) if reading.words else NOTHING
             if reading.dropped:
                 yield f"  not read: {counts(reading.dropped)}"
+            if reading.restored:
+                yield from _restored(reading)
+            if reading.read_by:
+                yield f"  read by {', '.join(f'{name}: {count}' for name, count in reading.read_by.items())}"
+
+
+def _restored(reading: Reading) -> Iterator[str]:
+    """The text with its marks, and the words whose tones stay unknown."""
+    yield f"  restored: {reading.normal}"
+    unsure = [reading.words[at].text for at in reading.restored if "?" in reading.words[at].tones]
+    if unsure:
+        yield f"  unsure of: {', '.join(unsure)}"
 
 
 @dataclass(frozen=True)
@@ -92,8 +104,14 @@ def _read_workspace(ws: Workspace, given: dict[str, Any]) -> Job[ReadSummary]:
     return replace(summary, following=(*([advice.sentence()] if advice else []), f"Next: {command}"))
 
 
-def run_g2p(options: G2pOptions) -> ReadTexts | ReadingExplained:
+def run_g2p(options: G2pOptions) -> ReadTexts | ReadingExplained | LearntReader:
     """`olu g2p`"""
+    if options.words is not None:
+        if options.text != "learn":
+            raise ConfigError("one text at a time: put it into quotes, or say 'olu g2p learn LIST --language CODE'")
+        return learn_reader(options)
+    if options.output is not None:
+        raise ConfigError("-o is for 'olu g2p learn LIST': leave it out")
     return _read_texts(options, options.language, options.text, _given(options))
 
 
@@ -106,7 +124,9 @@ def _given(options: ReadOptions | G2pOptions) -> dict[str, Any]:
             raise ConfigError(f"--option {item!r} is not NAME=VALUE: write for example --option tone_convention=full")
         own[name.strip()] = value.strip()
     given: dict[str, Any] = {name: getattr(options, name) for name in ("dialect", "symbols", "marks")}
-    given |= {"lexicon": str(options.lexicon) if options.lexicon else None, "options": own or None}
+    given |= {"options": own or None, "chain": options.chain}
+    given |= {name: str(path) for name in ("lexicon", "restorer", "reader") if (path := getattr(options, name))}
+    given |= {"restore": "" if options.restore == "none" else options.restore}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -172,4 +192,4 @@ def _shown(frontend: AnyFrontend, path: Path) -> dict[str, str]:
         return {}
     with path.open(encoding="utf-8-sig", newline="\n") as lines:
         found = detected(frontend.pack, lines)
-    return {name: value for name, value in found.items() if value in CLEAR}
+    return {name: value for name, value in found.items() if value in clear_conventions(frontend.pack)}

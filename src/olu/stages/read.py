@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,9 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     own = lexicon_path(ws, read_settings(ws))
     words = hash_file(own) if own is not None and own.is_file() else ""
     corpus = [fingerprint(ws), hash_dropped(ws)]
-    return hash_value([READ_VERSION, *corpus, language.code, folder_hash(language), options, words])
+    learnt = [ws.root / options[name] for name in ("restorer", "reader") if options.get(name)]
+    models = [hash_file(path) for path in learnt if path.is_file()]
+    return hash_value([READ_VERSION, *corpus, language.code, folder_hash(language), options, words, *models])
 
 
 FILES = ("readings.jsonl", "vocabulary.json", "frontend.json")
@@ -65,11 +67,14 @@ class ReadSummary:
     dropped_in: dict[str, list[str]]  # the first clips of each
     empty: list[str]  # clips with nothing to say
     broken: list[str]  # clips whose markup is malformed, and how
+    tones: dict[str, int] = field(default_factory=dict)  # written, restored, unknown, where tones are restored
+    read_by: dict[str, int] = field(default_factory=dict)  # of a chain of readings: words that each has read
     fresh: bool = False  # read before, and nothing has changed since
     following: tuple[str, ...] = ()  # what to do next, where a verb says so
 
     def row(self, options: Any = None) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name not in ("fresh", "following")}
+        row = {name: value for name, value in asdict(self).items() if name not in ("fresh", "following")}
+        return {name: value for name, value in row.items() if value or name not in ("tones", "read_by")}
 
     def sentences(self, options: ReadOptions) -> Iterator[Told]:
         ws = Workspace.open(Path(options.what or ""))
@@ -77,6 +82,10 @@ class ReadSummary:
         yield f"{many(self.clips, 'transcript')}, {many(len(self.symbols), 'symbol')} ({self.kind}{own})"
         most = [[symbol, str(count)] for symbol, count in list(self.symbols.items())[:12]]
         yield TextTable(["symbol", "times"], most, title="most frequent")
+        if self.tones:
+            yield f"tones: {', '.join(f'{count} {name}' for name, count in self.tones.items())}"
+        if self.read_by:
+            yield f"words read by {', '.join(f'{name}: {count}' for name, count in self.read_by.items())}"
         if self.rare:
             yield f"rare, hard to learn: {counts(self.rare)}"
         if self.dropped:
@@ -100,13 +109,13 @@ def counts(found: dict[str, int]) -> str:
 
 def read_corpus(ws: Workspace) -> Job[ReadSummary]:
     settings = read_settings(ws)
-    asked = settings.model_dump()
+    asked = settings.asked()
     if earlier := STAGE.done(ws, asked):
         return ReadSummary(**earlier, fresh=True)
     begun = STAGE.inputs(ws, asked)
     corpus = Corpus.open(ws)
     frontend = corpus_frontend(ws, corpus, settings)
-    seen, dropped = Counter[str](), Counter[str]()
+    seen, dropped, tones, read_by = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     dropped_in: dict[str, list[str]] = {}
     empty, broken, rows = [], [], []
     for number, clip in enumerate(corpus, 1):
@@ -114,6 +123,8 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
         if corpus.why_not(clip, errors=False) is None:  # what never trains must not shape the alphabet
             seen.update(reading.symbols(settings.marks))
         dropped.update(reading.dropped)
+        tones.update(reading.tone_sources())
+        read_by.update(reading.read_by)
         for symbol in reading.dropped:
             dropped_in.setdefault(symbol_name(symbol), []).append(clip.id)
         if wrong:
@@ -137,6 +148,8 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
         dropped_in={symbol: clips[:FEW] for symbol, clips in dropped_in.items()},
         empty=empty,
         broken=broken,
+        tones=dict(tones) if settings.restore else {},
+        read_by=dict(read_by),
     )
     STAGE.stamp(ws, asked, summary.row(), inputs=begun)
     return summary
@@ -156,6 +169,8 @@ def corpus_frontend(ws: Workspace, corpus: Corpus, settings: ReadingSettings) ->
     language = load(ws.language)
     own = lexicon_path(ws, settings)
     words = load_lexicon(own) if own is not None else None
+    here = {name: str(ws.root / path) for name in ("restorer", "reader") if (path := getattr(settings, name))}
+    settings = settings.model_copy(update=here)
     frontend = for_language(language, settings=settings, lexicon=words)
     if not isinstance(frontend, PhoneFrontend):
         return _limited(frontend, corpus)

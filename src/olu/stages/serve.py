@@ -20,6 +20,7 @@ from olu.core.stage import need_serving
 from olu.core.words import many
 from olu.speak.package import voice_place
 from olu.stages.verbs.voices import ServeOptions
+from olu.text.language_data import load_lexicon
 
 if TYPE_CHECKING:
     from olu.serve.logs import Log
@@ -45,10 +46,15 @@ class Served:
 
 def run(options: ServeOptions) -> Job[Served]:
     """`olu serve`"""
-    own = {"voices", "api_key_file", "check", "as_json"}
+    own = {"voices", "api_key_file", "check", "as_json", "lexicon"}
     settings = {one.name: getattr(options, one.name) for one in fields(options) if one.name not in own}
     served = yield from serve(
-        options.voices, key_file=options.api_key_file, only_check=options.check, logs=sys.stderr, **settings
+        options.voices,
+        key_file=options.api_key_file,
+        only_check=options.check,
+        logs=sys.stderr,
+        lexicon=options.lexicon,
+        **settings,
     )
     yield from (Note(f"{name} cannot be used: {why}") for name, why in served.damaged.items())
     return served
@@ -60,6 +66,7 @@ def serve(
     key_file: Path | None = None,
     only_check: bool = False,
     logs: TextIO | None = None,
+    lexicon: Path | None = None,
     **settings: Any,
 ) -> Job[Served]:
     """Ticks once when the port is ours and the voices are found. `only_check` ends there."""
@@ -73,6 +80,8 @@ def serve(
 
     chosen = check(ServeSettings, settings, where="olu serve")
     keys = read_keys(key_file)
+    if lexicon is not None:
+        load_lexicon(lexicon)  # a person hears of a wrong line at once
     with listen(chosen) as held:
         where = address(held)
         workers = chosen.workers or cores()
@@ -89,6 +98,7 @@ def serve(
             memory=memory,
             silence=chosen.watchdog,
             deadline=chosen.deadline,
+            lexicon=None if lexicon is None else str(lexicon.absolute()),
         )
         site = build(pool, settings=chosen, keys=keys)
         yield Tick(0, 1, where)

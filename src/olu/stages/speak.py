@@ -38,14 +38,17 @@ MOST_NOTES = 10  # of a melody, that are told
 FORMATS = ("json", "srt")  # of the times of words
 
 
-def find_voice(place: Path | None, *, threads: int = 0) -> Voice:
+def find_voice(place: Path | None, *, threads: int = 0, lexicon: Path | None = None) -> Voice:
     """A voice package, or the newest voice of a workspace.
 
     Without a place: of the workspace stood in, or else the voice inside this package; "embedded" names that one.
     """
     if place is None:
         place = Path() if Path("olu.toml").is_file() else Path(EMBEDDED)
-    return Voice.open(place, threads=threads)
+    voice = Voice.open(place, threads=threads)
+    if lexicon is not None:
+        voice.use_lexicon(lexicon)
+    return voice
 
 
 def free_name(path: Path) -> Path:
@@ -134,7 +137,7 @@ def run(options: SpeakOptions) -> Job[SpokenOutput]:
     spoken: SpeakSummary | SaidMany
     if options.batch is not None:
         _check_batch(options)
-        voice = find_voice(options.voice, threads=1)
+        voice = find_voice(options.voice, threads=1, lexicon=options.lexicon)
         wishes |= {"format": options.format, "times": options.times}
         spoken = yield from speak_many(options.batch, out, voice, threads=options.threads, **wishes)
     else:
@@ -150,7 +153,7 @@ def _speak_one(options: SpeakOptions, out: Path, wishes: Any) -> Job[SpeakSummar
     wishes["melody"] = Melody.load(options.melody) if options.melody else None
     told = options.text is not None or options.file is not None or options.melody is None
     words = given_text(options.text, file=options.file, stdin=sys.stdin.buffer) if told else wishes["melody"].text
-    voice = find_voice(options.voice, threads=options.threads)
+    voice = find_voice(options.voice, threads=options.threads, lexicon=options.lexicon)
     if options.melody_out:
         yield from _plan(options.melody_out, voice, words, wishes)
     if out != PIPE:

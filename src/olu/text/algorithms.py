@@ -43,6 +43,7 @@ def restore(pack: Pack) -> Change | None:
 
 
 def pronouncer(pack: Pack) -> Pronouncer:
+    """The language's own rules."""
     name = pack.facts.reading.pronounce
     if name == "rules":
         return RulePronouncer(pack)
@@ -54,6 +55,19 @@ def detected(pack: Pack, texts: Iterable[str]) -> dict[str, str]:
     name = pack.facts.reading.pronounce or ""
     detect = getattr(import_module(_modules()[name]), "detect", None) if name in _modules() else None
     return dict(detect(pack, texts)) if detect else {}
+
+
+def clear_conventions(pack: Pack) -> tuple[str, ...]:
+    """What the lines of a file show beyond doubt when they are taken together."""
+    name = pack.facts.reading.pronounce or ""
+    return tuple(getattr(import_module(_modules()[name]), "CLEAR", ())) if name in _modules() else ()
+
+
+def marked_speller(pack: Pack) -> Callable[[str, str], str | None] | None:
+    """What writes a word with the marks that its phones have, where the language knows how."""
+    name = pack.facts.reading.pronounce or ""
+    made = getattr(import_module(_modules()[name]), "marked_speller", None) if name in _modules() else None
+    return cast(Callable[[str, str], str | None], made(pack)) if made else None
 
 
 def _find(function: str, name: str, pack: Pack, *, key: str) -> Callable[..., Any]:

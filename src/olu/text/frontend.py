@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from olu.core.config import Strict, check, read_toml
 from olu.core.errors import LanguageError, TextError, VoiceError
 from olu.core.files import Workspace, read_json, write_text
 from olu.core.rows import Shape, corrupt_file, schema_error
 from olu.core.types import Frontend, Marks, Reading
+from olu.text.chain import parse_chain
 from olu.text.characters import CharacterFrontend
-from olu.text.language_data import Pack, load_lexicon
-from olu.text.languages import load
+from olu.text.fallback import bare
+from olu.text.language_data import Lexicon, Pack, load_lexicon, place_of
+from olu.text.languages import MARKS, load
 from olu.text.phones import PhoneFrontend
+from olu.text.restore.marks import MarkModel
+from olu.text.restore.phones import FILE as LEARNT
+from olu.text.restore.phones import PhoneModel
 
 if TYPE_CHECKING:
     from olu.text.languages import Language
@@ -43,7 +49,22 @@ class ReadingSettings(Strict):
     dialect: str | None = None
     marks: Marks = "vowel"  # tones and stress: on their vowel, as symbols of their own, or left off
     lexicon: str | None = None  # a .tsv of a person's own words
+    restore: Literal["", "tones", "geminates"] = ""  # marks that a text lacks are put back
+    restorer: str | None = None  # what 'olu marks learn' made; none: what comes with the language
+    chain: tuple[str, ...] = ()  # readings that are tried word by word, such as lexicon, rules, espeak, letters
+    reader: str | None = None  # what 'olu g2p learn' made, for 'learnt' in the chain
     options: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("chain", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        listed = isinstance(value, list | tuple)
+        return (parse_chain(", ".join(map(str, value))) if value else ()) if listed else parse_chain(str(value))
+
+    def asked(self) -> dict[str, Any]:
+        """What a stage remembers: what was chosen, and what there was to choose when the first readings were made."""
+        unset = {name for name in ("restore", "restorer", "chain", "reader") if not getattr(self, name)}
+        return self.model_dump(exclude=unset)
 
 
 DEFAULT = ReadingSettings()
@@ -57,20 +78,83 @@ def for_language(
     lexicon: Mapping[str, str] | None = None,
 ) -> AnyFrontend:
     """Phones where the language's folder can, else characters."""
+    more = model_files(language, settings)
+    chain = settings.chain or (("lexicon", "learnt") if LEARNT in more and not language.reading.pronounce else ())
+    if language.folder is None and (more or chain):
+        return _without_folder(language, settings, more, chain, inventory=inventory, lexicon=lexicon)
     if language.folder is None:
         if settings.symbols == "phones" or settings.dialect or settings.options or lexicon:
             asked = "phones" if settings.symbols == "phones" else "a dialect, options or a lexicon"
             raise LanguageError(f"{language.code} has no folder of its own, so there is no {asked}: leave it out")
         return CharacterFrontend(language.code, lower=language.lower, inventory=inventory)
     where = str(language.folder)
-    pack = Pack.of(language.files(), dialect=settings.dialect, options=settings.options, lexicon=lexicon, where=where)
-    speaks = language.reading.pronounce is not None
+    chosen: dict[str, Any] = {"dialect": settings.dialect, "options": settings.options, "lexicon": lexicon}
+    pack = Pack.of({**language.files(), **more}, **chosen, chain=chain, where=where)
+    speaks = language.reading.pronounce is not None or bool(chain)
     if settings.symbols == "phones" and not speaks:
         raise LanguageError(f'{language.name} has no rules for phones yet: choose symbols = "characters"')
     if speaks and settings.symbols != "characters":
         return PhoneFrontend(pack, marks=settings.marks, inventory=inventory)
     if lexicon:
         raise LanguageError('a lexicon gives phones, and these are characters: choose symbols = "phones"')
+    return CharacterFrontend(language.code, lower=language.lower, inventory=inventory, pack=pack)
+
+
+def model_files(language: Language, settings: ReadingSettings) -> dict[str, bytes]:
+    """The models that a reading takes along: a restorer of marks, and what was learnt from a list of words."""
+    files = {}
+    if settings.restore:
+        shipped = language.folder / MARKS if language.folder else None
+        if settings.restorer:
+            files[MARKS] = _model(settings.restorer, language.code, MarkModel)
+        elif shipped is not None and shipped.is_file():
+            files[MARKS] = shipped.read_bytes()
+        else:
+            raise LanguageError(
+                f"no restorer of marks comes with {language.name}: make one from texts that have them"
+                f" ('olu marks learn TEXTS... --language {language.code}') and name it by --restorer"
+            )
+    elif settings.restorer:
+        raise LanguageError("--restorer has no effect without --restore: say --restore tones")
+    if settings.reader:
+        files[LEARNT] = _model(settings.reader, language.code, PhoneModel)
+        if settings.chain and "learnt" not in settings.chain:
+            raise LanguageError("--reader has no effect on a chain without 'learnt': put it in")
+    return files
+
+
+def _model(path: str, code: str, kind: type[MarkModel] | type[PhoneModel]) -> bytes:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as bad:
+        raise LanguageError(f"the model {path} cannot be read ({bad.strerror}): check the path") from None
+    kind.from_bytes(data, where=path, language=code)
+    return data
+
+
+def _without_folder(
+    language: Language,
+    settings: ReadingSettings,
+    models: Mapping[str, bytes],
+    chain: Sequence[str],
+    *,
+    inventory: Iterable[str] | None,
+    lexicon: Mapping[str, str] | None,
+) -> AnyFrontend:
+    """A language that has nothing but what a person learnt for it: its data are made here and travel with the voice."""
+    if settings.dialect or settings.options:
+        raise LanguageError(f"{language.code} has no folder of its own, so there is no dialect and no option")
+    ends = json.dumps(language.sentence_ends, ensure_ascii=False)
+    named = {name: getattr(language, name) for name in ("code", "name", "native", "script")}
+    facts = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in named.items()]
+    facts += ["lower = true", f"sentence_ends = {ends}", ""]
+    files = {"language.toml": "\n".join(facts).encode(), **models}
+    if LEARNT in models and "espeak" not in chain and "letters" not in chain:
+        phones = PhoneModel.from_bytes(models[LEARNT]).phones
+        files["phones.tsv"] = "".join(f"{phone}\tphone\n" for phone in phones).encode()
+    pack = Pack.of(files, lexicon=lexicon, chain=chain, where=language.code)
+    if chain and settings.symbols != "characters":
+        return PhoneFrontend(pack, marks=settings.marks, inventory=inventory)
     return CharacterFrontend(language.code, lower=language.lower, inventory=inventory, pack=pack)
 
 
@@ -107,7 +191,7 @@ def read_settings(ws: Workspace) -> ReadingSettings:
 
 def write_settings(ws: Workspace, settings: ReadingSettings) -> None:
     """Write reading.toml: only what differs from the defaults."""
-    plain = settings.model_dump(exclude_defaults=True, exclude={"options"})
+    plain = settings.model_dump(mode="json", exclude_defaults=True, exclude={"options"})
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in plain.items()]
     if settings.options:
         lines += ["", "[options]"]
@@ -118,14 +202,42 @@ def write_settings(ws: Workspace, settings: ReadingSettings) -> None:
 def change_settings(ws: Workspace, chosen: dict[str, Any]) -> None:
     """Lay what was chosen over what the workspace has, and try it before it is written."""
     before = read_settings(ws)
-    if "lexicon" in chosen:
-        chosen = {**chosen, "lexicon": str(Path(chosen["lexicon"]).resolve())}
+    paths: dict[str, Any] = {
+        name: str(Path(chosen[name]).resolve()) for name in ("lexicon", "restorer", "reader") if name in chosen
+    }
+    chosen = {**chosen, **paths}
     options = {**before.options, **chosen.get("options", {})}
     laid = check(ReadingSettings, {**before.model_dump(), **chosen, "options": options}, where="the command line")
     words = load_lexicon(Path(laid.lexicon)) if laid.lexicon else None
     for_language(load(ws.language), settings=laid, lexicon=words)
     if laid != before:
         write_settings(ws, laid)
+
+
+def with_words(frontend: AnyFrontend, words: Mapping[str, str]) -> PhoneFrontend:
+    """The same reading with a person's words before its own; a word it had already is read in the new way."""
+    if not isinstance(frontend, PhoneFrontend):
+        raise LanguageError("a lexicon gives phones, and this voice reads letters: write its words as they sound")
+    held = Lexicon()
+    held.update({**frontend.pack.lexicon, **words})
+    held.places = dict(words.places) if isinstance(words, Lexicon) else {}
+    pack = replace(frontend.pack, lexicon=held)
+    changed = PhoneFrontend(pack, marks=frontend.marks, inventory=frontend.inventory)
+    if frontend.inventory is not None:
+        _check_known(changed, words)
+    return changed
+
+
+def _check_known(frontend: PhoneFrontend, words: Mapping[str, str]) -> None:
+    """A voice says only the phones it has learnt: a word with another one is named, with its file and line."""
+    known = {bare(symbol) for symbol in frontend.inventory or ()}
+    for word, phones in words.items():
+        lost = [phone for phone in map(bare, phones.split()) if phone not in known]
+        if lost:
+            said = " ".join(sorted(known & set(frontend.phones)))
+            raise LanguageError(
+                f"{place_of(words, word)}: {word!r}: this voice never learnt the phone {lost[0]!r}; it knows {said}"
+            )
 
 
 def has_other_lexicon(ws: Workspace, held: Mapping[str, Any]) -> bool:

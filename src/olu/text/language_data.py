@@ -27,6 +27,7 @@ class Pack:
     dialect: str | None
     options: Mapping[str, str] = field(default_factory=dict)
     lexicon: Mapping[str, str] = field(default_factory=dict)  # a person's own words: spelling -> phones with spaces
+    chain: tuple[str, ...] = ()  # readings that are tried word by word; none: the language's own
 
     @staticmethod
     def of(
@@ -35,6 +36,7 @@ class Pack:
         dialect: str | None = None,
         options: Mapping[str, str] | None = None,
         lexicon: Mapping[str, str] | None = None,
+        chain: Sequence[str] = (),
         where: str = "this language",
         retired: Collection[str] = (),
     ) -> Pack:
@@ -53,7 +55,8 @@ class Pack:
             known = ", ".join(facts.dialects) or "none"
             raise LanguageError(f"{facts.name} has no dialect {dialect!r}: it has {known}")
         spoken = dialect or (facts.dialects[0] if facts.dialects else None)
-        return Pack(code=facts.code, files=files, facts=facts, dialect=spoken, options=chosen, lexicon=lexicon or {})
+        held: dict[str, Any] = {"options": chosen, "lexicon": lexicon or {}, "chain": tuple(chain)}
+        return Pack(code=facts.code, files=files, facts=facts, dialect=spoken, **held)
 
     def text(self, name: str) -> str:
         """A file's text; nothing where the folder has no such file."""
@@ -85,17 +88,18 @@ class Pack:
                 files[name] = data.decode("utf-8")
             except UnicodeDecodeError:
                 files[name] = {"base64": base64.b64encode(data).decode("ascii")}  # type: ignore[assignment]
-        return {
+        state = {
             "files": files,
             "dialect": self.dialect,
             "options": dict(self.options),
             "lexicon": dict(self.lexicon),
         }
+        return {**state, "chain": list(self.chain)} if self.chain else state
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> Pack:
         files = {name: _bytes(data) for name, data in state["files"].items()}
-        chosen = {name: state[name] for name in ("dialect", "options", "lexicon")}
+        chosen = {name: state[name] for name in ("dialect", "options", "lexicon")} | {"chain": state.get("chain", ())}
         return Pack.of(files, **chosen, retired=RETIRED)
 
 
@@ -122,7 +126,7 @@ class Lexicon(dict[str, str]):
 
 def place_of(words: Mapping[str, str], word: str) -> str:
     """File and line of a word, where they are known: a voice carries the words alone."""
-    return words.places[word] if isinstance(words, Lexicon) else "your lexicon"
+    return words.places.get(word, "your lexicon") if isinstance(words, Lexicon) else "your lexicon"
 
 
 def load_lexicon(path: Path) -> Lexicon:
@@ -162,6 +166,7 @@ class Pronunciation:
     stress: int | None = None  # which phone carries the main stress
     rules: tuple[str, ...] = ()  # what fired, in order, for people who ask
     dropped: tuple[str, ...] = ()  # characters of the word that were not read
+    by: str = ""  # which reading of a chain it is of
 
 
 class Pronouncer(Protocol):
@@ -182,12 +187,22 @@ class Step:
     after: str
 
 
+@dataclass(frozen=True, slots=True)
+class RestoredWord:
+    """A word that was given its marks, how often such a word is right, and whether that is enough."""
+
+    text: str
+    confidence: float
+    sure: bool
+
+
 @dataclass(slots=True)
 class ReadingTrace:
-    """What happens to one text: every change, and every character that was left out."""
+    """What happens to one text: every change, every word given its marks, every character left out."""
 
     steps: list[Step] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
+    restored: list[RestoredWord] = field(default_factory=list)
 
     def add(self, stage: str, rule: str, before: str, after: str) -> None:
         if before != after:

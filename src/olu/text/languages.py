@@ -18,6 +18,7 @@ from olu.core.errors import LanguageError
 
 FOLDERS = Path(__file__).parents[1] / "languages"
 ALIEN = (".py", ".pyc")
+MARKS = "marks.npz"  # a restorer of marks, which a reading takes along only where it is asked for
 TRAITS = "traits.toml"
 SENTENCE_ENDS = (".", "?", "!", "…", "؟", "۔", "।", "॥", "။", "។", "።", "፧", "。", "？", "！", "։")
 TAG = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{1,8})*", re.ASCII)
@@ -172,7 +173,8 @@ def _open(folder: Path) -> Language:
 
 
 def _is_data(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith((".", "__")) and path.suffix not in ALIEN and path.name != TRAITS
+    hidden = path.name.startswith((".", "__")) or path.name in (TRAITS, MARKS)
+    return path.is_file() and not hidden and path.suffix not in ALIEN
 
 
 @cache

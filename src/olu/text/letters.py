@@ -104,12 +104,20 @@ def spaced(symbols: list[str], *, marks: frozenset[str], space: str) -> list[str
 def learn(words: Mapping[str, Symbols], *, solo: Mapping[str, Symbols], counts: Mapping[str, int]) -> LetterTable:
     """A table learnt from words and their symbols; `solo`: how a letter is read alone, as a first guess."""
     guess = {letter: tuple(symbols) for letter, symbols in solo.items()}
+    return _table(align_letters(words, solo=guess, counts=counts), counts, guess)
+
+
+def align_letters(
+    words: Mapping[str, Symbols], *, solo: Mapping[str, Symbols] | None = None, counts: Mapping[str, int] | None = None
+) -> list[tuple[str, list[Symbols]]]:
+    """Each word with the share of its symbols that each of its letters has; without those that have none."""
+    guess, times = solo or {}, counts or {}
     costs = _Costs(guess)
     aligned: list[tuple[str, list[Symbols]]] = []
     for _ in range(ROUNDS):
         aligned = [(word, found) for word, symbols in words.items() if (found := _align(word, symbols, costs))]
-        costs = _Costs(guess, learnt=_chances(aligned, counts))
-    return _table(aligned, counts, guess)
+        costs = _Costs(guess, learnt=_chances(aligned, times))
+    return aligned
 
 
 class _Costs(dict[tuple[str, Symbols], float]):

@@ -4,18 +4,69 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from olu.core.errors import LanguageError, TextError
 from olu.core.types import STRESS, TONE_LETTERS, Marks, Reading, Word
 from olu.text import algorithms, markup, words
+from olu.text.chain import ChainPronouncer
 from olu.text.fallback import Fit
-from olu.text.language_data import Pack, Pronunciation, ReadingTrace, place_of
+from olu.text.language_data import Pack, Pronouncer, Pronunciation, ReadingTrace, RestoredWord, place_of
 from olu.text.normalise.steps import Normal
 
 CACHED_WORDS = 200_000
+UNSURE = "unsure"  # a mode: the word's marks are a guess, and its tones unknown
+JOINED = re.compile(f"[{re.escape(words.JOINERS)}]")
 TONE_OF = {letter: tone for tone, letter in TONE_LETTERS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SaidWord:
+    """A word as it is said, the characters of it that were not read, and which reading of a chain it is of."""
+
+    word: Word
+    lost: tuple[str, ...]
+    by: str = ""
+
+
+@dataclass(slots=True)
+class _Told:
+    """What a reading tells of its words: which were given their marks, and which reading of a chain read how many."""
+
+    restored: dict[int, float] = field(default_factory=dict)
+    read_by: dict[str, int] = field(default_factory=dict)
+    _coming: dict[str, list[RestoredWord]] = field(default_factory=dict)
+
+    def expect(self, notes: ReadingTrace) -> None:
+        """Words that were just given their marks, first come first served."""
+        self._coming = {}
+        for one in notes.restored:
+            self._coming.setdefault(one.text.casefold(), []).append(one)
+        notes.restored.clear()
+
+    def restored_word(self, spelled: str) -> RestoredWord | None:
+        """Whether the next word of this spelling was given its marks; one with a hyphen where all its parts were."""
+        if not self._coming:
+            return None
+        parts = [part for part in JOINED.split(spelled.casefold()) if part]
+        if not parts or not all(self._coming.get(part) for part in parts):
+            return None
+        found = [self._coming[part].pop(0) for part in parts]
+        return RestoredWord(spelled, min(one.confidence for one in found), all(one.sure for one in found))
+
+
+def _stepped(said: list[Word], breaks: Sequence[str], notes: ReadingTrace) -> list[Word]:
+    """A downstep at the beginning of a word follows the one before; if that is low or behind a pause, it is none."""
+    found = list(said)
+    for place, word in enumerate(said):
+        if word.tones[:1] == ("D",):
+            before = said[place - 1].tones[-1:] if place and not breaks[place].strip() else ()
+            if not before or before[0].endswith("L"):
+                found[place] = replace(word, tones=("H", *word.tones[1:]))
+                notes.dropped[words.DOWNSTEP] += 1
+    return found
 
 
 class PhoneFrontend:
@@ -29,9 +80,14 @@ class PhoneFrontend:
         self.phones = {row[0]: row[1] for row in pack.rows("phones.tsv") if len(row) > 1}
         self._fit = None if self.inventory is None else Fit(self.inventory, marks=marks)
         self._normal = Normal(pack)
-        self._pronouncer = algorithms.pronouncer(pack)
         self._own = {self._key(word): self._listed(word, phones) for word, phones in pack.lexicon.items()}
-        self._known: dict[tuple[str, str], tuple[Word, tuple[str, ...]]] = {}
+        self._pronouncer: Pronouncer
+        if pack.chain:
+            rules = algorithms.pronouncer(pack) if pack.facts.reading.pronounce else None
+            self._pronouncer = ChainPronouncer(pack, rules, self._own)
+        else:
+            self._pronouncer = algorithms.pronouncer(pack)
+        self._known: dict[tuple[str, str], SaidWord] = {}
 
     def read(self, text: str, *, plain: bool = False) -> Reading:
         """`plain` takes no markup out of a text: its brackets are brackets."""
@@ -41,6 +97,7 @@ class PhoneFrontend:
         """The reading, and what was done to get it."""
         notes = ReadingTrace()
         said: list[Word] = []
+        told = _Told()
         breaks = [""]
         normals: list[str] = []
         for piece in markup.parse(text, plain=plain):
@@ -55,39 +112,56 @@ class PhoneFrontend:
             else:
                 normal = self._normal.say_as(piece.text, piece.how, notes) if piece.how else self._plain(piece, notes)
                 normals.append(normal)
-                self._take(normal, said, breaks, notes)
+                self._take(normal, said, breaks, notes, told)
         heard = [words.fold(raw, notes.dropped) for raw in breaks]
+        said = _stepped(said, heard, notes)
         heard[0], heard[-1] = heard[0].strip(), heard[-1].rstrip() if said else ""
         if self._fit is not None:
             heard = [self._fit.pause(between) for between in heard]
         normal = re.sub(r"\s+", " ", "".join(normals)).strip()
-        counted = dict(notes.dropped)
-        return Reading(text=text, normal=normal, words=tuple(said), breaks=tuple(heard), dropped=counted), notes
+        found: dict[str, Any] = {"dropped": dict(notes.dropped), "restored": told.restored, "read_by": told.read_by}
+        return Reading(text=text, normal=normal, words=tuple(said), breaks=tuple(heard), **found), notes
 
     def _plain(self, piece: markup.MarkupSpan, notes: ReadingTrace) -> str:
         return self._normal.run(piece.text, notes)
 
-    def _take(self, normal: str, said: list[Word], breaks: list[str], notes: ReadingTrace) -> None:
+    def _take(self, normal: str, said: list[Word], breaks: list[str], notes: ReadingTrace, told: _Told) -> None:
         found, between = words.split(normal)
-        mode = self._pronouncer.mode(found)
+        told.expect(notes)
+        marked = [told.restored_word(spelled) for spelled in found]
+        mode = self._pronouncer.mode([one for one, given in zip(found, marked, strict=True) if given is None])
         breaks[-1] += between[0]
-        for spelled, after in zip(found, between[1:], strict=True):
-            key = (spelled, mode)
-            known = self._known.get(key)
-            if known is None:
-                known = self._say(spelled, mode, notes)
-                if len(self._known) < CACHED_WORDS:
-                    self._known[key] = known
-            word, lost = known
-            notes.dropped.update(lost)
-            if word.phones:
-                said.append(word)
+        for spelled, given, after in zip(found, marked, between[1:], strict=True):
+            known = self._known_word(spelled, mode if given is None else self._restored_mode(mode, given), notes)
+            notes.dropped.update(known.lost)
+            if known.word.phones:
+                if given is not None and known.word.tones:
+                    told.restored[len(said)] = round(given.confidence, 3)
+                if known.by:
+                    told.read_by[known.by] = told.read_by.get(known.by, 0) + 1
+                said.append(known.word)
                 breaks.append(after)
             else:
                 breaks[-1] += after if breaks[-1].strip() else f" {after}"
 
-    def _say(self, spelled: str, mode: str, notes: ReadingTrace) -> tuple[Word, tuple[str, ...]]:
-        said = self._own.get(spelled) or self._pronouncer.say(spelled, mode=mode)
+    def _restored_mode(self, mode: str, given: RestoredWord) -> str:
+        """The convention of the texts that the restorer learnt from; tones that it is unsure of are unknown."""
+        own = self._normal.marks.model.convention if self._normal.marks else ""
+        return (own or mode) if given.sure else UNSURE
+
+    def _known_word(self, spelled: str, mode: str, notes: ReadingTrace) -> SaidWord:
+        known = self._known.get((spelled, mode))
+        if known is None:
+            known = self._say(spelled, mode, notes)
+            if len(self._known) < CACHED_WORDS:
+                self._known[spelled, mode] = known
+        return known
+
+    def _say(self, spelled: str, mode: str, notes: ReadingTrace) -> SaidWord:
+        own = None if self.pack.chain else self._own.get(spelled)
+        said = own or self._pronouncer.say(spelled, mode="" if mode == UNSURE else mode)
+        if mode == UNSURE and own is None:
+            said = replace(said, tones=("?",) * len(said.bearers))
         heard = " ".join(said.phones)
         for rule in said.rules:
             notes.add("pronounce", rule, spelled, heard)
@@ -96,7 +170,7 @@ class PhoneFrontend:
         word = self._word(spelled, said, lost)
         if not word.phones and not lost.dropped:  # letters that are mute alone
             lost.dropped.update(c for c in spelled if c not in words.JOINERS)
-        return word, tuple(lost.dropped.elements())
+        return SaidWord(word, tuple(lost.dropped.elements()), said.by)
 
     def _word(self, spelled: str, said: Pronunciation, notes: ReadingTrace) -> Word:
         word = Word(spelled, said.phones, said.tones, said.bearers, said.stress)
@@ -122,7 +196,7 @@ class PhoneFrontend:
             phone = symbol.removeprefix(STRESS)
             tone = "".join(TONE_OF[letter] for letter in phone if letter in TONE_OF)
             phone = "".join(letter for letter in phone if letter not in TONE_OF)
-            if phone not in self.phones:
+            if phone not in self.phones and self.phones:
                 known = " ".join(self.phones)
                 raise TextError(f"{where}{phone!r} is not a phone of {self.pack.facts.name}; its phones are {known}")
             if symbol.startswith(STRESS):

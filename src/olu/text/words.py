@@ -16,6 +16,7 @@ from olu.text import markup
 from olu.text.normalise.spelling import initials
 
 JOINERS = "'’ʼ-‐‑"  # inside a word these belong to it
+DOWNSTEP = "\ua71c"  # a raised arrow before a syllable belongs to its word; one that stands alone is not read
 PAUSES = " ,.?!;:"  # all a break can hold, from the weakest to the strongest kinds of pause
 SAID_AS = {  # a pause -> what else is said as it
     " ": "/\\-‐‑·፡",
@@ -31,7 +32,7 @@ SILENT = "\"'`´‘’‚‛“”„‟«»‹›¿¡ʼʻʹꞌ*_|~^"  # seen, n
 
 
 @cache
-def _marks() -> str:
+def combining_marks() -> str:
     """Every combining mark, as ranges for a regular expression, which has no class for them."""
     points = [p for p in range(sys.maxunicode + 1) if p < 0x20000 and unicodedata.category(chr(p))[0] == "M"]
     ranges: list[list[int]] = []
@@ -45,8 +46,9 @@ def _marks() -> str:
 
 @cache
 def _word() -> re.Pattern[str]:
-    letter = rf"(?:[^\W_]|[{_marks()}])"
-    return re.compile(rf"{letter}+(?:[{re.escape(JOINERS)}]{letter}+)*")
+    letter = rf"(?:[^\W_]|[{combining_marks()}])"
+    part = rf"(?:{DOWNSTEP}?{letter})+"
+    return re.compile(rf"{part}(?:[{re.escape(JOINERS)}]{part})*")
 
 
 def split(normal: str) -> tuple[list[str], list[str]]:

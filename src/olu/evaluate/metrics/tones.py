@@ -77,11 +77,12 @@ def syllables(alignment: Alignment, reading: Reading, pitch: Pitch) -> tuple[Syl
 
 
 def moves(found: Sequence[Syllable]) -> tuple[Move, ...]:
-    """Steps between neighbours in one word whose tones are known and plain."""
+    """Steps between neighbours in one word whose tones are known and plain, and a downstep from the word before."""
     return tuple(
         Move(one.tone + two.tone, two.semitones - one.semitones)
         for one, two in pairwise(found)
-        if one.word == two.word and one.phrase == two.phrase and _plain(one) and _plain(two)
+        if (one.word == two.word or (two.tone == "D" and two.word == one.word + 1)) and one.phrase == two.phrase
+        if _plain(one) and _plain(two)
         if one.semitones is not None and two.semitones is not None
     )
 

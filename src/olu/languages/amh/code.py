@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from olu.core.errors import LanguageError
@@ -126,6 +126,7 @@ class Filler:
 
 
 LONG = "ː"
+GEMINATE = "\u135f"  # the mark that says so in writing
 BY_GRAMMAR = "ˑ"  # long without a mark: it counts even where nobody wants to hear long consonants
 BEGINS = "+"  # a word inside a word
 ALGORITHM = "ethiopic"
@@ -177,6 +178,25 @@ def _sayable(text: str, notes: ReadingTrace) -> Iterator[str]:
 
 def make(pack: Pack) -> Amharic:
     return Amharic(pack)
+
+
+def marked_speller(pack: Pack) -> Callable[[str, str], str | None]:
+    """Words with a mark above each letter whose consonant is long in their phones; nothing where they do not fit."""
+    letters = LetterRules.of(pack).letters
+    vowels = frozenset(row[0] for row in pack.rows("phones.tsv", cells=2) if row[1] == "vowel")
+
+    def spell(word: str, phones: str) -> str | None:
+        plain = unicodedata.normalize("NFC", word.strip())
+        places = [at for at, char in enumerate(plain) if letters.get(char, (GLOTTAL,))[0] not in (GLOTTAL, *vowels)]
+        heard = [phone for phone in phones.split() if phone.removesuffix(LONG) not in (GLOTTAL, *vowels)]
+        if len(places) != len(heard) or not heard:
+            return None
+        marked = list(plain)
+        for place, phone in zip(places, heard, strict=True):
+            marked[place] += GEMINATE if phone.endswith(LONG) else ""
+        return "".join(marked)
+
+    return spell
 
 
 class Amharic:

@@ -14,6 +14,7 @@ from olu.text.language_data import Pack, Pronunciation, ReadingTrace
 from olu.text.rules.engine import LetterRules
 
 ALGORITHM = "igbo"
+CLEAR = ("unmarked_high", "welmers")  # conventions that only many lines together can show
 DOT, OVER, SYLLABIC = "\u0323", "\u0307", "\u0329"
 BELOW = "\u0323\u0331\u0329\u0332\u0328"  # ways of typing the dot below
 COMBINING = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
@@ -208,7 +209,9 @@ class Igbo:
             return said if self.keep or mode != "sparse" else _toneless(said)
         said = self.letters.say(spelled.marked)
         bearers = self._bearers(said.phones)
-        read = tones.read(self._align(said.phones, bearers, spelled), convention=mode, before=before)
+        stepped = piece.startswith(STEP) and not before  # the word before has the high tone that it follows
+        marks = self._align(said.phones, bearers, spelled)
+        read = tones.read(marks, convention=mode, before="H" if stepped else before)
         phones, fired = said.phones, said.rules
         if not own:
             phones, bearers, read = repair(

@@ -8,37 +8,33 @@ without its dots, so that what was restored once is not decided again in another
 from __future__ import annotations
 
 import io
-import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from olu.languages.ibo.code import shaped
 from olu.text.english import certain
 from olu.text.language_data import Pack, ReadingTrace
 from olu.text.normalise.settings import style
+from olu.text.restore.engine import LetterModel, Look, Numbers, contexts, eight_bits, hashes, slots
 
-# ---- the numbers behind dots.py: the model's file, its features, and the guess for a word that is in no list
-
-
-MIX = 0x9E3779B97F4A7C15
-SPREAD = 0xC2B2AE3D27D4EB4F
 TRAITS = 7
 EDGE = tuple(range(1, TRAITS + 1))  # beyond the text
-REACH = 6  # letters on each side
-WINDOWS = (
-    *((1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2), (3, 0), (0, 3), (3, 1), (1, 3), (3, 3)),
-    *((4, 0), (0, 4), (5, 0), (0, 5), (4, 1), (1, 4), (6, 0), (0, 6), (2, 3), (3, 2), (2, 4), (4, 2)),
+BEYOND = 2  # such rows on each side
+LOOKS: tuple[Look, ...] = (
+    (),
+    *(((-1, trait),) for trait in range(TRAITS)),
+    *(((1, trait),) for trait in range(TRAITS)),
+    ((-2, 0),),
+    *(((2, trait),) for trait in (0, 1, 2, 4)),
+    *(((-1, 0), (-2, 0)), ((1, 0), (2, 0)), ((-1, 0), (1, 0)), ((-1, 0), (1, 2)), ((1, 3), (1, 5))),
+    *(((1, 0), (2, 2)), ((-1, 5), (1, 4)), ((1, 4), (2, 4))),
 )
-BEAM = 6
-
-Numbers = NDArray[Any]
+DECIDED, VOWELS = "iou", "aeiou"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +43,46 @@ class Model:
 
     forms: Mapping[str, tuple[str, ...]]
     words: Numbers  # int8: a form beside its neighbours
-    letters: Numbers  # a dot on a vowel beside its letters
+    letters: LetterModel  # a dot on a vowel beside its letters
+
+    @staticmethod
+    def of(forms: Mapping[str, tuple[str, ...]], words: Numbers, letters: Numbers) -> Model:
+        return Model(forms, words, LetterModel("01", dict.fromkeys(DECIDED, (0, 1)), VOWELS, letters, binary=True))
 
     @staticmethod
     def from_bytes(data: bytes, *, read: Callable[[Iterable[str]], Mapping[str, tuple[str, ...]]]) -> Model:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             listed = bytes(file["forms"]).decode("utf-8").split("\n")
             letters = file["letters"].astype(np.float32) * file["letters_scale"]
-            return Model(read(listed), file["words"].astype(np.int16), letters)
+            return Model.of(read(listed), file["words"].astype(np.int16), letters)
+
+
+def to_bytes(lines: Iterable[str], words: Numbers, letters: Numbers) -> bytes:
+    """The file: the forms line by line, and both tables in eight bits."""
+    small, scale = eight_bits(letters)
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        forms=np.frombuffer("\n".join(lines).encode("utf-8"), dtype=np.uint8),
+        words=eight_bits(words)[0],
+        letters=small,
+        letters_scale=np.float32(scale),
+    )
+    return file.getvalue()
 
 
 def _harmony(plain: str, model: Model) -> str:
     """The vowel set of each vowel, in the word's most frequent form: A, E, or unknown."""
     known = model.forms.get(plain)
     if known is None:
-        return "".join({"a": "A", "e": "E"}.get(char, "?") for char in plain if char in "aeiou")
+        return "".join({"a": "A", "e": "E"}.get(char, "?") for char in plain if char in VOWELS)
     return "".join(
-        "A" if char == "a" or sign == "1" else "E"
-        for char, sign in zip(plain, known[0], strict=True)
-        if char in "aeiou"
+        "A" if char == "a" or sign == "1" else "E" for char, sign in zip(plain, known[0], strict=True) if char in VOWELS
     )
 
 
 def traits(plain: str, model: Model) -> tuple[int, ...]:
-    """Hashes that a word shows to its neighbours: itself, its harmony, its beginnings and ends."""
+    """What a word shows to its neighbours: itself, its harmony, its beginnings and ends."""
     sets = _harmony(plain, model)
     shown = (
         plain,
@@ -84,93 +96,15 @@ def traits(plain: str, model: Model) -> tuple[int, ...]:
     return tuple(crc32(one.encode("utf-8")) for one in shown)
 
 
-def contexts(beside: Numbers, at: Numbers) -> Numbers:
-    """Hashed features of the words at `at`, from the traits of their neighbours (two of EDGE on each side)."""
-    left2, left, right, right2 = (beside[at + offset] for offset in (0, 1, 3, 4))
-    odd = np.uint64(31)
-    pairs = (
-        left[:, 0] * odd + left2[:, 0],
-        right[:, 0] * odd + right2[:, 0],
-        left[:, 0] * odd + right[:, 0],
-        left[:, 0] * odd + right[:, 2],
-        right[:, 3] * odd + right[:, 5],
-        right[:, 0] * odd + right2[:, 2],
-        left[:, 5] * odd + right[:, 4],
-        right[:, 4] * odd + right2[:, 4],
-    )
-    alone = np.zeros(len(at), dtype=np.uint64)
-    columns = np.column_stack([alone, left, right, left2[:, 0], right2[:, (0, 1, 2, 4)], *pairs])
-    names = (np.arange(columns.shape[1], dtype=np.uint64) + np.uint64(1)) * np.uint64(SPREAD)
-    mixed = (columns + names) * np.uint64(MIX)
-    return np.asarray(mixed ^ (mixed >> np.uint64(29)))
-
-
-def hashes(name: str, choices: Iterable[str]) -> tuple[int, ...]:
-    return tuple(crc32(f"{name}{signs}".encode()) * 2654435761 for signs in choices)
-
-
-def slots(context: Numbers, forms: Numbers, table: Numbers) -> Numbers:
-    """Where the weights of each form in its context lie."""
-    mixed = (context ^ forms[:, None]) * np.uint64(MIX)
-    return np.asarray((mixed >> np.uint64(65 - len(table).bit_length())).astype(np.int64))
-
-
-def slot(feature: str, table: Numbers) -> int:
-    return crc32(feature.encode("utf-8")) >> (33 - len(table).bit_length())
-
-
-def letter_features(plain: str, at: int) -> Iterator[str]:
-    """What stands around the vowel at `at`: letters, and the other vowels of the word."""
-    padded = "^" * REACH + plain + "$" * REACH
-    here, centre = plain[at], at + REACH
-    before = "".join(char for char in plain[:at] if char in "aeiou")
-    after = "".join(char for char in plain[at + 1 :] if char in "aeiou")
-    yield here
-    for left, right in WINDOWS:
-        yield f"{left}{right}{padded[centre - left : centre + right + 1]}"
-    yield f"v{here}{before[-1:]}|{after[:1]}"
-    yield f"V{here}{before[-2:]}|{after[:2]}"
-    yield f"w{here}{before}|{after}"
-    yield f"L{here}{before}"
-    yield f"R{here}{after}"
-    yield f"a{here}{'a' in before + after}{'e' in before + after}"
-    yield f"f{here}{plain[0]}|{after[:1]}"
-    yield f"e{here}{at == 0}{at == len(plain) - 1}"
-
-
-def chain_features(plain: str, at: int, last: str, older: str) -> Iterator[str]:
-    """The vowels decided before this one."""
-    padded, centre = f"^^{plain}$$", at + 2
-    yield f"P{last}{plain[at]}"
-    yield f"Q{last}{padded[centre - 1 : centre + 1]}"
-    yield f"O{last}{older}{plain[at]}"
-    yield f"S{last}{padded[centre - 2 : centre + 1]}"
-    yield f"T{last}{padded[centre : centre + 2]}"
+def spread(rows: Iterable[tuple[int, ...]], at: Sequence[int]) -> Numbers:
+    """Hashed features of the words at `at`, from the traits of all words of their line."""
+    beside = np.array([EDGE, EDGE, *rows, EDGE, EDGE], dtype=np.uint64)
+    return contexts(beside, np.array(at), LOOKS, edge=BEYOND)
 
 
 def guess(plain: str, model: Model) -> str:
-    """The likeliest dots of an unknown word, by a narrow beam from left to right; never one on n."""
-    table = model.letters
-    beams = [(0.0, "", "-", "-")]
-    for at, char in enumerate(plain):
-        if char not in "iou":
-            vowel = char in "ae"
-            beams = [
-                (cost, f"{signs}0", *((char, last) if vowel else (last, older))) for cost, signs, last, older in beams
-            ]
-            continue
-        base = sum(float(table[slot(one, table)]) for one in letter_features(plain, at))
-        found = []
-        for cost, signs, last, older in beams:
-            score = base + sum(float(table[slot(one, table)]) for one in chain_features(plain, at, last, older))
-            for sign, signed in (("1", -score), ("0", score)):
-                found.append((cost + _softplus(signed), signs + sign, char + sign, last))
-        beams = sorted(found)[:BEAM]
-    return beams[0][1]
-
-
-def _softplus(value: float) -> float:
-    return max(value, 0.0) + math.log1p(math.exp(-abs(value)))
+    """The likeliest dots of an unknown word; never one on n."""
+    return "".join(map(str, model.letters.guess(plain)[0]))
 
 
 ALGORITHM = "dots"
@@ -189,7 +123,7 @@ CACHED = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word of a text: its traits, and the dotted forms it may take."""
+    """One word of a text: what stands beside others of it, and which forms it may take."""
 
     traits: tuple[int, ...]
     choices: tuple[str, ...] = ()  # none: the word stays as it is
@@ -287,8 +221,7 @@ class Restorer:
         return chosen
 
     def _best(self, tokens: Sequence[Token], several: Sequence[int]) -> list[int]:
-        beside = np.array([EDGE, EDGE, *(token.traits for token in tokens), EDGE, EDGE], dtype=np.uint64)
-        context = contexts(beside, np.array(several))
+        context = spread((token.traits for token in tokens), several)
         counts = [len(tokens[at].forms) for at in several]
         forms = np.array([form for at in several for form in tokens[at].forms], dtype=np.uint64)
         scores = self.model.words[slots(np.repeat(context, counts, axis=0), forms, self.model.words)].sum(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 
 from olu.text.language_data import Pack, Pronunciation, ReadingTrace
 from olu.text.rules.engine import LetterRules
 from olu.text.tones import kinds
+from olu.text.words import split
 
 ALGORITHM = "yoruba"
 FULL, PARTIAL, AUTO = "full", "partial", "auto"
+CLEAR = (FULL,)  # what the lines of a file can show together
 UNKNOWN = "a text that marks few tones: an unmarked one is unknown, and missing dots are not restored"
 # In fully marked text about three vowels in four carry a mark, since only the mid tone is left unmarked.
 MARKED_ENOUGH = 0.5
@@ -137,3 +139,35 @@ class Yoruba:
 
 def make(pack: Pack) -> Yoruba:
     return Yoruba(pack)
+
+
+def detect(pack: Pack, texts: Iterable[str]) -> dict[str, str]:
+    """Whether a whole corpus marks its tones, where nobody said so: then a line without marks is mid throughout."""
+    if pack.options.get("tone_convention") != AUTO:
+        return {}
+    notes = ReadingTrace()
+    words = [word for text in texts for word in split(canonical(text, notes))[0]]
+    return {"tone_convention": FULL} if Yoruba(pack).mode(words) == FULL else {}
+
+
+def marked_speller(pack: Pack) -> Callable[[str, str], str | None]:
+    """Words with the tones of their phones written onto them, mid ones unmarked; nothing where they do not fit."""
+    yoruba = Yoruba(pack)
+
+    def spell(word: str, phones: str) -> str | None:
+        heard = [mark for one in phones.split() if (mark := "".join(c for c in _flat(one) if c in TONES)[:1])]
+        letters = parts(canonical(word, ReadingTrace()))[0]
+        found = yoruba.letters.spell(letters)
+        places = [found.places[at] for at, phone in enumerate(found.phones) if phone in yoruba.nuclei]
+        if len(places) != len(heard) or not heard:
+            return None
+        marked = list(letters)
+        for place, mark in zip(places, heard, strict=True):
+            marked[place] += "" if TONES[mark] == "M" else mark
+        return unicodedata.normalize("NFC", "".join(marked))
+
+    return spell
+
+
+def _flat(text: str) -> str:
+    return unicodedata.normalize("NFD", text)

@@ -150,6 +150,12 @@ language_settings = partial(
     option, "An option of the language ('olu languages CODE').", "--option", default=(), metavar="NAME=VALUE"
 )
 lexicon_option = partial(option, "Your own words: a .tsv of spelling, tab, phones.", metavar="FILE", role="input")
+restore_option = partial(option, "Put lost marks back: tones (and dots), or geminates; none turns it off.")
+restorer_option = partial(
+    option, "What 'olu marks learn' made; else what comes with the language.", metavar="FILE", role="input"
+)
+chain_option = partial(option, "Readings tried word by word: lexicon,rules,learnt,espeak,letters.", metavar="NAMES")
+reader_option = partial(option, "What 'olu g2p learn' made, for 'learnt' in the chain.", metavar="FILE", role="input")
 explain_option = partial(flag, "Show what each step did and which rule fired.")
 
 
@@ -163,20 +169,42 @@ class ReadOptions:
     marks: str | None = marks_option()
     language_options: tuple[str, ...] = language_settings()
     lexicon: Path | None = lexicon_option()
+    restore: str | None = restore_option()
+    restorer: Path | None = restorer_option()
+    chain: str | None = chain_option()
+    reader: Path | None = reader_option()
     explain: bool = explain_option()
 
 
 @options
 class G2pOptions:
-    text: str | None = argument(None, "The text.", default=None)
+    text: str | None = argument(None, "The text; or 'learn' and a LIST.", default=None)
+    words: Path | None = argument("[LIST]", "To learn from: word, tab, phones.", default=None, role="input")
     language: str = language_option()
+    output: Path | None = option(
+        "With learn: where the model is written.", "--output", "-o", metavar="FILE", role="output"
+    )
     lines: Path | None = lines_option()
     dialect: str | None = dialect_option()
     symbols: str | None = symbols_option()
     marks: str | None = marks_option()
     language_options: tuple[str, ...] = language_settings()
     lexicon: Path | None = lexicon_option()
+    restore: str | None = restore_option()
+    restorer: Path | None = restorer_option()
+    chain: str | None = chain_option()
+    reader: Path | None = reader_option()
     explain: bool = explain_option()
+
+
+@options
+class MarksOptions:
+    what: str = argument("learn", "What to do: learn.")
+    texts: tuple[Path, ...] = argument("TEXTS...", "Texts with their marks, or lists (.tsv).", role="input")
+    language: str = language_option()
+    output: Path | None = option(
+        "Where the model is written; else CODE.marks.npz here.", "--output", "-o", metavar="FILE", role="output"
+    )
 
 
 VERBS = (
@@ -235,5 +263,10 @@ VERBS = (
         G2pOptions,
         "olu.stages.g2p:run_g2p",
         json=AS_JSON,
+    ),
+    Verb(
+        "marks",
+        "Learn from texts that have their tones and dots how to put them back where a text lacks them.",
+        MarksOptions,
     ),
 )

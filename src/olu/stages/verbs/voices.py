@@ -68,6 +68,7 @@ class ExportOptions:
     vocoder: str = option("The run of the vocoder of an acoustic model.", default="", metavar="RUN")
     with_training: bool = flag("Put in what training on needs.")
     noise: float | None = option("What it then speaks with, 0 to 2; else the recipe's.")
+    lexicon: Path | None = option("Words it then reads as this .tsv says.", metavar="FILE", role="input")
     licence: str = option("What it is given away under; default: what its parts say.", default="")
     override_licence: str = option("Why --licence may differ.", default="", metavar="REASON")
     push: str | None = option("Put it on the Hugging Face hub.", metavar="REPO")
@@ -108,6 +109,7 @@ class SpeakOptions:
     loudness: float | None = option("LUFS, for example -18; else as the voice is.")
     rate: int | None = option("Samples a second; else the voice's own.")
     plain: bool = flag("Read <, [[ and & as they stand: the text has no markup.")
+    lexicon: Path | None = option("Words to read as this .tsv says.", metavar="FILE", role="input")
     times: str | None = option("When each word is heard: json or srt.")
     melody_out: tuple[Path, ...] = option(
         "Where its lengths and pitch are written: .json, .TextGrid or .svg.", default=(), metavar="FILE", role="output"
@@ -145,9 +147,16 @@ class ServeOptions:
     deadline: float = option("Seconds a request may take.", default=900.0)
     watchdog: float = option("Seconds a worker may be silent before it is replaced.", default=60.0)
     worker_memory: int = option("MB a worker may take; 0: its share of three quarters of the machine's.", default=0)
+    lexicon: Path | None = option("Words that every voice reads as this .tsv says.", metavar="FILE", role="input")
     default_voice: str = option("Who answers to alloy and OpenAI's other names; else the only voice.", default="")
     check: bool = flag("Look at voices, settings and port, and end.")
     as_json: bool = flag("Print one JSON object at the end.", "--json")
+
+
+@options
+class VoiceOptions:
+    voice: Path = argument("VOICE", "A voice package: x.voice or x.zip.", role="input")
+    lexicon: Path = option("Words it reads as this .tsv says from now on.", default=..., metavar="FILE", role="input")
 
 
 VERBS = (
@@ -178,6 +187,7 @@ VERBS = (
         UnpackOptions,
         job=True,
     ),
+    Verb("voice", "Change how a finished voice reads some words, without training.", VoiceOptions),
     Verb("speak", "Say a text, or many, as it is made.", SpeakOptions, job=True),
     Verb(
         "serve",

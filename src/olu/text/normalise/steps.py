@@ -17,6 +17,7 @@ from olu.text.normalise.numbers import FILE, NumberGrammar
 from olu.text.normalise.settings import style
 from olu.text.normalise.spelling import Speller
 from olu.text.normalise.written_numbers import MINUS, RAISED, fold, has_number, signed
+from olu.text.restore import marks
 
 STAGE = "normalise"
 DIGITS = re.compile(f"[0-9{RAISED}]")
@@ -140,6 +141,7 @@ class Normal:
     def __init__(self, pack: Pack) -> None:
         self.canonical = algorithms.canonical(pack)
         self._restore = algorithms.restore(pack)
+        self.marks = marks.make(pack)
         self._normaliser = Normaliser(pack)
         self._lower = self.canonical("A", ReadingTrace()).islower()
 
@@ -149,12 +151,14 @@ class Normal:
     def _run(self, text: str, notes: ReadingTrace) -> str:
         if self._lower and self._normaliser.needs_capitals(text):  # once they are small, nothing tells
             text = self._normaliser.normalise(text, notes)
-        plain = self.canonical(text, notes)
+        typed = plain = self.canonical(text, notes)
         notes.add("canonical", "canonical", text, plain)
         if self._restore is not None:
             restored = self._restore(plain, notes)
             notes.add("restore", "restore", plain, restored)
             plain = restored
+        if self.marks is not None:
+            plain = self.marks(plain, notes, typed=typed)
         return self._normaliser.normalise(plain, notes)
 
     def say_as(self, text: str, how: str, notes: ReadingTrace) -> str:

@@ -1,0 +1,54 @@
+"""Trains the restorer of Yoruba's tones and dots: `python dev/train_marks.py GOLD COMMON_VOICE -o marks.npz`.
+
+GOLD is the folder with yoruba_toned_sentences.txt, yoruba_toned_news.txt and wikipron_yor_latn_broad.tsv, COMMON_VOICE
+the sentences of Common Voice in Yoruba. The figures are of the lines of the first two, each judged by a model that has
+not learnt from it: a line and its copies, marks aside, are in one fold of five. The words of WikiPron teach the letters
+of unknown words alone; no word of it is listed. The same texts give the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from olu.languages.yor.code import canonical, marked_speller
+from olu.text.language_data import Pack, ReadingTrace
+from olu.text.languages import load
+from olu.text.restore.learn import learn
+
+NOISE = re.compile(r"\[\w+\]")  # what the speakers' recordings are marked with, not said
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a text, each once."""
+    rows = (NOISE.sub("", row).strip() for row in path.read_text(encoding="utf-8").split("\n"))
+    return list(dict.fromkeys(canonical(row, ReadingTrace()) for row in rows if row))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("gold", type=Path)
+    parser.add_argument("common_voice", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    chosen = parser.parse_args()
+    spell = marked_speller(Pack.of(load("yor").files()))
+    rows = [
+        row.split("\t") for row in (chosen.gold / "wikipron_yor_latn_broad.tsv").read_text("utf-8").split("\n") if row
+    ]
+    words = [word for row in rows if (word := spell(row[0], row[1])) and word.isalpha()]
+    own = [line for name in ("sentences", "news") for line in lines(chosen.gold / f"yoruba_toned_{name}.txt")]
+    more = lines(chosen.common_voice)
+    model, report = learn(own, language="yor", convention="full", beside=more, words=words)
+    data = model.to_bytes()
+    chosen.output.write_bytes(data)
+    sys.stdout.write(
+        json.dumps({"bytes": len(data), "threshold": round(model.sure, 4), **asdict(report)}, indent=1) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

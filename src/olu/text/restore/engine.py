@@ -1,0 +1,225 @@
+"""Hashed linear models: which of its forms a word has beside its neighbours, and what each letter of a word carries.
+
+What a letter carries is a label: a mark (the dots of Igbo, the tones of Yoruba), or the phones it is read as. A word
+that a list knows gets one of its forms; any other word is decided letter by letter, by a narrow beam.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+MIX = 0x9E3779B97F4A7C15
+SPREAD = 0xC2B2AE3D27D4EB4F
+ODD = 2654435761
+REACH = 6  # letters on each side
+WINDOWS = (
+    *((1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2), (3, 0), (0, 3), (3, 1), (1, 3), (3, 3)),
+    *((4, 0), (0, 4), (5, 0), (0, 5), (4, 1), (1, 4), (6, 0), (0, 6), (2, 3), (3, 2), (2, 4), (4, 2)),
+)
+BEAM = 6
+
+Numbers = NDArray[Any]
+Look = tuple[tuple[int, int], ...]  # one feature: (words away, which of its traits), one part or more
+
+
+# ---- a word beside its neighbours
+
+
+def contexts(beside: Numbers, at: Numbers, looks: Sequence[Look], *, edge: int) -> Numbers:
+    """Hashed features of the words at `at`, from the traits of their neighbours (`edge` rows on each side)."""
+    columns = np.zeros((len(at), len(looks)), dtype=np.uint64)
+    for place, look in enumerate(looks):
+        for offset, trait in look:
+            columns[:, place] = columns[:, place] * np.uint64(31) + beside[at + (edge + offset), trait]
+    names = (np.arange(columns.shape[1], dtype=np.uint64) + np.uint64(1)) * np.uint64(SPREAD)
+    mixed = (columns + names) * np.uint64(MIX)
+    return np.asarray(mixed ^ (mixed >> np.uint64(29)))
+
+
+def hashes(name: str, choices: Iterable[str]) -> tuple[int, ...]:
+    return tuple(crc32(f"{name}{signs}".encode()) * ODD for signs in choices)
+
+
+def slots(context: Numbers, forms: Numbers, table: Numbers) -> Numbers:
+    """Where the weights of each form in its context lie."""
+    mixed = (context ^ forms[:, None]) * np.uint64(MIX)
+    return np.asarray((mixed >> np.uint64(65 - len(table).bit_length())).astype(np.int64))
+
+
+# ---- a letter beside its neighbours
+
+
+def letter_features(plain: str, at: int, vowels: str) -> Iterator[str]:
+    """What stands around the letter at `at`: letters, and those of `vowels` in the rest of the word."""
+    padded = "^" * REACH + plain + "$" * REACH
+    here, centre = plain[at], at + REACH
+    before = "".join(char for char in plain[:at] if char in vowels)
+    after = "".join(char for char in plain[at + 1 :] if char in vowels)
+    yield here
+    for left, right in WINDOWS:
+        yield f"{left}{right}{padded[centre - left : centre + right + 1]}"
+    yield f"v{here}{before[-1:]}|{after[:1]}"
+    yield f"V{here}{before[-2:]}|{after[:2]}"
+    yield f"w{here}{before}|{after}"
+    yield f"L{here}{before}"
+    yield f"R{here}{after}"
+    yield f"a{here}{'a' in before + after}{'e' in before + after}"
+    yield f"f{here}{plain[0]}|{after[:1]}"
+    yield f"e{here}{at == 0}{at == len(plain) - 1}"
+
+
+def chain_features(plain: str, at: int, last: str, older: str) -> Iterator[str]:
+    """What was decided before this one."""
+    padded, centre = f"^^{plain}$$", at + 2
+    yield f"P{last}{plain[at]}"
+    yield f"Q{last}{padded[centre - 1 : centre + 1]}"
+    yield f"O{last}{older}{plain[at]}"
+    yield f"S{last}{padded[centre - 2 : centre + 1]}"
+    yield f"T{last}{padded[centre : centre + 2]}"
+
+
+@dataclass(frozen=True, slots=True)
+class LetterModel:
+    """What each letter of a word carries. A letter that is not in `allowed` carries label 0."""
+
+    labels: Sequence[str]
+    allowed: Mapping[str, tuple[int, ...]]
+    vowels: str  # letters that later ones are told by
+    table: Numbers
+    binary: bool = False  # label 0 weighs nothing, and label 1 has the weights of a feature to itself
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every character of its labels."""
+        return frozenset("".join(self.labels))
+
+    def places(self, features: Iterable[str], among: Sequence[int]) -> Numbers:
+        """[features, labels] where the weights of these features lie for the labels `among`."""
+        codes = np.array([crc32(one.encode("utf-8")) for one in features], dtype=np.uint64)
+        if self.binary:
+            return np.asarray((codes >> np.uint64(33 - len(self.table).bit_length())).astype(np.int64))[:, None]
+        names = np.array([crc32(self.labels[one].encode("utf-8")) * ODD for one in among], dtype=np.uint64)
+        mixed = (codes[:, None] ^ names[None, :]) * np.uint64(MIX)
+        return np.asarray((mixed >> np.uint64(65 - len(self.table).bit_length())).astype(np.int64))
+
+    def _scores(self, features: Iterable[str], among: Sequence[int]) -> Numbers:
+        found = self.table[self.places(features, among)].astype(np.float64).sum(axis=0)
+        return np.concatenate([[0.0], found]) if self.binary else found
+
+    def guess(self, plain: str, fixed: Mapping[int, tuple[int, ...]] | None = None) -> tuple[tuple[int, ...], float]:
+        """The likeliest label of each letter, and how likely they are all together. `fixed` limits some letters."""
+        beams: list[tuple[float, tuple[int, ...], str, str]] = [(0.0, (), "-", "-")]
+        for at, char in enumerate(plain):
+            among = (fixed or {}).get(at) or self.allowed.get(char, (0,))
+            if len(among) == 1:
+                named = char if self.binary else f"{char}{among[0]}"
+                told = char in self.vowels
+                beams = [
+                    (cost, (*signs, among[0]), *((named, last) if told else (last, older)))
+                    for cost, signs, last, older in beams
+                ]
+                continue
+            base = self._scores(letter_features(plain, at, self.vowels), among)
+            found = []
+            for cost, signs, last, older in beams:
+                score = base + self._scores(chain_features(plain, at, last, older), among)
+                whole = float(np.logaddexp.reduce(score))
+                for label, one in zip(among, score.tolist(), strict=True):
+                    found.append((cost + whole - one, (*signs, label), f"{char}{label}", last))
+            beams = sorted(found)[:BEAM]
+        return beams[0][1], math.exp(-beams[0][0])
+
+
+# ---- weights in eight bits
+
+
+def eight_bits(table: Numbers) -> tuple[Numbers, float]:
+    """A table as whole numbers, and what one of them stands for."""
+    scale = float(np.abs(table).max()) / 127 or 1.0
+    return np.round(table / scale).astype(np.int8), scale
+
+
+# ---- learning both
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedChoice:
+    """A choice with its weight: where the weights of each possibility lie, and which was right."""
+
+    places: Numbers  # [possibilities, features]
+    right: int
+    weight: float = 1.0
+
+
+def descend(table: Numbers, squares: Numbers, places: Numbers, slopes: Numbers, rate: float) -> None:
+    """One step of AdaGrad; `slopes` has one number per row of `places`."""
+    unique, inverse = np.unique(places.ravel(), return_inverse=True)
+    total = np.bincount(inverse.ravel(), np.repeat(slopes, places.shape[1]))
+    squares[unique] += total**2
+    table[unique] -= rate * total / np.sqrt(squares[unique])
+
+
+def fit_choices(
+    cases: Sequence[WeightedChoice],
+    size: int,
+    *,
+    epochs: int,
+    rate: float,
+    batch: int,
+    start: float = 1e-2,
+    least: int = 1,
+) -> Numbers:
+    """Softmax over the possibilities of each case; the mean of the weights after the later epochs.
+
+    What is seen less often than `least` weighs nothing.
+    """
+    table, squares, mean = np.zeros(size + 1), np.full(size + 1, start), np.zeros(size + 1)
+    shuffle = np.random.default_rng(0)
+    if least > 1:
+        cases = _without_rare(cases, size, least)
+    for epoch in range(epochs):
+        order = shuffle.permutation(len(cases))
+        for at in range(0, len(order), batch):
+            chosen = [cases[one] for one in order[at : at + batch]]
+            counts = [len(one.places) for one in chosen]
+            starts = np.cumsum([0, *counts[:-1]])
+            places = np.concatenate([one.places for one in chosen])
+            scores = table[places].sum(axis=1)
+            share = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), counts))
+            share /= np.repeat(np.add.reduceat(share, starts), counts)
+            share[starts + np.array([one.right for one in chosen])] -= 1
+            descend(table, squares, places, share * np.repeat([one.weight for one in chosen], counts), rate)
+            table[size] = 0.0
+        if epoch >= epochs // 2:
+            mean += table / (epochs - epochs // 2)
+    return mean[:size]
+
+
+def _without_rare(cases: Sequence[WeightedChoice], size: int, least: int) -> list[WeightedChoice]:
+    """Rare features in a place of their own, behind all others."""
+    seen = np.zeros(size, dtype=np.int32)
+    for one in cases:
+        np.add.at(seen, one.places.ravel(), 1)
+    return [replace(one, places=np.where(seen[one.places] < least, size, one.places)) for one in cases]
+
+
+def letter_cases(words: Mapping[str, tuple[tuple[int, ...], float]], model: LetterModel) -> list[WeightedChoice]:
+    """Every letter with a choice of every word; words give their labels and their weight."""
+    cases = []
+    for plain, (labels, weight) in words.items():
+        last = older = "-"
+        for at, (char, label) in enumerate(zip(plain, labels, strict=True)):
+            among = model.allowed.get(char, (0,))
+            if len(among) > 1:
+                features = [*letter_features(plain, at, model.vowels), *chain_features(plain, at, last, older)]
+                cases.append(WeightedChoice(model.places(features, among).T, among.index(label), weight))
+            if char in model.vowels:
+                last, older = f"{char}{label}", last
+    return cases
