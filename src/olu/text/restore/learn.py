@@ -35,8 +35,8 @@ SLOTS, LETTER_SLOTS = 1 << 20, 1 << 18
 LEAST = 3  # times a feature is seen beside a word, below which it teaches nothing
 WEAKEST = 0.03  # of the largest weight: what weighs less is not kept
 FOLDS = 5
-SURE = 0.972  # of the words that are called sure, in lines that were held back
-BINS = 20  # of words with several forms, and of new ones, by what the model thought of them
+SURE = 0.97  # of the words that are called sure, in lines that were held back
+BINS = 60  # of words with several forms, and of new ones, by what the model thought of them
 BEARS = 0.2  # of the times a letter is seen it carries a tone: else it is none that bears one
 LEAST_WORDS = 20  # of different words with marks
 RAREST_LABEL = 2  # a mark that is seen less often is a slip of the pen
@@ -238,7 +238,7 @@ def _chances(judged: Sequence[JudgedWord]) -> dict[str, Chances]:
             continue
         chance = np.array([one for one, _ in some])
         right = np.array([float(hit) for _, hit in some])
-        shares = np.linspace(0, 1, min(BINS, max(len(some) // 50, 1)) + 1)[1:-1]
+        shares = np.linspace(0, 1, min(BINS, max(len(some) // 150, 1)) + 1)[1:-1]
         edges = np.array([1, 2, 3]) if kind == "one" else np.unique(np.quantile(chance, shares))
         bins = np.searchsorted(edges, chance, side="right")
         hits = np.bincount(bins, right, minlength=len(edges) + 1)
