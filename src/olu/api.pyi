@@ -211,6 +211,7 @@ class VerbWorkspace(Workspace):
         changes: Iterable[str] | str = (),
         resume: bool = False,
         from_run: str | None = None,
+        match: str | None = None,
         base: str | Path | None = None,
         from_scratch: bool = False,
         from_hf_vits: str | Path | None = None,

@@ -175,6 +175,23 @@ class Store:
         return int(self[id].nbytes)
 
 
+class ClipArrays:
+    """As a store is asked, of arrays that lie in memory: clip id -> rows, or why a clip has none."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], problems: Sequence[str] = ()) -> None:
+        self.arrays, self.problems = arrays, list(problems)
+
+    def __contains__(self, id: str) -> bool:
+        return id in self.arrays
+
+    def __getitem__(self, id: str) -> NDArray[Any]:
+        return self.arrays[id]
+
+    def size(self, id: str) -> int:
+        """In bytes."""
+        return int(self.arrays[id].nbytes)
+
+
 def _share(handle: int) -> None:
     """A lock that many readers hold at once, which filelock has not; Windows removes no open file as it is."""
     try:

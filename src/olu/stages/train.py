@@ -27,7 +27,7 @@ from olu.corpus.manifest import Corpus
 from olu.families import family as family_named
 from olu.families.runs import kind_of, passed_over, runs_of, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
-from olu.stages.train_setup import prepare_run, set_up
+from olu.stages.train_setup import match_of, prepare_run, set_up
 from olu.stages.verbs.training import TrainOptions
 from olu.train.family import Kind
 from olu.train.guards import Verdict
@@ -144,7 +144,7 @@ def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -
     yield from map(Note, damaged)
     before = run.document("facts.json")
     yield from map(Note, use_threads_for(before, run=run.name, device=device))
-    yield from prepare_run(ws, run.recipe, run=run)
+    yield from _prepared(ws, run.recipe, run=run)
     with _room():
         job = set_up(ws, run.recipe, device=device, run=run, ranks=ranks)
     if job.facts["clips"] != before.get("clips"):
@@ -165,6 +165,10 @@ def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -> 
         _refuse_beside_unfinished(ws, asked.recipe, list(asked.changes))
     yield from map(Note, use_threads_for(None, run="", device=device))
     start = parse_start(ws, asked.from_run) if asked.from_run else None
+    if asked.match:
+        if not (asked.from_run or asked.base):
+            raise TrainError("--match goes on from a vocoder that can speak: add --from-run RUN")
+        asked = replace(asked, changes=(*match_of(ws, asked.match), *asked.changes))
     before = start[0] if start else None
     size = before.recipe.model.get("size") if before else None  # a damaged recipe is said by its own name
     settings, said = yield from choose_recipe(
@@ -181,11 +185,19 @@ def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -> 
         yield Note(advice.sentence())
     if before and settings.model.get("size") != size:
         raise TrainError(f"recipe: model.size has no effect with --from-run: {before.name} has its own sizes")
-    yield from prepare_run(ws, settings, run=before)
+    yield from _prepared(ws, settings, run=before)
     with _room():
         job = set_up(ws, settings, device=device, start=start, ranks=ranks)
     yield from map(Note, job.notes)
     return job
+
+
+def _prepared(ws: Workspace, recipe: Recipe, *, run: Run | None) -> Job[None]:
+    """The earlier stages, also for the acoustic model that a vocoder is matched to."""
+    if recipe.match:
+        other = Run.named(ws.runs_folder, recipe.match.partition("@")[0])
+        yield from prepare_run(ws, other.recipe, run=other)
+    yield from prepare_run(ws, recipe, run=run)
 
 
 def _going_on(ws: Workspace, recipe: Recipe, changes: list[str]) -> Recipe:

@@ -16,7 +16,8 @@ from olu.core.job import Job, Note, phase
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
 from olu.families import family as family_named
-from olu.families.runs import NEEDS, as_companions, needed_runs, ready
+from olu.families.runs import MATCHED, NEEDS, as_companions, needed_runs, ready
+from olu.features.store import ClipArrays
 from olu.stages.audit import audit
 from olu.stages.prepare import PrepareSummary, needed_by, prepare, sound_of
 from olu.stages.read import read_corpus
@@ -76,9 +77,14 @@ def set_up(
     needed = needed_runs(
         ws, family, named=named_by(recipe, family), before=run.document("facts.json").get(NEEDS, {}) if run else None
     )
-    asked = TrainingRequest(ws, family, recipe, device, run, start, ranks or Ranks(), listener, as_companions(needed))
+    if recipe.match and family.kind != "vocoder":
+        raise TrainError(f"recipe: match has no effect: the family {family.name!r} is no vocoder: leave it out")
+    beside = matched_mels(ws, recipe, device=device) if recipe.match else {}
+    companions = as_companions(needed)
+    asked = TrainingRequest(ws, family, recipe, device, run, start, ranks or Ranks(), listener, companions, beside)
     job = build_job(asked)
-    facts = {NEEDS: {kind: f"{held.name}@{step}" for kind, (held, step) in needed.items()}} if needed else {}
+    facts: dict[str, Any] = {MATCHED: recipe.match} if recipe.match else {}
+    facts |= {NEEDS: {kind: f"{held.name}@{step}" for kind, (held, step) in needed.items()}} if needed else {}
     return replace(job, facts={**job.facts, **facts}, notes=[*job.notes, *said_of_ears(ws, job.recipe, name)])
 
 
@@ -144,3 +150,39 @@ def ear_of(ws: Workspace, name: str, said: Mapping[str, Reading], *, device: str
         return {"cer": mean(rates)}
 
     return hear
+
+
+def match_of(ws: Workspace, asked: str) -> list[str]:
+    """What a vocoder's recipe takes over to be matched to an acoustic model: RUN@STEP, and what was done to sound."""
+    from olu.train.setup.start import parse_start
+
+    run, step = parse_start(ws, asked)
+    family = family_named(run.recipe.family)
+    if family.kind != "voice" or family.data.contract is None:
+        raise TrainError(f"--match {run.name}: it makes no mels: name a run of an acoustic model")
+    sound = [f"data.{name}={getattr(run.recipe.data, name)}" for name in ("resample", "edges", "loudness")]
+    return [f"match={run.name}@{step}", *sound]
+
+
+def matched_mels(ws: Workspace, recipe: Recipe, *, device: str) -> dict[str, ClipArrays]:
+    """The mels that an acoustic model makes of all clips it knows, with their true durations and pitch."""
+    import torch
+
+    from olu.train.checkpoint import load_averaged
+    from olu.train.setup.start import parse_start
+
+    run, step = parse_start(ws, recipe.match)
+    for name in ("resample", "edges", "loudness"):
+        own, theirs = getattr(recipe.data, name), getattr(run.recipe.data, name)
+        if own != theirs:
+            raise TrainError(f"data.{name} is {own:g} here and {theirs:g} in {run.name}: a match needs the same sound")
+    job = set_up(ws, run.recipe, device=device, run=run)
+    learner: Any = job.learner
+    load_averaged(learner, run.checkpoints().load(step))
+    learner.to(device)
+    torch.manual_seed(recipe.seed)
+    mels = {}
+    for clip in [*job.train, *job.valid]:
+        made = learner.forced_mel(learner.collate([job.example(clip)]).to(torch.device(device)))
+        mels[clip] = made[0].T.half().cpu().numpy()
+    return {"matched": ClipArrays(mels)}

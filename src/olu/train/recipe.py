@@ -135,12 +135,15 @@ class Recipe(Strict):
     plan: PlanSettings = PlanSettings()
     guards: GuardSettings = GuardSettings()
     voice: VoiceSettings = VoiceSettings()
+    match: str = ""  # a vocoder's: RUN@STEP of the acoustic model whose mels it learns to make sound of
 
     @model_serializer(mode="wrap")
     def _only_what_is_set(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = written(self)
         if self.voice == VoiceSettings():
             values.pop("voice", None)
+        if not self.match:
+            values.pop("match", None)
         return values
 
 

@@ -373,6 +373,20 @@ class AcousticLearner(nn.Module):
         picture = ((mel[0] + 2.6) / 5.2).clamp(0, 1).float().cpu().numpy()
         return Audio(wave.float().clamp(-1, 1).cpu().numpy(), RATE), picture
 
+    @torch.no_grad()
+    def forced_mel(self, batch: AcousticBatch) -> Tensor:
+        """The log mel [B, M, F] it makes with the durations and the pitch of the recordings: what a vocoder learns."""
+        mel, size = self.mel(batch), batch.pitch_BF.shape[1]
+        token_mask, mask = mask_of(batch.tokens_B, batch.ids_BT.shape[1]), mask_of(batch.frames_B, size)
+        read = self.net.text(batch.ids_BT, batch.tones_BT, batch.stress_BT, token_mask, batch.speaker_B)
+        durations = self._durations(batch, mel, read[0], token_mask, mask, 0.0)
+        pitch = 12 * (batch.pitch_BF - self.median[batch.speaker_B][:, None]) * mask[:, 0]
+        smooth = F.avg_pool1d(pitch[:, None], 3, 1, 1, count_include_pad=False)[:, 0]
+        mean, _, states = self.net.frames(read[0], durations, smooth, mask)
+        steps = self.config.steps if self.config.refiner_layers else 0
+        noise = self.config.temperature * torch.randn_like(mean)
+        return unscaled(self.net.refined(noise, mean, states, mask, steps=steps))
+
     def free_durations(self, ids: Tensor, gaps: Tensor, log_frames: Tensor, pause: Tensor) -> Tensor:
         """Whole frames of each token: sounds have one at least, gaps only where a pause is likely enough."""
         wanted = torch.minimum(log_frames.clamp(max=MOST_LOG_FRAMES).exp().round().long(), self.longest[ids])

@@ -26,6 +26,8 @@ from olu.nn.source import pulses
 from olu.train.batches import BatchShape
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
+MATCHED = "matched"  # the feature that holds an acoustic model's mels
+NATURAL = 1 / 3  # share of the segments that keep the recording's mel where there are such
 BLURS = (3, 5)  # bins that a blurred mel is averaged over
 LOUDEST = 0.99
 HEARD_AT = 15.0  # a discriminator's spectra are scaled as if their window had this norm
@@ -37,6 +39,7 @@ class VocoderBatch:
 
     sound: Tensor  # int16
     pitch: Tensor  # [frames of all clips, 2]: log2 of hertz, voicing
+    mels: Tensor | None  # [frames of all clips, M]: an acoustic model's, where it learns these
     first_B: Tensor
     samples_B: Tensor
     row_B: Tensor  # where each begins in `pitch`
@@ -44,8 +47,9 @@ class VocoderBatch:
     clips: tuple[str, ...]
 
     def to(self, device: torch.device) -> VocoderBatch:
-        moved = ("sound", "pitch", "first_B", "samples_B", "row_B")
-        return replace(self, **{name: getattr(self, name).to(device) for name in moved})
+        moved = ("sound", "pitch", "mels", "first_B", "samples_B", "row_B")
+        there = {name: value for name in moved if (value := getattr(self, name)) is not None}
+        return replace(self, **{name: value.to(device) for name, value in there.items()})
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class SoundSegments:
     padded_BS: Tensor
     contour_BF: Tensor
     voicing_BF: Tensor
+    mel_BMF: Tensor | None = None  # an acoustic model's
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,8 @@ class VocoderLearner(nn.Module):
         return {"items": float(len(examples))}
 
     def resident(self, example: Example) -> dict[str, NDArray[Any]]:
-        return {"sound": example.samples, "pitch": melody_of(example)}
+        held: dict[str, NDArray[Any]] = {"sound": example.samples, "pitch": melody_of(example)}
+        return held | ({MATCHED: example.features[MATCHED]} if MATCHED in example.features else {})
 
     def collate(self, examples: Sequence[Example]) -> VocoderBatch:
         held = [self.resident(one) for one in examples]
@@ -112,6 +118,7 @@ class VocoderLearner(nn.Module):
         return VocoderBatch(
             sound=torch.from_numpy(np.concatenate([one["sound"] for one in held])),
             pitch=torch.from_numpy(np.concatenate([one["pitch"] for one in held])),
+            mels=torch.from_numpy(np.concatenate([one[MATCHED] for one in held])) if MATCHED in held[0] else None,
             first_B=torch.from_numpy(first["sound"]),
             samples_B=torch.tensor(lengths["sound"]),
             row_B=torch.from_numpy(first["pitch"]),
@@ -128,7 +135,9 @@ class VocoderLearner(nn.Module):
 
     def unpack(self, flat: Tensor, resident: Mapping[str, Tensor], shape: BatchShape) -> VocoderBatch:
         first, samples, row = flat.view(3, shape.clips)
-        return VocoderBatch(resident["sound"], resident["pitch"], first, samples, row, {}, ())
+        return VocoderBatch(
+            resident["sound"], resident["pitch"], resident.get(MATCHED), first, samples, row, counts={}, clips=()
+        )
 
     def cut(self, batch: VocoderBatch, start_B: Tensor, frames: int) -> SoundSegments:
         """Segments from these frames on. A clip's edges are reflected; after a shorter one comes silence."""
@@ -139,8 +148,10 @@ class VocoderLearner(nn.Module):
         wave = batch.sound[batch.first_B[:, None] + folded].float() / 32768.0 * (at <= last + pad)
         frame = start_B[:, None] + torch.arange(frames, device=device)
         end = batch.samples_B[:, None] // HOP - 1
-        melody = batch.pitch[batch.row_B[:, None] + frame.minimum(end)]
-        return SoundSegments(wave, melody[..., 0], melody[..., 1] * (frame <= end))
+        row = batch.row_B[:, None] + frame.minimum(end)
+        melody = batch.pitch[row]
+        mel = None if batch.mels is None else batch.mels[row].float().transpose(1, 2)
+        return SoundSegments(wave, melody[..., 0], melody[..., 1] * (frame <= end), mel)
 
     # ------------------------------------------------------------ steps
 
@@ -150,7 +161,7 @@ class VocoderLearner(nn.Module):
         start_B = (torch.rand(len(room), device=room.device) * room).long()
         with torch.no_grad():
             heard = self._levelled(self.cut(batch, start_B, c.segment_frames))
-            mel = self._blurred(self.mel_given(heard, batch, start_B))
+            mel = self._blurred(self._given(heard, natural=NATURAL))
         turns = torch.rand(len(room), device=room.device)
         real, fake, losses = self._made(heard, mel, turns_B=turns)
         with_discriminator = clock.step >= c.discriminator_start
@@ -170,9 +181,13 @@ class VocoderLearner(nn.Module):
             losses["features"] = Loss(features, "items", c.weight_features * knobs["heed"])
         yield Update("gen", losses)
 
-    def mel_given(self, heard: SoundSegments, batch: VocoderBatch, start_B: Tensor) -> Tensor:
-        """The mel that the generator is given for these segments: the recording's own."""
-        return self.spec.of_padded(heard.padded_BS, self.mel_bank)
+    def _given(self, heard: SoundSegments, *, natural: float) -> Tensor:
+        """The mel that the generator is given: the recording's own, or an acoustic model's but for a `natural` share,
+        so that copies stay good."""
+        own = self.spec.of_padded(heard.padded_BS, self.mel_bank)
+        if heard.mel_BMF is None:
+            return own
+        return torch.where(torch.rand(len(own), 1, 1, device=own.device) < natural, own, heard.mel_BMF)
 
     def _levelled(self, heard: SoundSegments) -> SoundSegments:
         """Half of the segments louder or softer."""
@@ -180,7 +195,9 @@ class VocoderLearner(nn.Module):
         drawn, turned = torch.rand(2, len(wave), 1, device=wave.device)
         gain = torch.where(turned < 0.5, 10 ** (self.config.level / 20 * (2 * drawn - 1)), torch.ones_like(drawn))
         peak = wave.abs().amax(1, keepdim=True).clamp_min(1e-3)
-        return replace(heard, padded_BS=wave * gain.minimum((LOUDEST / peak).clamp_min(1.0)))
+        gain = gain.minimum((LOUDEST / peak).clamp_min(1.0))
+        mel = None if heard.mel_BMF is None else heard.mel_BMF + torch.log(gain).unsqueeze(1)
+        return replace(heard, padded_BS=wave * gain, mel_BMF=mel)
 
     def _blurred(self, mel_BMF: Tensor) -> Tensor:
         """A share of the segments without detail over frequency: there harmonics come from the source alone."""
@@ -249,7 +266,7 @@ class VocoderLearner(nn.Module):
         frames = self.config.segment_frames
         start_B = (batch.samples_B // HOP - frames).clamp_min(0) // 2
         heard = self.cut(batch, start_B, frames)
-        losses = self._made(heard, self.mel_given(heard, batch, start_B))[2]
+        losses = self._made(heard, self._given(heard, natural=0.0))[2]
         return {name: Loss(one.sum, one.over) for name, one in losses.items()}
 
     def demo(self, batch: VocoderBatch) -> Iterator[SpokenSample]:
@@ -261,7 +278,7 @@ class VocoderLearner(nn.Module):
             frames = int(one.samples_B) // HOP
             heard = self.cut(one, torch.zeros_like(one.first_B), frames)
             with torch.no_grad():
-                mel = self.spec.of_padded(heard.padded_BS, self.mel_bank)
+                mel = self._given(heard, natural=0.0)
                 wave = self.sounded(mel, heard.contour_BF, heard.voicing_BF)[0]
             yield SpokenSample(clip, Audio(wave.cpu().numpy(), RATE), frames * HOP / RATE)
 

@@ -105,6 +105,7 @@ class TrainOptions:
     changes: tuple[str, ...] = set_option()
     resume: bool = flag("Go on with the newest unfinished run, exactly.")
     from_run: str | None = option("Start from its weights.", metavar="RUN[@STEP]")
+    match: str | None = option("A vocoder: learn an acoustic model's own mels.", metavar="RUN[@STEP]")
     base: Path | None = base_option()
     from_scratch: bool = from_scratch_option()
     from_hf_vits: Path | None = option(

@@ -12,7 +12,7 @@ from olu.core.errors import TrainError
 from olu.core.types import Clip, Reading, Split
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import place
-from olu.features.store import Store
+from olu.features.store import ClipArrays, Store
 from olu.text.vocabulary import symbol_name
 from olu.train.recipe import DataSettings, Recipe
 from olu.train.run import Run
@@ -43,7 +43,7 @@ def wanted_clips(corpus: Corpus, recipe: Recipe) -> list[Clip]:
 
 
 def choose_clips(
-    start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts, features: Mapping[str, Store]
+    start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts, features: Mapping[str, Store | ClipArrays]
 ) -> ClipChoice:
     """The clips of both sides, their speakers, and what a person should know of the choice."""
     kept, left_out = select(start, corpus, store, texts, features)
@@ -95,7 +95,7 @@ def is_asked_for(clip: Clip, recipe: Recipe) -> bool:
 
 
 def select(
-    start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts, features: Mapping[str, Store]
+    start: TrainingStart, corpus: Corpus, store: Store, texts: TrainingTexts, features: Mapping[str, Store | ClipArrays]
 ) -> tuple[list[Clip], dict[str, str]]:
     """Clips to learn from, and why each other one is left out. Nothing is cut to fit."""
     recipe, data, needs_text = start.recipe, start.family.data, "text" in start.family.data.needs
@@ -120,7 +120,7 @@ def select(
     return kept, left_out
 
 
-def _lacks(clip: str, features: Mapping[str, Store]) -> str | None:
+def _lacks(clip: str, features: Mapping[str, Store | ClipArrays]) -> str | None:
     """Which feature could not be made of a clip, and why."""
     for name, store in features.items():
         if clip not in store:

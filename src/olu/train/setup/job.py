@@ -25,7 +25,7 @@ from olu.core.files import hash_value
 from olu.core.types import Clip
 from olu.core.words import length, many, size
 from olu.corpus.manifest import Corpus
-from olu.features.store import Store, WaveFeature, feature_folders
+from olu.features.store import ClipArrays, Store, WaveFeature, feature_folders
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.batches import Batches, Buckets, Prompts, make_buckets
 from olu.train.cuda_graph import Resident
@@ -96,7 +96,7 @@ class TrainingJob:
     growth: Growth | None = None  # new symbols since the base or the run it starts from
     held_rows: int = 0  # symbols that stay as they are
     ear: Ear | None = None  # what hears the samples, beside the cheap figures
-    features: Mapping[str, Store] = field(default_factory=dict)  # what was prepared beside the sound, by name
+    features: Mapping[str, Store | ClipArrays] = field(default_factory=dict)  # prepared beside the sound, by name
     streams: Mapping[str, Mapping[str, list[int]]] = field(default_factory=dict)  # what goes with the ids, by clip
 
     @property
@@ -283,7 +283,8 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
     rate, data = start.family.data.rate(start.config), start.recipe.data
     needs = start.family.data.needs
     wave = WaveFeature(rate, data.resample, data.edges, data.loudness, "text" in needs)
-    store, features = Store(asked.ws.features / wave.key), _feature_stores(start, wave)
+    store = Store(asked.ws.features / wave.key)
+    features: dict[str, Store | ClipArrays] = {**_feature_stores(start, wave), **asked.features}
     texts = with_frames(start, corpus, store, texts)
     clips = choose_clips(start, corpus, store, texts, features)
     learner = build_learner(start, texts, clips)

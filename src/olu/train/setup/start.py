@@ -20,6 +20,7 @@ from olu.core.files import Workspace
 from olu.core.places import located
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
+from olu.features.store import ClipArrays
 from olu.text.pieces import vocabulary_from
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.checkpoint import Checkpoint
@@ -55,6 +56,7 @@ class TrainingRequest:
     ranks: Ranks = field(default_factory=Ranks)
     listener: SampleListener | None = None
     companions: tuple[Companion, ...] = ()  # of runs of other kinds that this one needs
+    features: Mapping[str, ClipArrays] = field(default_factory=dict)  # beside those that its family declares
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def resolve_start(asked: TrainingRequest, corpus: Corpus) -> TrainingStart:
         raise TrainError(f"plan.precision = {recipe.plan.precision} is for GPUs: on a CPU train in fp32")
     if writes and run is None:
         check_unheard(asked.ws, recipe, corpus)
-    kept = kept_by(run, recipe) if run else None
+    kept = kept_by(run, recipe, reads="text" in family.data.needs) if run else None
     if run and kept and kept.started_from and not run.checkpoints().steps():
         weights = parse_start(asked.ws, kept.started_from)
     companions = (*asked.companions, *companions_of(family, config, base))
@@ -135,13 +137,13 @@ def companions_of(family: Family, config: Any, base: Base | None) -> tuple[Compa
     return tuple(bases.companions(config, base)) if bases and bases.companions else ()
 
 
-def kept_by(run: Run, recipe: Recipe) -> KeptDecisions:
-    """What the files of a run say of how it began."""
+def kept_by(run: Run, recipe: Recipe, *, reads: bool = True) -> KeptDecisions:
+    """What the files of a run say of how it began; one that learns from sound alone reads nothing."""
     facts = run.document("facts.json")
     return KeptDecisions(
         run=run.name,
         vocabulary=vocabulary_of(run),
-        frontend=run.document("frontend.json"),
+        frontend=run.document("frontend.json") if reads else {},
         speakers=run.document("speakers.json"),
         pauses=run.document(PAUSES) if recipe.data.pauses else None,
         held_rows=int(facts.get("held_rows", 0)),

@@ -1,0 +1,152 @@
+"""Runs of a vocoder: from recordings without a text, gone on with, judged by copies, matched to an acoustic model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from olu.audio import io
+from olu.core.errors import ConfigError, TrainError
+from olu.core.files import Workspace
+from olu.core.job import finish
+from olu.core.types import Audio
+from olu.corpus.manifest import Corpus
+from olu.families.runs import MATCHED
+from olu.features.mel import MelSpec
+from olu.speak.source import pulses
+from olu.stages.align import align
+from olu.stages.evaluate import run as evaluate_run
+from olu.stages.import_ import import_source
+from olu.stages.status import status
+from olu.stages.train import train
+from olu.stages.train_setup import set_up
+from olu.stages.verbs.machine import StatusOptions
+from olu.stages.verbs.voices import EvaluateOptions
+from olu.train.run import Run
+
+from ..helpers import igbo_project as project
+
+RATE = 16000
+TINY = ("family=vocoder", "model.size=tiny", "view.tensorboard=false", "data.loudness=0")
+PLAN = ("plan.steps=6", "plan.batch_clips=4", "plan.validate_every=6", "plan.save_every=3", "plan.demo_clips=1")
+
+
+def recordings(folder: Path, count: int = 12) -> Path:
+    folder.mkdir(parents=True)
+    for number in range(count):
+        frames = 90 + 5 * number
+        line = np.log2(100 + 12 * number) + 0.1 * np.sin(np.arange(frames) / 15)
+        wave = pulses(line, np.ones(frames), hop=256, rate=RATE)
+        wave = np.convolve(wave, 0.9 ** np.arange(60), "same")
+        wave = wave + 0.01 * np.random.default_rng(number).normal(size=len(wave))
+        io.write(folder / f"r{number}.wav", Audio((0.3 * wave / np.abs(wave).max()).astype(np.float32), RATE))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def mute(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A workspace whose clips have no text, and one run."""
+    root = tmp_path_factory.mktemp("mute")
+    ws = Workspace.create(root / "ws", language="swa")
+    finish(import_source(ws, recordings(root / "wavs")))
+    done = finish(train(ws, overrides=[*TINY, *PLAN]))
+    assert (done.run, done.steps) == ("vocoder-001", 6)
+    return ws
+
+
+def run_of(ws: Workspace, name: str = "vocoder-001") -> Run:
+    return Run.named(ws.runs_folder, name)
+
+
+def test_recordings_without_a_text_train_on_sides_of_their_own(mute: Workspace):
+    corpus = Corpus.open(mute)
+    assert all(corpus.split(clip) is None for clip in corpus)
+    sides = [corpus.split(clip, texts=False) for clip in corpus]
+    assert sides.count("train") >= 8 and "valid" in sides
+    facts = run_of(mute).document("facts.json")
+    assert facts["trained"]["clips"] == sides.count("train") and facts["mel"]["hash"] == MelSpec().hash
+    told = " ".join(map(str, status(mute).sentences(StatusOptions(ws=mute.root))))
+    assert "vocoder-001: finished at step 6 of 6" in told
+
+
+def test_a_clip_comes_as_often_as_it_has_segments(mute: Workspace):
+    run = run_of(mute)
+    job = set_up(mute, run.recipe, device="cpu", run=run)
+    size = job.family.data.segment(job.config)
+    turns = {clip: job.drawn.count(clip) for clip in job.train}
+    assert turns == {clip: max(1, round(job.store.length(clip) / size)) for clip in job.train}
+    assert {len(batch) for batch in job.batches().plan(0)} <= {4, len(job.drawn) % 4}
+
+
+def test_a_run_goes_on_exactly(mute: Workspace, tmp_path: Path):
+    run = run_of(mute)
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text((run.folder / "recipe.toml").read_text(encoding="utf-8"), encoding="utf-8")
+    work = train(mute, recipe=recipe, new=True)
+    while getattr(next(work), "step", 0) < 5:
+        pass
+    work.close()  # as a kill: step 3 is kept
+    again = Run.all(mute.runs_folder)[-1]
+    assert again.checkpoints().steps()[-1] == 3
+    done = finish(train(mute, resume=True))
+    assert done.run == again.name and done.steps == 6
+    one, two = (each.checkpoints().load(6).weights for each in (run, again))
+    assert all(bool((one[name] == two[name]).all()) for name in one)
+
+
+def test_going_on_from_a_run_keeps_the_discriminators_and_moves_the_end(mute: Workspace):
+    done = finish(train(mute, from_run="vocoder-001", overrides=["plan.steps=2", "view.tensorboard=false"], new=True))
+    run = run_of(mute, done.run)
+    model, rates = run.recipe.model, run.recipe.plan.rates
+    assert (model["discriminator_start"], model["discriminator_warmup"], model["learning_rate"]) == (0, 0, 1e-4)
+    assert rates["gen.enter"] == 0 and not any(name.startswith("gen.filter") for name in rates)
+    before, after = (one.checkpoints().load(one.checkpoints().steps()[-1]).weights for one in (run_of(mute), run))
+    assert bool((before["learner/gen.enter.weight"] == after["learner/gen.enter.weight"]).all())
+    assert not bool((before["learner/gen.filter.weight"] == after["learner/gen.filter.weight"]).all())
+    apart = (before["learner/disc.periods.0.final_conv.bias"] - after["learner/disc.periods.0.final_conv.bias"]).abs()
+    assert float(apart) < 1e-3
+
+
+def test_a_base_of_another_contract_is_refused_by_its_field(mute: Workspace, tmp_path: Path):
+    from olu.families.vocoder.base import must_fit, read_base
+
+    assert read_base(run_of(mute).folder).has_discriminator
+    with pytest.raises(ConfigError, match="of other differs: hop is 200, here 256"):
+        must_fit(MelSpec(hop=200).facts, whose="other")
+    with pytest.raises(ConfigError, match="is no vocoder"):
+        read_base(tmp_path)
+
+
+def test_copies_are_judged_beside_their_floor(mute: Workspace, tmp_path: Path):
+    asked = EvaluateOptions(place=mute.root, run="vocoder-001", sentences=1, output=tmp_path / "judged")
+    found: Any = finish(evaluate_run(asked))
+    figures = {one.name: one for one in found.figures}
+    assert {"f0_rms", "f0_median", "f0_gross", "voicing", "mel"} <= set(figures)
+    assert figures["mel"].mean > figures["mel"].natural > 0
+    assert figures["f0_rms"].mean < 1.0  # the source has the pitch, trained or not
+    assert any("wrong letters: no clip that was copied has a text" in one for one in found.missing)
+    assert len(list((tmp_path / "judged" / "wavs").glob("*.wav"))) == found.clips == 1
+
+
+def test_a_vocoder_learns_the_mels_of_an_acoustic_model(tmp_path: Path):
+    place = project.make_project(tmp_path / "igbotts", project.TEXTS)
+    ws = Workspace.create(tmp_path / "ws", language="ibo")
+    finish(import_source(ws, place / "data" / "waxal_igbo"))
+    finish(align(ws, source=place / "textgrids.tar.gz"))
+    short = [*PLAN, "view.tensorboard=false", "data.loudness=0"]
+    finish(train(ws, overrides=[*TINY, *PLAN]))
+    voice = finish(train(ws, overrides=["family=acoustic", "model.size=tiny", *short]))
+    with pytest.raises(TrainError, match="--match goes on from a vocoder that can speak"):
+        finish(train(ws, overrides=[*TINY, *PLAN], match=voice.run, new=True))
+    with pytest.raises(TrainError, match="it makes no mels"):
+        finish(train(ws, from_run="vocoder-001", match="vocoder-001", new=True))
+    done = finish(train(ws, from_run="vocoder-001", match=voice.run, overrides=["plan.steps=2"], new=True))
+    run = run_of(ws, done.run)
+    assert run.document("facts.json")[MATCHED] == f"{voice.run}@6" == run.recipe.match
+    job = set_up(ws, run.recipe, device="cpu", run=run)
+    one = job.example(job.train[0])
+    assert one.features["matched"].shape == (len(one.samples) // 256, 80)
+    assert job.learner.collate([one]).mels is not None
