@@ -138,10 +138,9 @@ def test_a_batch_unpacked_is_the_batch_collated():
     found, wanted = resident.batch(chosen), own.collate([clips[one] for one in chosen])
     assert (found.counts, found.clips) == (wanted.counts, wanted.clips)
     start = torch.tensor([0, 3, 20, 30])
-    for one, other in zip(
-        own.cut(found, start, 32).__dict__.values(), own.cut(wanted, start, 32).__dict__.values(), strict=True
-    ):
-        assert torch.equal(one, other)
+    one, other = (own.cut(batch, start, 32) for batch in (found, wanted))
+    for name in ("padded_BS", "contour_BF", "voicing_BF"):
+        assert torch.equal(getattr(one, name), getattr(other, name))
 
 
 def test_a_segment_is_the_sound_and_the_mel_of_its_place():
@@ -207,3 +206,18 @@ def test_the_graph_says_what_torch_says(tmp_path: Path):
         feeds |= {"mel": mel.numpy(), "contour": line.numpy(), "voicing": voicing.numpy()}
         (found,) = session.run(None, {name: np.ascontiguousarray(one) for name, one in feeds.items()})
         assert np.abs(found - wanted).max() < 1e-5
+
+
+def test_a_matched_segment_has_the_models_mel_at_its_level():
+    own, one = learner(), example(seconds=1.6)
+    frames = len(one.samples) // HOP
+    made = np.arange(frames * 80, dtype=np.float16).reshape(frames, 80) / 4096
+    batch = own.collate([replace(one, features={**one.features, "matched": made})])
+    part = own.cut(batch, torch.tensor([10]), 32)
+    assert part.mel_BMF is not None and np.allclose(part.mel_BMF[0].T, made[10:42])
+    torch.manual_seed(3)
+    loud = own._levelled(replace(part, padded_BS=part.padded_BS / 4))
+    gain = float(loud.padded_BS.abs().max() / part.padded_BS.abs().max() * 4)
+    assert loud.mel_BMF is not None and torch.allclose(loud.mel_BMF, part.mel_BMF + np.log(gain), atol=1e-4)
+    assert torch.equal(own._given(part, natural=0.0), part.mel_BMF)
+    assert torch.allclose(own._given(part, natural=1.1), own.spec.of_padded(part.padded_BS))
