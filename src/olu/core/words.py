@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 SIZES = (("GiB", 2**30, 2), ("MiB", 2**20, 1), ("KiB", 2**10, 1))
 LENGTHS = (("hours", 3600.0, 2), ("minutes", 60.0, 1))
@@ -14,6 +15,12 @@ BUT_LINES = re.compile(f"(?![\n\t]){CONTROL.pattern}")
 def many(count: int, what: str) -> str:
     """A number and its noun, whose plural ends in s."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def first_names(names: Sequence[str], most: int, *, count: bool = False) -> str:
+    """The first `most` with commas, and where there are more "..." or, with `count`, how many."""
+    more = f" and {len(names) - most} more" if count else " ..."
+    return ", ".join(names[:most]) + (more if len(names) > most else "")
 
 
 def size(number: float) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, hash_file, read_json, read_jsonl, write_jsonl
 from olu.core.types import Clip
+from olu.core.words import first_names
 from olu.corpus.sources import Source
 
 FLAGS = ("layout", "speaker", "columns", "config", "split", "shift")  # as the stamp of an import keeps them
@@ -154,7 +155,7 @@ def told(names: Sequence[str], remedy: str, *, imported: bool) -> str:
     """One sentence on changed recordings; `imported`: an import was just made, and has not taken them."""
     one = len(names) == 1
     number, be, them = ("1 recording", "is", "it") if one else (f"{len(names)} recordings", "are", "them")
-    listed = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
+    listed = first_names(names, SHOWN)
     since = f"changed since {'it was' if one else 'they were'} imported and {be} left out ({listed})"
     return f"{number} {since}{f', and this import did not take {them}' if imported else ''}: {remedy}"
 
@@ -182,7 +183,7 @@ class Lost:
         number = "1 clip" if len(self.clips) == 1 else f"{len(self.clips)} clips"
         if not self.whole:
             names = [audio.rpartition("/")[2] for audio in self.audio]
-            listed = ", ".join(names[:SHOWN]) + (" ..." if len(names) > SHOWN else "")
+            listed = first_names(names, SHOWN)
             are = "1 recording is" if len(names) == 1 else f"{len(names)} recordings are"
             again = f"where they were moved, run '{self.command(None)}' with their new place"
             return f"{are} not in {self.root} any more ({listed}; {number}): {again}, else {self._drop()}"

@@ -16,7 +16,7 @@ from olu.core.job import Job
 from olu.core.options import stamp, to_json
 from olu.core.stage import Stage, State
 from olu.core.told import Remedy, some, write_texts
-from olu.core.words import length, many
+from olu.core.words import first_names, length, many
 from olu.core.workspace_lock import AFTER_WORK
 from olu.corpus import doubts, readers
 from olu.corpus.doubts import in_doubt
@@ -113,7 +113,7 @@ class ImportSummary:
         yield f"{'Would add' if dry else 'Added'} {many(self.added, 'clip')}{already}{skipped}."
         if self.plan is not None:
             for kind, ids in asdict(self.plan).items():
-                named = ", ".join(ids[:SHOWN]) + (" ..." if len(ids) > SHOWN else "")
+                named = first_names(ids, SHOWN)
                 yield f"  {kind}: {len(ids)}{f' ({named})' if ids else ''}"
         clips = f"{many(self.clips, 'clip')}, {length(self.seconds)}, in {self.language}"
         yield f"The corpus {'would have' if dry else 'has'} {clips}; speakers: {', '.join(self.speakers)}."

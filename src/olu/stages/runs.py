@@ -14,7 +14,7 @@ from olu.core.config import check, flat
 from olu.core.errors import ConfigError, OluError, WorkspaceError
 from olu.core.files import Workspace, disk_bytes, workspace_here, write_text
 from olu.core.told import Caution, Remedy, TextTable, Told
-from olu.core.words import length, size
+from olu.core.words import first_names, length, size
 from olu.families import family
 from olu.families.runs import kind_of
 from olu.stages.align import STAGE as ALIGN
@@ -260,7 +260,7 @@ def removal(ws: Workspace, name: str) -> Removal:
     if run.is_locked():
         raise WorkspaceError(f"{name} is being trained now: stop it first")
     if made := list(dict.fromkeys(_made_from(ws, run))):
-        listed = ", ".join(made[:SHOWN]) + (f" and {len(made) - SHOWN} more" if len(made) > SHOWN else "")
+        listed = first_names(made, SHOWN, count=True)
         were = "was" if len(made) == 1 else "were"
         raise WorkspaceError(f"{name} stays: {listed} {were} made with it; remove {_them(made)} first if you can")
     return Removal(name, disk_bytes(run.folder), run_state(run).sentence())

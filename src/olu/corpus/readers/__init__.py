@@ -13,7 +13,7 @@ from olu.audio.media import PHONE_SUFFIXES, begins_as_sound
 from olu.core.config import did_you_mean
 from olu.core.errors import CorpusError
 from olu.core.files import Refused, read_inside
-from olu.core.words import many
+from olu.core.words import first_names, many
 from olu.corpus.readers import columns, huggingface, lists, ljspeech, recordings, subtitles, tables
 from olu.corpus.readers.beside import FOLDER, LIBRITTS
 from olu.corpus.readers.rows import Doubt, Guessed, Problem, Read, Row, SourceNote, Timing
@@ -218,7 +218,7 @@ def _no_audio(folder: SourceFolder) -> str:
     if not unknown:
         kinds = _kinds(folder.tree.files)
         return f"holds no audio ({ENDINGS}) but {kinds}: name the folder that holds the recordings"
-    shown = ", ".join(unknown[:SHOWN]) + (" ..." if len(unknown) > SHOWN else "")
+    shown = first_names(unknown, SHOWN)
     files = f"{many(len(unknown), 'file')} ({shown})"
     return f"has {files} that look like sound under an ending that is not known: rename them ({ENDINGS})"
 

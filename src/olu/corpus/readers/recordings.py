@@ -19,6 +19,7 @@ from olu.audio.media import decode, is_media, is_recording, need_media
 from olu.core.errors import AudioError
 from olu.core.files import fault_of, hash_file
 from olu.core.job import Job, Tick
+from olu.core.words import first_names
 from olu.corpus.readers.beside import PAPERS
 from olu.corpus.readers.rows import Problem, Row, SourceNote, Tree, Why, without_ending
 from olu.corpus.readers.source import SourceFolder
@@ -99,8 +100,7 @@ def take_out(
 
 def told(files: Sequence[str]) -> str:
     """How many recordings, and some of their names."""
-    shown = ", ".join(files[:SHOWN]) + (" ..." if len(files) > SHOWN else "")
-    return f"{len(files)} recording{'s' if len(files) > 1 else ''} ({shown})"
+    return f"{len(files)} recording{'s' if len(files) > 1 else ''} ({first_names(files, SHOWN)})"
 
 
 @dataclass(frozen=True, slots=True)

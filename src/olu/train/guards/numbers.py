@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from olu.core.words import first_names
 from olu.train.guards.seen import GuardEvent, Observation, Seen, Verdict
 
 MIN_HISTORY = 20  # updates before a median means anything
 SUSPECT_TIMES = 3  # bad batches with a clip in common before it is left out
 NEW_LEVEL = 3  # spikes directly after one another that are no spikes any more
-
-
-def _first_names(names: Sequence[str], most: int) -> str:
-    return ", ".join(names[:most]) + (" ..." if len(names) > most else "")
 
 
 class Wiring:
@@ -30,7 +26,7 @@ class Wiring:
         self.checked.append(seen.part)
         if not seen.untouched:
             return None
-        names = _first_names(seen.untouched, 5)
+        names = first_names(seen.untouched, 5)
         message = f"{seen.part}: no gradient reaches {names}: these weights would never learn; report this as a bug"
         return GuardEvent(seen.step, "wiring", Verdict.STOP, message)
 
@@ -68,7 +64,7 @@ class Finite:
         message = f"{seen.part}: {', '.join(bad)} not a number ({streak} in a row); the update was not made"
         aside = tuple(self.suspects) if self.times == SUSPECT_TIMES else ()
         if self.suspects:
-            names = _first_names(self.suspects, 4)
+            names = first_names(self.suspects, 4)
             again = f"in all {self.times} such batches: left out from now on, {names}"
             message += f"; {again}" if aside else f"; if it comes again, look at {names}"
         if verdict is Verdict.REWIND:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from olu.align.state import Marks, find_pauses, knows_pauses, mark_pauses
 from olu.core.errors import TrainError
 from olu.core.files import Workspace, read_json
 from olu.core.types import Clip, Reading
-from olu.core.words import many
+from olu.core.words import first_names, many
 from olu.corpus.manifest import Corpus
 from olu.text.characters import CharacterFrontend
 from olu.text.fallback import relative
@@ -205,13 +206,10 @@ def said_of_new(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         return []
     near = [f"{symbol_name(row['symbol'])} from {symbol_name(row['from'])}" for row in rows if row["from"] is not None]
     mean = [symbol_name(row["symbol"]) for row in rows if row["from"] is None]
-    said = [f"{len(near)} {'starts' if len(near) == 1 else 'start'} from a relative ({_some(near)})"] if near else []
-    said += [f"{len(mean)} at the mean of all ({_some(mean)})"] if mean else []
+    some = partial(first_names, most=LISTED, count=True)
+    said = [f"{len(near)} {'starts' if len(near) == 1 else 'start'} from a relative ({some(near)})"] if near else []
+    said += [f"{len(mean)} at the mean of all ({some(mean)})"] if mean else []
     return [f"{many(len(rows), 'new symbol')}: {', '.join(said)}; {NEW_SYMBOLS} in the run's folder has each"]
-
-
-def _some(listed: list[str]) -> str:
-    return ", ".join(listed[:LISTED]) + (f" and {len(listed) - LISTED} more" if len(listed) > LISTED else "")
 
 
 def _place(symbol: str, clip: Clip, reading: Reading) -> str:
