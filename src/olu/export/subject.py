@@ -145,7 +145,7 @@ def from_run(
     config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
     config, given = with_noise(config, noise, family=family)
     vocabulary = vocabulary_from(run.document("vocabulary.json"))
-    named = {kind: name for kind, name in {"vocoder": vocoder or recipe.voice.vocoder}.items() if name}
+    named = {"vocoder": vocoder or recipe.voice.vocoder}
     others = needed_runs(ws, family, named=named, before=run.document("facts.json").get(NEEDS), whose=run)
     speakers = run.document("speakers.json")
     corpus = Corpus.open(ws)

@@ -95,15 +95,10 @@ def needed_runs(
     for kind in chosen.speaks.needs if chosen.speaks else ():
         plain = chosen.speaks is not None and kind in chosen.speaks.stands_in
         asked = named.get(kind) or ("" if plain and whose else (before or {}).get(kind, ""))
-        if asked:
-            found[kind] = _run_at(ws, asked, kind)
-            continue
-        if plain and before is not None and not whose:
+        if not asked and plain and before is not None and not whose:
             continue  # it began without one
-        finished = [run for run in runs_of(ws, kind) if run.finished and run.checkpoints().steps()]
-        matched = [run for run in finished if whose and _matched_to(run) == whose.name]
-        if finished:
-            found[kind] = _run_at(ws, (matched or finished)[-1].name, kind)
+        if name := asked or _newest(ws, kind, whose):
+            found[kind] = _run_at(ws, name, kind)
         elif not plain or whose:
             raise TrainError(
                 f"a voice of the family {chosen.name!r} needs {NAMES[kind]}, and {ws.root} has none: train one first"
@@ -113,19 +108,25 @@ def needed_runs(
     return found
 
 
+def _newest(ws: Workspace, kind: Kind, whose: Run | None) -> str:
+    """The newest finished run of a kind, those matched to `whose` before all others; nothing where there is none."""
+    finished = [run for run in runs_of(ws, kind) if run.finished and run.checkpoints().steps()]
+    matched = [run for run in finished if whose and _matched_to(run) == whose.name]
+    return next((run.name for run in reversed(matched or finished)), "")
+
+
 def _run_at(ws: Workspace, text: str, kind: Kind) -> tuple[Run, int]:
     """RUN, at its best step, or RUN@STEP."""
     name, _, step = text.partition("@")
     run = Run.named(ws.runs_folder, name)
     if (own := kind_of(run)) != kind:
         raise TrainError(f"{name} is {NAMES[own]} and not {NAMES[kind]}: name another run; 'olu runs' lists them")
-    steps, best = run.checkpoints().steps(), run.best
-    if not steps or (step and (not step.isdigit() or int(step) not in steps)):
+    steps, best = run.checkpoints().steps(), run.best_step()
+    if best is None or (step and (not step.isdigit() or int(step) not in steps)):
         raise TrainError(
             f"{name} has no checkpoint at step {step or 'any'}; it has: {', '.join(map(str, steps)) or 'none'}"
         )
-    usual = int(best["step"]) if best and best["step"] in steps else steps[-1]
-    return run, int(step) if step else usual
+    return run, int(step) if step else best
 
 
 def _matched_to(run: Run) -> str:

@@ -111,11 +111,9 @@ def evaluate_copies(ws: Workspace, run: Run, wish: EvaluateOptions) -> Job[CopyS
     corpus.check_sources()
     if any(clip.text.strip() for clip in corpus):
         yield from read_corpus(ws)
-    steps = run.checkpoints().steps()
-    if not steps or (wish.step is not None and wish.step not in steps):
+    step = run.best_step() if wish.step is None else wish.step
+    if step is None or step not in run.checkpoints().steps():
         raise WorkspaceError(f"{run.name} has no checkpoint at step {wish.step or 'any'}")
-    best = run.best
-    step = wish.step or (int(best["step"]) if best and best["step"] in steps else steps[-1])
     folder = wish.output or ws.evaluations / f"{run.name}-step-{step}"
     copied = yield from _copied(corpus, run, step, number=wish.sentences, seed=wish.seed)
     missing: list[str] = []

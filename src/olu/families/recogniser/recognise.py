@@ -111,11 +111,9 @@ class Trained:
 
 def load(run: Run, *, language: str, device: str = "cpu") -> Trained:
     """The averaged weights of a run's best step."""
-    recipe, best = run.recipe, run.best
-    steps = run.checkpoints().steps()
-    if not steps:
+    recipe, best, step = run.recipe, run.best, run.best_step()
+    if step is None:
         raise TrainError(f"{run.name} has no checkpoint to hear with: train it with 'olu train WS --resume'")
-    step = int(best["step"]) if best and best["step"] in steps else steps[-1]
     config = check(RecogniserConfig, recipe.model, where=f"{run.name}/recipe.toml [model]")
     vocabulary = SymbolVocabulary.from_state(run.document("vocabulary.json"))
     learner = RecogniserLearner(config, vocab_size=vocabulary.size)

@@ -77,10 +77,8 @@ def _from_run(run: Any) -> Weights:
     from olu.families.vocoder.learn import VocoderLearner
     from olu.train.checkpoint import load_averaged
 
-    steps, best = run.checkpoints().steps(), run.best
-    step = int(best["step"]) if best and best["step"] in steps else steps[-1]
     learner = VocoderLearner(VocoderConfig(**run.recipe.model))
-    load_averaged(learner, run.checkpoints().load(step))
+    load_averaged(learner, run.checkpoints().load(run.best_step()))
     return dict(learner.state_dict())
 
 
