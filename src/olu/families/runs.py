@@ -129,6 +129,11 @@ def _run_at(ws: Workspace, text: str, kind: Kind) -> tuple[Run, int]:
     return run, int(step) if step else best
 
 
+def is_matched(run: Run) -> bool:
+    """Whether a vocoder learnt from the mels of an acoustic model."""
+    return bool(_matched_to(run))
+
+
 def _matched_to(run: Run) -> str:
     """The acoustic run whose mels a vocoder was trained on, where it was."""
     return str(run.document("facts.json").get(MATCHED) or "").partition("@")[0]

@@ -21,12 +21,13 @@ from olu.core.words import length, lines, size
 from olu.corpus.decisions import hash_chosen
 from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, fingerprint, sides
+from olu.families import FAMILIES
 from olu.families import family as family_named
 from olu.families.runs import voices
 from olu.stages.audit import audit, read_thresholds
 from olu.stages.bases import BaseAdvice, advise
 from olu.stages.import_ import doubts_of
-from olu.stages.train_setup import prepare_run, set_up
+from olu.stages.train_setup import first_command, prepare_run, set_up
 from olu.stages.verbs.training import PlanOptions
 from olu.train.base_facts import licence_of
 from olu.train.family import Family
@@ -66,11 +67,14 @@ class PlanSummary:
     command: str
     advice: str  # what to begin with instead, where there is too little speech to train from scratch
     next: str
+    first: str = ""  # a command that comes before the training
 
     def sentences(self, options: PlanOptions) -> Iterator[Told]:
         if options.only_print:
             yield Verbatim(lines(self.text))
             return
+        if self.first:
+            yield f"First: {self.first} (durations are learnt from an alignment)"
         rows = [[one["key"], str(one["value"]), one["reason"]] for one in self.settings]
         yield TextTable(["setting", "value", "why"], rows)
         yield from (Caution(f"note: {note}") for note in self.notes)
@@ -131,13 +135,19 @@ def plan(
     if measure:
         measured = yield from _measure(ws, made, changes, device=machine.device)
         pace, said = measured["seconds_per_step"], "measured here"
-        made = replace(make_plan(case, family, pace=pace), pace_reason=said)
-    check(Recipe, with_overrides(made.values(), changes), where="recipe")
+        made = replace(make_plan(case, family, pace=pace), pace_reason=said, notes=made.notes)
+    settings = check(Recipe, with_overrides(made.values(), changes), where="recipe")
+    bases = {} if case.base is None else case.base.settings
+    first = first_command(ws, family, check(family.config, {**bases, **settings.model}, where="recipe [model]"))
     command = f"olu train {shlex.quote(str(ws.root))}" + (
         f" --device {machine.device}" if machine.device != "cpu" else ""
     )
     warning = advice.sentence() if advice else ""
-    head = [*plan_head(ws.name, made, case, command, measured), *filter(None, [warning])]
+    head = [
+        *([f"First: {first}"] if first else []),
+        *plan_head(ws.name, made, case, command, measured),
+        *filter(None, [warning]),
+    ]
     text = plan_toml(made, head=head)
     if write:
         write_text(path, text)
@@ -156,7 +166,8 @@ def plan(
         notes=list(made.notes),
         command=command,
         advice=warning,
-        next=command,
+        next=first or command,
+        first=first,
     )
 
 
@@ -198,7 +209,7 @@ def choose_recipe(
     if family.advice is None:
         return bare, notes
     try:
-        made, case, _ = yield from _made(ws, changes=changes, machine=this_machine(device.partition(":")[0]))
+        made, case, family = yield from _made(ws, changes=changes, machine=this_machine(device.partition(":")[0]))
     except NothingToPlan:
         return bare, notes  # the training says which clips are left out, and why
     settings = check(Recipe, with_overrides(made.values(), changes), where="recipe")
@@ -269,8 +280,10 @@ def _made(
     ws: Workspace, *, changes: list[str], machine: Machine, may_take: bool = False
 ) -> Job[tuple[Plan, Case, Family]]:
     """The plan, what it is made from, and its family. `may_take`: a base that nobody named, if it is needed."""
-    given, bare = with_overrides({}, changes), read_recipe(None, changes)
+    given, bare, why, notes = with_overrides({}, changes), read_recipe(None, changes), "", tuple[str, ...]()
     family = family_named(bare.family)
+    if "family" not in given and bare.base is None and "model" not in given:
+        family, why, notes = yield from preferred(ws, bare)
     if family.advice is None:
         raise TrainError(f"the family {family.name!r} has no plan of its own: write a recipe")
     base = foundation_of(family, bare) if bare.base else None
@@ -280,10 +293,34 @@ def _made(
     material = material_of(Corpus.open(ws), bare.data, family, verdict=heard.verdict)
     if not material.pieces:
         raise NothingToPlan(f"no clip is left to train on: 'olu audit {ws.root}' says why")
-    case = Case(material=material, machine=machine, base=base, given=given)
+    case = Case(material=material, machine=machine, base=base, given=given, why=why)
     if may_take and case.asked("model.size") is None and (advice := _scratch_advice(ws, case, family)):
         case = replace(case, base=_taken(family, bare, advice))
-    return make_plan(case, family), case, family
+    made = make_plan(case, family)
+    return replace(made, notes=(*made.notes, *notes)), case, family
+
+
+def preferred(ws: Workspace, recipe: Recipe, *, aligned: bool = False) -> Job[tuple[Family, str, tuple[str, ...]]]:
+    """The family that a plan takes where nobody names one, why, and what is said of others that suit the corpus.
+
+    `aligned`: it will be, before the training.
+    """
+    usual = family_named(recipe.family)
+    heard = yield from phase("listening", audit(ws))
+    said = list[str]()
+    for name in FAMILIES:
+        other = family_named(name)
+        if other.kind != "voice" or other.advice is None or other.advice.suits is None:
+            continue
+        material = material_of(Corpus.open(ws), recipe.data, other, verdict=heard.verdict)
+        offer = other.advice.suits(material) if material.pieces else None
+        if offer and offer.taken and (aligned or material.aligned):
+            return other, offer.why, ()
+        if offer and material.aligned:
+            said.append(f"{offer.why} 'olu plan {ws.root} --set family={name}' plans that")
+        elif offer and offer.taken:
+            said.append(f"'olu align {ws.root}' first, and the plan would take {name}: {offer.why}")
+    return usual, "", tuple(said)
 
 
 def _taken(family: Family, recipe: Recipe, advice: BaseAdvice) -> Foundation | None:

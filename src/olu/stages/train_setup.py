@@ -9,6 +9,7 @@ from functools import cache, partial
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+from olu.align.state import alignment_path
 from olu.audio.io import resample
 from olu.core.errors import TrainError
 from olu.core.files import Workspace
@@ -47,7 +48,12 @@ def prepare_run(
     if "text" in family.data.needs:
         yield from phase("reading", read_corpus(ws))
     base = read_base(family, recipe) if family.data.features else None
-    needed = needed_by(family, config_for(family, recipe, base), base)
+    config = config_for(family, recipe, base)
+    if first := first_command(ws, family, config):
+        raise TrainError(
+            f"{ws.root} is not aligned, and {family.name} learns durations from an alignment: run '{first}'"
+        )
+    needed = needed_by(family, config, base)
     made = yield from phase("preparing", prepare(ws, rate=rate, **sound_of(recipe), **needed, jobs=jobs))
     if made.note:
         yield Note(made.note)
@@ -86,6 +92,13 @@ def set_up(
     facts: dict[str, Any] = {MATCHED: recipe.match} if recipe.match else {}
     facts |= {NEEDS: {kind: f"{held.name}@{step}" for kind, (held, step) in needed.items()}} if needed else {}
     return replace(job, facts={**job.facts, **facts}, notes=[*job.notes, *said_of_ears(ws, job.recipe, name)])
+
+
+def first_command(ws: Workspace, family: Family, config: Any) -> str:
+    """What has to be run before a training of a family: it learns durations from an alignment, and there is none."""
+    wanted = family.data.token_frames(config) if family.data.token_frames else None
+    needed = wanted is not None and wanted.all and not alignment_path(ws).is_file()
+    return f"olu align {shlex.quote(str(ws.root))}" if needed else ""
 
 
 def named_by(recipe: Recipe, family: Family) -> dict[str, str]:

@@ -6,14 +6,17 @@ from typing import Any
 
 from olu.core.words import minutes
 from olu.families.acoustic.config import AcousticConfig
-from olu.train.plan.facts import Advice, Case, Setting
+from olu.train.plan.facts import OWN_VOCODER, Advice, Case, FamilyOffer, Material, Setting
 from olu.train.recipe import EVEN
 
 PARAMETERS = {"tiny": 0.05e6, "base": 4.9e6}
 PER_PARAMETER = 20  # bytes: weight, gradient, two moments, average
 EDGES = 0.1  # seconds of silence that a clip keeps: a longer one would be a sound to learn
 LITTLE_HOURS = 0.5
-GPU_STEPS, CPU_STEPS = 12_000, 6000  # for an hour, with the root of the hours
+GPU_STEPS, CPU_STEPS = 4000, 3000  # for an hour, with the root of the hours: durations are learnt by heart later
+TUNING_RATE, TUNING_STEPS = 3e-4, 1 / 3  # from the weights of a run: that rate, and this share of the steps
+CHOSEN = False  # whether a plan takes this family where it suits and nobody names one; else it only says so
+SUITED_HOURS = 2.0  # below which explicit durations and pitch are better than what a larger model finds by itself
 GPU_SECONDS = 0.02  # a step of 48 clips
 CPU_SECONDS = {"tiny": 0.002, "base": 0.045}  # a second of speech in a step, on 2 cores
 
@@ -43,6 +46,30 @@ def _model(case: Case) -> list[Setting]:
     ]
 
 
+def _suits(material: Material) -> FamilyOffer | None:
+    if material.hours >= SUITED_HOURS:
+        return None
+    spoken = minutes(3600 * material.hours)
+    sound = "a vocoder of its own" if material.most_seconds >= OWN_VOCODER else "a vocoder that is shared"
+    why = (
+        f"{spoken} of speech, aligned: an acoustic model is told durations and pitch, learns from less of it, and its"
+        f" tones can be seen and moved; {sound} makes it sound."
+    )
+    return FamilyOffer(why, CHOSEN)
+
+
+def _again(config: AcousticConfig, seconds: float) -> list[Setting]:
+    steps = TUNING_STEPS * _by_hours(GPU_STEPS, seconds / 3600)
+    return [
+        Setting("model.learning_rate", TUNING_RATE, "From the weights of a run: a third of the rate."),
+        Setting("plan.steps", max(1, round(steps / 100) * 100), "From the weights of a run: a third of the steps."),
+    ]
+
+
+def _by_hours(per_hour: float, hours: float) -> float:
+    return float(min(max(per_hour * hours**0.5, 0.5 * per_hour), 3 * per_hour))
+
+
 def _batch(case: Case) -> tuple[int, str]:
     if case.machine.device == "cpu":
         return 16, "16 clips for an update: more make each step of a CPU slower for little gain."
@@ -51,7 +78,7 @@ def _batch(case: Case) -> tuple[int, str]:
 
 def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
     hours, per_hour = case.material.hours, CPU_STEPS if case.machine.device == "cpu" else GPU_STEPS
-    steps = min(max(per_hour * hours**0.5, 0.3 * per_hour), 3 * per_hour)
+    steps = _by_hours(per_hour, hours)
     return max(1, round(steps / 100) * 100), f"{per_hour:,} for an hour, with the root of the hours ({hours:.2f} h)."
 
 
@@ -71,5 +98,8 @@ ADVICE = Advice(
     pace=_pace,
     parameters=lambda config: PARAMETERS[config.size],
     memory=memory,
+    suits=_suits,
+    again=_again,
+    validations=12,
     schedule=lambda case: ("cosine", "Down in a half wave: the last quiet steps bring most."),
 )

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from olu.train.family import Base
 
 
+OWN_VOCODER = 600.0  # seconds of sound from which a vocoder of its own is worth training
+
+
 @dataclass(frozen=True)
 class Setting:
     key: str  # as --set writes it: plan.steps
@@ -70,12 +73,21 @@ class Case:
     machine: Machine
     base: Foundation | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""  # this family, where nobody asked for it
 
     def asked(self, key: str) -> Any:
         value: Any = self.given
         for part in key.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
         return value
+
+
+@dataclass(frozen=True)
+class FamilyOffer:
+    """Why a family suits a corpus, and whether a plan takes it where nobody names one, or only says so."""
+
+    why: str
+    taken: bool
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,7 @@ class Advice:
     sizes: tuple[str, ...] = ()  # whose memory the audit foretells for the default recipe
     tuning: Callable[[Base], dict[str, Any]] | None = None  # (base) -> what of [model] fine-tuning changes
     schedule: Callable[[Case], tuple[str, str]] | None = None  # none: exponential, as voices are published with
+    suits: Callable[[Material], FamilyOffer | None] | None = None  # what it is better for than the usual one
     validations: int = 40  # of a run, with samples to hear
     again: Callable[[Any, float], list[Setting]] | None = None  # (config, seconds of sound): what --from-run changes
 

@@ -52,7 +52,7 @@ def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     advice = family.advice
     assert advice is not None
     draft = Draft(case)
-    draft.set("family", family.name, f"{family.summary}.")
+    draft.set("family", family.name, case.why or f"{family.summary}.")
     if case.base:
         asked, allows = (
             "You gave it with --base.",
