@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,16 +17,29 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from olu.core.errors import TrainError
+from olu.core.files import Workspace
+from olu.core.job import finish
 from olu.families.acoustic.config import AcousticConfig
 from olu.families.acoustic.corpus import HOP, RATE, figures_of
-from olu.families.acoustic.export import export, threshold_of, with_speakers
+from olu.families.acoustic.export import export as write_graphs
+from olu.families.acoustic.export import threshold_of, with_speakers
 from olu.families.acoustic.learn import AcousticLearner, _without_short_gaps
 from olu.families.acoustic.model import contour_of, flow_target, knots_of, mask_of, scaled, shaken, states_of
 from olu.families.acoustic.plain import PlainVocoder
 from olu.speak.contour import line_through
+from olu.speak.package import voice_json
+from olu.speak.voice import Voice
+from olu.stages.export import export
+from olu.stages.plan import plan
+from olu.stages.train import train
+from olu.stages.train_setup import prepare_run, set_up
 from olu.train.batches import BatchShape
 from olu.train.checkpoint import Checkpoint
 from olu.train.family import Clock, Example
+from olu.train.recipe import read_recipe
+from olu.train.run import Run
+
+from ..helpers import aligned_workspaces
 
 VOCABULARY = ["_", "a", "b", "k", "e", "s", " ", "."]
 
@@ -291,7 +306,7 @@ def test_graphs_do_what_the_network_does(tmp_path: Path, speakers: int) -> None:
     examples = clips(3, speakers=speakers)
     names = ["x", "y"][:speakers]
     net.observe(figures_of(examples, examples, symbols=VOCABULARY, speakers=names))
-    facts = export(net, folder=tmp_path, vocoder=Decoder())
+    facts = write_graphs(net, folder=tmp_path, vocoder=Decoder())
     assert facts["pitch"]["speakers"].keys() == set(names) and facts["longest"]["a"] == 15
     graphs = {name: onnxruntime.InferenceSession(tmp_path / f"{name}.onnx") for name in ("text", "mean", "step")}
     ids, zeros = np.array([[0, 1, 3, 6, 4, 5, 7]]), np.zeros((1, 7), np.int64)
@@ -350,3 +365,110 @@ def test_the_plain_vocoder_has_the_pitch_it_is_asked_for(hertz: float) -> None:
     likeness = np.correlate(part, part, "full")[len(part) - 1 :]
     period = 30 + int(likeness[30 : int(1.4 * RATE / hertz)].argmax())
     assert 12 * abs(np.log2(RATE / period / hertz)) < 0.5
+
+
+# ---------------------------------------------------------------- from recordings to a voice
+
+
+@pytest.fixture(scope="module")
+def aligned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    ws, truth = aligned_workspaces.workspace(tmp_path_factory.mktemp("acoustic"))
+    ws.alignment.mkdir(exist_ok=True)
+    lines = [json.dumps(one.row(), ensure_ascii=False) for one in truth.values()]
+    (ws.alignment / "alignment.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return ws.root
+
+
+@pytest.fixture
+def ws(aligned: Path, tmp_path: Path) -> Workspace:
+    return Workspace.open(shutil.copytree(aligned, tmp_path / "ws"))
+
+
+SHORT = ["model.size=tiny", "plan.steps=4", "plan.batch_clips=4", "plan.validate_every=4", "plan.save_every=2"]
+
+
+def run_of(ws: Workspace, family: str, *changes: str, **more: Any) -> Run:
+    made = finish(train(ws, overrides=[f"family={family}", *SHORT, "plan.demo_clips=1", *changes], new=True, **more))
+    return Run.named(ws.runs_folder, made.run)
+
+
+def test_a_voice_of_two_runs_is_heard_before_there_is_a_vocoder_and_speaks_with_the_newest(ws: Workspace) -> None:
+    first = run_of(ws, "acoustic", "data.edges=0.05", "plan.sentences=['Habari, leo']")
+    assert "needs" not in first.document("facts.json") and list((first.folder / "samples").rglob("*.wav"))
+    with pytest.raises(TrainError, match="a voice of the family 'acoustic' needs a vocoder"):
+        finish(export(ws.root))
+    one, two = run_of(ws, "vocoder"), run_of(ws, "vocoder", "seed=2")
+    made = finish(export(ws.root))
+    told = voice_json(Path(made.voice))
+    assert (
+        told["schema"] == 3 and told["engine"] == "mel" and set(told["graphs"]) == {"text", "mean", "step", "decoder"}
+    )
+    assert any(two.name in line for line in (Path(made.voice) / "README.md").read_text().splitlines())
+    voice = Voice.open(Path(made.voice))
+    spoken = voice.speak("Habari ya leo, watu.", seed=3)
+    assert np.array_equal(spoken.samples, voice.speak("Habari ya leo, watu.", seed=3).samples)
+    assert np.isfinite(spoken.samples).all() and 0.3 < spoken.seconds < 10
+    other = finish(export(ws.root, vocoder=one.name))
+    assert voice_json(Path(other.voice))["vocoder"]["sha256"] != told["vocoder"]["sha256"]
+    with pytest.raises(TrainError, match=f"{first.name} is a voice and not a vocoder"):
+        finish(export(ws.root, vocoder=first.name))
+
+
+def test_frames_of_tokens_follow_what_is_cut_away(ws: Workspace) -> None:
+    """Edges cut the sound, and the frames of every clip still sum to it, with the silence in the gaps."""
+    kept = {}
+    for edges in (0.0, 0.05):
+        recipe = read_recipe(None, ["family=acoustic", *SHORT, f"data.edges={edges}"])
+        finish(prepare_run(ws, recipe))
+        job = set_up(ws, recipe, device="cpu")
+        for clip in (*job.train, *job.valid):
+            one = job.example(clip)
+            frames, gaps = one.features["frames"], one.features["gaps"]
+            assert frames.sum() == len(one.samples) // HOP == len(one.features["pitch"])
+            assert (frames[gaps == 0] >= 5).all()  # every sound of these lasts 0.1 s
+            kept[edges, clip] = int(frames[0])
+    assert all(kept[0.05, clip] < kept[0.0, clip] for edges, clip in kept if edges)
+
+
+def test_bad_alignments_are_one_sentence(ws: Workspace) -> None:
+    recipe = read_recipe(None, ["family=acoustic", *SHORT])
+    path = ws.alignment / "alignment.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        row["phones"] = [[span[0] and "x", *span[1:]] for span in row["phones"]]  # grids of another reading
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    finish(prepare_run(ws, recipe))
+    with pytest.raises(
+        TrainError, match=r"the first left out is clip00-\w+: the text has 'h' where the alignment has 'x'"
+    ):
+        set_up(ws, recipe, device="cpu")
+    path.unlink()
+    with pytest.raises(TrainError, match="is not aligned, and acoustic learns durations from an alignment: run 'olu"):
+        finish(prepare_run(ws, recipe))
+    searched = read_recipe(None, ["family=acoustic", *SHORT, "model.alignment=search"])
+    finish(prepare_run(ws, searched))
+    assert set_up(ws, searched, device="cpu").train  # without one it searches
+
+
+def test_new_symbols_and_speakers_go_on_from_a_run(ws: Workspace) -> None:
+    first = run_of(ws, "acoustic")
+    again = run_of(ws, "acoustic", from_run=first.name)
+    assert again.document("facts.json")["from"].startswith(first.name)
+    assert again.recipe.model["learning_rate"] == 3e-4  # what its family changes for one that goes on
+    assert again.document("observed.json")["medians"] == first.document("observed.json")["medians"]
+
+
+def test_a_plan_says_align_first_and_offers_the_family(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = finish(plan(ws, write=False))
+    assert any("'olu plan" in note and "family=acoustic' plans that" in note for note in made.notes) and not made.first
+    monkeypatch.setattr("olu.families.acoustic.plan.CHOSEN", True)
+    made = finish(plan(ws, write=False))
+    (family,) = (one for one in made.settings if one["key"] == "family")
+    assert (
+        family["value"] == "acoustic" and "aligned: an acoustic model is told durations and pitch" in family["reason"]
+    )
+    (ws.alignment / "alignment.jsonl").unlink()
+    made = finish(plan(ws, overrides=["family=acoustic"], write=False))
+    assert made.first == made.next == f"olu align {ws.root}" and made.text.startswith(f"# First: olu align {ws.root}")
+    made = finish(plan(ws, write=False))  # nobody named a family
+    assert any(note.startswith(f"'olu align {ws.root}' first, and the plan would take acoustic") for note in made.notes)
