@@ -19,12 +19,23 @@ from torch import Tensor, nn
 from olu.core.errors import TrainError
 from olu.core.files import Workspace
 from olu.core.job import finish
+from olu.families import family
 from olu.families.acoustic.config import AcousticConfig
 from olu.families.acoustic.corpus import HOP, RATE, figures_of
 from olu.families.acoustic.export import export as write_graphs
 from olu.families.acoustic.export import threshold_of, with_speakers
 from olu.families.acoustic.learn import AcousticLearner, _without_short_gaps
-from olu.families.acoustic.model import contour_of, flow_target, knots_of, mask_of, scaled, shaken, states_of
+from olu.families.acoustic.model import (
+    contour_of,
+    flow_target,
+    knots_of,
+    mask_of,
+    scaled,
+    shaken,
+    spread_of,
+    states_of,
+    token_means,
+)
 from olu.families.acoustic.plain import PlainVocoder
 from olu.speak.contour import line_through
 from olu.speak.package import voice_json
@@ -36,6 +47,7 @@ from olu.stages.train_setup import prepare_run, set_up
 from olu.train.batches import BatchShape
 from olu.train.checkpoint import Checkpoint
 from olu.train.family import Clock, Example
+from olu.train.guards import Doubts, ValidationView, Verdict
 from olu.train.recipe import read_recipe
 from olu.train.run import Run
 
@@ -472,3 +484,28 @@ def test_a_plan_says_align_first_and_offers_the_family(ws: Workspace, monkeypatc
     assert made.first == made.next == f"olu align {ws.root}" and made.text.startswith(f"# First: olu align {ws.root}")
     made = finish(plan(ws, write=False))  # nobody named a family
     assert any(note.startswith(f"'olu align {ws.root}' first, and the plan would take acoustic") for note in made.notes)
+
+
+# ---------------------------------------------------------------- doubts
+
+
+def test_what_is_doubted_of_a_validation_is_said_once_and_names_the_cause() -> None:
+    doubts = family("acoustic").figures.doubts
+    assert doubts is not None and doubts({"free": 0.3, "forced": 0.25, "spread": 0.9, "outside": 0.01}) == {}
+    guard = Doubts(doubts)
+    seen = {"mean": 0.4, "free": 0.6, "forced": 0.3, "spread": 0.013, "outside": 0.2}
+    assert guard.watch(ValidationView(10, 100, "mean", seen, {})) is None  # too early to tell
+    event = guard.watch(ValidationView(30, 100, "mean", seen, {}))
+    assert event is not None and event.verdict is Verdict.NOTE
+    assert "2.0 times as far" in event.message and "0.01 times as much" in event.message and "20 %" in event.message
+    assert guard.watch(ValidationView(40, 100, "mean", seen, {})) is None
+    again = Doubts(doubts)
+    again.load(guard.state())
+    assert again.watch(ValidationView(50, 100, "mean", seen, {})) is None
+
+
+def test_means_of_tokens_and_spread_by_hand() -> None:
+    mel = torch.tensor([[[1.0, 3.0, 5.0, 9.0]]])
+    assert token_means(mel, torch.tensor([[2, 0, 2]])).tolist() == [[[2.0, 0.0, 7.0]]]
+    spread = spread_of(mel, torch.tensor([[[1.0, 1.0, 0.0, 0.0]]]))
+    assert float(spread) == pytest.approx(1.0, abs=1e-4)

@@ -261,6 +261,7 @@ class Figures:
     steady: tuple[str, ...]  # its losses that no opponent raises
     loss: str = ""  # the training loss that goes with the score; empty: one of the same name
     opponent: OpponentLoss | None = None  # the discriminator, where there is one
+    doubts: Callable[[Mapping[str, float]], Mapping[str, str]] | None = None  # of a validation's figures: name -> why
     reference: Path | None = None  # bands of earlier runs' curves (JSON): what is normal
 
     @property

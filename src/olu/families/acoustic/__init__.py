@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from olu.features.store import PreparedFeature
 
 HOP, RATE, FFT = 256, 16000, 1024
+FAR, FLAT, MANY = 1.5, 0.6, 0.05  # of free over forced distances; of the spread over time; of strange durations
 
 
 def _refuses(config: AcousticConfig, *, samples: int, tokens: int) -> str | None:
@@ -77,6 +78,21 @@ def _no_base(folder: Path) -> Base:
     raise TrainError("an acoustic model starts from no foreign checkpoint: go on from a run of yours with --from-run")
 
 
+def _doubts(scores: Mapping[str, float]) -> dict[str, str]:
+    """What is wrong with what it says freely, and which part of it is the cause."""
+    found = {}
+    if (free := scores.get("free", 0.0)) > FAR * (forced := scores.get("forced", 1.0)):
+        found["free"] = (
+            f"said freely, sounds are {free / max(forced, 1e-6):.1f} times as far from the recordings as with their"
+            " durations: the durations are at fault"
+        )
+    if (spread := scores.get("spread", 1.0)) < FLAT:
+        found["spread"] = f"its mels move {spread:.2f} times as much as the recordings': the mel is at fault"
+    if (outside := scores.get("outside", 0.0)) > MANY:
+        found["outside"] = f"{100 * outside:.0f} % of its durations are twice as far out as any of the corpus"
+    return found
+
+
 def _knobs(config: AcousticConfig) -> tuple[Knob, ...]:
     knobs = (Knob("pitch", 0.0, -12.0, 12.0, "semitones"),)
     if not config.refiner_layers:
@@ -108,7 +124,7 @@ FAMILY = Family(
         contract=_contract,
         observe=_observe,
     ),
-    figures=Figures(score="mean", learns="net", steady=("mean", "voicing", "duration", "pitch")),
+    figures=Figures(score="mean", learns="net", steady=("mean", "voicing", "duration", "pitch"), doubts=_doubts),
     advice=ADVICE,
     bases=Bases(
         read=_no_base,

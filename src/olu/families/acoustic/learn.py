@@ -5,6 +5,7 @@ Shape letters as in model.py. Losses are sums over true counts, in float32, of w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -28,6 +29,8 @@ from olu.families.acoustic.model import (
     mask_of,
     scaled,
     shaken,
+    spread_of,
+    token_means,
     unscaled,
 )
 from olu.families.acoustic.plain import PlainVocoder
@@ -132,6 +135,7 @@ class AcousticLearner(nn.Module):
             "gaps": sum(gaps),
             "phones": sum(len(e.ids) for e in examples) - sum(gaps),
             "voiced": sum(float(self._melody(e)[1].sum()) for e in examples),
+            "clips": len(examples),
         }
         return {name: float(max(1, count)) for name, count in found.items()}
 
@@ -227,8 +231,36 @@ class AcousticLearner(nn.Module):
         yield Update("net", self.losses(batch, clock.knobs or self.knobs(clock.step)))
 
     def validate(self, batch: AcousticBatch) -> dict[str, Loss]:
-        """With the durations of the recordings, and the pitch that is predicted."""
-        return self.losses(batch, {"guide": 0.0, "searched": 1.0}, free=True)
+        """With the durations of the recordings, and the pitch that is predicted; beside it what is said freely."""
+        return {**self.losses(batch, {"guide": 0.0, "searched": 1.0}, free=True), **self._said_freely(batch)}
+
+    def _said_freely(self, batch: AcousticBatch) -> dict[str, Loss]:
+        """How far the mean mel of each sound is from the recording's, with its durations (`forced`) and without
+        (`free`); how much mels move over time beside the recordings' (`spread`); and the share of durations and knots
+        that are twice as far out as the corpus goes (`outside`).
+        """
+        mel, size = self.mel(batch), batch.pitch_BF.shape[1]
+        token_mask, mask = mask_of(batch.tokens_B, batch.ids_BT.shape[1]), mask_of(batch.frames_B, size)
+        read = self.net.text(batch.ids_BT, batch.tones_BT, batch.stress_BT, token_mask, batch.speaker_B)
+        hidden, log_frames, pause, knots = read
+        given = self._durations(batch, mel, hidden, token_mask, mask, 0.0)
+        own = self.free_durations(batch.ids_BT, batch.gaps_BT, log_frames, pause) * token_mask[:, 0].long()
+        heard, sounds = self._heard(batch), (batch.gaps_BT == 0) * token_mask[:, 0] * (given > 0)
+        wanted, apart, moved = token_means(mel, given), dict[str, Tensor](), mel.new_zeros(())
+        for name, durations in (("forced", given), ("free", own)):
+            line = contour_of(knots, heard[..., None].expand_as(knots), durations, int(durations.sum(1).max()))
+            inside = mask_of(durations.sum(1), line.shape[1])
+            made = self.net.frames(hidden, durations, line, inside)[0]
+            off = (token_means(made, durations) - wanted).abs().mean(1)
+            apart[name] = (off * sounds).sum()
+            moved = (spread_of(made, inside) / spread_of(mel, mask)).sum() if name == "free" else moved
+        low, high = (math.log(max(1.0, one)) for one in self.figures.frames)
+        out = ((log_frames > high + math.log(2)) | (log_frames < low - math.log(2))) * sounds
+        return {
+            **{name: Loss(one, "phones") for name, one in apart.items()},
+            "spread": Loss(moved, "clips"),
+            "outside": Loss(out.sum(), "phones"),
+        }
 
     def losses(self, batch: AcousticBatch, knobs: Mapping[str, Any], *, free: bool = False) -> dict[str, Loss]:
         """Sums by name. `free`: pitch is predicted, and nothing is drawn but the noise of the flow, halfway."""

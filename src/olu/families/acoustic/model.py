@@ -180,6 +180,23 @@ def states_of(hidden_BCT: Tensor, durations_BT: Tensor, contour_BF: Tensor) -> T
     return torch.cat([held.float(), beside], 1)
 
 
+def token_means(mel_BMF: Tensor, durations_BT: Tensor) -> Tensor:
+    """The mean mel of each token, [B, M, T]; 0 where it has no frame."""
+    ends = durations_BT.cumsum(1).clamp(max=mel_BMF.shape[2])
+    sums = F.pad(mel_BMF.double().cumsum(2), (1, 0))
+    both = (sums.gather(2, at[:, None].expand(-1, mel_BMF.shape[1], -1)) for at in (ends, ends - durations_BT))
+    last, first = both
+    return ((last - first) / durations_BT.clamp_min(1)[:, None]).float()
+
+
+def spread_of(mel_BMF: Tensor, mask: Tensor) -> Tensor:
+    """How much each clip's mel moves over time: its deviation, a mean over bins, [B]."""
+    count = mask.sum(2).clamp_min(1.0)
+    mean = (mel_BMF * mask).sum(2) / count
+    apart = ((mel_BMF - mean[..., None]) * mask).square().sum(2) / count
+    return (apart + 1e-8).sqrt().mean(1)
+
+
 def shaken(durations_BT: Tensor, *, by: float) -> Tensor:
     """The same sum, with boundaries moved by so many frames (deviation); no token loses or gains its last frame."""
     room = ((durations_BT - 1).clamp_min(0) // 2).float()

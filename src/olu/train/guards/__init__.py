@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from olu.train.guards.numbers import MIN_HISTORY, Finite, Spike, Still, Wiring
-from olu.train.guards.progress import FROM_SCRATCH, FROM_WEIGHTS, Balance, Budget, Drift, Overfit, Samples, Slow
+from olu.train.guards.progress import FROM_SCRATCH, FROM_WEIGHTS, Balance, Budget, Doubts, Drift, Overfit, Samples, Slow
 from olu.train.guards.seen import (
     Guard,
     GuardEvent,
@@ -27,6 +27,7 @@ __all__ = [
     "MIN_HISTORY",
     "Balance",
     "Budget",
+    "Doubts",
     "Drift",
     "Finite",
     "Guard",
@@ -66,6 +67,8 @@ def watchmen(recipe: Recipe, family: Family, *, from_weights: bool = False) -> l
         Samples(warmup=g.samples_warmup),
         Budget(max_hours=recipe.plan.max_hours),
     ]
+    if figures.doubts is not None:
+        guards.append(Doubts(figures.doubts, warmup=g.samples_warmup))
     if discriminator is not None:
         guards.append(
             Balance(

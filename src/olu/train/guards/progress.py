@@ -5,7 +5,7 @@ nothing, samples that are silent, clipped or endless, or time and disk that run 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from olu.core.words import length, size
@@ -300,6 +300,27 @@ class Samples:
 
     def load(self, state: dict[str, Any]) -> None:
         self.well, self.told = list(state["well"]), list(state["told"])
+
+
+class Doubts:
+    """Notes what a family doubts of its figures at a validation, each once, after `warmup` of the steps."""
+
+    def __init__(self, doubts: Callable[[Mapping[str, float]], Mapping[str, str]], *, warmup: float = 0.25) -> None:
+        self.doubts, self.warmup = doubts, warmup
+        self.told: list[str] = []
+
+    def watch(self, seen: Seen) -> GuardEvent | None:
+        if not isinstance(seen, ValidationView) or seen.step < self.warmup * seen.steps:
+            return None
+        found = {name: said for name, said in self.doubts(seen.scores).items() if name not in self.told}
+        self.told += found
+        return GuardEvent(seen.step, "doubts", Verdict.NOTE, "; ".join(found.values())) if found else None
+
+    def state(self) -> dict[str, Any]:
+        return {"told": self.told}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.told = list(state["told"])
 
 
 ADVICE = {
