@@ -10,6 +10,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+import olu.audit.measure
 import olu.networks.models
 from olu.core.errors import ConfigError, MissingExtra
 from olu.core.files import Workspace
@@ -24,7 +25,7 @@ from olu.stages.audit import STAGE, audit
 from .conftest import RATE, silence, speech
 
 Make = Callable[..., Workspace]
-NEEDED = ("silero_vad", "speechmos", "resemblyzer", "torch")
+NEEDED = ("silero_vad", "speechmos", "resemblyzer", "swift_f0", "torch")
 there = pytest.mark.skipif(
     any(find_spec(name) is None for name in NEEDED), reason="the networks are not here: olu doctor --install-eval"
 )
@@ -41,6 +42,7 @@ class Ears:
 @pytest.fixture
 def ears(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(olu.networks.models, "Models", Ears)
+    monkeypatch.setattr(olu.audit.measure, "middle", lambda sound: 120.0)
 
 
 def test_a_deep_audit_adds_its_checks_and_stands_for_a_plain_one(make: Make, ears: None):

@@ -56,3 +56,10 @@ def test_what_lies_outside_the_speakers_bounds_is_not_voiced():
     line, voicing = pitch.contour(frames[:, 0], frames[:, 1], (low, high))
     assert voicing.sum() == 95 and np.allclose(line, np.log2(100))
     assert pitch.clip_bounds(np.zeros((3, 2))) == (pitch.LOWEST, pitch.HIGHEST)
+
+
+@pytest.mark.parametrize("hertz", [90.0, 210.0])
+def test_the_middle_of_a_clip_is_that_of_its_voice(hertz: float):
+    found = pitch.middle(hummed(np.full(RATE, hertz)).astype(np.float32) / 32768)
+    assert found is not None and abs(12 * np.log2(found / hertz)) < 0.1
+    assert pitch.middle(np.zeros(RATE, np.float32)) is None
