@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,17 @@ import torch
 from olu.families import FAMILIES, family
 from olu.train.engine import Engine, StepReport
 
-from .test_conformance import config_of, engine_for, made, tones
+from .test_conformance import VARIANTS, config_of, engine_for, made, tones
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here"),
-    pytest.mark.parametrize("name", list(FAMILIES)),
+    pytest.mark.parametrize("name", [*FAMILIES, *VARIANTS]),
 ]
 
 
 def engine_on(device: str, name: str, folder: Path, **plan: Any) -> Engine:
-    fam = family(name)
+    fam = replace(family(VARIANTS.get(name, name)), name=name)
     return engine_for(fam, made(fam, config_of(fam)), folder, tones(4), device=device, save_every=3, **plan)
 
 
@@ -36,8 +37,8 @@ def test_trains_and_speaks(name: str, precision: str, tmp_path: Path) -> None:
     noted = [event for report in reports for event in report.events if event.guard != "scale"]  # fp16 finds its scale
     assert engine.step == 20 and noted == []
     assert all(torch.isfinite(p).all() for p in engine.module.parameters())
-    assert len(reports[-1].exhibits) == (engine.plan.demo_clips if family(name).speaks else 0)
-    loss = family(name).figures.learning
+    assert len(reports[-1].exhibits) == (engine.plan.demo_clips if family(VARIANTS.get(name, name)).speaks else 0)
+    loss = family(VARIANTS.get(name, name)).figures.learning
     first, last = (next(seen.losses[loss] for seen in r.seen if loss in seen.losses) for r in (reports[0], reports[-1]))
     assert last < first
 

@@ -23,17 +23,18 @@ LETTERS = "abdeghiịklmnṅoọprstuụwyz .,?!'\u0301\u0300"
 TEXT = "Kedu ka ị mere? Ọ dị mma."
 
 
-def learner(*, speakers: int) -> torch.nn.Module:
+def learner(*, speakers: int, **settings: Any) -> torch.nn.Module:
     vits = family("vits")
     torch.manual_seed(3)
-    made = vits.learner(vits.config(size="tiny"), vocab_size=len(LETTERS) + 1, num_speakers=speakers)
+    made = vits.learner(vits.config(size="tiny", **settings), vocab_size=len(LETTERS) + 1, num_speakers=speakers)
     with torch.no_grad():
         for name, value in made.named_parameters():
             value.add_(torch.randn_like(value) * 0.05)
             if name.startswith("gen.decoder.") and name.endswith("original0"):
                 value.copy_(torch.full_like(value, 2.0))
         made.gen.duration_predictor.flows[0].translate.sub_(1.0)  # a few frames a token
-        made.gen.decoder.conv_post.weight.mul_(0.1)
+        if made.config.decoder == "hifigan":
+            made.gen.decoder.conv_post.weight.mul_(0.1)
     return made
 
 
@@ -51,8 +52,8 @@ def contents(*, speakers: list[str], name: str = "test") -> Contents:
     )
 
 
-def pack(path: Path, *, speakers: list[str]) -> Voice:
-    made = learner(speakers=len(speakers))
+def pack(path: Path, *, speakers: list[str], **settings: Any) -> Voice:
+    made = learner(speakers=len(speakers), **settings)
     speaks = family("vits").speaks
 
     def graphs(folder: Path) -> dict[str, Any]:

@@ -35,6 +35,13 @@ class Stft(nn.Module):
         self.register_buffer("back", (whole.T * once.repeat(2)[:, None] * window).float(), persistent=False)
         self.register_buffer("square", window.square().float(), persistent=False)
 
+    def as_weights(self) -> None:
+        """For an export: a package keeps weights in 16 bits, and constants in 32."""
+        for name in ("forth", "back"):
+            matrix = getattr(self, name)
+            delattr(self, name)
+            self.register_parameter(name, nn.Parameter(matrix, requires_grad=False))
+
     def forward(self, wave_BS: Tensor) -> Tensor:
         """[B, S] -> [B, T, 2 K]."""
         edge = (self.size - self.hop) // 2

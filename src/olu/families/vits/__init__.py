@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olu.core.errors import ConfigError
+from olu.core.errors import ConfigError, ExportError
 from olu.core.types import Knob
 from olu.families.vits.config import MOST_NOISE, VitsConfig
 from olu.families.vits.plan import ADVICE
@@ -74,6 +74,8 @@ def _writer(module: str, name: str) -> Callable[[ExportSubject, Path], list[str]
     """A function of `formats/`, imported when it is called: torch comes with it."""
 
     def write(subject: ExportSubject, folder: Path) -> list[str]:
+        if subject.learner.config.decoder == "source":  # type: ignore[union-attr]
+            raise ExportError("this voice has model.decoder = 'source', which no other program knows: use '--to voice'")
         lost: list[str] = getattr(import_module(f"{__name__}.formats.{module}"), name)(subject, folder)
         return lost
 

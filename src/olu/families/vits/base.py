@@ -32,6 +32,8 @@ def fold_speaker(weights: dict[str, Tensor], *, names: Sequence[str], wanted: Se
     table = weights.pop(SPEAKERS)
     known = wanted[0] in names if wanted else False
     vector = table[list(names).index(wanted[0])] if known else table.mean(0)
+    for name in [name for name in weights if name.startswith("prosody.")]:
+        del weights[name]  # it hears a speaker in more places than a bias has: it is soon learnt anew
     for name in [name for name in weights if name.endswith((LAYER, SINGLE))]:
         stem = name.rpartition(".cond")[0]
         weight, bias = weights.pop(name), weights.pop(name.removesuffix("weight") + "bias")
@@ -55,8 +57,8 @@ def _into_first(weights: dict[str, Tensor], stem: str, added: Tensor) -> None:
 
     There the first layer's padding hears no speaker, so the first and the last token differ a little.
     """
-    if f"{stem}.conv_pre.bias" in weights:
-        _add(weights, f"{stem}.conv_pre.bias", added)
+    if first := next((name for name in ("conv_pre", "enter") if f"{stem}.{name}.bias" in weights), ""):
+        _add(weights, f"{stem}.{first}.bias", added)
     else:
         _add(weights, f"{stem}.conv_1.bias", weights[f"{stem}.conv_1.weight"].float().sum(2) @ added)
 
@@ -123,7 +125,9 @@ def _load(
         weights[EMBEDDING] = enlarged(weights[EMBEDDING], growth) if growth else grown(weights[EMBEDDING], rows)
     said = _fit_speakers(learner, weights, names=foreign.speakers, wanted=speakers)
     report = load_plain(gen, weights)
-    fresh = ["posterior_encoder."]
+    fresh = ["posterior_encoder.", "prosody."]
+    if learner.config.decoder != foreign.config.decoder:
+        fresh.append("decoder.")
     if learner.config.use_stochastic_duration_prediction != foreign.config.use_stochastic_duration_prediction:
         fresh.append("duration_predictor.")
     heard = _speaker_names(report) if SPEAKERS not in weights else []

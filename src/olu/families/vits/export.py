@@ -39,6 +39,7 @@ from olu.nn.stft import Stft
 from olu.train.family import Example
 
 OPSET = 17
+UNSPOKEN = ("posterior_encoder.", "decoder.stft.")  # no weights of a voice
 
 
 class EncoderGraph(nn.Module):
@@ -145,7 +146,7 @@ def export(learner: nn.Module, *, folder: Path) -> dict[str, Any]:
             "duration_noise_scale": config.noise_scale_duration,
             "length_scale": 1 / config.speaking_rate,
         },
-        "parameters": sum(t.numel() for n, t in gen.state_dict().items() if not n.startswith("posterior_encoder.")),
+        "parameters": sum(t.numel() for n, t in gen.state_dict().items() if not n.startswith(UNSPOKEN)),
     }
 
 
@@ -164,7 +165,8 @@ def plain(gen: Generator) -> Generator:
         gen = Generator(gen.config, vocab_size=gen.text_encoder.embed_tokens.num_embeddings, num_speakers=speakers)
     gen.load_state_dict(weights, assign=True)
     if isinstance(gen.decoder, SourceFilter):
-        gen.decoder.stft = Stft(INNER)  # its matrices are no weights
+        gen.decoder.stft = Stft(INNER)  # its matrices are in no state
+        gen.decoder.stft.as_weights()
     for module in gen.modules():
         if parametrize.is_parametrized(module, "weight"):
             parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)

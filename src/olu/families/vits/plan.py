@@ -19,6 +19,7 @@ from olu.train.recipe import EVEN
 
 BYTES = 4  # of a float
 PARAMETERS = {"tiny": 0.1e6, "small": 9.3e6, "mms": 83.0e6}  # generator and discriminators
+SOURCE_PARAMETERS = {"tiny": 0.2e6, "small": 11.7e6, "mms": 73.8e6}  # with the decoder `source`
 PER_PARAMETER = 26  # bytes: weight, gradient, two moments, average, and what normed weights keep
 PASSING = 1.2  # times: what the backward pass holds for a moment, and blocks an allocator cannot reuse
 
@@ -29,22 +30,30 @@ def memory(config: VitsConfig, *, clips: int, seconds: float, tokens: int) -> fl
     per_clip = (
         frames * _per_frame(config)
         + tokens * _per_token(config)
-        + tokens**2 * 5 * config.num_hidden_layers * config.num_attention_heads
+        + tokens**2 * 5 * (config.num_hidden_layers + _source(config)) * config.num_attention_heads
         + config.segment_size * _per_sample(config)
     )
-    return PER_PARAMETER * PARAMETERS[config.size] + PASSING * BYTES * clips * per_clip
+    return PER_PARAMETER * parameters(config) + PASSING * BYTES * clips * per_clip
+
+
+def parameters(config: VitsConfig) -> float:
+    return (SOURCE_PARAMETERS if _source(config) else PARAMETERS)[config.size]
+
+
+def _source(config: VitsConfig) -> bool:
+    return config.decoder == "source"
 
 
 def _per_frame(c: VitsConfig) -> float:
     layers = c.posterior_encoder_num_wavenet_layers + c.prior_encoder_num_flows * c.prior_encoder_num_wavenet_layers
-    return 4.58 * layers * c.hidden_size + 2.28 * c.spectrogram_bins
+    return 4.58 * layers * c.hidden_size + 2.28 * c.spectrogram_bins + _source(c) * 11 * c.hidden_size
 
 
 def _per_token(c: VitsConfig) -> float:
     durations = (
         190 * c.hidden_size if c.use_stochastic_duration_prediction else 17 * c.duration_predictor_filter_channels
     )
-    return c.num_hidden_layers * (8 * c.hidden_size + 3 * c.ffn_dim) + durations
+    return c.num_hidden_layers * (8 * c.hidden_size + 3 * c.ffn_dim) + durations + _source(c) * 14 * c.hidden_size
 
 
 def _per_sample(c: VitsConfig) -> float:
@@ -57,7 +66,8 @@ def _per_sample(c: VitsConfig) -> float:
         channels / c.discriminator_stride ** (place + 1)
         for place, channels in enumerate(c.discriminator_period_channels)
     )
-    return float(2 * convolutions * wide + 10.6 * len(c.discriminator_periods) * judged)
+    made = (12 * c.source_layers * c.source_channels + 10_400) / 128 if _source(c) else 2 * convolutions * wide
+    return float(made + 10.6 * len(c.discriminator_periods) * judged)
 
 
 SCRATCH_RATE = 2e-4  # the paper's and MMS'; our 20-minute run from 88 minutes of speech used it too
@@ -69,6 +79,7 @@ OTHER_LANGUAGE_RATE = 3e-4  # the best of six, `small`, 13 and 56 minutes: bench
 LITTLE_HOURS = 0.5
 SCRATCH_STEPS = {"tiny": 2000, "small": 20_000, "mms": 50_000}  # for an hour; with the root of the hours
 SECONDS_PER_CLIP = {"tiny": 0.035, "small": 0.235, "mms": 1.25}  # CPU: benchmarks/results, 2 cores, clips of 3 s
+SOURCE_SHARE = 0.7  # of those seconds, with the decoder `source`: `small`, 0.20 against 0.29 s of one core a clip
 MMS_GPU_SECONDS = 0.35  # a step of up to 64 clips of 4 s with eager kernels on an H200: bound by launches
 PAUSE_SECONDS = 0.15  # Swahili: 1,086 pauses in 663 clips; 46 commas then gave 32 pauses in place of 4
 DROPOUTS = ("hidden_dropout", "attention_dropout", "activation_dropout")
@@ -190,7 +201,8 @@ def _pace(case: Case, config: Any, clips: float, seconds: float) -> tuple[float,
         length = 0.7 + 0.1 * seconds  # the decoder hears a segment of each, the rest grows with the clip
         cores = min(8, case.machine.cores) / 2
         said = f"from 2 measured cores, scaled to {case.machine.cores}; --measure times a step here"
-        return clips * SECONDS_PER_CLIP[config.size] * length / cores, said
+        share = SOURCE_SHARE if _source(config) else 1.0
+        return share * clips * SECONDS_PER_CLIP[config.size] * length / cores, said
     said = "from an H200, where launches and not arithmetic take the time; --measure times a step here"
     share = 0.5 if config.size == "small" else 1.0
     return share * MMS_GPU_SECONDS * max(1.0, clips / 64), said
@@ -202,7 +214,7 @@ ADVICE = Advice(
     steps=_steps,
     warmup=_warmup,
     pace=_pace,
-    parameters=lambda config: PARAMETERS[config.size],
+    parameters=parameters,
     memory=memory,
     sizes=("small", "mms"),
     tuning=lambda base: {"learning_rate": TUNING_RATE, "discriminator_learning_rate": TUNING_RATE},

@@ -45,10 +45,7 @@ def write_decoder(learner: VocoderLearner, folder: Path) -> dict[str, Any]:
     gen = deepcopy(learner.gen).cpu().eval().requires_grad_(False)
     known = {"sha256": digest(gen), "tracker": instrument()}
     size = sum(one.numel() for one in gen.parameters())
-    for name in ("forth", "back"):  # as weights, which a package keeps in 16 bits like the others
-        matrix = getattr(gen.stft, name)
-        delattr(gen.stft, name)
-        gen.stft.register_parameter(name, nn.Parameter(matrix, requires_grad=False))
+    gen.stft.as_weights()
     flat, columns = torch.zeros(2, 9), torch.zeros(2, HOP, 9)
     example = (torch.zeros(2, MELS, 9), flat + 7, flat, columns, columns)
     axes: dict[str, dict[int, str]] = {name: {0: "B", 2: "F"} for name in ("mel", "source", "noise")}
