@@ -9,16 +9,19 @@ import numpy as np
 import pytest
 
 from olu.audio import io
-from olu.core.errors import ConfigError, TrainError
+from olu.core.errors import ConfigError, ExportError, TrainError
 from olu.core.files import Workspace
 from olu.core.job import finish
+from olu.core.parse import load_json
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.families.runs import MATCHED
+from olu.families.vocoder.base import must_fit, read_base
 from olu.features.mel import MelSpec
 from olu.speak.source import pulses
 from olu.stages.align import align
 from olu.stages.evaluate import run as evaluate_run
+from olu.stages.export import export
 from olu.stages.import_ import import_source
 from olu.stages.status import status
 from olu.stages.train import train
@@ -111,13 +114,31 @@ def test_going_on_from_a_run_keeps_the_discriminators_and_moves_the_end(mute: Wo
 
 
 def test_a_base_of_another_contract_is_refused_by_its_field(mute: Workspace, tmp_path: Path):
-    from olu.families.vocoder.base import must_fit, read_base
-
     assert read_base(run_of(mute).folder).has_discriminator
     with pytest.raises(ConfigError, match="of other differs: hop is 200, here 256"):
         must_fit(MelSpec(hop=200).facts, whose="other")
     with pytest.raises(ConfigError, match="is no vocoder"):
         read_base(tmp_path)
+
+
+def test_a_package_of_the_vocoder_alone_is_a_start(mute: Workspace, tmp_path: Path):
+    path = tmp_path / "own.vocoder"
+    made = finish(export(mute.root, run="vocoder-001", output=path, with_training=True))
+    assert (made.to, made.voice) == ("vocoder", str(path))
+    card = load_json(path / "vocoder.json")
+    assert card["mel"]["hash"] == MelSpec().hash and set(card["files"]) == {"decoder.onnx", "training.safetensors"}
+    changes = ["family=vocoder", "data.loudness=0", "view.tensorboard=false", *PLAN]
+    done = finish(train(mute, base=path, overrides=changes, new=True))
+    own = run_of(mute, done.run).recipe
+    assert own.model["size"] == "tiny" and own.model["discriminator_start"] == 0 and own.plan.rates["gen.enter"] == 0
+    with pytest.raises(ExportError, match="a package of its own"):
+        finish(export(mute.root, run="vocoder-001", to="piper"))
+    (path / "training.safetensors").write_bytes(b"other")
+    with pytest.raises(ConfigError, match="is not what was written"):
+        read_base(path)
+    finish(export(mute.root, run="vocoder-001", output=path))
+    with pytest.raises(ConfigError, match="export it --with-training"):
+        read_base(path)
 
 
 def test_copies_are_judged_beside_their_floor(mute: Workspace, tmp_path: Path):

@@ -150,17 +150,8 @@ def from_run(
     speakers = run.document("speakers.json")
     corpus = Corpus.open(ws)
     base = base_of(ws, run)
-    if licence and not override:
-        _check_here(base)
-    rights = claim(
-        of_sources(ws, sorted(corpus.sources)),
-        _licence(base) if base else None,
-        names=_source_names(corpus),
-        base_name=shown(base),
-        licence=licence,
-        override=override,
-        beside=_licences_beside(ws, [other for other, _ in others.values()]),
-    )
+    beside = [other for other, _ in others.values()]
+    rights = terms_of(corpus, run, licence=licence, override=override, beside=beside)
     needed = {kind: learner_of(other, at) for kind, (other, at) in others.items()}
     learner = learner_of(run, step, config=config, needed=needed)
     best = run.best
@@ -194,6 +185,23 @@ def from_run(
         ),
         facts={"run": run.name, "step": step, "recipe": settings, **facts, **given},
         resample=recipe.data.resample,
+    )
+
+
+def terms_of(corpus: Corpus, run: Run, *, licence: str, override: str, beside: Iterable[Run] = ()) -> ExportTerms:
+    """What may be done with what a run has learnt: of its recordings, its base, and the runs `beside` it."""
+    ws = corpus.ws
+    base = base_of(ws, run)
+    if licence and not override:
+        _check_here(base)
+    return claim(
+        of_sources(ws, sorted(corpus.sources)),
+        _licence(base) if base else None,
+        names=_source_names(corpus),
+        base_name=shown(base),
+        licence=licence,
+        override=override,
+        beside=_licences_beside(ws, beside),
     )
 
 

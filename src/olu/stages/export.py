@@ -20,7 +20,7 @@ from olu.export.formats import VOICE, format_named
 from olu.export.package import STEPS, Contents, declared, lexicon_told, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject, from_foreign, from_run, is_foreign
-from olu.families.runs import passed_over, runs_of, voice_named, voices
+from olu.families.runs import kind_of, passed_over, runs_of, voice_named, voices
 from olu.networks.session import load_model
 from olu.speak.package import NOISE, voice_json
 from olu.speak.stream import Manner
@@ -114,6 +114,8 @@ def _file_name(name: str, to: Format | None) -> str:
 
 
 def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[ExportSummary]:
+    if wish.run and kind_of(Run.named(ws.runs_folder, wish.run)) == "vocoder":
+        return (yield from _export_vocoder(ws, Run.named(ws.runs_folder, wish.run), wish, to))
     run = voice_named(ws, wish.run) if wish.run else _newest_finished(ws)
     aside = [] if wish.run else passed_over(ws, run, kind="voice")
     if has_other_lexicon(ws, run.document("frontend.json")):
@@ -152,6 +154,32 @@ def _with_lexicon(subject: ExportSubject, path: Path | None) -> ExportSubject:
         frontend=with_words(subject.frontend, words),
         data=(*subject.data, told),
         facts={**subject.facts, "lexicon": list(words)},
+    )
+
+
+def _export_vocoder(ws: Workspace, run: Run, wish: ExportOptions, to: Format | None) -> Job[ExportSummary]:
+    """A package of the vocoder alone, x.vocoder: voices hold a copy of it, and vocoders start from it."""
+    if to is not None or wish.noise is not None or wish.vocoder or wish.push:
+        raise ExportError(
+            f"{run.name} is a vocoder: it is exported as a package of its own, x.vocoder, and no other way"
+        )
+    from olu.export.vocoder import write_vocoder
+
+    at = _step(run, wish.step)
+    path = wish.output or ws.voices / f"{ws.name}-{run.name}.vocoder"
+    yield Tick(0, STEPS, f"reading step {at} of {run.name}")
+    facts = write_vocoder(ws, run, at, path, with_training=wish.with_training, **_rights(wish))
+    return ExportSummary(
+        voice=str(path),
+        run=run.name,
+        step=at,
+        bytes=disk_bytes(path),
+        parameters=int(facts["parameters"]),
+        language=ws.language,
+        speakers=run.document("speakers.json"),
+        notes=facts["notes"],
+        to="vocoder",
+        licence=facts["licence"] or "",
     )
 
 

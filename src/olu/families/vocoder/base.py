@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olu.core.errors import ConfigError, TrainError
-from olu.core.files import read_json
+from olu.core.files import hash_file, read_json
 from olu.families.vocoder.config import BEGINNING
 from olu.train.family import Base
 
@@ -24,7 +24,11 @@ def read_base(folder: Path) -> Base:
         card = read_json(folder / CARD)
         must_fit(card.get("mel"), whose=str(folder))
         if not (folder / TRAINING).is_file():
-            raise ConfigError(f"recipe: base: {folder} has no {TRAINING}, which a vocoder is trained on from")
+            raise ConfigError(
+                f"recipe: base: {folder} has no {TRAINING}, which a vocoder goes on from: export it --with-training"
+            )
+        if hash_file(folder / TRAINING) != card.get("files", {}).get(TRAINING):
+            raise ConfigError(f"recipe: base: {folder / TRAINING} is not what was written: export it again")
         return _base(card["settings"], lambda: _from_package(folder), where=str(folder))
     if not (folder / "recipe.toml").is_file():
         raise ConfigError(
