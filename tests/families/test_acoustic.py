@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from olu.core.errors import TrainError
 from olu.core.files import Workspace
-from olu.core.job import finish
+from olu.core.job import Note, finish
 from olu.families import family
 from olu.families.acoustic.config import AcousticConfig
 from olu.families.acoustic.corpus import HOP, RATE, figures_of
@@ -40,9 +40,10 @@ from olu.families.acoustic.plain import PlainVocoder
 from olu.speak.contour import line_through
 from olu.speak.package import voice_json
 from olu.speak.voice import Voice
-from olu.stages.export import export
+from olu.stages import make as making
+from olu.stages.export import ExportSummary, export
 from olu.stages.plan import plan
-from olu.stages.train import train
+from olu.stages.train import TrainSummary, train
 from olu.stages.train_setup import prepare_run, set_up
 from olu.train.batches import BatchShape
 from olu.train.checkpoint import Checkpoint
@@ -509,3 +510,39 @@ def test_means_of_tokens_and_spread_by_hand() -> None:
     assert token_means(mel, torch.tensor([[2, 0, 2]])).tolist() == [[[2.0, 0.0, 7.0]]]
     spread = spread_of(mel, torch.tensor([[[1.0, 1.0, 0.0, 0.0]]]))
     assert float(spread) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_make_aligns_and_trains_both_in_order(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each stage is asked for; a corpus of too little sound is told what to do."""
+    asked: list[Any] = []
+
+    def noted(what: str, result: Any = None) -> Any:
+        def stage(*given_: Any, **more: Any) -> Any:
+            yield Note("")
+            wanted = {name: more[name] for name in ("overrides", "match", "from_run") if more.get(name)}
+            asked.append((what, wanted))
+            return result or TrainSummary(f"run-{len(asked)}", 1)
+
+        return stage
+
+    sounds = Path(json.loads((ws.corpus / "sources.json").read_text())[0]["root"])
+    (ws.alignment / "alignment.jsonl").unlink()
+    monkeypatch.setattr(making, "align", noted("align"))
+    monkeypatch.setattr(making, "train", noted("train"))
+    monkeypatch.setattr(making, "export", noted("export", ExportSummary("x.voice", "r", 1, 1, 1, "swa", [], [])))
+    with pytest.raises(TrainError, match=r"of sound are too few for a vocoder of its own \(10\.0 minutes\)"):
+        finish(making.make(ws.root, sounds, language="swa", overrides=["family=acoustic"]))
+    monkeypatch.setattr(making, "OWN_VOCODER", 5.0)
+    asked.clear()
+    made = finish(making.make(ws.root, sounds, language="swa", overrides=["family=acoustic", "plan.steps=9"]))
+    assert asked == [
+        ("align", {}),
+        ("train", {"overrides": ["family=vocoder"]}),
+        ("train", {"overrides": ["family=acoustic", "plan.steps=9"]}),
+        ("train", {"overrides": ["family=vocoder"], "match": "run-3", "from_run": "run-2"}),
+        ("export", {}),
+    ]
+    assert made.run == "run-3"
+    asked.clear()
+    finish(making.make(ws.root, sounds, language="swa", overrides=["family=vits"]))
+    assert asked == [("train", {"overrides": ["family=vits"]}), ("export", {})]

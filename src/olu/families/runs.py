@@ -109,10 +109,11 @@ def needed_runs(
 
 
 def _newest(ws: Workspace, kind: Kind, whose: Run | None) -> str:
-    """The newest finished run of a kind, those matched to `whose` before all others; nothing where there is none."""
+    """The newest finished run of a kind, or nothing: one matched to `whose`, to nobody, and only then to another."""
     finished = [run for run in runs_of(ws, kind) if run.finished and run.checkpoints().steps()]
     matched = [run for run in finished if whose and _matched_to(run) == whose.name]
-    return next((run.name for run in reversed(matched or finished)), "")
+    free = [run for run in finished if not is_matched(run)]
+    return next((run.name for run in reversed(matched or free or finished)), "")
 
 
 def _run_at(ws: Workspace, text: str, kind: Kind) -> tuple[Run, int]:

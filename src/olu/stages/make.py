@@ -87,8 +87,9 @@ def make(
     asked: dict[str, Any] = {"recipe": recipe, "base": base, "scratch": scratch, "compares": True}
     changes, vocoder = [*(overrides or [])], ""
     if family.speaks and family.speaks.stands_in:
-        changes += [] if recipe or recipe_path(ws).exists() else [f"family={family.name}"]
-        vocoder = yield from _vocoder(ws, family, read_recipe(recipe, changes), device=device)
+        path = recipe or (recipe_path(ws) if recipe_path(ws).exists() else None)
+        changes += [] if path or "family" in with_overrides({}, changes) else [f"family={family.name}"]
+        vocoder = yield from _vocoder(ws, family, read_recipe(path, changes), device=device)
     trained = yield from _trained(ws, changes, device=device, **asked)
     if vocoder:
         yield from _trained(ws, ["family=vocoder"], device=device, match=trained.run, from_run=vocoder)
