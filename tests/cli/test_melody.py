@@ -90,8 +90,9 @@ def test_the_page_runs(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Every command of docs/melody.md, one after the other."""
     page = (Path(__file__).parents[2] / "docs" / "melody.md").read_text(encoding="utf-8")
     lines = [line for block in re.findall(r"^```sh\n(.*?)^```", page, flags=re.M | re.S) for line in block.splitlines()]
-    assert len(lines) == 6
-    shutil.copytree(place / "ade.voice", tmp_path / "yoruba.voice")
+    assert len(lines) == 7
+    for name in ("yoruba", "igbo"):
+        shutil.copytree(place / "ade.voice", tmp_path / f"{name}.voice")
     monkeypatch.chdir(tmp_path)
     for line in lines:
         found = CliRunner().invoke(app, shlex.split(line)[1:])

@@ -159,7 +159,7 @@ class MelEngine:
         if manner.tones == "strict":
             steps = tone_steps(words, self._tones(line.reading, len(line.ids)))
             knots, pushed = push_apart(knots, steps, words, used)
-            notes += [f"written tone steps pushed apart: {pushed} of {len(steps)}"]
+            notes += [f"written tone steps pushed apart: {pushed} of {len(steps)}"] if steps else []
         hertz, cut = self._within(knots, job.speaker, used)
         contour = np.asarray(line_through(np.log2(hertz), frames, heard), np.float32)[None]
         return LinePlan(read["hidden"], frames, hertz, heard, contour, (*notes, *cut))
