@@ -22,6 +22,14 @@ from olu.train.batches import make_buckets
 from olu.train.cuda_graph import Resident
 from olu.train.family import Clock, Example
 
+GOLDEN = [
+    0.02462,
+    -0.098548,
+    0.041329,
+    -0.002747,
+    0.06025,
+]  # samples of first weights, and their level
+
 
 def voice(seconds: float = 1.5, *, hertz: float = 120.0, seed: int = 0) -> np.ndarray:
     """A vowel: pulses through three resonances, as int16."""
@@ -221,3 +229,16 @@ def test_a_matched_segment_has_the_models_mel_at_its_level():
     assert loud.mel_BMF is not None and torch.allclose(loud.mel_BMF, part.mel_BMF + np.log(gain), atol=1e-4)
     assert torch.equal(own._given(part, natural=0.0), part.mel_BMF)
     assert torch.allclose(own._given(part, natural=1.1), own.spec.of_padded(part.padded_BS))
+
+
+def test_golden_numbers():
+    own = learner().eval()
+    frames = 12
+    line = torch.linspace(6.8, 7.3, frames)[None]
+    mel = -5 + torch.sin(torch.arange(80 * frames) / 7.0).view(1, 80, frames)
+    source = pulses(line, torch.ones_like(line), hop=HOP, rate=RATE)
+    noise = torch.cos(torch.arange(frames * HOP) ** 1.5)[None]
+    with torch.no_grad():
+        wave = own.gen(mel, line, torch.ones_like(line), source, noise)[0]
+    found = [float(wave[at]) for at in (100, 700, 1500, 2900)] + [float(wave.square().mean().sqrt())]
+    assert found == pytest.approx(GOLDEN, abs=2e-5)

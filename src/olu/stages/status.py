@@ -25,7 +25,7 @@ from olu.families.runs import kind_of
 from olu.stages.audit import long_clips, most_seconds
 from olu.stages.import_ import STAGE as IMPORT
 from olu.stages.plan import training_advice, training_command
-from olu.stages.prepare import LISTENING
+from olu.stages.prepare import LISTENING, VOCODING
 from olu.stages.verbs.machine import StatusOptions
 from olu.train.run import Run
 from olu.train.view.history import run_state
@@ -190,6 +190,8 @@ def _features(ws: Workspace, stages: list[StageStatus]) -> str:
     place = shlex.quote(str(ws.root))
     if ws.stamped(LISTENING.name):
         return "The features are those a recogniser was trained on; a voice's are made when it is trained."
+    if ws.stamped(VOCODING.name):
+        return "The features are those a vocoder was trained on; a voice's are made when it is trained."
     return (
         f"The features are left from before, and are made anew by the next training; 'olu clean {place}' removes them."
     )

@@ -57,7 +57,7 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
 
 STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)
 LISTENING = Stage(name="listening", command="olu train {ws} --set family=recogniser", folder="runs", inputs=_inputs)
-VOCODING = Stage(name="vocoding", command="olu train {ws} --recipe RECIPE", folder="runs", inputs=_inputs)
+VOCODING = Stage(name="vocoding", command="olu train {ws} --set family=vocoder", folder="runs", inputs=_inputs)
 STAGES: dict[Kind, Stage] = {"voice": STAGE, "listener": LISTENING, "vocoder": VOCODING}
 
 
@@ -78,7 +78,8 @@ class TrainSummary:
     stopped: str | None = None
     leads: bool = True  # of several processes, this one speaks
     fresh: bool = False  # nothing was done: an equal run exists
-    speaks: bool = True  # else it is a recogniser, and there is no voice to export
+    speaks: bool = True  # else it is a recogniser or a vocoder, and there is no voice to export
+    kind: Kind = "listener"  # which of them, where it does not speak
     dry: dict[str, Any] = field(default_factory=dict)
 
 
@@ -221,7 +222,7 @@ def _equal_run(ws: Workspace, job: TrainingJob) -> TrainSummary | None:
     """A finished run of the same settings and clips, if there is one; beside an open or damaged one it is refused."""
     kind = job.family.kind
     if (earlier := stage_of(job).done(ws, options_of(job))) and _is_there(ws, earlier["run"]):
-        return TrainSummary(**{**earlier, "fresh": True, "speaks": kind == "voice"})
+        return TrainSummary(**{**earlier, "fresh": True, "speaks": kind == "voice", "kind": kind})
     if (unfinished := _unfinished(ws, kind=kind)) is not None:
         if unfinished.is_locked():
             raise being_trained(unfinished, other=BESIDE)
@@ -367,8 +368,10 @@ def _train(ws: Workspace, run: Run, job: TrainingJob, view: Watching) -> Job[Tra
         yield from map(Note, [*profile.sentences(), *limits])
         if not ended:
             viewer.finish(stopped=stopped)
-    speaks = job.family.kind == "voice"
-    summary = TrainSummary(run=run.name, steps=engine.step, best=run.best, stopped=stopped, speaks=speaks)
+    kind = job.family.kind
+    summary = TrainSummary(
+        run=run.name, steps=engine.step, best=run.best, stopped=stopped, speaks=kind == "voice", kind=kind
+    )
     if stopped is None:  # stamped first: a kill between the two leaves a run that --resume finishes at once
         told = {"run": summary.run, "steps": summary.steps, "best": summary.best}
         stage_of(job).stamp(ws, options_of(job), told, inputs=begun)

@@ -69,8 +69,12 @@ class TrainOutcome:
         if done.stopped:
             yield Caution(f"see {self.ws}/runs/{done.run}/events.jsonl")
         else:
-            then = Remedy("export", (self.ws,), {"to": "voice"}) if done.speaks else Remedy("align", (self.ws,))
-            yield f"Next: {then}"
+            nexts = {
+                "voice": Remedy("export", (self.ws,), {"to": "voice"}),
+                "listener": Remedy("align", (self.ws,)),
+                "vocoder": Remedy("evaluate", (self.ws,), {"run": done.run}),
+            }
+            yield f"Next: {nexts['voice' if done.speaks else done.kind]}"
 
     def failure(self, options: TrainOptions) -> str | None:
         if not self.trained.stopped:
