@@ -13,7 +13,8 @@ from olu.core import stage as extras
 from olu.core.errors import MissingExtra
 from olu.core.job import finish
 from olu.core.types import Audio
-from olu.evaluate.metrics import copy, dnsmos, f0, speaker, whisper
+from olu.evaluate import judge as copy
+from olu.evaluate.metrics import dnsmos, f0, speaker, whisper
 from olu.features import pitch
 
 from ..helpers.english import say

@@ -19,7 +19,7 @@ import pytest
 from olu.core.errors import ExportError
 from olu.core.files import Workspace
 from olu.core.job import finish
-from olu.export.push import check_repo
+from olu.export.formats import check_repo
 from olu.stages.export import export
 
 LARGE = ".safetensors"
@@ -137,7 +137,8 @@ def hub() -> Iterator[str]:
 def pushed(folder: Path, endpoint: str, home: Path, *, token: str = "hf_good", public: bool = False) -> Any:
     """In a process of its own: the address of the hub is read when its package is imported."""
     code = (
-        "import sys\nfrom pathlib import Path\nfrom olu.core.errors import OluError\nfrom olu.export.push import push\n"
+        "import sys\nfrom pathlib import Path\n"
+        "from olu.core.errors import OluError\nfrom olu.export.formats import push\n"
         f"try: print(push(Path(sys.argv[1]), 'me/v', public={public}))\nexcept OluError as bad: sys.exit(str(bad))"
     )
     extra = {"HF_ENDPOINT": endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
@@ -194,7 +195,7 @@ def test_every_format_has_a_place_there(
 ) -> None:
     """A model repository with the files as they are, and a card that the hub understands."""
     asked: list[tuple[Path, str]] = []
-    monkeypatch.setattr("olu.export.push.push", lambda folder, repo, *, public: asked.append((folder, repo)) or hub)
+    monkeypatch.setattr("olu.export.formats.push", lambda folder, repo, *, public: asked.append((folder, repo)) or hub)
     out = tmp_path / f"v.{to}"
     summary = finish(export(phones.root, to=to, output=out, push="me/v"))
     assert summary.pushed == hub and asked == [(out, "me/v")]
@@ -213,7 +214,7 @@ def test_a_voice_that_is_there_already_is_pushed_all_the_same(
     pytest.importorskip("huggingface_hub")
     finish(export(phones.root))
     assert finish(export(phones.root)).fresh
-    monkeypatch.setattr("olu.export.push.push", lambda folder, repo, *, public: f"hub/{repo}/{folder.name}")
+    monkeypatch.setattr("olu.export.formats.push", lambda folder, repo, *, public: f"hub/{repo}/{folder.name}")
     assert finish(export(phones.root, push="me/v")).pushed.startswith("hub/me/v/")
 
 

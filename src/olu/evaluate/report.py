@@ -122,7 +122,7 @@ def worst_first(evaluation: Evaluation) -> list[SentenceResult]:
 
 def _copies(evaluation: Evaluation) -> Iterator[str]:
     """How near the voice comes to its own copies of recordings, a sentence a figure."""
-    from olu.evaluate.metrics.copy import share  # it brings the networks' modules along
+    from olu.evaluate.judge import share  # it brings the networks' modules along
 
     for copied in evaluation.figures.get("in", ()):
         own = evaluation.figure(copied.name.removeprefix(COPY))

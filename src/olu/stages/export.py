@@ -188,7 +188,7 @@ def _check(wish: ExportOptions, to: Format | None) -> None:
     if wish.push and wish.output is not None and wish.output.suffix == ".zip":
         raise ExportError("--push puts a folder on the hub: leave .zip out of the name after -o")
     if wish.push:
-        from olu.export.push import check_repo  # a network library, and few exports need it
+        from olu.export.formats import check_repo  # a network library, and few exports need it
 
         check_repo(wish.push)
     if wish.public and not wish.push:
@@ -258,7 +258,7 @@ def _written(
         parameters = _size(subject, to, path)
     pushed = ""
     if wish.push:
-        from olu.export.push import push  # a network library, and few exports need it
+        from olu.export.formats import push  # a network library, and few exports need it
 
         yield Tick(STEPS - 1, STEPS, f"putting it on the hub as {wish.push}")
         pushed = push(path, wish.push, public=wish.public)

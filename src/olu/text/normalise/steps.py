@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from olu.core.errors import TextError
 from olu.text import algorithms
 from olu.text.language_data import Pack, ReadingTrace
-from olu.text.normalise import abbreviations, roman, times
 from olu.text.normalise import measures as money
+from olu.text.normalise import short_forms, times
 from olu.text.normalise.measures import Measures
 from olu.text.normalise.number_phrases import PhraseRule, Wording
 from olu.text.normalise.numbers import FILE, NumberGrammar
@@ -37,7 +37,7 @@ class Normaliser:
         self.lower = pack.facts.lower
         found = style(pack)
         self.proclitics = frozenset(found.glue.proclitics)
-        self._first: list[PhraseRule] = abbreviations.rules(pack, found.glue.proclitics)
+        self._first: list[PhraseRule] = short_forms.abbreviation_rules(pack, found.glue.proclitics)
         self._last: list[PhraseRule] = []
         self._speller: Speller | None = None
         self._digits = FILE in pack.files
@@ -45,7 +45,7 @@ class Normaliser:
             return
         wording = Wording(NumberGrammar(pack.toml(FILE), where=f"{pack.code}/{FILE}"), found)
         measures = Measures(wording, pack)
-        self._first = [*roman.rules(wording), *self._first]
+        self._first = [*short_forms.roman_rules(wording), *self._first]
         self._last = [*measures.first(), *times.date_rules(wording), *times.clock_rules(wording), *money.rules(wording)]
         self._last += [*measures.rules(), *measures.last()]
         if found.spelling:
