@@ -18,7 +18,7 @@ TUNING_RATE, TUNING_STEPS = 3e-4, 1 / 3  # from the weights of a run: that rate,
 CHOSEN = False  # whether a plan takes this family where it suits and nobody names one; else it only says so
 SUITED_HOURS = 2.0  # below which explicit durations and pitch are better than what a larger model finds by itself
 GPU_SECONDS = 0.02  # a step of 48 clips
-CPU_SECONDS = {"tiny": 0.002, "base": 0.045}  # a second of speech in a step, on 2 cores
+CPU_SECONDS = {"tiny": 0.001, "base": 0.014}  # a second of speech in a step, on 2 cores
 
 
 def memory(config: AcousticConfig, *, clips: int, seconds: float, tokens: int) -> float:
