@@ -546,3 +546,29 @@ def test_make_aligns_and_trains_both_in_order(ws: Workspace, tmp_path: Path, mon
     asked.clear()
     finish(making.make(ws.root, sounds, language="swa", overrides=["family=vits"]))
     assert asked == [("train", {"overrides": ["family=vits"]}), ("export", {})]
+
+
+@pytest.mark.parametrize(("heard", "steps"), [({4.0: 0.2, 0.0: 0.1}, 0), ({4.0: 0.1, 0.0: 0.1}, 4)])
+def test_refining_that_costs_letters_is_left_off_and_said(
+    ws: Workspace, monkeypatch: pytest.MonkeyPatch, heard: dict[float, float], steps: int
+) -> None:
+    run_of(ws, "vocoder")
+    run_of(ws, "acoustic")
+    seen: list[int] = []
+
+    def ear(*given_: Any, **more: Any) -> Any:
+        return lambda exhibits: {"cer": heard[float(seen[-1])]}
+
+    speak = AcousticLearner.speak_frames
+
+    def noted(self: AcousticLearner, *given_: Any) -> Any:
+        seen.append(self.config.steps)
+        return speak(self, *given_)
+
+    monkeypatch.setattr(AcousticLearner, "speak_frames", noted)
+    monkeypatch.setattr("olu.stages.refining.ear_of", ear)
+    monkeypatch.setattr("olu.stages.refining.ready", lambda *a, **k: Run(ws.runs_folder / "any"))
+    made = finish(export(ws.root))
+    assert voice_json(Path(made.voice))["knobs"]["steps"]["default"] == steps
+    assert any("it is exported with steps = 0" in note for note in made.notes) == (steps == 0)
+    assert set(seen) == {4, 0}

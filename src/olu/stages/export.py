@@ -25,6 +25,7 @@ from olu.networks.session import load_model
 from olu.speak.package import NOISE, voice_json
 from olu.speak.stream import Manner
 from olu.stages.plan import training_command
+from olu.stages.refining import without_worse_refining
 from olu.stages.verbs.voices import ExportOptions
 from olu.text.frontend import has_other_lexicon, with_words
 from olu.text.language_data import load_lexicon
@@ -136,7 +137,7 @@ def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[Ex
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
     yield Tick(0, STEPS, f"reading step {at} of {run.name}")
     subject = from_run(ws, run, at, name=name, noise=wish.noise, vocoder=wish.vocoder, **_rights(wish))
-    subject = _with_lexicon(subject, wish.lexicon)
+    subject = without_worse_refining(ws, _with_lexicon(subject, wish.lexicon))
     summary = yield from _written(subject, wish, to, path=path, given=wish.output is not None)
     if stamped:
         STAGE.stamp(ws, options, asdict(summary))
