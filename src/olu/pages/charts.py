@@ -200,7 +200,11 @@ def _hertz_axis(
 ) -> tuple[list[tuple[float, str]], Callable[[float], float]]:
     """Ticks of the scale between two heights in semitones, and the place of a pitch in Hertz on it."""
     scale = Axis(low, high, bottom, top - bottom)
-    ticks = [tick for tick in (50, 75, 100, 150, 200, 300, 400, 600) if low <= 12 * math.log2(tick) <= high]
+    ticks = [
+        tick
+        for tick in (50, 75, 100, 125, 150, 175, 200, 250, 300, 350, 400, 500, 600)
+        if low <= 12 * math.log2(tick) <= high
+    ]
 
     def y(hertz: float) -> float:
         return scale(12 * math.log2(hertz))
