@@ -13,6 +13,7 @@ from olu.core.job import Job, Tick
 from olu.core.rows import as_row
 from olu.core.stage import Stage
 from olu.core.told import TextTable, Told
+from olu.core.types import Clip, Reading
 from olu.core.words import many
 from olu.corpus.decisions import hash_dropped
 from olu.corpus.doubts import in_doubt, standing
@@ -107,7 +108,31 @@ def counts(found: dict[str, int]) -> str:
     return ", ".join(f"{symbol!r} x{count}" for symbol, count in list(found.items())[:20])
 
 
+@dataclass
+class _ReadTally:
+    """What was met while clips were read, summed up."""
+
+    dropped: Counter[str] = field(default_factory=Counter)
+    dropped_in: dict[str, list[str]] = field(default_factory=dict)  # symbol -> its clips
+    tones: Counter[str] = field(default_factory=Counter)
+    read_by: Counter[str] = field(default_factory=Counter)
+    empty: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+
+    def take(self, clip: Clip, reading: Reading, wrong: str) -> None:
+        self.dropped.update(reading.dropped)
+        self.tones.update(reading.tone_sources())
+        self.read_by.update(reading.read_by)
+        for symbol in reading.dropped:
+            self.dropped_in.setdefault(symbol_name(symbol), []).append(clip.id)
+        if wrong:
+            self.broken.append(f"{clip.id}: {wrong}")
+        if not reading.words and clip.text:
+            self.empty.append(clip.id)
+
+
 def read_corpus(ws: Workspace) -> Job[ReadSummary]:
+    """Read every transcript of a workspace; an earlier reading holds while nothing has changed."""
     settings = read_settings(ws)
     asked = settings.asked()
     if earlier := STAGE.done(ws, asked):
@@ -115,22 +140,12 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
     begun = STAGE.inputs(ws, asked)
     corpus = Corpus.open(ws)
     frontend = corpus_frontend(ws, corpus, settings)
-    seen, dropped, tones, read_by = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
-    dropped_in: dict[str, list[str]] = {}
-    empty, broken, rows = [], [], []
+    seen, tally, rows = Counter[str](), _ReadTally(), []
     for number, clip in enumerate(corpus, 1):
         reading, wrong = read_clip(frontend, clip.text)
         if corpus.why_not(clip, errors=False) is None:  # what never trains must not shape the alphabet
             seen.update(reading.symbols(settings.marks))
-        dropped.update(reading.dropped)
-        tones.update(reading.tone_sources())
-        read_by.update(reading.read_by)
-        for symbol in reading.dropped:
-            dropped_in.setdefault(symbol_name(symbol), []).append(clip.id)
-        if wrong:
-            broken.append(f"{clip.id}: {wrong}")
-        if not reading.words and clip.text:
-            empty.append(clip.id)
+        tally.take(clip, reading, wrong)
         rows.append({"id": clip.id, **as_row(reading)})
         if number % 100 == 0 or number == len(corpus):
             yield Tick(number, len(corpus), "transcripts")
@@ -144,12 +159,12 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
         options=dict(frontend.pack.options) if frontend.pack else {},
         symbols=dict(seen.most_common()),
         rare={symbol: count for symbol, count in seen.items() if count < RARE},
-        dropped={symbol_name(symbol): count for symbol, count in dropped.most_common()},
-        dropped_in={symbol: clips[:FEW] for symbol, clips in dropped_in.items()},
-        empty=empty,
-        broken=broken,
-        tones=dict(tones) if settings.restore else {},
-        read_by=dict(read_by),
+        dropped={symbol_name(symbol): count for symbol, count in tally.dropped.most_common()},
+        dropped_in={symbol: clips[:FEW] for symbol, clips in tally.dropped_in.items()},
+        empty=tally.empty,
+        broken=tally.broken,
+        tones=dict(tally.tones) if settings.restore else {},
+        read_by=dict(tally.read_by),
     )
     STAGE.stamp(ws, asked, summary.row(), inputs=begun)
     return summary

@@ -23,6 +23,7 @@ from olu.stages.verbs.voices import ServeOptions
 from olu.text.language_data import load_lexicon
 
 if TYPE_CHECKING:
+    from olu.serve.catalog import VoiceCatalog
     from olu.serve.logs import Log
 
 
@@ -88,7 +89,7 @@ def serve(
         memory = chosen.memory_bytes(workers)
         own = {voice_place(place): EMBEDDED for place in places if is_embedded(place.as_posix())}
         shelf = VoiceCatalog(list(map(voice_place, places)), most_bytes=memory, aliases=own)
-        _check_default(chosen.default_voice, [entry.name for entry in shelf.entries if not entry.fault])
+        _check_default(chosen.default_voice, shelf)
         pool = Pool(
             shelf,
             workers=workers,
@@ -124,7 +125,8 @@ def _warn_of_readers(key_file: Path | None, log: Log) -> None:
         log.event("others can read the keys", level=logging.WARNING, mode=mode, advice=advice)
 
 
-def _check_default(name: str, voices: Sequence[str]) -> None:
+def _check_default(name: str, shelf: VoiceCatalog) -> None:
+    voices = [entry.name for entry in shelf.entries if not entry.fault]
     if name and voices and name not in voices:
         raise ConfigError(f"--default-voice {name!r} is no voice here; there are: {', '.join(voices[:10])}")
 

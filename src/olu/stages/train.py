@@ -158,18 +158,24 @@ def _resumed(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -
     return run, job
 
 
+def _matched(ws: Workspace, asked: TrainOptions) -> TrainOptions:
+    """The options, with the settings that --match stands for."""
+    if not asked.match:
+        return asked
+    if not (asked.from_run or asked.base):
+        raise TrainError("--match goes on from a vocoder that can speak: add --from-run RUN")
+    return replace(asked, changes=(*match_of(ws, asked.match), *asked.changes))
+
+
 def _begun(ws: Workspace, asked: TrainOptions, ranks: Ranks, *, device: str) -> Job[TrainingJob]:
     """A new run with the settings that are asked for, or with the weights of another."""
     from olu.train.setup.start import parse_start
 
-    if not (asked.new or asked.dry_run or asked.compares or asked.from_run):
+    if not any((asked.new, asked.dry_run, asked.compares, asked.from_run)):
         _refuse_beside_unfinished(ws, asked.recipe, list(asked.changes))
     yield from map(Note, use_threads_for(None, run="", device=device))
     start = parse_start(ws, asked.from_run) if asked.from_run else None
-    if asked.match:
-        if not (asked.from_run or asked.base):
-            raise TrainError("--match goes on from a vocoder that can speak: add --from-run RUN")
-        asked = replace(asked, changes=(*match_of(ws, asked.match), *asked.changes))
+    asked = _matched(ws, asked)
     before = start[0] if start else None
     size = before.recipe.model.get("size") if before else None  # a damaged recipe is said by its own name
     settings, said = yield from choose_recipe(

@@ -70,6 +70,13 @@ class ReadingSettings(Strict):
 DEFAULT = ReadingSettings()
 
 
+def _check_plain(language: Language, settings: ReadingSettings, lexicon: Mapping[str, str] | None) -> None:
+    """Refuse what only a language with a folder has."""
+    if settings.symbols == "phones" or settings.dialect or settings.options or lexicon:
+        asked = "phones" if settings.symbols == "phones" else "a dialect, options or a lexicon"
+        raise LanguageError(f"{language.code} has no folder of its own, so there is no {asked}: leave it out")
+
+
 def for_language(
     language: Language,
     *,
@@ -83,9 +90,7 @@ def for_language(
     if language.folder is None and (more or chain):
         return _without_folder(language, settings, more, chain, inventory=inventory, lexicon=lexicon)
     if language.folder is None:
-        if settings.symbols == "phones" or settings.dialect or settings.options or lexicon:
-            asked = "phones" if settings.symbols == "phones" else "a dialect, options or a lexicon"
-            raise LanguageError(f"{language.code} has no folder of its own, so there is no {asked}: leave it out")
+        _check_plain(language, settings, lexicon)
         return CharacterFrontend(language.code, lower=language.lower, inventory=inventory)
     where = str(language.folder)
     chosen: dict[str, Any] = {"dialect": settings.dialect, "options": settings.options, "lexicon": lexicon}

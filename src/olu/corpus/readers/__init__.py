@@ -177,6 +177,18 @@ def choose(source: Path, *, layout: str, options: Options = PLAIN) -> tuple[Layo
     return LAYOUTS[name], why
 
 
+def _counted(audio: Sequence[str]) -> str:
+    kinds = _kinds(audio)
+    return many(len(audio), "audio file") + (f" ({kinds})" if "," in kinds else "")
+
+
+def _home_inside(folder: SourceFolder) -> Path | None:
+    """A folder inside that has the LJSpeech layout by itself."""
+    below = (PurePosixPath(file) for file in folder.tree.files if PurePosixPath(file).name in ljspeech.METADATA)
+    homes = (folder.path / file.parent for file in below if file.parent.parts)
+    return next((home for home in homes if ljspeech.seen(SourceFolder(home, folder.options))), None)
+
+
 def refusal(folder: SourceFolder) -> CorpusError:
     """Why nothing in a source can be imported, in one sentence."""
     source, tree = folder.path, folder.tree
@@ -190,11 +202,8 @@ def refusal(folder: SourceFolder) -> CorpusError:
         return CorpusError(f"{source} is empty: name the folder that holds the recordings{why}")
     if not tree.audio:
         return CorpusError(f"{source} {_no_audio(folder)}")
-    number, kinds = many(len(tree.audio), "audio file"), _kinds(tree.audio)
-    there = f"{source} has {number}{f' ({kinds})' if ',' in kinds else ''}"
-    below = (PurePosixPath(file) for file in tree.files if PurePosixPath(file).name in ljspeech.METADATA)
-    homes = (source / file.parent for file in below if file.parent.parts)
-    if home := next((home for home in homes if ljspeech.seen(SourceFolder(home, folder.options))), None):
+    there = f"{source} has {_counted(tree.audio)}"
+    if home := _home_inside(folder):
         return CorpusError(f"{there}, and texts for them in a folder inside: name {home}")
     if found := tables.unnamed_tables(folder):
         return CorpusError(f"{there}; {found[0].told()}")
