@@ -339,6 +339,15 @@ def _feature_stores(start: TrainingStart, wave: WaveFeature) -> dict[str, Store]
     return {name: Store(ws.features / folder) for name, folder in folders.items()}
 
 
+def _old_symbols(start: TrainingStart) -> tuple[str, ...] | None:
+    """The symbols that the weights of the base or of the run before were learnt with; None without such."""
+    if "text" not in start.family.data.needs:
+        return None
+    if start.base and not start.writes:
+        return start.base.symbols
+    return vocabulary_of(start.before).symbols if start.before else None
+
+
 def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice) -> LearnerStart:
     """The networks with the weights of the base or of the run before; other shapes than theirs are refused."""
     recipe, config, base, vocabulary = start.recipe, start.config, start.base, texts.vocabulary
@@ -346,9 +355,8 @@ def build_learner(start: TrainingStart, texts: TrainingTexts, clips: ClipChoice)
     if base and base.num_speakers > len(clips.speakers) == 1:
         config = config.model_copy(update=dict(base.alone))
         recipe = recipe.model_copy(update={"model": config.model_dump(mode="json")})
-    old = base.symbols if base and not start.writes else vocabulary_of(start.before).symbols if start.before else None
+    old = _old_symbols(start)
     scale = start.family.bases.row_scale(config) if start.family.bases else 1.0
-    old = old if "text" in start.family.data.needs else None
     growth = None if old is None else growth_from(old, vocabulary, scale=scale, language=start.ws.language)
     learner = start.family.learner(config, vocab_size=vocabulary.size, num_speakers=len(clips.speakers))
     if start.writes:
