@@ -27,7 +27,7 @@ def _refuses(config: AcousticConfig, *, samples: int, tokens: int) -> str | None
         return "its text has nothing that can be said"
     if samples < FFT:
         return f"{samples} samples: shorter than the window of one frame"
-    if config.alignment == "search" and frames < tokens:
+    if config.alignment != "given" and frames < tokens:
         return f"{frames} frames of sound for {tokens} tokens: the text is too long for this recording"
     return None
 
@@ -89,7 +89,7 @@ def _doubts(scores: Mapping[str, float]) -> dict[str, str]:
     if (spread := scores.get("spread", 1.0)) < FLAT:
         found["spread"] = f"its mels move {spread:.2f} times as much as the recordings': the mel is at fault"
     if (outside := scores.get("outside", 0.0)) > MANY:
-        found["outside"] = f"{100 * outside:.0f} % of its durations are twice as far out as any of the corpus"
+        found["outside"] = f"{100 * outside:.0f} % of its durations or knots are twice as far out as any of the corpus"
     return found
 
 

@@ -81,6 +81,7 @@ class AcousticLearner(nn.Module):
             ("heard", torch.ones(vocab_size, dtype=torch.bool)),  # symbols that are voiced often enough for a pitch
             ("longest", torch.full((vocab_size,), 400)),  # frames
             ("median", torch.full((num_speakers,), NO_MEDIAN)),  # log2 of hertz
+            ("widest", torch.full((num_speakers,), 12.0)),  # semitones from it that a speaker goes
         ):
             self.register_buffer(name, value, persistent=False)
         self.figures = CorpusFigures()
@@ -91,6 +92,7 @@ class AcousticLearner(nn.Module):
     heard: Tensor
     longest: Tensor
     median: Tensor
+    widest: Tensor
 
     def accompany(self, modules: Mapping[str, nn.Module]) -> None:
         """Take a vocoder to be heard with."""
@@ -103,6 +105,8 @@ class AcousticLearner(nn.Module):
             self.heard[id] = known.voiced.get(symbol, 1.0) >= RARELY
             self.longest[id] = known.longest.get(symbol, int(self.longest[id]))
         self.median.copy_(torch.tensor(known.medians))
+        furthest = [max(high - at, at - low) for at, (low, high) in zip(known.medians, known.ranges, strict=True)]
+        self.widest.copy_(12 * torch.tensor(furthest).clamp_min(0.1))
 
     # ------------------------------------------------------------ batches
 
@@ -255,7 +259,8 @@ class AcousticLearner(nn.Module):
             apart[name] = (off * sounds).sum()
             moved = (spread_of(made, inside) / spread_of(mel, mask)).sum() if name == "free" else moved
         low, high = (math.log(max(1.0, one)) for one in self.figures.frames)
-        out = ((log_frames > high + math.log(2)) | (log_frames < low - math.log(2))) * sounds
+        out = (log_frames > high + math.log(2)) | (log_frames < low - math.log(2))
+        out = (out | (knots.abs() > 2 * self.widest[batch.speaker_B][:, None, None]).any(2)) * sounds
         return {
             **{name: Loss(one, "phones") for name, one in apart.items()},
             "spread": Loss(moved, "clips"),
