@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,8 @@ FAMILY = Family(
         score="mel",
         learns="gen",
         steady=("mel", "magnitudes"),
-        opponent=OpponentLoss(part="disc", loss="disc", won=0.08, chance=4.0),  # eight of them: 0.01 and 0.5 each
+        # eight of them, 0.01 each; 4.0 would be chance, and copies that nobody can tell are no fault
+        opponent=OpponentLoss(part="disc", loss="disc", won=0.08, chance=inf),
     ),
     advice=ADVICE,
     bases=Bases(read=_read_base),

@@ -13,9 +13,9 @@ STEPS, TUNING_STEPS = 10_000, 2_500  # an H200 needs some minutes for the first,
 TUNING_RATE = 1e-4
 LITTLE_SECONDS = 600.0  # below it only the last layers move: the rest would forget what it knows of other voices
 LAST_BLOCKS = 2
-SECONDS_PER_SEGMENT = {"tiny": 0.01, "small": 0.25}  # CPU, 2 cores
-GPU_SECONDS = 0.02  # a step of 32 segments of a second on an H200, recorded
-SEGMENT_BYTES = 36e6  # that autograd keeps of a segment of 64 frames: measured for `small`, discriminators and all
+SECONDS_PER_SEGMENT = {"tiny": 0.01, "small": 0.18}  # 2 cores; 0.35 s of one
+GPU_SECONDS = 0.02  # a step of 32 segments of a second on an H200, recorded: a guess, benchmarks/vocoder_step.py times it
+SEGMENT_BYTES = 96e6  # of a segment of 64 frames at the peak of a step of `small` on a GPU: 3.0 GiB for 32 of them
 
 
 def parameters(config: VocoderConfig) -> float:
@@ -94,7 +94,7 @@ def _pace(case: Case, config: Any, clips: float, seconds: float) -> tuple[float,
         cores = min(8, case.machine.cores) / 2
         said = f"from 2 measured cores, scaled to {case.machine.cores}; --measure times a step here"
         return clips * SECONDS_PER_SEGMENT[config.size] / cores, said
-    return GPU_SECONDS * max(1.0, clips / 32), "from an H200 with recorded steps; --measure times a step here"
+    return GPU_SECONDS * max(1.0, clips / 32), "a guess for an H200 with recorded steps; --measure times a step here"
 
 
 def _again(config: VocoderConfig, seconds: float) -> list[Setting]:
