@@ -14,7 +14,7 @@ TUNING_RATE = 1e-4
 LITTLE_SECONDS = 600.0  # below it only the last layers move: the rest would forget what it knows of other voices
 LAST_BLOCKS = 2
 SECONDS_PER_SEGMENT = {"tiny": 0.01, "small": 0.18}  # 2 cores; 0.35 s of one
-GPU_SECONDS = 0.02  # a step of 32 segments of a second on an H200, recorded: a guess, benchmarks/vocoder_step.py times it
+GPU_SECONDS = 0.02  # a step of 32 segments on an H200, recorded: a guess that benchmarks/vocoder_step.py can check
 SEGMENT_BYTES = 96e6  # of a segment of 64 frames at the peak of a step of `small` on a GPU: 3.0 GiB for 32 of them
 
 
