@@ -201,6 +201,7 @@ TABLES["vocoder"] = Table(
         "discriminator_warmup": Other(10),
         "segment_frames": Other(16),
         "level": Other(1.0),
+        "resampled": Other(1.0),
         "blurred": Other(1.0),
         "learning_rate": Other(1e-3),
         "discriminator_learning_rate": Other(2e-3),

@@ -242,3 +242,21 @@ def test_golden_numbers():
         wave = own.gen(mel, line, torch.ones_like(line), source, noise)[0]
     found = [float(wave[at]) for at in (100, 700, 1500, 2900)] + [float(wave.square().mean().sqrt())]
     assert found == pytest.approx(GOLDEN, abs=2e-5)
+
+
+def test_a_resampled_segment_has_the_pitch_it_says():
+    own = learner(resampled=1.0)
+    batch = own.collate([example(seconds=2.5, hertz=hertz) for hertz in (90, 140, 200)])
+    start = torch.tensor([10, 20, 30])
+    torch.manual_seed(4)
+    plain = own.cut(batch, start, 64)
+    made = own._resampled(plain, batch, start)
+    moved = 12 * (made.contour_BF - plain.contour_BF).mean(1)
+    assert float(moved.abs().max()) > 0.5 and bool((moved < 12 * np.log2(1.25)).all())
+    pad = (1024 - HOP) // 2
+    for wave, line in zip(made.padded_BS[:, pad:-pad], made.contour_BF, strict=True):
+        heard = pitch.at_centres((wave * 32768).numpy().astype(np.int16))[4:-4, 0]
+        assert np.median(np.abs(12 * (np.log2(heard) - line[4:-4].numpy()))) < 0.1
+    assert torch.allclose(own._resampled(plain, batch, start).padded_BS, plain.padded_BS) is False
+    still = learner(resampled=0.0)
+    assert torch.equal(still._resampled(plain, batch, start).padded_BS, plain.padded_BS)

@@ -57,6 +57,7 @@ class VocoderConfig(Sized):
     # what it hears
     segment_frames: int = Field(64, ge=8, le=4096)
     level: float = Field(6.0, ge=0, le=20)  # decibels up or down, for half of the segments
+    resampled: float = Field(0.0, ge=0, le=1)  # share played faster or slower: other voices than those of the corpus
     blurred: float = Field(1 / 3, ge=0, le=1)  # share of the segments whose mel is blurred, so that pitch is heeded
 
     # training

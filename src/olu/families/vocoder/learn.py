@@ -28,6 +28,8 @@ from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
 MATCHED = "matched"  # the feature that holds an acoustic model's mels
 NATURAL = 1 / 3  # share of the segments that keep the recording's mel where there are such
+SLOWEST, FASTEST = 0.85, 1.2  # of a resampled segment
+TAPS = 16  # samples that a resampled one is made of
 BLURS = (3, 5)  # bins that a blurred mel is averaged over
 LOUDEST = 0.99
 HEARD_AT = 15.0  # a discriminator's spectra are scaled as if their window had this norm
@@ -160,7 +162,8 @@ class VocoderLearner(nn.Module):
         room = (batch.samples_B // HOP - c.segment_frames + 1).clamp_min(1)
         start_B = (torch.rand(len(room), device=room.device) * room).long()
         with torch.no_grad():
-            heard = self._levelled(self.cut(batch, start_B, c.segment_frames))
+            heard = self.cut(batch, start_B, c.segment_frames)
+            heard = self._levelled(self._resampled(heard, batch, start_B) if c.resampled else heard)
             mel = self._blurred(self._given(heard, natural=NATURAL))
         turns = torch.rand(len(room), device=room.device)
         real, fake, losses = self._made(heard, mel, turns_B=turns)
@@ -188,6 +191,37 @@ class VocoderLearner(nn.Module):
         if heard.mel_BMF is None:
             return own
         return torch.where(torch.rand(len(own), 1, 1, device=own.device) < natural, own, heard.mel_BMF)
+
+    def _resampled(self, heard: SoundSegments, batch: VocoderBatch, start_B: Tensor) -> SoundSegments:
+        """A share of the segments faster or slower, pitch and formants with them; an acoustic model's mels stay."""
+        if heard.mel_BMF is not None:
+            return heard
+        drawn, chosen = torch.rand(2, len(start_B), 1, device=start_B.device)
+        factor = torch.where(chosen < self.config.resampled, SLOWEST * (FASTEST / SLOWEST) ** drawn, 1.0)
+        pad, frames = padding(fft_size=self.spec.fft, hop=HOP), heard.contour_BF.shape[1]
+        at = start_B[:, None] * HOP + factor * torch.arange(-pad, frames * HOP + pad, device=start_B.device)
+        taps = torch.arange(1 - TAPS // 2, TAPS // 2 + 1, device=start_B.device)
+        near = at.floor().long().unsqueeze(-1) + taps
+        last = batch.samples_B[:, None, None] - 1
+        apart = at.unsqueeze(-1) - near
+        cut = (1 / factor).clamp(max=1.0).unsqueeze(-1)  # what would fold over is left out
+        weight = cut * torch.sinc(cut * apart) * torch.cos(torch.pi / TAPS * apart).square()
+        inside = (near >= 0) & (near <= last)
+        sound = batch.sound[batch.first_B[:, None, None] + near.clamp_min(0).minimum(last)].float() / 32768.0
+        frame = start_B[:, None] + factor * torch.arange(frames, device=start_B.device) + (factor - 1) / 2
+        end = batch.samples_B[:, None] // HOP - 1
+        left = frame.floor().long().clamp_min(0).minimum(end)
+        one, two = (batch.pitch[batch.row_B[:, None] + place] for place in (left, (left + 1).minimum(end)))
+        share = (frame - left).clamp(0, 1)
+        line = torch.lerp(one[..., 0], two[..., 0], share) + torch.log2(factor)
+        voicing = torch.where(share < 0.5, one[..., 1], two[..., 1]) * (frame <= end + 0.5)
+        wave = (sound * weight * inside).sum(-1)
+        moved = factor != 1.0
+        return SoundSegments(
+            torch.where(moved, wave, heard.padded_BS),
+            torch.where(moved, line, heard.contour_BF),
+            torch.where(moved, voicing, heard.voicing_BF),
+        )
 
     def _levelled(self, heard: SoundSegments) -> SoundSegments:
         """Half of the segments louder or softer."""

@@ -68,6 +68,11 @@ def _model(case: Case) -> list[Setting]:
         rate = SIZES.get(size, {}).get("learning_rate", VocoderConfig().learning_rate)
         settings.append(Setting("model.learning_rate", rate, "From scratch: what 2,500 steps copied a low voice with."))
         rates, why = {}, "Nothing to freeze in new weights."
+        if case.material.speakers > 1:
+            said = (
+                f"{case.material.speakers} speakers: a third of the segments faster or slower, as if there were more."
+            )
+            settings.append(Setting("model.resampled", 0.33, said))
     even = "The level that every vocoder and acoustic model here is made for."
     settings += [Setting("plan.rates", rates, why), Setting("data.loudness", EVEN, even)]
     if case.asked("plan.schedule") in (None, "cosine", "linear"):
