@@ -86,6 +86,13 @@ def test_a_pause_begins_a_phrase_and_no_move_crosses_a_word():
     assert [move.kind for move in tones.moves(found)] == ["HL", "HL"]
 
 
+def test_a_downstep_at_the_beginning_of_a_word_is_a_step_from_the_word_before():
+    alignment = aligned(["HH", "DH"])
+    found = tones.syllables(alignment, reading(["HH", "DH"]), melody(alignment, [4, 4, 2, 2]))
+    assert [move.kind for move in tones.moves(found)] == ["HH", "HD", "DH"]
+    assert all(move.right for move in tones.moves(found))
+
+
 @pytest.mark.parametrize(
     ("kind", "step", "right"),
     [("LH", 1.1, True), ("LH", 0.5, False), ("HL", -1.1, True), ("HL", 1.0, False), ("HH", 1.4, True),

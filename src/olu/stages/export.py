@@ -25,9 +25,10 @@ from olu.networks.session import load_model
 from olu.speak.package import NOISE, voice_json
 from olu.speak.stream import Manner
 from olu.stages.plan import training_command
+from olu.stages.read import STAGE as READ
 from olu.stages.refining import without_worse_refining
 from olu.stages.verbs.voices import ExportOptions
-from olu.text.frontend import has_other_lexicon, with_words
+from olu.text.frontend import has_other_lexicon, read_settings, with_words
 from olu.text.language_data import load_lexicon
 from olu.train.family import Format
 from olu.train.run import Run
@@ -137,11 +138,20 @@ def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[Ex
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
     yield Tick(0, STEPS, f"reading step {at} of {run.name}")
     subject = from_run(ws, run, at, name=name, noise=wish.noise, vocoder=wish.vocoder, **_rights(wish))
-    subject = without_worse_refining(ws, _with_lexicon(subject, wish.lexicon))
+    subject = without_worse_refining(ws, _with_lexicon(_with_tones(subject, ws), wish.lexicon))
     summary = yield from _written(subject, wish, to, path=path, given=wish.output is not None)
     if stamped:
         STAGE.stamp(ws, options, asdict(summary))
     return _told(summary, aside)
+
+
+def _with_tones(subject: ExportSubject, ws: Workspace) -> ExportSubject:
+    """The voice with what is known of its tones, where some were restored: its card and its facts tell it."""
+    earlier = READ.done(ws, read_settings(ws).asked()) or {}
+    if not (tones := earlier.get("tones")):
+        return subject
+    told = f"Tones of the transcripts: {', '.join(f'{count:,} {name}' for name, count in tones.items())}"
+    return replace(subject, data=(*subject.data, told), facts={**subject.facts, "tones": tones})
 
 
 def _with_lexicon(subject: ExportSubject, path: Path | None) -> ExportSubject:

@@ -98,10 +98,10 @@ def learn(
     listed = sum(len(_words(line)) for line in lines) <= 1.5 * len(lines)
     judged: list[JudgedWord] = []
     for fold in range(FOLDS):
-        model = _fit([*(one for one in lines if part(one) != fold), *beside], language, convention, words)
+        model = fit([*(one for one in lines if part(one) != fold), *beside], language, convention, words)
         held = [one for one in lines if part(one) == fold]
         judged += judge(held, MarkRestorer(model))
-    whole = _fit([*lines, *beside], language, convention, words)
+    whole = fit([*lines, *beside], language, convention, words)
     chances = _chances(judged)
     known = replace(whole, chances=chances, sure=_threshold(judged, chances), listed=listed)
     return known, report(judged, known)
@@ -111,7 +111,8 @@ def _words(line: str) -> list[str]:
     return [word for word in token_pattern().findall(line) if word[0].isalpha()]
 
 
-def _fit(lines: Iterable[str], language: str, convention: str, words: Sequence[str]) -> MarkModel:
+def fit(lines: Iterable[str], language: str, convention: str, words: Sequence[str] = ()) -> MarkModel:
+    """A model of these lines, which does not know yet how right it is."""
     pattern = token_pattern()
     split = [[split_marks(token) for token in pattern.findall(line)] for line in lines]
     taught = [split_marks(word) for word in words]
