@@ -444,7 +444,16 @@ def test_every_setting_of_the_recipe_itself_acts(workspace: Workspace, tmp_path:
         with pytest.raises(ConfigError, match="unknown key 'hiden_size'; did you mean 'hidden_size'"):
             set_up(workspace, recipe_for({}, model={"hiden_size": 24}), device="cpu")
 
+    def other_voice() -> None:
+        with pytest.raises(TrainError, match="voice.vocoder has no effect: the family 'vits' needs none"):
+            set_up(workspace, recipe_for({}, voice={"vocoder": "vocoder-001"}), device="cpu")
+
+    def other_match() -> None:
+        with pytest.raises(TrainError, match="match has no effect: the family 'vits' is no vocoder"):
+            set_up(workspace, recipe_for({}, match="acoustic-001@10"), device="cpu")
+
     cases = {"seed": other_seed, "family": other_family, "base": other_base, "model": other_model}
+    cases |= {"voice": other_voice, "match": other_match}
     sections = {"data", "plan", "guards"}  # field by field above
     assert cases.keys() | sections == Recipe.model_fields.keys()
     for case in cases.values():

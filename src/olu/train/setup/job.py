@@ -124,7 +124,7 @@ class TrainingJob:
         plan, clips = self.recipe.plan, self.drawn
         return Batches(
             clips,
-            [self._heard(clip) / self.rate for clip in clips],
+            [self._heard(clip) / self.rate if self.family.data.segment else self.seconds[clip] for clip in clips],
             example=self.example,
             collate=self.learner.collate,  # type: ignore[arg-type]
             seed=self.recipe.seed,

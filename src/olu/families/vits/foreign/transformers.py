@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from olu.core.errors import TrainError
-from olu.families.vits.config import VitsConfig
+from olu.families.vits.config import SOURCE_ONLY, VitsConfig
 from olu.families.vits.foreign.names import DISCRIMINATOR
 from olu.families.vits.foreign.read import (
     MOST_SPEAKERS,
@@ -30,6 +30,7 @@ IGNORED = {  # fields of VitsConfig that change nothing here
     "vocab_size",
     "num_speakers",
     "pad_token_id",
+    *SOURCE_ONLY,  # that decoder is Olu's own
 }
 FIXED = {"depth_separable_channels": 2, "model_type": "vits"}
 SECOND = "model_1.safetensors"  # the discriminator in a state that Accelerate saved
