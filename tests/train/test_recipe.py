@@ -445,7 +445,7 @@ def test_every_setting_of_the_recipe_itself_acts(workspace: Workspace, tmp_path:
             set_up(workspace, recipe_for({}, model={"hiden_size": 24}), device="cpu")
 
     def other_voice() -> None:
-        with pytest.raises(TrainError, match="voice.vocoder has no effect: the family 'vits' needs none"):
+        with pytest.raises(TrainError, match=r"voice\.vocoder has no effect: the family 'vits' needs none"):
             set_up(workspace, recipe_for({}, voice={"vocoder": "vocoder-001"}), device="cpu")
 
     def other_match() -> None:
