@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +23,8 @@ from olu.core.job import Note, finish
 from olu.families import family
 from olu.families.acoustic.config import AcousticConfig
 from olu.families.acoustic.corpus import HOP, RATE, figures_of
+from olu.families.acoustic.export import TextGraph, tempo_of, threshold_of, with_speakers
 from olu.families.acoustic.export import export as write_graphs
-from olu.families.acoustic.export import threshold_of, with_speakers
 from olu.families.acoustic.learn import AcousticLearner, _without_short_gaps
 from olu.families.acoustic.model import (
     contour_of,
@@ -354,6 +355,15 @@ def test_pauses_get_as_many_as_the_recordings_have() -> None:
         pause = net.net.text(*rows, torch.ones(1, 1, 7))[2]
         sure += torch.sigmoid(pause)[torch.tensor([one["gaps"]]) > 0].tolist()
     assert 0.05 <= bound <= 0.95 and abs(sum(one > bound for one in sure) - 6) <= 3  # equal ones fall on one side
+    made = recorded = 0.0
+    for one in net.figures.sentences:
+        rows = [torch.tensor([one[name]]) for name in ("ids", "tones", "stress")]
+        log_frames = net.net.text(*rows, torch.ones(1, 1, 7))[1]
+        made += float(log_frames[torch.tensor([one["gaps"]]) == 0].exp().sum().detach())
+        recorded += one["frames"]
+    longer = min(1.25, max(0.8, recorded / made))
+    assert longer != 1.0 and tempo_of(net) == pytest.approx(longer)
+    assert torch.allclose(TextGraph(net)(*rows)[1], log_frames + math.log(longer), atol=1e-5)
 
 
 def test_a_run_of_one_speaker_goes_on_with_several() -> None:

@@ -35,7 +35,7 @@ class CorpusFigures:
     medians: Sequence[float] = ()  # of each speaker's pitch, log2 of hertz
     ranges: Sequence[tuple[float, float]] = ()  # 1 to 99 % of it
     frames: tuple[float, float] = (1.0, 400.0)  # 1 to 99 % of the durations of sounds
-    sentences: Sequence[Mapping[str, Any]] = ()  # rows of tokens, and how many pauses their recordings have
+    sentences: Sequence[Mapping[str, Any]] = ()  # rows of tokens; pauses and frames of sound in their recordings
     threshold: float = 0.5  # probability from which a gap is a pause
     notes: Sequence[str] = ()
 
@@ -116,7 +116,8 @@ def _sentence(one: Example) -> dict[str, Any]:
     frames = one.features.get("frames", np.zeros(len(one.ids), np.int64))
     pauses = int(((frames > 0) & (rows["gaps"] > 0)).sum()) if frames.sum() else None
     lists = {name: [int(n) for n in row] for name, row in rows.items()}
-    return {"ids": list(one.ids), **lists, "speaker": one.speaker, "pauses": pauses}
+    sounded = int(frames[rows["gaps"] == 0].sum()) if pauses is not None else None
+    return {"ids": list(one.ids), **lists, "speaker": one.speaker, "pauses": pauses, "frames": sounded}
 
 
 def _hurried(sounds: Sequence[int]) -> list[str]:

@@ -9,8 +9,9 @@ Pitch is log2 of hertz and mels are plain logarithms; x is noise that becomes a 
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -26,19 +27,20 @@ from olu.train.checkpoint import Checkpoint
 from olu.train.grow_symbols import Growth, enlarged_checkpoint
 
 OPSET = 17
+MOST_TEMPO = 1.25  # by which lengths are put right: a model that is further off has not learnt them
 SPEAKERS = "net.text.speakers.weight"
 
 
 class TextGraph(nn.Module):
     def __init__(self, learner: AcousticLearner) -> None:
         super().__init__()
-        self.text, self.median = learner.net.text, learner.median
+        self.text, self.median, self.longer = learner.net.text, learner.median, math.log(tempo_of(learner))
 
     def forward(self, ids: Tensor, tones: Tensor, stress: Tensor, speaker: Tensor | None = None) -> tuple[Tensor, ...]:
         mask = torch.ones_like(ids).float().unsqueeze(1)
         hidden, log_frames, pause, knots = self.text(ids, tones, stress, mask, speaker)
         median = self.median[:1] if speaker is None else self.median[speaker]
-        return hidden, log_frames, pause, knots / 12 + median[:, None, None]
+        return hidden, log_frames + self.longer, pause, knots / 12 + median[:, None, None]
 
 
 class MeanGraph(nn.Module):
@@ -122,17 +124,36 @@ def facts_of(figures: CorpusFigures, *, threshold: float) -> dict[str, Any]:
     }
 
 
-@torch.no_grad()
-def threshold_of(learner: AcousticLearner) -> float:
-    """The probability of a pause from which on the texts of the validation side get as many as their recordings."""
-    sure, wanted = list[float](), 0
+def _validation(learner: AcousticLearner) -> Iterator[tuple[Mapping[str, Any], Tensor, Tensor, Tensor]]:
+    """Of every text of the validation side with known lengths: its row, log frames and pauses [T], which are gaps."""
     for one in learner.figures.sentences:
         if one["pauses"] is None:
             continue
         ids, tones, stress, gaps = (torch.tensor([one[name]]) for name in ("ids", "tones", "stress", "gaps"))
-        speaker = torch.tensor([one["speaker"]])
-        _, _, pause, _ = learner.net.text(ids, tones, stress, torch.ones_like(ids).float()[:, None], speaker)
-        sure += torch.sigmoid(pause)[gaps > 0].tolist()
+        mask, speaker = torch.ones_like(ids).float()[:, None], torch.tensor([one["speaker"]])
+        with torch.no_grad():
+            _, log_frames, pause, _ = learner.net.text(ids, tones, stress, mask, speaker)
+        yield one, log_frames[0], pause[0], gaps[0] > 0
+
+
+def tempo_of(learner: AcousticLearner) -> float:
+    """How many times longer sounds must be made so that the texts of the validation side last as long as recorded.
+
+    The mean of logarithms, which is learnt, is shorter than the mean.
+    """
+    made = recorded = 0.0
+    for one, log_frames, _, gaps in _validation(learner):
+        if one.get("frames"):
+            made += float(log_frames[~gaps].exp().sum())
+            recorded += one["frames"]
+    return min(MOST_TEMPO, max(1 / MOST_TEMPO, recorded / made)) if made else 1.0
+
+
+def threshold_of(learner: AcousticLearner) -> float:
+    """The probability of a pause from which on the texts of the validation side get as many as their recordings."""
+    sure, wanted = list[float](), 0
+    for one, _, pause, gaps in _validation(learner):
+        sure += torch.sigmoid(pause)[gaps].tolist()
         wanted += one["pauses"]
     if not 0 < wanted < len(sure):
         return 0.5
