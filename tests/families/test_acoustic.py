@@ -42,6 +42,7 @@ from olu.speak.contour import line_through
 from olu.speak.package import voice_json
 from olu.speak.voice import Voice
 from olu.stages import make as making
+from olu.stages import plan as planning
 from olu.stages.export import ExportSummary, export
 from olu.stages.plan import plan
 from olu.stages.train import TrainSummary, train
@@ -484,12 +485,15 @@ def test_new_symbols_and_speakers_go_on_from_a_run(ws: Workspace) -> None:
 def test_a_plan_says_align_first_and_offers_the_family(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     made = finish(plan(ws, write=False))
     assert any("'olu plan" in note and "family=acoustic' plans that" in note for note in made.notes) and not made.first
-    monkeypatch.setattr("olu.families.acoustic.plan.CHOSEN", True)
+    monkeypatch.setattr("olu.families.acoustic.plan.OWN_VOCODER", 0.0)
+    kept = planning.preferred
+    monkeypatch.setattr(planning, "preferred", lambda *asked, **named: kept(*asked, **{**named, "device": "cuda"}))
     made = finish(plan(ws, write=False))
     (family,) = (one for one in made.settings if one["key"] == "family")
     assert (
         family["value"] == "acoustic" and "aligned: an acoustic model is told durations and pitch" in family["reason"]
     )
+    assert any(note.startswith(f"'olu make {ws.root}' trains its vocoder too") for note in made.notes)
     (ws.alignment / "alignment.jsonl").unlink()
     made = finish(plan(ws, overrides=["family=acoustic"], write=False))
     assert made.first == made.next == f"olu align {ws.root}" and made.text.startswith(f"# First: olu align {ws.root}")

@@ -83,7 +83,7 @@ def make(
         )
     for doubt in imported.doubts:
         yield Note(doubt)
-    family = yield from _family(ws, recipe, overrides or [], base)
+    family = yield from _family(ws, recipe, overrides or [], base, device)
     asked: dict[str, Any] = {"recipe": recipe, "base": base, "scratch": scratch, "compares": True}
     changes, vocoder = [*(overrides or [])], ""
     if family.speaks and family.speaks.stands_in:
@@ -99,13 +99,13 @@ def make(
     return MakeSummary(workspace=str(ws.root), clips=imported.clips, run=trained.run, voice=voice)
 
 
-def _family(ws: Workspace, recipe: Path | None, changes: list[str], base: Path | None) -> Job[Family]:
+def _family(ws: Workspace, recipe: Path | None, changes: list[str], base: Path | None, device: str) -> Job[Family]:
     """Of the recipe, of what is asked for, or what a plan would take once the corpus is aligned."""
     own = recipe_path(ws)
     path, given = recipe or (own if own.exists() else None), with_overrides({}, changes)
     settings = read_recipe(path, changes)
     if path is None and base is None and not {"family", "model", "base"} & given.keys():
-        chosen, _, _ = yield from preferred(ws, settings, aligned=True)
+        chosen, _, _ = yield from preferred(ws, settings, device=device, aligned=True)
         return chosen
     return family_named(settings.family)
 

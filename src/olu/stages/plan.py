@@ -283,7 +283,7 @@ def _made(
     given, bare, why, notes = with_overrides({}, changes), read_recipe(None, changes), "", tuple[str, ...]()
     family = family_named(bare.family)
     if "family" not in given and bare.base is None and "model" not in given:
-        family, why, notes = yield from preferred(ws, bare)
+        family, why, notes = yield from preferred(ws, bare, device=machine.device)
     if family.advice is None:
         raise TrainError(f"the family {family.name!r} has no plan of its own: write a recipe")
     base = foundation_of(family, bare) if bare.base else None
@@ -300,10 +300,13 @@ def _made(
     return replace(made, notes=(*made.notes, *notes)), case, family
 
 
-def preferred(ws: Workspace, recipe: Recipe, *, aligned: bool = False) -> Job[tuple[Family, str, tuple[str, ...]]]:
+def preferred(
+    ws: Workspace, recipe: Recipe, *, device: str, aligned: bool = False
+) -> Job[tuple[Family, str, tuple[str, ...]]]:
     """The family that a plan takes where nobody names one, why, and what is said of others that suit the corpus.
 
-    `aligned`: it will be, before the training.
+    One that needs a vocoder is taken on a GPU only, where that is trained in minutes. `aligned`: the corpus will be,
+    before the training.
     """
     usual = family_named(recipe.family)
     heard = yield from phase("listening", audit(ws))
@@ -314,11 +317,13 @@ def preferred(ws: Workspace, recipe: Recipe, *, aligned: bool = False) -> Job[tu
             continue
         material = material_of(Corpus.open(ws), recipe.data, other, verdict=heard.verdict)
         offer = other.advice.suits(material) if material.pieces else None
-        if offer and offer.taken and (aligned or material.aligned):
-            return other, offer.why, ()
+        taken = offer is not None and offer.taken and device != "cpu"
+        if offer and taken and (aligned or material.aligned):
+            with_it = f"'olu make {ws.root}' trains its vocoder too, matches and exports; by hand that begins with"
+            return other, offer.why, (f"{with_it} 'olu train {ws.root} --set family=vocoder'",)
         if offer and material.aligned:
             said.append(f"{offer.why} 'olu plan {ws.root} --set family={name}' plans that")
-        elif offer and offer.taken:
+        elif offer and taken:
             said.append(f"'olu align {ws.root}' first, and the plan would take {name}: {offer.why}")
     return usual, "", tuple(said)
 
