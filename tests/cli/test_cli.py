@@ -147,6 +147,10 @@ def first_clip(ws: Path) -> str:
 def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
     here, ws, other, nobody = (tmp_path / name for name in ("s", "ws", "other", "nobody.txt"))
     nobody.write_text("", encoding="utf-8")
+    words, texts = tmp_path / "words.tsv", tmp_path / "texts.txt"
+    words.write_text("ሰላም\ts ə l a m\n", encoding="utf-8")
+    marked = " ".join(f"{one}{two}" for one in "bdfgjklmnrst" for two in ("á", "ò", "ẹ́"))
+    texts.write_text(f"{marked}\n" * 40, encoding="utf-8")
     fine("new", other, "-l", "am")
     said = {
         "sample": fine("sample", here, "--clips", "6", "--json").json(),
@@ -167,6 +171,8 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "runs": fine("runs", ws, "--json").json(),
         "export": fine("export", ws, "--json").json(),
         "speak": fine("speak", "ሰላም።", "--voice", ws, "-o", tmp_path / "a.wav", "--json").json(),
+        "voice": fine("voice", ws / "voices" / "ws.voice", "--lexicon", words, "--json").json(),
+        "marks": fine("marks", "learn", texts, "-l", "yor", "-o", tmp_path / "m.npz", "--json").json(),
         "serve": fine("serve", ws, "--port", "0", "--check", "--json").json(),
         "evaluate": fine("evaluate", ws, "--only", "sanity", "--sentences", "2", "--json").json(),
         "compare": compared(ws, tmp_path),

@@ -13,7 +13,6 @@ import pytest
 import soundfile
 
 import olu
-from olu.align.cut import CutPiece
 from olu.core.errors import ConfigError, CorpusError
 from olu.core.files import Workspace, read_jsonl
 from olu.core.job import finish
@@ -335,9 +334,8 @@ def test_a_cut_divides_the_corrected_text_and_writes_the_source_s(
     parts = tuple(
         replace(corpus.clips[0], id=f"p{n}", text=text, seconds=0.5) for n, text in enumerate(("moja", "mbili"))
     )
-    pieces = tuple(CutPiece(n, n + 1, 0.5 * n, 0.5 * n + 0.5, one.text) for n, one in enumerate(parts))
     aligned = tuple(Alignment(id=one.id, seconds=0.5, words=(), phones=(), method="ctc") for one in parts)
-    cut._write(ws, corpus, [cut._Plan(corpus.clips[0], pieces, parts, aligned)])
+    cut._write(ws, corpus, [cut._Plan(corpus.clips[0], parts, aligned)])
     assert texts(ws)[:3] == ["moja mbili", "moja", "mbili"] and read_clips(ws)[0].text == TEXTS[1]
     correct_clip(ws, "p1", "mbili tu", by="amina")
     cut.undo_cut(ws)

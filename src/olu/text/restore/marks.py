@@ -19,6 +19,7 @@ from zlib import crc32
 import numpy as np
 
 from olu.core.errors import LanguageError
+from olu.core.parse import from_json
 from olu.text.language_data import Pack, ReadingTrace, RestoredWord
 from olu.text.languages import MARKS as FILE
 from olu.text.restore.engine import LetterModel, Look, Numbers, contexts, eight_bits, hashes, slots
@@ -189,7 +190,7 @@ def opened(
     """The parts of a model's file; of another kind, language or of no model at all: one sentence."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            about = json.loads(bytes(file["about"]))
+            about = from_json(bytes(file["about"]))
             lines = bytes(file["forms"]).decode("utf-8").split("\n")
             tables = {name: file[name] for name in file.files if name not in ("about", "forms")}
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
