@@ -12,12 +12,13 @@ from olu.core.errors import TextError
 from olu.core.types import Audio
 from olu.evaluate.estimates import Estimate, figure
 from olu.evaluate.metrics import f0
-from olu.features.pitch import instrument
+from olu.features.pitch import HIGHEST, LOWEST, instrument
 from olu.speak.melody import Melody, MelodySentence
 from olu.speak.voice import Voice
 
 EDITS = (-4.0, -2.0, 2.0, 4.0)  # semitones
 SENTENCES = 5
+ROOM = 0.8  # of the lowest pitch asked for: where a voice is looked for
 LEAST_KNOTS = 3  # heard in a word, below which it says nothing
 REASON = "a few words moved by 2 and 4 semitones; what is heard is no surer than the tracker, 0.2 to 0.5 semitones"
 
@@ -44,7 +45,9 @@ def pitch_errors(voice: Voice, texts: Sequence[str], *, seed: int) -> Iterator[t
 
 def heard_at(audio: Audio, melody: Melody) -> Floats:
     """The pitch of a sound at the knots of its first sentence [T, K]; 0 where nothing is voiced."""
-    one, pitch = melody.sentences[0], f0.track(audio)
+    one = melody.sentences[0]
+    asked = one.knots[one.frames > 0]  # below and above, noise would be taken for a voice
+    pitch = f0.track(audio, low=max(LOWEST, ROOM * asked.min()), high=min(HIGHEST, asked.max() / ROOM))
     times = np.array([[at for at, _ in row] for row in one.dots(melody.frame_seconds)])
     heard = pitch.at(times.ravel()).reshape(times.shape)
     return np.where(one.frames[:, None] > 0, heard, 0.0)
