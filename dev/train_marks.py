@@ -1,8 +1,8 @@
-"""Trains the restorer of Yoruba's tones and dots: `python dev/train_marks.py GOLD COMMON_VOICE -o marks.npz`.
+"""Trains the restorer of Yoruba's tones and dots: `python dev/train_marks.py GOLD -o marks.npz`.
 
-GOLD is the folder with yoruba_toned_sentences.txt, yoruba_toned_news.txt and wikipron_yor_latn_broad.tsv, COMMON_VOICE
-the sentences of Common Voice in Yoruba. The figures are of the lines of the first two, each judged by a model that has
-not learnt from it: a line and its copies, marks aside, are in one fold of five. The words of WikiPron teach the letters
+GOLD is the folder with yoruba_toned_sentences.txt, yoruba_toned_news.txt and wikipron_yor_latn_broad.tsv. The figures
+are of the lines of the first two, each judged by a model that has not learnt from it: a line and its copies, marks
+aside, are in one fold of five. The words of WikiPron teach the letters
 of unknown words alone; no word of it is listed. The same texts give the same file.
 """
 
@@ -32,7 +32,6 @@ def lines(path: Path) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("gold", type=Path)
-    parser.add_argument("common_voice", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     chosen = parser.parse_args()
     spell = marked_speller(Pack.of(load("yor").files()))
@@ -41,8 +40,7 @@ def main() -> None:
     ]
     words = [word for row in rows if (word := spell(row[0], row[1])) and word.isalpha()]
     own = [line for name in ("sentences", "news") for line in lines(chosen.gold / f"yoruba_toned_{name}.txt")]
-    more = lines(chosen.common_voice)
-    model, report = learn(own, language="yor", convention="full", beside=more, words=words)
+    model, report = learn(own, language="yor", convention="full", words=words)
     data = model.to_bytes()
     chosen.output.write_bytes(data)
     sys.stdout.write(

@@ -15,6 +15,7 @@ from olu.stages.g2p import chosen_settings, open_frontend, read_lines
 from olu.text.frontend import ReadingSettings, for_language, from_state
 from olu.text.language_data import ReadingTrace
 from olu.text.languages import MARKS, load
+from olu.text.restore.engine import stem_features
 from olu.text.restore.learn import learn
 from olu.text.restore.marks import MarkModel, MarkRestorer, split_marks, with_marks
 from olu.text.restore.phones import learn_phones
@@ -100,9 +101,16 @@ def test_a_sure_word_has_its_tones() -> None:
     assert any(choice.sure for choice in MarkRestorer(model).choose(["baba", "mi"]))
 
 
+def test_an_unknown_word_is_told_by_the_known_words_in_it() -> None:
+    stems = {"ile": "012", "omo": "101"}
+    told = [set(stem_features("omoile", at, "aeiou", stems)) for at in (2, 3)]
+    assert {"sob", "po1"} <= told[0] and {"si0", "pia"} <= told[1]
+    assert {"si-", "pi-"} <= set(stem_features("ile", 0, "aeiou", stems))  # a word is no stem of itself
+
+
 def test_the_model_that_comes_with_yoruba() -> None:
     data = (Path(str(load("yor").folder)) / MARKS).read_bytes()
-    assert len(data) < 1_000_000
+    assert len(data) < 500_000
     assert MARKS not in load("yor").files()  # only a reading that asks for it takes it along
     frontend = open_frontend("yor", settings=ReadingSettings(restore="tones"))
     assert frontend.read("A fe lo ra omi ni oja.").normal == "a fẹ́ lọ ra omi ní ọjà."

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -24,6 +25,7 @@ WINDOWS = (
     *((4, 0), (0, 4), (5, 0), (0, 5), (4, 1), (1, 4), (6, 0), (0, 6), (2, 3), (3, 2), (2, 4), (4, 2)),
 )
 BEAM = 6
+FOREIGN = frozenset("cqvxz")  # many alphabets have these in foreign names alone
 
 Numbers = NDArray[Any]
 Look = tuple[tuple[int, int], ...]  # one feature: (words away, which of its traits), one part or more
@@ -75,6 +77,26 @@ def letter_features(plain: str, at: int, vowels: str) -> Iterator[str]:
     yield f"e{here}{at == 0}{at == len(plain) - 1}"
 
 
+def stem_features(plain: str, at: int, vowels: str, stems: Mapping[str, str]) -> Iterator[str]:
+    """What the longest known words that it ends and begins with carry at `at`, and the shape of the whole word."""
+    here, size = plain[at], len(plain)
+    start = next((one for one in range(1, size - 1) if plain[one:] in stems), size)
+    end = next((one for one in range(size - 1, 1, -1) if plain[:one] in stems), 0)
+    tail = stems[plain[start:]][at - start] if start <= at else "b" if start < size else "-"
+    head = stems[plain[:end]][at] if at < end else "a" if end else "-"
+    pairs = "".join(a + b for a, b in pairwise(plain) if a not in vowels and b not in vowels)
+    yield f"s{here}{tail}"
+    yield f"S{min(size - start, REACH)}{here}{tail}"
+    yield f"p{here}{head}"
+    yield f"h{min(end, REACH)}{here}{head}"
+    yield f"b{here}{tail}{head}{start == end}"
+    yield f"o{pairs}"
+    yield f"O:{here}{pairs}{plain[-1] in vowels}"
+    yield f"x{here}{FOREIGN.isdisjoint(plain)}{len(pairs)}{plain[-1] in vowels}"
+    yield f"z{here}{plain[-1]}"
+    yield f"n{size}{at}{here}"
+
+
 def chain_features(plain: str, at: int, last: str, older: str) -> Iterator[str]:
     """What was decided before this one."""
     padded, centre = f"^^{plain}$$", at + 2
@@ -94,11 +116,17 @@ class LetterModel:
     vowels: str  # letters that later ones are told by
     table: Numbers
     binary: bool = False  # label 0 weighs nothing, and label 1 has the weights of a feature to itself
+    stems: Mapping[str, str] = field(default_factory=dict)  # known words and a sign for each of their letters
 
     @property
     def known(self) -> frozenset[str]:
         """Every character of its labels."""
         return frozenset("".join(self.labels))
+
+    def features(self, plain: str, at: int) -> Iterator[str]:
+        yield from letter_features(plain, at, self.vowels)
+        if self.stems:
+            yield from stem_features(plain, at, self.vowels, self.stems)
 
     def places(self, features: Iterable[str], among: Sequence[int]) -> Numbers:
         """[features, labels] where the weights of these features lie for the labels `among`."""
@@ -126,7 +154,7 @@ class LetterModel:
                     for cost, signs, last, older in beams
                 ]
                 continue
-            base = self._scores(letter_features(plain, at, self.vowels), among)
+            base = self._scores(self.features(plain, at), among)
             found = []
             for cost, signs, last, older in beams:
                 score = base + self._scores(chain_features(plain, at, last, older), among)
@@ -218,7 +246,7 @@ def letter_cases(words: Mapping[str, tuple[tuple[int, ...], float]], model: Lett
         for at, (char, label) in enumerate(zip(plain, labels, strict=True)):
             among = model.allowed.get(char, (0,))
             if len(among) > 1:
-                features = [*letter_features(plain, at, model.vowels), *chain_features(plain, at, last, older)]
+                features = [*model.features(plain, at), *chain_features(plain, at, last, older)]
                 cases.append(WeightedChoice(model.places(features, among).T, among.index(label), weight))
             if char in model.vowels:
                 last, older = f"{char}{label}", last

@@ -31,9 +31,9 @@ from olu.text.restore.marks import (
     word_traits,
 )
 
-SLOTS, LETTER_SLOTS = 1 << 20, 1 << 18
-LEAST = 3  # times a feature is seen beside a word, below which it teaches nothing
-WEAKEST = 0.03  # of the largest weight: what weighs less is not kept
+SLOTS, LETTER_SLOTS = 1 << 21, 1 << 18
+LEAST = 2  # times a feature is seen beside a word, below which it teaches nothing
+WEAKEST = 0.08  # of the largest weight: what weighs less is not kept
 FOLDS = 5
 SURE = 0.97  # of the words that are called sure, in lines that were held back
 BINS = 60  # of words with several forms, and of new ones, by what the model thought of them
@@ -87,10 +87,9 @@ def learn(
     *,
     language: str,
     convention: str = "",
-    beside: Sequence[str] = (),
     words: Sequence[str] = (),
 ) -> tuple[MarkModel, MarkReport]:
-    """A model of texts line by line. Lines of `beside` teach and judge nothing; `words` teach letters alone."""
+    """A model of texts line by line. `words` teach letters alone."""
     if len({word for line in lines for word in _words(line) if any(split_marks(word)[1])}) < LEAST_WORDS:
         raise LanguageError(
             f"these texts have fewer than {LEAST_WORDS} different words with marks: give texts with their marks written"
@@ -98,10 +97,10 @@ def learn(
     listed = sum(len(_words(line)) for line in lines) <= 1.5 * len(lines)
     judged: list[JudgedWord] = []
     for fold in range(FOLDS):
-        model = fit([*(one for one in lines if part(one) != fold), *beside], language, convention, words)
+        model = fit([one for one in lines if part(one) != fold], language, convention, words)
         held = [one for one in lines if part(one) == fold]
         judged += judge(held, MarkRestorer(model))
-    whole = fit([*lines, *beside], language, convention, words)
+    whole = fit(lines, language, convention, words)
     chances = _chances(judged)
     known = replace(whole, chances=chances, sure=_threshold(judged, chances), listed=listed)
     return known, report(judged, known)
@@ -120,7 +119,8 @@ def fit(lines: Iterable[str], language: str, convention: str, words: Sequence[st
     counts = _counts((one for line in split for one in line if one[0].isalpha()), labels)
     more = {name: forms for name, forms in _counts(taught, labels).items() if name not in counts}
     forms = {name: tuple(sorted(seen, key=lambda signs: (-seen[signs], signs))) for name, seen in counts.items()}
-    letters = _letter_model({**counts, **more}, labels)
+    stems = {name: some[0] for name, some in forms.items()}
+    letters = _letter_model({**counts, **more}, labels, stems)
     often = Counter(plain for line in split for plain, _ in line if plain.isalpha() and len(forms.get(plain, ())) > 1)
     model = MarkModel(
         language=language,
@@ -155,7 +155,7 @@ def _counts(words: Iterable[tuple[str, list[str]]], labels: Sequence[str]) -> Fo
     return found
 
 
-def _letter_model(counts: Mapping[str, Counter[str]], labels: tuple[str, ...]) -> LetterModel:
+def _letter_model(counts: Mapping[str, Counter[str]], labels: tuple[str, ...], stems: Mapping[str, str]) -> LetterModel:
     allowed: dict[str, set[int]] = defaultdict(set)
     told: dict[str, tuple[tuple[int, ...], float]] = {}
     for name, seen in sorted(counts.items()):
@@ -165,7 +165,7 @@ def _letter_model(counts: Mapping[str, Counter[str]], labels: tuple[str, ...]) -
         for char, label in zip(name, numbers, strict=True):
             allowed[char].add(label)
     chosen = {char: tuple(sorted({0, *some})) for char, some in sorted(allowed.items()) if some != {0}}
-    empty = LetterModel(labels, chosen, "".join(chosen), np.zeros(LETTER_SLOTS))
+    empty = LetterModel(labels, chosen, "".join(chosen), np.zeros(LETTER_SLOTS), stems=stems)
     mean = sum(weight for _, weight in told.values()) / max(len(told), 1)
     scaled = {name: (numbers, weight / mean) for name, (numbers, weight) in told.items()}
     cases = letter_cases(scaled, empty)

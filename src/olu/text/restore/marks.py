@@ -159,6 +159,7 @@ class MarkModel:
         rows = [line.split() for line in lines if line]
         allowed = {char: tuple(some) for char, some in about["allowed"].items()}
         letters = tables["letters"].astype(np.float32) * about["scales"][1]
+        stems = {row[1]: row[2] for row in rows}
         return MarkModel(
             language=about["language"],
             convention=about["convention"],
@@ -168,7 +169,7 @@ class MarkModel:
             frequent=tuple(about["frequent"]),
             words=tables["words"].astype(np.int16),
             scale=about["scales"][0],
-            letters=LetterModel(about["labels"], allowed, about["vowels"], letters),
+            letters=LetterModel(about["labels"], allowed, about["vowels"], letters, stems=stems),
             chances={name: Chances(tuple(a), tuple(b)) for name, (a, b) in about["chances"].items()},
             sure=about["sure"],
             listed=about["listed"],
