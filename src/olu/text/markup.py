@@ -90,7 +90,7 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 def _pieces(text: str) -> Iterator[MarkupSpan]:
     at = 0
-    wrappers: list[tuple[str, int]] = []
+    wrappers: list[tuple[str, int, int]] = []
     while match := OPENING.search(text, at):
         yield MarkupSpan("plain", unescape_plain(text[at : match.start()]), at)
         if match[0] == "]]":
@@ -128,12 +128,13 @@ def unescape_plain(text: str) -> str:
     return re.sub(r"&(?:lt|gt|amp|quot|apos);", lambda found: unescape(found[0]), text) if "&" in text else text
 
 
-def _wrap(text: str, tag: re.Match[str], name: str, wrappers: list[tuple[str, int]]) -> None:
+def _wrap(text: str, tag: re.Match[str], name: str, wrappers: list[tuple[str, int, int]]) -> None:
     if tag["empty"]:
         return
     if not tag["close"]:
-        wrappers.append((name, tag.start()))
-        if [one for one, _ in wrappers].count("prosody") > MOST_NESTED:
+        nested = (wrappers[-1][2] if wrappers else 0) + (name == "prosody")
+        wrappers.append((name, tag.start(), nested))
+        if nested > MOST_NESTED:
             raise _wrong(text, tag.start(), f"<prosody> lies inside of {MOST_NESTED} others: take some out")
     elif not wrappers or wrappers[-1][0] != name:
         raise _wrong(text, tag.start(), f"</{name}> closes nothing")
