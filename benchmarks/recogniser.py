@@ -26,12 +26,12 @@ from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.families import family
 from olu.families.recogniser.recognise import Trained, load
-from olu.families.recogniser.text import edits
 from olu.stages.import_ import import_source
 from olu.stages.prepare import prepare
 from olu.stages.read import read_corpus
 from olu.stages.train_setup import set_up
 from olu.text.frontend import from_state
+from olu.text.words import edits
 from olu.train.plan.case import material_of
 from olu.train.plan.facts import Case
 from olu.train.plan.planner import make_plan

@@ -27,7 +27,8 @@ def go(folder: Path, *, name: str, processes: int, accumulate: int = 1, kill_at:
     return done.returncode
 
 
-CASES = [("judged", 1), ("tokens", 2)] if os.environ.get("OLU_SOAK") == "1" else [("judged", 1)]
+SOAK = os.environ.get("OLU_SOAK") == "1"
+CASES = [("judged", 1), ("tokens", 2)] if SOAK else [("judged", 1)]
 
 
 @pytest.mark.parametrize(("name", "accumulate"), CASES)
@@ -46,6 +47,8 @@ def test_two_processes_equal_one_and_a_killed_one_resumes_exactly(name: str, acc
     resumed = load_file(cut / "end.safetensors")
     assert all(torch.equal(resumed[key], tensor) for key, tensor in together.items())
     assert (cut / "best.txt").read_text() == (two / "best.txt").read_text()
+    if not SOAK:
+        return
     halted = tmp_path / "halted"
     assert go(halted, name=name, processes=2, accumulate=accumulate, stop_at=8) == 0  # asked of the second alone
     assert [(halted / f"stopped-{rank}.txt").read_text() for rank in (0, 1)] == ["8 15", "8 15"]
