@@ -469,7 +469,7 @@ def test_killed_at_any_write_it_opens_and_a_second_run_completes_it(
         fine("new", other, "--language", "sw")
         fine("import", other, recordings)
         words = ["merge", str(place), str(other)]
-    limit = 99 if SOAK else 8
+    limit = 99 if SOAK else 6
     command = [sys.executable, "-c", KILLER, str(start), str(place), str(limit), *words]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
