@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from olu.audio import io
-from olu.core.errors import ConfigError, ExportError, TrainError
-from olu.core.files import Workspace
+from olu.core.errors import ConfigError, ExportError, TrainError, VoiceError
+from olu.core.files import Workspace, hash_file, write_json
 from olu.core.job import finish
 from olu.core.parse import load_json
 from olu.core.types import Audio
@@ -19,6 +19,7 @@ from olu.families.runs import MATCHED
 from olu.families.vocoder.base import must_fit, read_base
 from olu.features.mel import MelSpec
 from olu.speak.source import pulses
+from olu.speak.voice import Voice
 from olu.stages.align import align
 from olu.stages.evaluate import run as evaluate_run
 from olu.stages.export import export
@@ -171,3 +172,37 @@ def test_a_vocoder_learns_the_mels_of_an_acoustic_model(tmp_path: Path):
     one = job.example(job.train[0])
     assert one.features["matched"].shape == (len(one.samples) // 256, 80)
     assert job.learner.collate([one]).mels is not None
+
+
+def test_a_voice_takes_the_vocoder_of_a_package(mute: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Trained elsewhere, named in a recipe or at the export; the voice holds its graph and its licence."""
+    shared = tmp_path / "shared.vocoder"
+    finish(export(mute.root, run="vocoder-001", output=shared, licence="CC-BY-NC-4.0", override_licence="a test"))
+    place = project.make_project(tmp_path / "igbotts", project.TEXTS)
+    ws = Workspace.create(tmp_path / "ws", language="ibo")
+    finish(import_source(ws, place / "data" / "waxal_igbo"))
+    finish(align(ws, source=place / "textgrids.tar.gz"))
+    monkeypatch.chdir(tmp_path)
+    short = [*PLAN, "view.tensorboard=false", "data.loudness=0", "family=acoustic", "model.size=tiny"]
+    done = finish(train(ws, overrides=[*short, "voice.vocoder=shared.vocoder"]))
+    run = run_of(ws, done.run)
+    assert run.recipe.voice.vocoder == str(shared) and run.document("facts.json")["needs"] == {"vocoder": str(shared)}
+    made = Path(finish(export(ws.root)).voice)
+    held, card = load_json(made / "voice.json"), load_json(shared / "vocoder.json")
+    assert held["vocoder"] == card["vocoder"] and held["made_for"] == held["mel"]["hash"] == MelSpec().hash
+    assert any("CC-BY-NC-4.0" in str(part) for part in held["rights"]["parts"])
+    assert (made / "decoder.onnx").read_bytes() == (shared / "decoder.onnx").read_bytes()
+    audio = Voice.open(made).speak("Nnọọ")
+    assert len(audio.samples) > 1000
+    with pytest.raises(TrainError, match="is no package of a vocoder"):
+        finish(export(ws.root, vocoder="nothing.vocoder", output=tmp_path / "x.voice"))
+    (shared / "decoder.onnx").write_bytes(b"other")
+    with pytest.raises(TrainError, match="is not what was written"):
+        finish(export(ws.root, vocoder="shared.vocoder", output=tmp_path / "x.voice"))
+    held["made_for"] = "another"
+    write_json(made / "voice.json", held)
+    check = load_json(made / "check.json")
+    check["files"]["voice.json"] = hash_file(made / "voice.json")
+    write_json(made / "check.json", check)
+    with pytest.raises(VoiceError, match="makes another mel spectrogram"):
+        Voice.open(made)

@@ -22,7 +22,7 @@ from olu.export.card import measures_of, readme, shown
 from olu.export.rights import ExportTerms, check_consent, claim
 from olu.families import family as family_named
 from olu.families import first_voice
-from olu.families.runs import NEEDS, learner_of, needed_runs
+from olu.families.runs import NEEDS, NeededPart, learner_of, needed_runs
 from olu.speak.package import NOISE, voice_json
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state
@@ -150,9 +150,8 @@ def from_run(
     speakers = run.document("speakers.json")
     corpus = Corpus.open(ws)
     base = base_of(ws, run)
-    beside = [other for other, _ in others.values()]
-    rights = terms_of(corpus, run, licence=licence, override=override, beside=beside)
-    needed = {kind: learner_of(other, at) for kind, (other, at) in others.items()}
+    rights = terms_of(corpus, run, licence=licence, override=override, beside=others.values())
+    needed = {kind: part.load() for kind, part in others.items()}
     learner = learner_of(run, step, config=config, needed=needed)
     best = run.best
     scores = {f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {}
@@ -179,7 +178,7 @@ def from_run(
             *_trained_on(run, corpus, speakers=len(speakers)),
             *(["the corpus has changed since this run was trained: these are its numbers now"] if changed else []),
             f"started from {shown(base)}" if base else "trained from scratch",
-            *(f"its {kind} is step {at} of {other.name}" for kind, (other, at) in others.items()),
+            *(f"its {kind} is {part.told}" for kind, part in others.items()),
             *_moved(recipe.data.resample),
             *_noise_said(given),
         ),
@@ -188,8 +187,10 @@ def from_run(
     )
 
 
-def terms_of(corpus: Corpus, run: Run, *, licence: str, override: str, beside: Iterable[Run] = ()) -> ExportTerms:
-    """What may be done with what a run has learnt: of its recordings, its base, and the runs `beside` it."""
+def terms_of(
+    corpus: Corpus, run: Run, *, licence: str, override: str, beside: Iterable[NeededPart] = ()
+) -> ExportTerms:
+    """What may be done with what a run has learnt: of its recordings, its base, and what a voice has `beside` it."""
     ws = corpus.ws
     base = base_of(ws, run)
     if licence and not override:
@@ -205,9 +206,10 @@ def terms_of(corpus: Corpus, run: Run, *, licence: str, override: str, beside: I
     )
 
 
-def _licences_beside(ws: Workspace, runs: Iterable[Run]) -> dict[str, Licence]:
-    """The bases that other runs of a voice began with, each with its licence."""
-    return {shown(base): _licence(base) for run in runs if (base := base_of(ws, run))}
+def _licences_beside(ws: Workspace, parts: Iterable[NeededPart]) -> dict[str, Licence]:
+    """Packages that a voice is made of, and the bases that its other runs began with, each with its licence."""
+    named = (base_of(ws, part.run) if part.run else part.name for part in parts)
+    return {shown(base): _licence(base) for base in named if base}
 
 
 def _texts(corpus: Corpus, *sides: str) -> tuple[str, ...]:

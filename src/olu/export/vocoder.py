@@ -12,9 +12,10 @@ from olu.export.subject import terms_of
 from olu.families import family as family_named
 from olu.families.runs import learner_of
 from olu.networks.session import halve
+from olu.train.base_facts import VOCODER as CARD
 from olu.train.run import Run
 
-CARD, DECODER, TRAINING = "vocoder.json", "decoder.onnx", "training.safetensors"
+DECODER, TRAINING = "decoder.onnx", "training.safetensors"
 SCHEMA = 1
 README = """# {name}
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from olu.core.config import check
 from olu.core.errors import ConfigError, TrainError
-from olu.core.files import Workspace, hash_file
+from olu.core.files import Workspace, hash_file, read_json
 from olu.corpus.manifest import Corpus
 from olu.families import family
 from olu.text.frontend import read_state
 from olu.text.pieces import vocabulary_from
+from olu.train.base_facts import VOCODER
 from olu.train.checkpoint import WEIGHTS
 from olu.train.family import Companion, Family, Kind
+from olu.train.recipe import vocoder_named
 from olu.train.run import CONTRACT, Run
 
 if TYPE_CHECKING:
@@ -27,6 +31,22 @@ MATCHED = "match"  # in a vocoder's facts: RUN@STEP of the acoustic model whose 
 NOTHING: Mapping[str, str] = {}
 SECOND_HALF = 0.5  # of the training side is not heard by a second recogniser, which checks the first
 Units = Literal["letters", "symbols"]
+
+
+@dataclass(frozen=True)
+class NeededPart:
+    """What a voice is made of beside its own run: a step of another run, or a package of its own."""
+
+    name: str  # RUN@STEP, or the path of the package
+    digest: str
+    load: Callable[[], nn.Module]
+    contract: Any = None  # what of a spectrogram it was made for
+    run: Run | None = None  # whose base has a licence of its own; a package names its licence itself
+
+    @property
+    def told(self) -> str:
+        name, _, step = self.name.rpartition("@")
+        return f"step {step} of {name}" if self.run else f"the package {Path(self.name).name}"
 
 
 def kind_of(run: Run) -> Kind:
@@ -85,26 +105,26 @@ def needed_runs(
     named: Mapping[str, str] = NOTHING,
     before: Mapping[str, str] | None = None,
     whose: Run | None = None,
-) -> dict[str, tuple[Run, int]]:
-    """Of every kind that a voice of a family needs: the run that is `named` (RUN or RUN@STEP), the one it began with
-    (`before`), the newest that was matched to it (`whose`), or the newest finished.
+) -> dict[str, NeededPart]:
+    """Of every kind that a voice of a family needs: the one that is `named` (RUN, RUN@STEP or a package), the one it
+    began with (`before`), the newest that was matched to it (`whose`), or the newest finished.
 
     A training can do without those that its family has something plain for; a voice, which is somebody's, cannot.
     """
-    found: dict[str, tuple[Run, int]] = {}
+    found: dict[str, NeededPart] = {}
     for kind in chosen.speaks.needs if chosen.speaks else ():
         plain = chosen.speaks is not None and kind in chosen.speaks.stands_in
         asked = named.get(kind) or ("" if plain and whose else (before or {}).get(kind, ""))
         if not asked and plain and before is not None and not whose:
             continue  # it began without one
         if name := asked or _newest(ws, kind, whose):
-            found[kind] = _run_at(ws, name, kind)
+            found[kind] = _packaged(name, kind) if _is_package(name) else _run_at(ws, name, kind)
         elif not plain or whose:
             raise TrainError(
                 f"a voice of the family {chosen.name!r} needs {NAMES[kind]}, and {ws.root} has none: train one first"
             )
-    for run, _ in found.values():
-        check_contract(chosen, run)
+    for part in found.values():
+        _check_contract(chosen, part)
     return found
 
 
@@ -116,7 +136,25 @@ def _newest(ws: Workspace, kind: Kind, whose: Run | None) -> str:
     return next((run.name for run in reversed(matched or free or finished)), "")
 
 
-def _run_at(ws: Workspace, text: str, kind: Kind) -> tuple[Run, int]:
+def _is_package(name: str) -> bool:
+    return vocoder_named(name) != name or Path(name).is_absolute()
+
+
+def _packaged(name: str, kind: Kind) -> NeededPart:
+    """A package x.vocoder."""
+    folder = Path(vocoder_named(name))
+    if not (folder / VOCODER).is_file():
+        command = "olu export WS --run RUN -o x.vocoder"
+        raise TrainError(f"{folder} is no package of {NAMES[kind]}: make one with '{command}'")
+    card = read_json(folder / VOCODER)
+    made_by = family(str(card.get("family")))
+    if made_by.kind != kind or made_by.bases is None or made_by.bases.opened is None:
+        raise TrainError(f"{folder} is no package of {NAMES[kind]}, but of the family {made_by.name!r}: name another")
+    digest = hash_file(folder / VOCODER)  # which names the digest of every file
+    return NeededPart(str(folder), digest, partial(made_by.bases.opened, folder), card.get(CONTRACT))
+
+
+def _run_at(ws: Workspace, text: str, kind: Kind) -> NeededPart:
     """RUN, at its best step, or RUN@STEP."""
     name, _, step = text.partition("@")
     run = Run.named(ws.runs_folder, name)
@@ -127,7 +165,10 @@ def _run_at(ws: Workspace, text: str, kind: Kind) -> tuple[Run, int]:
         raise TrainError(
             f"{name} has no checkpoint at step {step or 'any'}; it has: {', '.join(map(str, steps)) or 'none'}"
         )
-    return run, int(step) if step else best
+    at = int(step) if step else best
+    weights = run.checkpoints().path(at) / WEIGHTS
+    contract = run.document("facts.json").get(CONTRACT)
+    return NeededPart(f"{name}@{at}", hash_file(weights), partial(learner_of, run, at), contract, run)
 
 
 def is_matched(run: Run) -> bool:
@@ -140,22 +181,18 @@ def _matched_to(run: Run) -> str:
     return str(run.document("facts.json").get(MATCHED) or "").partition("@")[0]
 
 
-def check_contract(chosen: Family, run: Run) -> None:
-    """An error that names what differs, where a run was trained with another spectrogram than a family's."""
-    facts = run.document("facts.json").get(CONTRACT)
-    if chosen.data.contract and facts:
+def _check_contract(chosen: Family, part: NeededPart) -> None:
+    """An error that names what differs, where a part was made for another spectrogram than a family's."""
+    if chosen.data.contract and part.contract:
         from olu.features.mel import MelSpec  # torch comes with it
 
         own = {name: value for name, value in chosen.data.contract().items() if name not in ("hash", "probe")}
-        MelSpec(**own).must_fit(facts, whose=run.name)
+        MelSpec(**own).must_fit(part.contract, whose=part.run.name if part.run else part.name)
 
 
-def as_companions(needed: Mapping[str, tuple[Run, int]]) -> tuple[Companion, ...]:
-    """Runs of other kinds as frozen modules."""
-    return tuple(
-        Companion(kind, hash_file(run.checkpoints().path(step) / WEIGHTS), partial(learner_of, run, step))
-        for kind, (run, step) in needed.items()
-    )
+def as_companions(needed: Mapping[str, NeededPart]) -> tuple[Companion, ...]:
+    """What a voice is made of beside its run, as frozen modules."""
+    return tuple(Companion(kind, part.digest, part.load) for kind, part in needed.items())
 
 
 def passed_over(ws: Workspace, chosen: Run | None = None, *, kind: Kind | None = None) -> list[str]:

@@ -23,7 +23,7 @@ from olu.core.words import length, many, size
 from olu.corpus.readers import archive, detect
 from olu.families.runs import NAMES as KINDS
 from olu.families.runs import kind_of
-from olu.families.vocoder.base import CARD, must_fit
+from olu.families.vocoder.base import must_fit
 from olu.speak.package import read_outline, voice_place
 from olu.stages.bases import check_base
 from olu.stages.pack import MANIFEST
@@ -34,6 +34,7 @@ from olu.stages.verbs.training import RunsOptions
 from olu.text.language_data import Pack
 from olu.text.languages import load, resolve
 from olu.text.tones import kinds
+from olu.train.base_facts import VOCODER
 from olu.train.kokoro import CONFIG_NAME, PROCESSOR, KokoroCheckpoint, find_checkpoints, read_kokoro, read_processor
 from olu.train.run import Run
 
@@ -129,7 +130,7 @@ def _voice(path: Path) -> Inspection:
 
 
 def _vocoder(path: Path) -> Inspection:
-    card, faults = read_json(path / CARD), []
+    card, faults = read_json(path / VOCODER), []
     try:
         must_fit(card.get("mel"), whose=str(path))
     except ConfigError as bad:
@@ -322,7 +323,7 @@ LOOKS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Inspection]], ...] =
     (lambda path: (path / "olu.toml").is_file(), _workspace),
     (lambda path: (path / "recipe.toml").is_file() and (path / "checkpoints").is_dir(), _run),
     (_is_voice, _voice),
-    (lambda path: (path / CARD).is_file(), _vocoder),
+    (lambda path: (path / VOCODER).is_file(), _vocoder),
     (_is_grids, _grids),
     (archive.is_archive, _archive),
 )

@@ -90,7 +90,7 @@ def set_up(
     asked = TrainingRequest(ws, family, recipe, device, run, start, ranks or Ranks(), listener, companions, beside)
     job = build_job(asked)
     facts: dict[str, Any] = {MATCHED: recipe.match} if recipe.match else {}
-    facts |= {NEEDS: {kind: f"{held.name}@{step}" for kind, (held, step) in needed.items()}} if needed else {}
+    facts |= {NEEDS: {kind: part.name for kind, part in needed.items()}} if needed else {}
     return replace(job, facts={**job.facts, **facts}, notes=[*job.notes, *said_of_ears(ws, job.recipe, name)])
 
 

@@ -21,7 +21,7 @@ from olu.train.family import Base
 
 READMES = ("README.md", "readme.md", "MODEL_CARD.md")
 TEXTS = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING")
-CONFIG, VOICE = "config.json", "voice.json"
+CONFIG, VOICE, VOCODER = "config.json", "voice.json", "vocoder.json"
 NON_COMMERCIAL = re.compile(
     r"non?[-\s]?commercial|not for commercial|commercial use (is )?(not|prohibited|forbidden)|no comercial|"
     r"(?<![a-z])(by)?nc(?![a-z])|(?<![a-z])cpml(?![a-z])|coqui[-\s]public[-\s]model",
@@ -69,7 +69,8 @@ def licence_of(folder: Path, *, origin: str = "") -> Licence:
         return _in_zip(folder)
     folder = folder.parent if folder.is_file() else folder
     # a voice of Olu's has the licence in full; the card has it as the hub writes it
-    found = [*_configs(folder, VOICE), *_cards(folder), *_configs(folder, CONFIG), *_texts(folder)]
+    own = [*_configs(folder, VOICE), *_configs(folder, VOCODER)]
+    found = [*own, *_cards(folder), *_configs(folder, CONFIG), *_texts(folder)]
     found += [Licence(name, origin) for start, name in KNOWN.items() if origin.startswith(start)]
     strictest = next((one for one in found if one.non_commercial), found[0] if found else Licence())
     return replace(strictest, credits=_credits(folder))
@@ -89,9 +90,9 @@ def _in_zip(path: Path) -> Licence:
 
 def _credits(folder: Path) -> str:
     """Who is to be named for a base, by voice.json or the card of an export of Olu's."""
-    told = _facts(folder / "voice.json").get("credits")
-    if isinstance(told, str):
-        return told
+    for name in (VOICE, VOCODER):
+        if isinstance(told := _facts(folder / name).get("credits"), str):
+            return told
     found = (re.search(r"^- Credits: (.+)$", _read(folder / name), flags=re.M) for name in READMES)
     return next((match[1].strip() for match in found if match), "")
 

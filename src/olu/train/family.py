@@ -281,6 +281,7 @@ class Bases:
     fold_speakers: Callable[..., Any] | None = None  # (checkpoint, learner, old=) -> one with rows for new speakers
     companions: Callable[[Any, Base | None], Sequence[Companion]] | None = None  # (config, base): what stays frozen
     licensed: bool = True  # whether what is made from one takes its licence
+    opened: Callable[[Path], nn.Module] | None = None  # a package of one alone, such as x.vocoder, to be heard with
 
 
 @dataclass(frozen=True)

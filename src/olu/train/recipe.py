@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from olu.core.config import Strict, check, read_toml, with_overrides
 from olu.core.places import named
@@ -16,6 +16,7 @@ RESAMPLE = (0.8, 1.25)  # beyond them speech does not stay clean
 MOST_SEED = 2**63 - 1
 MOST_ACCUMULATED = 1024  # more is a slip of the hand: one step would take hours
 EVEN = -23.0  # LUFS that plans of voices bring every clip to
+PACKAGED = ".vocoder"  # how the folder of a vocoder alone is called
 
 
 class DataSettings(Strict):
@@ -123,7 +124,12 @@ class GuardSettings(Strict):
 class VoiceSettings(Strict):
     """What a voice is made of beside its own run; nothing of it is written down where nothing is set."""
 
-    vocoder: str = ""  # RUN or RUN@STEP; empty: the newest that was matched to it, or else the newest
+    vocoder: str = ""  # RUN, RUN@STEP or a package x.vocoder; empty: the newest matched to it, or else the newest
+
+    @field_validator("vocoder")
+    @classmethod
+    def _in_full(cls, text: str) -> str:
+        return vocoder_named(text)
 
 
 class Recipe(Strict):
@@ -152,8 +158,17 @@ def read_recipe(path: Path | None, overrides: list[str]) -> Recipe:
     values = read_toml(path) if path else {}
     if path and isinstance(values.get("base"), str):
         values["base"] = named(values["base"], beside=path.parent)
+    if path and isinstance(voice := values.get("voice"), dict) and isinstance(voice.get("vocoder"), str):
+        voice["vocoder"] = vocoder_named(voice["vocoder"], beside=path.parent)
     recipe = check(Recipe, with_overrides(values, overrides), where=str(path) if path else "recipe")
     return recipe.model_copy(update={"base": named(recipe.base)}) if recipe.base else recipe
+
+
+def vocoder_named(text: str, *, beside: Path | None = None) -> str:
+    """A vocoder as a recipe keeps it: the name of a run as it is, the path of a package in full."""
+    path = (beside or Path()) / text
+    is_path = text.endswith(PACKAGED) or "/" in text or "\\" in text
+    return str(path.resolve()) if is_path else text
 
 
 def recipe_toml(recipe: Recipe) -> str:

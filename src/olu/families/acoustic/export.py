@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from olu.families.acoustic.corpus import CorpusFigures
 from olu.families.acoustic.learn import AcousticLearner
 from olu.families.acoustic.model import BESIDE, MEL_BINS, AcousticNet, scaled, unscaled
+from olu.features.mel import MelSpec
 from olu.train.checkpoint import Checkpoint
 from olu.train.grow_symbols import Growth, enlarged_checkpoint
 
@@ -105,6 +106,7 @@ def export(learner: nn.Module, *, folder: Path, vocoder: Any) -> dict[str, Any]:
     spoken += list(own.net.refiner.parameters()) if own.config.refiner_layers else []
     return {
         **decoder,
+        "made_for": MelSpec().hash,  # of the mels it makes: what `mel` says its vocoder reads
         **facts_of(own.figures, threshold=threshold_of(own)),
         "parameters": sum(p.numel() for p in spoken) + decoder.get("parameters", 0),
     }

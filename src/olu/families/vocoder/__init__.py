@@ -50,6 +50,12 @@ def _read_base(folder: Path) -> Base:
     return read_base(folder)
 
 
+def _opened(package: Path) -> nn.Module:
+    from olu.families.vocoder.packaged import PackagedVocoder
+
+    return PackagedVocoder(package)
+
+
 FAMILY = Family(
     name="vocoder",
     summary="A vocoder: mel and pitch to sound, from any recordings, without text",
@@ -73,5 +79,5 @@ FAMILY = Family(
         opponent=OpponentLoss(part="disc", loss="disc", won=0.08, chance=inf),
     ),
     advice=ADVICE,
-    bases=Bases(read=_read_base),
+    bases=Bases(read=_read_base, opened=_opened),
 )

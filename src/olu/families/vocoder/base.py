@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from olu.core.errors import ConfigError, TrainError
 from olu.core.files import hash_file, read_json
 from olu.families.vocoder.config import BEGINNING
+from olu.train.base_facts import VOCODER as CARD
 from olu.train.family import Base
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-CARD, TRAINING = "vocoder.json", "training.safetensors"  # of a package
+TRAINING = "training.safetensors"  # of a package
 Weights = dict[str, "Tensor"]  # by their names in a learner: gen.*, disc.*
 
 

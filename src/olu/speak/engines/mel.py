@@ -93,6 +93,7 @@ class MelEngine:
 
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None:
         facts = package.facts
+        _check_contract(facts, where=package.where)
         self._vocabulary = vocabulary
         self.rate, self._hop = count(facts["rate"], MOST_RATE), count(facts["hop"], MOST_HOP)
         self.context: int | None = count(facts["context"], MOST_CONTEXT, least=0)
@@ -305,6 +306,16 @@ class MelEngine:
         apart = [abs(a - b) for a, b in zip(found.get("knots", []), kept, strict=False)]
         same = len(found.get("knots", [])) == len(kept) and max(apart, default=0.0) <= PITCH_APART
         return "" if same else "speaks with another melody than at its export"
+
+
+def _check_contract(facts: Mapping[str, Any], *, where: str) -> None:
+    """The mels that the acoustic model makes are those that the vocoder reads, where the package tells of both."""
+    made, read = facts.get("made_for"), _table(facts, "mel").get("hash")
+    if made is not None and made != read:
+        raise VoiceError(
+            f"{where}: its acoustic model makes another mel spectrogram ({made!r:.20}) than its vocoder reads"
+            f" ({read!r:.20}): export the voice again"
+        )
 
 
 def _table(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -65,7 +65,7 @@ class ExportOptions:
     run: str | None = option("Default: the newest finished run.")
     step: int | None = option("Default: the run's best step.")
     output: Path | None = output_option("x.voice for a folder, x.zip for one file.")
-    vocoder: str = option("The run of the vocoder of an acoustic model.", default="", metavar="RUN")
+    vocoder: str = option("An acoustic model's vocoder: a run, or a package x.vocoder.", default="", metavar="RUN|PATH")
     with_training: bool = flag("Put in what training on needs.")
     noise: float | None = option("What it then speaks with, 0 to 2; else the recipe's.")
     lexicon: Path | None = option("Words it then reads as this .tsv says.", metavar="FILE", role="input")
