@@ -84,6 +84,7 @@ class VerbWorkspace(Workspace):
         others: Iterable[str | Path] | str | Path,
         *,
         same_speakers: bool = False,
+        several_languages: bool = False,
         on_event: OnEvent | None = None,
     ) -> MergeSummary: ...
     def audit(
@@ -260,6 +261,7 @@ class VerbWorkspace(Workspace):
         step: int | None = None,
         output: str | Path | None = None,
         vocoder: str = '',
+        language: str = '',
         with_training: bool = False,
         noise: float | None = None,
         lexicon: str | Path | None = None,

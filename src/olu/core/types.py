@@ -118,6 +118,7 @@ class Reading:
     dropped: dict[str, int] = field(default_factory=dict)  # what could not be read, and how often
     restored: dict[int, float] = field(default_factory=dict)  # places of words given their marks -> how sure that is
     read_by: dict[str, int] = field(default_factory=dict)  # of a chain of readings: how many words each has read
+    language: str = ""  # it was read in
 
     def tone_sources(self) -> dict[str, int]:
         """How many tones were written, restored and unknown."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -22,6 +23,7 @@ class Source:
     layout: str
 
 
+LANGUAGE = re.compile(rb'"language":\s*"([a-z]{3})"')
 SOURCE = {"name": str, "root": str, "layout": str}
 
 
@@ -52,6 +54,13 @@ def check_inside(clip: Clip) -> None:
 
 def clips_path(ws: Workspace) -> Path:
     return ws.corpus / "clips.jsonl"
+
+
+def other_languages(ws: Workspace) -> list[str]:
+    """Languages of clips beside the workspace's own, by a look at the bytes: stages ask whether they are stale."""
+    path = clips_path(ws)
+    found = set(LANGUAGE.findall(path.read_bytes())) if path.exists() else set()
+    return sorted({code.decode() for code in found} - {ws.language})
 
 
 def read_clips(ws: Workspace) -> tuple[Clip, ...]:

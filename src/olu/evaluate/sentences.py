@@ -23,7 +23,7 @@ from olu.evaluate.metrics import tones as tone_pairs
 from olu.evaluate.metrics.obeyed import EDITS, SENTENCES, pitch_errors
 from olu.evaluate.metrics.obeyed import summarise as summarise_obeyed
 from olu.evaluate.subject import Files, Speaker, text_of
-from olu.text.frontend import from_state, read_state
+from olu.text.frontend import from_state, language_state, read_state
 from olu.text.languages import load
 
 Read = Callable[[str], Reading | None]
@@ -50,7 +50,7 @@ def lines_for(corpus: Corpus | None, speaker: Speaker, *, sentences: int, texts:
     language = speaker.subject.language
     if sentences < 1:
         raise ConfigError(f"--sentences {sentences}: give a number from 1 on")
-    held = _held_out(corpus, sentences, speakers=speaker.speakers) if corpus else []
+    held = _held_out(corpus, sentences, speakers=speaker.speakers, language=language) if corpus else []
     others = _own(texts) if texts else _shipped(corpus, language, most=max(1, sentences // 2))
     found = [PlannedSentence(clip.id, clip.text, "in", clip) for clip in held]
     turns = len(speaker.speakers)
@@ -74,9 +74,12 @@ def _nothing(corpus: Corpus | None, speaker: Speaker) -> str:
     )
 
 
-def _held_out(corpus: Corpus, count: int, *, speakers: Sequence[str]) -> list[Clip]:
-    """Clips that were not trained on; of a voice of several people, only of those it has."""
+def _held_out(corpus: Corpus, count: int, *, speakers: Sequence[str], language: str) -> list[Clip]:
+    """Clips that were not trained on; of a voice of several people, only of those it has, and of a corpus of several
+    languages, only in the voice's."""
     found: list[Clip] = []
+    if len({clip.language for clip in corpus}) > 1:
+        corpus = corpus.where(lambda clip: clip.language == language)
     known = set(speakers) if len(speakers) > 1 else set(corpus.speakers)
     for side in ("test", "valid"):
         fit = [clip for clip in corpus if corpus.split(clip) == side and clip.speaker in known]
@@ -115,7 +118,9 @@ def reader_of(corpus: Corpus | None, speaker: Speaker | None) -> Read:
     """The corpus's reading, else the voice's own; a text that cannot be read has none."""
     read: Callable[[str], Reading]
     if corpus is not None:
-        read = from_state(read_state(corpus.ws.readings / "frontend.json")).read
+        state = read_state(corpus.ws.readings / "frontend.json")
+        known = speaker.subject.language if speaker and speaker.subject.language in state.get("by", ()) else None
+        read = from_state(language_state(state, known or corpus.ws.language)).read
     elif speaker is not None and speaker.read is not None:
         read = speaker.read
     else:

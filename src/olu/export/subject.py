@@ -25,12 +25,12 @@ from olu.families import first_voice
 from olu.families.runs import NEEDS, NeededPart, learner_of, needed_runs
 from olu.speak.package import NOISE, voice_json
 from olu.text.characters import CharacterFrontend
-from olu.text.frontend import AnyFrontend, for_language, from_state
+from olu.text.frontend import AnyFrontend, for_language, from_state, language_state
 from olu.text.languages import Language, load
 from olu.text.letters import LetterTable
 from olu.text.pieces import vocabulary_from
 from olu.text.spelled import Form, Measure, letters_of, measured, symbols_of
-from olu.text.vocabulary import SymbolVocabulary
+from olu.text.vocabulary import SymbolVocabulary, language_tag
 from olu.train.base_facts import Licence, is_by_phones, language_of, licence_of
 from olu.train.family import Base, Card, Family, Speaks
 from olu.train.recipe import RESAMPLE
@@ -135,11 +135,14 @@ def from_run(
     override: str,
     noise: float | None = None,
     vocoder: str = "",
+    language: str = "",
 ) -> ExportSubject:
     """A run's learner with its averaged weights, what it speaks with, and what is known of its corpus.
 
-    `vocoder`: the run of another one than the recipe's, for a voice that needs one.
+    `vocoder`: another one than the recipe's, for a voice that needs one. `language`: of several that it learnt.
     """
+    code = language or ws.language
+    held = run.document("frontend.json")
     recipe = run.recipe
     family = family_named(recipe.family)
     config = check(family.config, recipe.model, where=f"{run.name}/recipe.toml [model]")
@@ -153,6 +156,8 @@ def from_run(
     rights = terms_of(corpus, run, licence=licence, override=override, beside=others.values())
     needed = {kind: part.load() for kind, part in others.items()}
     learner = learner_of(run, step, config=config, needed=needed)
+    if (tag := language_tag(code)) in vocabulary.symbols:
+        learner.speak_language(vocabulary.symbols.index(tag))  # type: ignore[operator]
     best = run.best
     scores = {f"valid_{best['metric']}": best["score"]} if best and best["step"] == step else {}
     facts = run.document("facts.json")
@@ -163,15 +168,15 @@ def from_run(
         family=family,
         learner=learner,
         needed=needed,
-        language=load(ws.language),
-        frontend=from_state(run.document("frontend.json")),
+        language=load(code),
+        frontend=from_state(language_state(held, code)),
         vocabulary=vocabulary,
         speakers=speakers,
         run=run.name,
         step=step,
         rights=rights,
-        texts=_texts(corpus, "train"),
-        held_out=_texts(corpus, "valid", "test"),
+        texts=_texts(corpus, code, "train"),
+        held_out=_texts(corpus, code, "valid", "test"),
         scores=scores,
         measures=measures_of(ws, run, step, scores, noise=noise),
         data=(
@@ -212,8 +217,9 @@ def _licences_beside(ws: Workspace, parts: Iterable[NeededPart]) -> dict[str, Li
     return {shown(base): _licence(base) for base in named if base}
 
 
-def _texts(corpus: Corpus, *sides: str) -> tuple[str, ...]:
-    return tuple(clip.text for clip in corpus if corpus.is_wanted(clip) and corpus.split(clip) in sides)
+def _texts(corpus: Corpus, language: str, *sides: str) -> tuple[str, ...]:
+    own = (clip for clip in corpus if clip.language == language and corpus.is_wanted(clip))
+    return tuple(clip.text for clip in own if corpus.split(clip) in sides)
 
 
 def _trained_on(run: Run, corpus: Corpus, *, speakers: int) -> list[str]:

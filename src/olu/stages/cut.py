@@ -28,7 +28,7 @@ from olu.stages import import_
 from olu.stages.audit import read_thresholds
 from olu.stages.read import corpus_frontend
 from olu.stages.verbs.training import CutOptions
-from olu.text.frontend import read_clip, read_settings
+from olu.text.frontend import frontend_for, read_clip, read_settings
 
 FEW = 5  # of a kind that are told
 
@@ -147,7 +147,8 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Job[CutSummary]:
             refused.append(f"clip {clip.id}: not aligned as it is read now: run 'olu align {ws.root}'")
             continue
         sha256 = contents.get(clip.audio) or hash_file(corpus.locate(clip))
-        plan = _plan(clip, current[clip.id], frontend, CutLengths(longest=longest), bounds, sha256=sha256)
+        reads = frontend_for(frontend, clip.language)
+        plan = _plan(clip, current[clip.id], reads, CutLengths(longest=longest), bounds, sha256=sha256)
         if isinstance(plan, str):
             refused.append(f"clip {clip.id}: {plan}")
         else:

@@ -30,6 +30,8 @@ from olu.stages.refining import without_worse_refining
 from olu.stages.verbs.voices import ExportOptions
 from olu.text.frontend import has_other_lexicon, read_settings, with_words
 from olu.text.language_data import load_lexicon
+from olu.text.languages import resolve
+from olu.text.several import LanguagesFrontend, parts_of
 from olu.train.family import Format
 from olu.train.run import Run
 
@@ -91,8 +93,10 @@ def _export(wish: ExportOptions) -> Job[ExportSummary]:
     need_training("olu export")
     if not is_foreign(wish.source):
         return (yield from _export_run(Workspace.open(wish.source), wish, to))
-    if wish.run or wish.step is not None or wish.vocoder:
-        raise ExportError(f"--run, --step and --vocoder are for a workspace: {wish.source} holds one voice only")
+    if wish.run or wish.step is not None or wish.vocoder or wish.language:
+        raise ExportError(
+            f"--run, --step, --vocoder and --language are for a workspace: {wish.source} holds one voice only"
+        )
     yield Tick(0, STEPS, f"reading {wish.source}")
     subject = _with_lexicon(from_foreign(wish.source, **_rights(wish), noise=wish.noise), wish.lexicon)
     path = wish.output or Path(_file_name(subject.name, to))
@@ -108,7 +112,8 @@ def _stamp_options(wish: ExportOptions) -> dict[str, Any]:
     noise = {"noise": wish.noise} if wish.noise is not None else {}
     vocoder = {"vocoder": wish.vocoder} if wish.vocoder else {}
     words = {"lexicon": hash_file(wish.lexicon)} if wish.lexicon is not None and wish.lexicon.is_file() else {}
-    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words}
+    language = {"language": wish.language} if wish.language else {}
+    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words, **language}
 
 
 def _file_name(name: str, to: Format | None) -> str:
@@ -126,7 +131,9 @@ def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[Ex
             f" [[phones]] in a text, or train again ('{training_command(ws)} --new') and export"
         )
     at = _step(run, wish.step)
+    code = _language(ws, run, wish.language)
     name = f"{ws.name}-{run.name}" if wish.run or wish.step is not None else ws.name
+    name = f"{name}-{code}" if wish.language else name
     if wish.keep:
         wish = replace(wish, **_given(ws.voices / _file_name(name, None), run.name, at))
     path = wish.output or ws.voices / _file_name(name, to)
@@ -137,7 +144,7 @@ def _export_run(ws: Workspace, wish: ExportOptions, to: Format | None) -> Job[Ex
     if earlier and (path / "voice.json").exists():
         return _told(ExportSummary(**{**earlier, "voice": str(path), "fresh": True}), aside)
     yield Tick(0, STEPS, f"reading step {at} of {run.name}")
-    subject = from_run(ws, run, at, name=name, noise=wish.noise, vocoder=wish.vocoder, **_rights(wish))
+    subject = from_run(ws, run, at, name=name, noise=wish.noise, vocoder=wish.vocoder, language=code, **_rights(wish))
     subject = without_worse_refining(ws, _with_lexicon(_with_tones(subject, ws), wish.lexicon))
     summary = yield from _written(subject, wish, to, path=path, given=wish.output is not None)
     if stamped:
@@ -166,6 +173,16 @@ def _with_lexicon(subject: ExportSubject, path: Path | None) -> ExportSubject:
         data=(*subject.data, told),
         facts={**subject.facts, "lexicon": list(words)},
     )
+
+
+def _language(ws: Workspace, run: Run, asked: str) -> str:
+    """What a voice is to speak: one of the languages that its run has learnt."""
+    held = run.document("frontend.json")
+    known = sorted(parts_of(held)) if held.get("kind") == LanguagesFrontend.kind else [ws.language]
+    code = resolve(asked) if asked else ws.language
+    if code not in known:
+        raise ExportError(f"--language {asked}: {run.name} has learnt {', '.join(known)}: choose one of them")
+    return code
 
 
 def _export_vocoder(ws: Workspace, run: Run, wish: ExportOptions, to: Format | None) -> Job[ExportSummary]:

@@ -68,12 +68,18 @@ class MergeSummary:
 
 def run(options: MergeOptions) -> Job[MergeSummary]:
     """`olu merge`"""
-    return merge(Workspace.open(options.ws), options.others, same_speakers=options.same_speakers)
+    several = options.several_languages
+    return merge(Workspace.open(options.ws), options.others, same_speakers=options.same_speakers, several=several)
 
 
-def merge(ws: Workspace, others: Sequence[Path], *, same_speakers: bool = False) -> Job[MergeSummary]:
-    """Look at all of them, then write, the manifest last. When nothing is new nothing is written."""
-    guests = _open(ws, others)
+def merge(
+    ws: Workspace, others: Sequence[Path], *, same_speakers: bool = False, several: bool = False
+) -> Job[MergeSummary]:
+    """Look at all of them, then write, the manifest last. When nothing is new nothing is written.
+
+    `several`: workspaces of other languages may come, whose clips keep theirs.
+    """
+    guests = _open(ws, others, several=several)
     with writing(ws):
         join = Join(WorkspaceIndex.of(ws), same_speakers=same_speakers)
         for done, guest in enumerate(guests, 1):
@@ -91,16 +97,18 @@ def merge(ws: Workspace, others: Sequence[Path], *, same_speakers: bool = False)
         return summary
 
 
-def _open(ws: Workspace, others: Sequence[Path]) -> list[Workspace]:
-    """The other workspaces, each with clips in the same language and its recordings in place."""
+def _open(ws: Workspace, others: Sequence[Path], *, several: bool) -> list[Workspace]:
+    """The other workspaces, each with its recordings in place, and in the same language where there are not to be
+    several."""
     guests: list[Workspace] = []
     for path in others:
         guest = Workspace.open(path)
         if guest.root.resolve() == ws.root.resolve():
             raise WorkspaceError(f"{path} is the workspace itself: name others to merge into it")
-        if guest.language != ws.language:
+        if guest.language != ws.language and not several:
             raise WorkspaceError(
-                f"{path} is for {guest.language!r}, {ws.root} for {ws.language!r}: merge workspaces of one language"
+                f"{path} is for {guest.language!r}, {ws.root} for {ws.language!r}: merge workspaces of one language, or"
+                " add --several-languages"
             )
         Corpus.open(guest).check_sources()
         guests.append(guest)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from olu.core.errors import LanguageError
 from olu.core.files import Workspace, hash_file, hash_value, write_json, write_jsonl
 from olu.core.job import Job, Tick
 from olu.core.rows import as_row
@@ -18,6 +19,7 @@ from olu.core.words import many
 from olu.corpus.decisions import hash_dropped
 from olu.corpus.doubts import in_doubt, standing
 from olu.corpus.manifest import Corpus, fingerprint
+from olu.corpus.sources import other_languages
 from olu.families.runs import voices
 from olu.stages.verbs.corpus import ReadOptions
 from olu.text.algorithms import detected
@@ -25,7 +27,9 @@ from olu.text.characters import CharacterFrontend
 from olu.text.derive import derive
 from olu.text.fallback import bare
 from olu.text.frontend import (
+    FILE,
     AnyFrontend,
+    CorpusFrontend,
     ReadingSettings,
     for_language,
     has_other_lexicon,
@@ -36,6 +40,7 @@ from olu.text.frontend import (
 from olu.text.language_data import load_lexicon
 from olu.text.languages import folder_hash, load
 from olu.text.phones import PhoneFrontend
+from olu.text.several import LanguagesFrontend
 from olu.text.vocabulary import SymbolVocabulary, symbol_name
 
 READ_VERSION = 2
@@ -45,12 +50,13 @@ RARE = 5  # symbols seen fewer times than this are hard to learn
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     language = load(ws.language)
+    others = [folder_hash(load(code)) for code in other_languages(ws)]
     own = lexicon_path(ws, read_settings(ws))
     words = hash_file(own) if own is not None and own.is_file() else ""
     corpus = [fingerprint(ws), hash_dropped(ws)]
     learnt = [ws.root / options[name] for name in ("restorer", "reader") if options.get(name)]
     models = [hash_file(path) for path in learnt if path.is_file()]
-    return hash_value([READ_VERSION, *corpus, language.code, folder_hash(language), options, words, *models])
+    return hash_value([READ_VERSION, *corpus, language.code, folder_hash(language), options, words, *models, *others])
 
 
 FILES = ("readings.jsonl", "vocabulary.json", "frontend.json")
@@ -142,14 +148,14 @@ def read_corpus(ws: Workspace) -> Job[ReadSummary]:
     frontend = corpus_frontend(ws, corpus, settings)
     seen, tally, rows = Counter[str](), _ReadTally(), []
     for number, clip in enumerate(corpus, 1):
-        reading, wrong = read_clip(frontend, clip.text)
+        reading, wrong = read_clip(frontend, clip.text, clip.language)
         if corpus.why_not(clip, errors=False) is None:  # what never trains must not shape the alphabet
             seen.update(reading.symbols(settings.marks))
         tally.take(clip, reading, wrong)
-        rows.append({"id": clip.id, **as_row(reading)})
+        rows.append({"id": clip.id, **as_row(replace(reading, language=""))})  # the clip has its language
         if number % 100 == 0 or number == len(corpus):
             yield Tick(number, len(corpus), "transcripts")
-    symbols = {*seen, *map(bare, seen)} if isinstance(frontend, PhoneFrontend) else set(seen)
+    symbols = set(seen) if isinstance(frontend, CharacterFrontend) else {*seen, *map(bare, seen)}
     write_jsonl(ws.readings / "readings.jsonl", rows)
     write_json(ws.readings / "vocabulary.json", SymbolVocabulary.of(symbols, marks=settings.marks).state())
     write_json(ws.readings / "frontend.json", {**frontend.state(), "inventory": sorted(symbols)})
@@ -179,9 +185,28 @@ def kept_lexicons(ws: Workspace) -> list[str]:
     return [f"{names} was trained with another lexicon and keeps it: train again to have these words said."]
 
 
-def corpus_frontend(ws: Workspace, corpus: Corpus, settings: ReadingSettings) -> AnyFrontend:
-    """The frontend of a workspace. What its texts decide, such as how tones are written, is decided here, once."""
-    language = load(ws.language)
+def corpus_frontend(ws: Workspace, corpus: Corpus, settings: ReadingSettings) -> CorpusFrontend:
+    """The frontend of a workspace: of its language, or of each language that its clips have."""
+    others = sorted({clip.language for clip in corpus} - {ws.language})
+    if unused := next((code for code in settings.languages if code not in others), None):
+        raise LanguageError(
+            f"{ws.root / FILE}: [languages.{unused}] has no effect: no clip is in {unused}, leave it out"
+        )
+    if not others:
+        return _frontend_of(ws, corpus, settings, ws.language)
+    usual = ReadingSettings(marks=settings.marks)
+    chosen = {ws.language: settings} | {code: settings.languages.get(code, usual) for code in others}
+    if other := next((code for code, one in chosen.items() if one.marks != settings.marks), None):
+        raise LanguageError(
+            f"{ws.root / FILE}: [languages.{other}] marks tones as {chosen[other].marks!r}, and {ws.language} as"
+            f" {settings.marks!r}: symbols that are shared are marked in one way"
+        )
+    return LanguagesFrontend(ws.language, {code: _frontend_of(ws, corpus, one, code) for code, one in chosen.items()})
+
+
+def _frontend_of(ws: Workspace, corpus: Corpus, settings: ReadingSettings, code: str) -> AnyFrontend:
+    """Of one language. What its texts decide, such as how tones are written, is decided here, once."""
+    language, corpus = load(code), corpus.where(lambda clip: clip.language == code)
     own = lexicon_path(ws, settings)
     words = load_lexicon(own) if own is not None else None
     here = {name: str(ws.root / path) for name in ("restorer", "reader") if (path := getattr(settings, name))}

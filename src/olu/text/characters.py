@@ -114,8 +114,8 @@ class CharacterFrontend:
         sayable = _fold_spaces(list(_nfc("".join(_sayable(self._canonical(words_only), dropped)))))
         symbols = sayable if self.inventory is None else self._known("".join(sayable), dropped)
         words, breaks = _words(symbols)
-        reading = Reading(text=text, normal="".join(symbols), words=words, breaks=breaks, dropped=dict(dropped))
-        return reading, notes
+        found: dict[str, Any] = {"dropped": dict(dropped), "language": self.language}
+        return Reading(text=text, normal="".join(symbols), words=words, breaks=breaks, **found), notes
 
     def _piece(self, piece: markup.MarkupSpan, notes: ReadingTrace) -> str:
         if piece.kind == "phones":

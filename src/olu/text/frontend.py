@@ -24,11 +24,13 @@ from olu.text.phones import PhoneFrontend
 from olu.text.restore.marks import MarkModel
 from olu.text.restore.phones import FILE as LEARNT
 from olu.text.restore.phones import PhoneModel
+from olu.text.several import LanguagesFrontend, parts_of
 
 if TYPE_CHECKING:
     from olu.text.languages import Language
 
 AnyFrontend = CharacterFrontend | PhoneFrontend
+CorpusFrontend = AnyFrontend | LanguagesFrontend
 KINDS: dict[str, Callable[[dict[str, Any]], AnyFrontend]] = {
     CharacterFrontend.kind: CharacterFrontend.from_state,
     PhoneFrontend.kind: PhoneFrontend.from_state,
@@ -39,6 +41,7 @@ FRONTEND: Shape = {"kind": str, "inventory": list[Any] | None}  # what its file 
 BESIDE: dict[str, Shape] = {
     CharacterFrontend.kind: {"language": str, "lower": bool},
     PhoneFrontend.kind: {"pack": dict, "marks": str},
+    LanguagesFrontend.kind: {"language": str, "by": dict},
 }
 
 
@@ -54,6 +57,7 @@ class ReadingSettings(Strict):
     chain: tuple[str, ...] = ()  # readings that are tried word by word, such as lexicon, rules, espeak, letters
     reader: str | None = None  # what 'olu g2p learn' made, for 'learnt' in the chain
     options: dict[str, str] = Field(default_factory=dict)
+    languages: dict[str, ReadingSettings] = Field(default_factory=dict)  # of a workspace of several: of the others
 
     @field_validator("chain", mode="before")
     @classmethod
@@ -63,7 +67,7 @@ class ReadingSettings(Strict):
 
     def asked(self) -> dict[str, Any]:
         """What a stage remembers: what was chosen, and what there was to choose when the first readings were made."""
-        unset = {name for name in ("restore", "restorer", "chain", "reader") if not getattr(self, name)}
+        unset = {name for name in ("restore", "restorer", "chain", "reader", "languages") if not getattr(self, name)}
         return self.model_dump(exclude=unset)
 
 
@@ -176,6 +180,20 @@ def read_state(path: Path) -> dict[str, Any]:
     return dict(state)
 
 
+def corpus_from_state(state: dict[str, Any]) -> CorpusFrontend:
+    """The reading of a workspace or a run, which may be of several languages."""
+    if state.get("kind") != LanguagesFrontend.kind:
+        return from_state(state)
+    return LanguagesFrontend(state["language"], {code: from_state(one) for code, one in parts_of(state).items()})
+
+
+def language_state(state: dict[str, Any], language: str) -> dict[str, Any]:
+    """The state for one language: what a voice, which speaks one, takes along."""
+    if state.get("kind") != LanguagesFrontend.kind:
+        return state
+    return parts_of(state).get(language) or corpus_from_state(state).of(language).state()  # type: ignore[union-attr]
+
+
 def from_state(state: dict[str, Any]) -> AnyFrontend:
     kind = KINDS.get(state.get("kind", ""))
     if kind is None:
@@ -196,12 +214,18 @@ def read_settings(ws: Workspace) -> ReadingSettings:
 
 def write_settings(ws: Workspace, settings: ReadingSettings) -> None:
     """Write reading.toml: only what differs from the defaults."""
-    plain = settings.model_dump(mode="json", exclude_defaults=True, exclude={"options"})
+    write_text(ws.root / FILE, "\n".join(_lines(settings, table="")) + "\n")
+
+
+def _lines(settings: ReadingSettings, *, table: str) -> list[str]:
+    plain = settings.model_dump(mode="json", exclude_defaults=True, exclude={"options", "languages"})
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in plain.items()]
     if settings.options:
-        lines += ["", "[options]"]
+        lines += ["", f"[{table}options]"]
         lines += [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in settings.options.items()]
-    write_text(ws.root / FILE, "\n".join(lines) + "\n")
+    for code, other in settings.languages.items():
+        lines += ["", f"[languages.{code}]", *_lines(other, table=f"languages.{code}.")]
+    return lines
 
 
 def change_settings(ws: Workspace, chosen: dict[str, Any]) -> None:
@@ -261,9 +285,17 @@ def lexicon_path(ws: Workspace, settings: ReadingSettings) -> Path | None:
     return None if settings.lexicon is None else ws.root / settings.lexicon
 
 
-def read_clip(frontend: Frontend, text: str) -> tuple[Reading, str]:
-    """A transcript's reading; one whose markup is malformed has none, and why."""
+def frontend_for(frontend: Frontend, language: str) -> Frontend:
+    """The one that reads a language, of a corpus that may have several."""
+    return frontend.of(language) if language and isinstance(frontend, LanguagesFrontend) else frontend
+
+
+def read_clip(frontend: Frontend, text: str, language: str = "") -> tuple[Reading, str]:
+    """A transcript's reading; one whose markup is malformed has none, and why.
+
+    `language`: of the clip, where a corpus may have several.
+    """
     try:
-        return frontend.read(text), ""
+        return frontend_for(frontend, language).read(text), ""
     except TextError as bad:
         return Reading(text=text, normal="", words=(), breaks=("",), dropped={}), str(bad)

@@ -120,6 +120,7 @@ class PhoneFrontend:
             heard = [self._fit.pause(between) for between in heard]
         normal = re.sub(r"\s+", " ", "".join(normals)).strip()
         found: dict[str, Any] = {"dropped": dict(notes.dropped), "restored": told.restored, "read_by": told.read_by}
+        found["language"] = self.language
         return Reading(text=text, normal=normal, words=tuple(said), breaks=tuple(heard), **found), notes
 
     def _plain(self, piece: markup.MarkupSpan, notes: ReadingTrace) -> str:

@@ -99,7 +99,7 @@ class StreamVocabulary(SymbolVocabulary):
     def streams(self, reading: Reading) -> dict[str, list[int]]:
         """`tones`: 0 where there is none, else the place in TONES from 1 on; `stress`: 1 on what carries it.
 
-        `gaps`: 1 where no sound is meant.
+        `gaps`: 1 where no sound is meant. `language`: the id of its tag, where the vocabulary has it.
         """
         first, *after = (len(self.between(marks)) for marks in reading.breaks)
         tones, stress, gaps = [0] * first, [0] * first, [1] * first
@@ -110,7 +110,19 @@ class StreamVocabulary(SymbolVocabulary):
             stress += [int(place == word.stress) for place in range(len(word.phones))]
             gaps += [int(phone == BLANK) for phone in word.phones]
             tones, stress, gaps = tones + [0] * size, stress + [0] * size, gaps + [1] * size
-        return {"tones": tones, "stress": stress, "gaps": gaps}
+        found = {"tones": tones, "stress": stress, "gaps": gaps}
+        if tag := self._ids.get(language_tag(reading.language)):
+            found["language"] = [tag] * len(gaps)
+        return found
+
+
+def language_tag(code: str) -> str:
+    """The symbol whose row is the vector of a language, where a voice was trained on several."""
+    return f"<{code}>"
+
+
+def is_language_tag(symbol: str) -> bool:
+    return len(symbol) == 5 and symbol[0] == "<" and symbol[-1] == ">" and symbol[1:-1].isalpha()
 
 
 def symbol_name(symbol: str) -> str:

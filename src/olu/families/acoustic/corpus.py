@@ -21,6 +21,7 @@ NO_MEDIAN = 7.2  # log2 of 147 Hz: of a speaker of whom nothing is known
 RARELY = 0.3  # share of voiced frames below which a line of pitch passes over a sound
 LONGEST, CENTILE = 3.0, 99.0  # times that centile of its durations that a sound may last
 HURRIED = 0.25  # share of sounds with one frame, from which an alignment is doubted
+ROWS = ("tones", "stress", "gaps", "language")  # beside the ids, one number for each
 SENTENCES = 64  # of the validation side, by which the bound of a pause is set
 
 Frames = NDArray[np.float32]
@@ -112,7 +113,7 @@ def _between(values: Any) -> tuple[float, float]:
 
 
 def _sentence(one: Example) -> dict[str, Any]:
-    rows = {name: one.features.get(name, np.zeros(len(one.ids), np.int64)) for name in ("tones", "stress", "gaps")}
+    rows = {name: one.features.get(name, np.zeros(len(one.ids), np.int64)) for name in ROWS}
     frames = one.features.get("frames", np.zeros(len(one.ids), np.int64))
     pauses = int(((frames > 0) & (rows["gaps"] > 0)).sum()) if frames.sum() else None
     lists = {name: [int(n) for n in row] for name, row in rows.items()}

@@ -36,10 +36,12 @@ class TextGraph(nn.Module):
     def __init__(self, learner: AcousticLearner) -> None:
         super().__init__()
         self.text, self.median, self.longer = learner.net.text, learner.median, math.log(tempo_of(learner))
+        self.language = learner.language
 
     def forward(self, ids: Tensor, tones: Tensor, stress: Tensor, speaker: Tensor | None = None) -> tuple[Tensor, ...]:
         mask = torch.ones_like(ids).float().unsqueeze(1)
-        hidden, log_frames, pause, knots = self.text(ids, tones, stress, mask, speaker)
+        language = torch.full_like(ids, self.language) if self.language else None
+        hidden, log_frames, pause, knots = self.text(ids, tones, stress, mask, speaker, language)
         median = self.median[:1] if speaker is None else self.median[speaker]
         return hidden, log_frames + self.longer, pause, knots / 12 + median[:, None, None]
 
@@ -129,12 +131,13 @@ def facts_of(figures: CorpusFigures, *, threshold: float) -> dict[str, Any]:
 def _validation(learner: AcousticLearner) -> Iterator[tuple[Mapping[str, Any], Tensor, Tensor, Tensor]]:
     """Of every text of the validation side with known lengths: its row, log frames and pauses [T], which are gaps."""
     for one in learner.figures.sentences:
-        if one["pauses"] is None:
+        tags = one.get("language") or [0] * len(one["ids"])
+        if one["pauses"] is None or (learner.language and learner.language != tags[0]):
             continue
         ids, tones, stress, gaps = (torch.tensor([one[name]]) for name in ("ids", "tones", "stress", "gaps"))
         mask, speaker = torch.ones_like(ids).float()[:, None], torch.tensor([one["speaker"]])
         with torch.no_grad():
-            _, log_frames, pause, _ = learner.net.text(ids, tones, stress, mask, speaker)
+            _, log_frames, pause, _ = learner.net.text(ids, tones, stress, mask, speaker, torch.tensor([tags]))
         yield one, log_frames[0], pause[0], gaps[0] > 0
 
 

@@ -39,7 +39,8 @@ from olu.nn.kernels.mas import best_path, guided
 from olu.train.batches import BatchShape
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
-ROWS = ("ids", "tones", "stress", "gaps", "frames")  # of a batch, one number for each token
+SPOKEN = ("ids", "tones", "stress", "gaps", "language")  # of a line, one number for each token
+ROWS = (*SPOKEN, "frames")  # of a batch
 TOKEN_ROWS = tuple(f"{name}_BT" for name in ROWS)
 UNKNOWN_TONE = 1  # its id
 SHORT_GAP = 2  # frames that a search gives a gap at most where nobody pauses: every token of a path has some
@@ -54,6 +55,7 @@ class AcousticBatch:
     tones_BT: Tensor
     stress_BT: Tensor
     gaps_BT: Tensor
+    language_BT: Tensor  # the id of its tag; 0 where there is none
     frames_BT: Tensor  # of each token; all 0 where they are to be searched
     tokens_B: Tensor
     padded_BS: Tensor  # waves with their own reflected edges, then zeros
@@ -85,6 +87,7 @@ class AcousticLearner(nn.Module):
         ):
             self.register_buffer(name, value, persistent=False)
         self.figures = CorpusFigures()
+        self.language = 0  # the tag of the language that an export of it speaks
         self._melodies: dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
         self._beside: dict[str, nn.Module] = {}  # no part of its state
 
@@ -97,6 +100,10 @@ class AcousticLearner(nn.Module):
     def accompany(self, modules: Mapping[str, nn.Module]) -> None:
         """Take a vocoder to be heard with."""
         self._beside = dict(modules)
+
+    def speak_language(self, tag: int) -> None:
+        """Of several languages that it learnt, be the voice of one."""
+        self.language = tag
 
     def observe(self, document: Mapping[str, Any]) -> None:
         """Take up what is known of the corpus: see `corpus.figures_of`."""
@@ -245,7 +252,7 @@ class AcousticLearner(nn.Module):
         """
         mel, size = self.mel(batch), batch.pitch_BF.shape[1]
         token_mask, mask = mask_of(batch.tokens_B, batch.ids_BT.shape[1]), mask_of(batch.frames_B, size)
-        read = self.net.text(batch.ids_BT, batch.tones_BT, batch.stress_BT, token_mask, batch.speaker_B)
+        read = self._read(batch, token_mask)
         hidden, log_frames, pause, knots = read
         given = self._durations(batch, mel, hidden, token_mask, mask, 0.0)
         own = self.free_durations(batch.ids_BT, batch.gaps_BT, log_frames, pause) * token_mask[:, 0].long()
@@ -267,13 +274,21 @@ class AcousticLearner(nn.Module):
             "outside": Loss(out.sum(), "phones"),
         }
 
+    def _read(self, batch: AcousticBatch, mask: Tensor, tones: Tensor | None = None) -> tuple[Tensor, ...]:
+        """The text side; `tones`: others than the batch's."""
+        given = batch.tones_BT if tones is None else tones
+        read: tuple[Tensor, ...] = self.net.text(
+            batch.ids_BT, given, batch.stress_BT, mask, batch.speaker_B, batch.language_BT
+        )
+        return read
+
     def losses(self, batch: AcousticBatch, knobs: Mapping[str, Any], *, free: bool = False) -> dict[str, Loss]:
         """Sums by name. `free`: pitch is predicted, and nothing is drawn but the noise of the flow, halfway."""
         c, net = self.config, self.net
         mel, size = self.mel(batch), batch.pitch_BF.shape[1]
         token_mask, frame_mask = mask_of(batch.tokens_B, batch.ids_BT.shape[1]), mask_of(batch.frames_B, size)
         tones = batch.tones_BT if free else self._some_unknown(batch)
-        hidden, log_frames, pause, knots = net.text(batch.ids_BT, tones, batch.stress_BT, token_mask, batch.speaker_B)
+        hidden, log_frames, pause, knots = self._read(batch, token_mask, tones=tones)
         durations = found = self._durations(batch, mel, hidden, token_mask, frame_mask, knobs["guide"])
         used = self._used(batch, knobs["searched"])
         pitch = 12 * (batch.pitch_BF - self.median[batch.speaker_B][:, None]) * frame_mask[:, 0]
@@ -383,22 +398,22 @@ class AcousticLearner(nn.Module):
     def demo(self, batch: AcousticBatch) -> Iterator[SpokenSample]:
         for row, clip in enumerate(batch.clips):
             tokens, frames = int(batch.tokens_B[row]), int(batch.frames_B[row])
-            own = {name: getattr(batch, f"{name}_BT")[row : row + 1, :tokens] for name in ROWS[:4]}
+            own = {name: getattr(batch, f"{name}_BT")[row : row + 1, :tokens] for name in SPOKEN}
             audio, mel = self._spoken(**own, speaker=batch.speaker_B[row : row + 1])
             yield SpokenSample(clip, audio, frames * HOP / RATE, {"mel": mel})
 
     def say(self, ids: Sequence[int], speaker: int, streams: Mapping[str, Sequence[int]] | None = None) -> Audio:
         device, nothing = self.mel_bank.device, [0] * len(ids)
-        rows = {"ids": ids, "tones": nothing, "stress": nothing, "gaps": nothing, **(streams or {})}
-        placed = {name: torch.tensor([list(rows[name])], device=device) for name in ROWS[:4]}
+        rows = {**dict.fromkeys(SPOKEN, nothing), "ids": ids, **(streams or {})}
+        placed = {name: torch.tensor([list(rows[name])], device=device) for name in SPOKEN}
         return self._spoken(**placed, speaker=torch.tensor([speaker], device=device))[0]
 
     @torch.no_grad()
     def _spoken(
-        self, ids: Tensor, tones: Tensor, stress: Tensor, gaps: Tensor, speaker: Tensor
+        self, ids: Tensor, tones: Tensor, stress: Tensor, gaps: Tensor, language: Tensor, speaker: Tensor
     ) -> tuple[Audio, NDArray[np.float32]]:
         """Sound, and its mel as a picture."""
-        read = self.net.text(ids, tones, stress, torch.ones_like(ids).float()[:, None], speaker)
+        read = self.net.text(ids, tones, stress, torch.ones_like(ids).float()[:, None], speaker, language)
         hidden, log_frames, pause, knots = read
         durations = self.free_durations(ids, gaps, log_frames, pause)
         heard = (self.heard[ids] & (gaps == 0))[..., None].expand_as(knots)
@@ -415,7 +430,7 @@ class AcousticLearner(nn.Module):
         """The log mel [B, M, F] it makes with the durations and the pitch of the recordings: what a vocoder learns."""
         mel, size = self.mel(batch), batch.pitch_BF.shape[1]
         token_mask, mask = mask_of(batch.tokens_B, batch.ids_BT.shape[1]), mask_of(batch.frames_B, size)
-        read = self.net.text(batch.ids_BT, batch.tones_BT, batch.stress_BT, token_mask, batch.speaker_B)
+        read = self._read(batch, token_mask)
         durations = self._durations(batch, mel, read[0], token_mask, mask, 0.0)
         pitch = 12 * (batch.pitch_BF - self.median[batch.speaker_B][:, None]) * mask[:, 0]
         smooth = F.avg_pool1d(pitch[:, None], 3, 1, 1, count_include_pad=False)[:, 0]

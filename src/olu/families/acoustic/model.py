@@ -102,14 +102,25 @@ class TextSide(nn.Module):
         self.pitch = Head(config, numbers=KNOTS)
 
     def forward(
-        self, ids_BT: Tensor, tones_BT: Tensor, stress_BT: Tensor, mask: Tensor, speaker_B: Tensor | None = None
+        self,
+        ids_BT: Tensor,
+        tones_BT: Tensor,
+        stress_BT: Tensor,
+        mask: Tensor,
+        speaker_B: Tensor | None = None,
+        language_BT: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Hidden [B, C, T] for the mel, log frames and a logit of a pause [B, T], knots [B, T, 3]."""
+        """Hidden [B, C, T] for the mel, log frames and a logit of a pause [B, T], knots [B, T, 3].
+
+        A language is a symbol too, whose vector all tokens of its texts have; id 0 is none.
+        """
         symbols = self.symbols(ids_BT)
         if self.training and self.config.symbol_dropout:
             kept = torch.rand(ids_BT.shape, device=ids_BT.device) >= self.config.symbol_dropout
             symbols = symbols * kept.unsqueeze(-1)
         hidden = (symbols + self.tones(tones_BT) + self.stress(stress_BT)).transpose(1, 2)
+        if language_BT is not None:
+            hidden = hidden + (self.symbols(language_BT) * (language_BT > 0).unsqueeze(-1)).transpose(1, 2)
         if speaker_B is not None and hasattr(self, "speakers"):
             hidden = hidden + self.speakers(speaker_B).unsqueeze(-1)
         for block in self.near:

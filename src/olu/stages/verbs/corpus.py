@@ -77,6 +77,7 @@ class MergeOptions:
     ws: Path = workspace("The workspace that takes the clips in.")
     others: tuple[Path, ...] = argument("OTHER...", "The workspaces they come from.", role="workspace")
     same_speakers: bool = flag("The same name is the same person.")
+    several_languages: bool = flag("Clips of other languages may come, and keep theirs.")
 
 
 @options

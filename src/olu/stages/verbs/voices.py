@@ -66,6 +66,7 @@ class ExportOptions:
     step: int | None = option("Default: the run's best step.")
     output: Path | None = output_option("x.voice for a folder, x.zip for one file.")
     vocoder: str = option("An acoustic model's vocoder: a run, or a package x.vocoder.", default="", metavar="RUN|PATH")
+    language: str = option("Of a workspace of several: the one that it speaks.", default="", metavar="CODE")
     with_training: bool = flag("Put in what training on needs.")
     noise: float | None = option("What it then speaks with, 0 to 2; else the recipe's.")
     lexicon: Path | None = option("Words it then reads as this .tsv says.", metavar="FILE", role="input")

@@ -16,11 +16,28 @@ from olu.core.words import first_names, many
 from olu.corpus.manifest import Corpus
 from olu.text.characters import CharacterFrontend
 from olu.text.fallback import relative
-from olu.text.frontend import AnyFrontend, for_language, from_state, read_clip, read_settings, read_state
-from olu.text.languages import load
-from olu.text.phones import PhoneFrontend
+from olu.text.frontend import (
+    CorpusFrontend,
+    corpus_from_state,
+    for_language,
+    from_state,
+    language_state,
+    read_clip,
+    read_settings,
+    read_state,
+)
+from olu.text.languages import load, traits
 from olu.text.pieces import PieceVocabulary, vocabulary_from
-from olu.text.vocabulary import BLANK, VOCABULARY, StreamVocabulary, SymbolVocabulary, symbol_name
+from olu.text.several import LanguagesFrontend, parts_of
+from olu.text.vocabulary import (
+    BLANK,
+    VOCABULARY,
+    StreamVocabulary,
+    SymbolVocabulary,
+    is_language_tag,
+    language_tag,
+    symbol_name,
+)
 from olu.train.base_facts import is_by_phones
 from olu.train.family import Base, DemoSentence
 from olu.train.grow_symbols import Growth
@@ -48,8 +65,8 @@ class TrainingTexts:
     unfit: dict[str, str] = field(default_factory=dict)  # clip -> why its alignment gives no durations
 
     @property
-    def frontend(self) -> AnyFrontend:
-        return from_state(self.frontend_state)
+    def frontend(self) -> CorpusFrontend:
+        return corpus_from_state(self.frontend_state)
 
 
 def read_texts(start: TrainingStart, alphabet: Alphabet, clips: Iterable[Clip]) -> TrainingTexts:
@@ -57,8 +74,8 @@ def read_texts(start: TrainingStart, alphabet: Alphabet, clips: Iterable[Clip]) 
     vocabulary, state = alphabet
     if "text" not in start.family.data.needs:
         return TrainingTexts(vocabulary, state, {}, {}, {}, {})
-    frontend = from_state(state)
-    readings = {clip.id: read_clip(frontend, clip.text)[0] for clip in clips}
+    frontend = corpus_from_state(state)
+    readings = {clip.id: read_clip(frontend, clip.text, clip.language)[0] for clip in clips}
     pauses: Marks = {}
     if least := start.recipe.data.pauses:
         kept = start.kept.pauses if start.kept else None
@@ -79,9 +96,9 @@ def _of_kind(start: TrainingStart, vocabulary: SymbolVocabulary, readings: Mappi
     if kind == "symbols" or start.kept or start.before or (start.base and start.base.vocabulary):
         return vocabulary
     if kind == "streams":
-        return StreamVocabulary(
-            (BLANK, *sorted({s for one in readings.values() for s in one.symbols("none")} - {BLANK}))
-        )
+        found = {s for one in readings.values() for s in one.symbols("none")} - {BLANK}
+        codes = {one.language for one in readings.values() if one.language}
+        return StreamVocabulary((BLANK, *sorted(found), *(map(language_tag, sorted(codes)) if len(codes) > 1 else ())))
     texts = ("".join(one.symbols(vocabulary.marks)) for one in readings.values())
     return PieceVocabulary.learn(texts, merges=start.family.data.merges(start.config), tag=start.ws.language)
 
@@ -124,20 +141,21 @@ def _own_vocabulary(ws: Workspace) -> SymbolVocabulary:
 def _of_base(ws: Workspace, base: Base, clips: Sequence[Clip]) -> Alphabet:
     """The symbols of a base, and those the corpus needs beside them."""
     frontend = _frontend_for(ws, base, clips)
-    marks = frontend.marks if isinstance(frontend, PhoneFrontend) else "vowel"
-    needed = {s for clip in clips for s in read_clip(frontend, clip.text)[0].symbols(marks)}
+    marks = "vowel" if isinstance(frontend, CharacterFrontend) else frontend.marks
+    needed = {s for clip in clips for s in read_clip(frontend, clip.text, clip.language)[0].symbols(marks)}
     own = vocabulary_from(dict(base.vocabulary)) if base.vocabulary else None
     vocabulary = (own or SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)).extend(needed)
     return vocabulary, {**frontend.state(), "inventory": vocabulary.sayable()}
 
 
-def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> AnyFrontend:
+def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> CorpusFrontend:
     """A voice of ours reads on as it did; with one of another language the workspace's own reading counts.
 
     That counts too where a checkpoint holds phones and nothing of how they are found.
     """
     if base.frontend is None:
-        own = from_state({**read_state(ws.readings / "frontend.json"), "inventory": None})
+        held = read_state(ws.readings / "frontend.json")
+        own = from_state({**language_state(held, ws.language), "inventory": None})
         if is_by_phones(base, own, (clip.text for clip in clips[:SOME]), language=ws.language):
             return own
         language = load(ws.language)  # letters, as the base knows them: the workspace's own reading may be by phones
@@ -145,7 +163,7 @@ def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> AnyFronte
         return CharacterFrontend(language.code, lower=base.lower, pack=plain.pack, via=base.via)
     same = base.frontend.get("language") == ws.language
     state = base.frontend if same else read_state(ws.readings / "frontend.json")
-    return from_state({**state, "inventory": None})
+    return corpus_from_state({**state, "inventory": None})
 
 
 def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
@@ -153,15 +171,16 @@ def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
     before, state = vocabulary_of(start), start.document("frontend.json")
     read = read_state(corpus.ws.readings / "frontend.json")
     folds = state.get("folds", {})
+    state = _with_languages(state, read)
     if start.recipe.base:
-        open_ = from_state({**state, "inventory": None})
-        needed = {s for clip in clips for s in read_clip(open_, clip.text)[0].symbols(before.marks)}
+        open_ = corpus_from_state({**state, "inventory": None})
+        needed = {s for clip in clips for s in read_clip(open_, clip.text, clip.language)[0].symbols(before.marks)}
     else:
         now = _own_vocabulary(corpus.ws)
         same = read["kind"] == state["kind"] and now.marks == before.marks
-        needed = set(now.symbols) if same else set()
+        needed = set(now.symbols) if same or isinstance(before, StreamVocabulary) else set()
         folds = {**read.get("folds", {}), **folds} if same else folds
-    vocabulary = before.extend(needed)
+    vocabulary = before.extend({*needed, *_new_tags(before, clips)})
     if vocabulary.size == before.size:
         return before, state
     left = {rare: near for rare, near in folds.items() if rare not in vocabulary.symbols}
@@ -169,11 +188,37 @@ def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
     return vocabulary, {**grown, "folds": left} if left or "folds" in state else grown
 
 
+def _with_languages(state: dict[str, Any], read: dict[str, Any]) -> dict[str, Any]:
+    """The reading of the run before, and for languages it has not met that of the workspace."""
+    if read["kind"] != LanguagesFrontend.kind:
+        return state
+    held = parts_of(state) if state["kind"] == LanguagesFrontend.kind else {from_state(state).language: state}
+    return {**read, "by": {**read["by"], **held}, "inventory": state["inventory"]}
+
+
+def _new_tags(before: SymbolVocabulary, clips: Sequence[Clip]) -> set[str]:
+    """The tags of languages that come to a run which has tags, or has them from now on."""
+    tags = {language_tag(clip.language) for clip in clips}
+    tagged = len(tags) > 1 or any(is_language_tag(symbol) for symbol in before.symbols)
+    return tags if tagged and isinstance(before, StreamVocabulary) else set()
+
+
 def growth_from(old: tuple[str, ...], vocabulary: SymbolVocabulary, *, scale: float, language: str) -> Growth:
     """The rows that are new in a vocabulary, and where each starts."""
     known = {symbol: id for id, symbol in enumerate(old) if symbol in set(vocabulary.sayable())}
-    near = (relative(symbol, known, language=language) for symbol in vocabulary.symbols[len(old) :])
+    tags = {symbol: id for id, symbol in enumerate(old) if is_language_tag(symbol)}
+    near = (
+        _near_tag(symbol, tags) if is_language_tag(symbol) else relative(symbol, known, language=language)
+        for symbol in vocabulary.symbols[len(old) :]
+    )
+    known |= tags
     return Growth(len(old), tuple(None if found is None else known[found] for found in near), scale)
+
+
+def _near_tag(tag: str, tags: Mapping[str, int]) -> str | None:
+    """The language whose vector a new one starts from: one that its folder calls near, else the first there is."""
+    near = (language_tag(code) for code in traits(tag[1:-1]).near)
+    return next((one for one in near if one in tags), next(iter(tags), None))
 
 
 def new_symbols(
@@ -230,13 +275,13 @@ def held_rows(start: TrainingStart, old: tuple[str, ...] | None) -> int:
     return len(old)
 
 
-def own_readings(recipe: Recipe, frontend: AnyFrontend) -> dict[str, Reading]:
+def own_readings(recipe: Recipe, frontend: CorpusFrontend) -> dict[str, Reading]:
     """The recipe's own texts by the names their samples have."""
     return {f"sentence-{number}": frontend.read(text) for number, text in enumerate(recipe.plan.sentences, 1)}
 
 
 def own_sentences(
-    recipe: Recipe, frontend: AnyFrontend, vocabulary: SymbolVocabulary, *, speakers: int, pace: float
+    recipe: Recipe, frontend: CorpusFrontend, vocabulary: SymbolVocabulary, *, speakers: int, pace: float
 ) -> list[DemoSentence]:
     """The recipe's own texts; several speakers take turns. `pace` is of the recordings, in seconds a token."""
     made = []
