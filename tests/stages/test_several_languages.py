@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 
 from olu.audio import io
-from olu.core.errors import ExportError, LanguageError, WorkspaceError
+from olu.core.errors import ConfigError, ExportError, LanguageError, WorkspaceError
 from olu.core.files import Workspace, read_json
 from olu.core.job import finish
 from olu.corpus.manifest import Corpus
+from olu.corpus.rights import Rights, save_workspace
 from olu.speak.voice import Voice
 from olu.stages.export import export
 from olu.stages.import_ import import_source
 from olu.stages.merge import merge
 from olu.stages.read import STAGE, read_corpus
 from olu.stages.train import train
-from olu.text.frontend import read_settings
+from olu.text.frontend import corpus_from_state, read_settings
+from olu.train.base_facts import licence_of
 from olu.train.run import Run
 
 from ..helpers import sounds
@@ -49,6 +51,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     made = {}
     for code, texts in (("swa", SWAHILI), ("yor", YORUBA)):
         made[code] = Workspace.create(root / code, language=code)
+        save_workspace(made[code], Rights(licence="CC-BY-4.0", consent="Amina agreed on 1 May 2026"))
         finish(import_source(made[code], recordings(root / f"{code}-wavs", texts, speaker=f"speaker-{code}")))
     with pytest.raises(WorkspaceError, match="--several-languages"):
         finish(merge(made["swa"], [made["yor"].root]))
@@ -98,3 +101,36 @@ def test_a_model_of_two_languages_is_exported_one_by_one(both: Workspace, tmp_pa
         finish(export(both.root, language="amh"))
     facts = read_json(yoruba_path / "voice.json")
     assert facts["language"] == "yor"
+
+
+IGBO = """Nnọọ. Kedụ ka ị mere. Chineke dị mma. Nwata na-agụ akwụkwọ. Ọ bịara ụlọ anyị. Mmiri dị oyi. Jide aka m.
+Gwa ya. Ákwà dị n'ụ́lọ̀. Ọ́kụ́ na ákwá. Ego adịghị ya."""
+
+
+def test_a_new_language_starts_from_a_run_or_a_voice_of_others(both: Workspace, tmp_path: Path):
+    base = next(run for run in Run.all(both.runs_folder) if run.recipe.family == "acoustic")
+    voice = Path(finish(export(both.root, output=tmp_path / "base.voice", with_training=True)).voice)
+    ws = Workspace.create(tmp_path / "ws", language="ibo")
+    finish(import_source(ws, recordings(tmp_path / "wavs", IGBO, speaker="speaker-ibo")))
+    for start in (base.folder, voice):
+        changes = ["family=acoustic", "model.alignment=search", "view.tensorboard=false", "data.loudness=0", *PLAN]
+        run = Run.named(ws.runs_folder, finish(train(ws, base=start, overrides=changes, new=True)).run)
+        symbols, old = (one.document("vocabulary.json")["symbols"] for one in (run, base))
+        assert symbols[: len(old)] == old and "<ibo>" in symbols[len(old) :]
+        rows, before = (one.checkpoints().load(0 if one is run else 4).weights for one in (run, base))
+        given = rows["learner/net.text.symbols.weight"][: len(old)]
+        tags = [symbol.startswith("<") for symbol in old]
+        moved = given - before["average/net/text.symbols.weight"]
+        speakers = before["average/net/text.speakers.weight"].mean(0)
+        near = {"atol": 2e-3, "rtol": 0}  # a voice keeps them in 16 bits
+        assert np.allclose(moved[np.array(tags)], 0, **near), "languages are as they were"
+        assert np.allclose(moved[~np.array(tags)], speakers, **near), "the mean of the speakers is in every sound"
+        assert run.recipe.model["learning_rate"] == 3e-4
+        assert licence_of(start).name == "CC-BY-4.0", "what is made from it takes the licence of its recordings"
+        state = corpus_from_state(run.document("frontend.json"))
+        assert any(word.tones == ("H", "L") for word in state.read("ákwà").words), "written tones are read"
+    with pytest.raises(ConfigError, match="is a run of vocoder"):
+        finish(train(ws, base=both.runs_folder / "vocoder-001", overrides=["family=acoustic"], new=True))
+    finish(export(both.root, output=voice))
+    with pytest.raises(ConfigError, match="export it --with-training"):
+        finish(train(ws, base=voice, overrides=["family=acoustic"], new=True))

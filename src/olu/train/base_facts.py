@@ -9,9 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from olu.core.config import read_toml
 from olu.core.errors import LanguageError, TextError
+from olu.core.files import Workspace
 from olu.core.parse import BadData, from_json, load_json
 from olu.core.types import Reading
+from olu.corpus.rights import of_sources
+from olu.corpus.sources import read_sources
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend
 from olu.text.languages import Language, load
@@ -35,6 +39,7 @@ ANY_PURPOSE = re.compile(
 )
 # what a config names as its origin -> the licence of that
 KNOWN = {"facebook/mms-tts": "cc-by-nc-4.0", "ylacombe/mms-tts": "cc-by-nc-4.0"}
+RECIPE = "recipe.toml"  # of a run
 FIRST = 4000  # characters of a licence text that are looked at
 
 
@@ -68,12 +73,28 @@ def licence_of(folder: Path, *, origin: str = "") -> Licence:
     if folder.suffix == ".zip" and zipfile.is_zipfile(folder):
         return _in_zip(folder)
     folder = folder.parent if folder.is_file() else folder
+    if (folder / RECIPE).is_file():
+        return _of_run(folder)
     # a voice of Olu's has the licence in full; the card has it as the hub writes it
     own = [*_configs(folder, VOICE), *_configs(folder, VOCODER)]
     found = [*own, *_cards(folder), *_configs(folder, CONFIG), *_texts(folder)]
     found += [Licence(name, origin) for start, name in KNOWN.items() if origin.startswith(start)]
     strictest = next((one for one in found if one.non_commercial), found[0] if found else Licence())
     return replace(strictest, credits=_credits(folder))
+
+
+def _of_run(folder: Path) -> Licence:
+    """A run of a workspace: what was said of the recordings there, and of the base it began with."""
+    settings, ws = read_toml(folder / RECIPE), folder.resolve().parent.parent
+    base = settings.get("base")
+    found = [licence_of(Path(base), origin=base)] if isinstance(base, str) and Path(base).exists() else []
+    if (ws / "olu.toml").is_file():
+        there = Workspace.open(ws)
+        held = of_sources(there, sorted(read_sources(there))).values()
+        names = dict.fromkeys(one.licence for one in held if one.licence)
+        credits = dict.fromkeys(one.credits for one in held if one.credits)
+        found.append(Licence(" AND ".join(names), "olu.toml" if names else "", "; ".join(credits)))
+    return next((one for one in found if one.non_commercial), next((one for one in found if one.name), Licence()))
 
 
 def _in_zip(path: Path) -> Licence:

@@ -202,6 +202,7 @@ class Base:
     alone: Mapping[str, Any] = field(default_factory=dict)  # settings that a run with one speaker cannot take from it
     phones: bool = False  # it says itself that its symbols are phones
     vocabulary: Mapping[str, Any] | None = None  # its state with its kind, where it is more than symbols
+    observed: Mapping[str, Any] | None = None  # what its family observed of the corpus it learnt from
 
 
 @dataclass(frozen=True)

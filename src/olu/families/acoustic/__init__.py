@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from olu.core.types import Knob
 from olu.families.acoustic.config import AcousticConfig
 from olu.families.acoustic.plan import ADVICE
-from olu.train.family import Base, Bases, Data, Family, Figures, Speaks, TokenFrames
+from olu.train.family import Base, Bases, Card, Data, Family, Figures, Speaks, TokenFrames
 
 if TYPE_CHECKING:
     from torch import nn
@@ -72,10 +72,16 @@ def _with_speakers(checkpoint: Any, learner: nn.Module, *, old: int) -> Any:
     return with_speakers(checkpoint, learner, old=old)
 
 
-def _no_base(folder: Path) -> Base:
-    from olu.core.errors import TrainError
+def _read_base(folder: Path) -> Base:
+    from olu.families.acoustic.base import read_base
 
-    raise TrainError("an acoustic model starts from no foreign checkpoint: go on from a run of yours with --from-run")
+    return read_base(folder)
+
+
+def _training(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
+    from olu.families.acoustic.base import write_part
+
+    return write_part(learner, folder=folder, card=card)
 
 
 def _doubts(scores: Mapping[str, float]) -> dict[str, str]:
@@ -127,12 +133,18 @@ FAMILY = Family(
     figures=Figures(score="mean", learns="net", steady=("mean", "voicing", "duration", "pitch"), doubts=_doubts),
     advice=ADVICE,
     bases=Bases(
-        read=_no_base,
+        read=_read_base,
         symbol_rows=("net.text.symbols.weight",),
         row_scale=lambda config: float(config.init_scale),
         fold_speakers=_with_speakers,
     ),
     speaks=Speaks(
-        engine="mel", export=_export, knobs=_knobs, with_knob=_with_knob, needs=("vocoder",), stands_in=("vocoder",)
+        engine="mel",
+        export=_export,
+        knobs=_knobs,
+        with_knob=_with_knob,
+        training=_training,
+        needs=("vocoder",),
+        stands_in=("vocoder",),
     ),
 )

@@ -37,8 +37,10 @@ def _model(case: Case) -> list[Setting]:
     hours = case.material.hours
     even = "Every clip as loud as the others: no text tells how loud its clip is, so that would be learnt by heart."
     edges = "Silence at the ends of clips is cut to what a gap can learn."
+    from_scratch = f"From scratch, for any amount of speech; {minutes(3600 * hours)} here."
+    rate, why = (TUNING_RATE, "From the weights of a base: a third of the rate.") if case.base else (1e-3, from_scratch)
     return [
-        Setting("model.learning_rate", 1e-3, f"From scratch, for any amount of speech; {minutes(3600 * hours)} here."),
+        Setting("model.learning_rate", rate, why),
         Setting("plan.rates", {}, "Nothing is frozen."),
         Setting("plan.final_rate", 0.03, "The last steps are small ones."),
         Setting("data.loudness", EVEN, even),
@@ -78,8 +80,9 @@ def _batch(case: Case) -> tuple[int, str]:
 
 def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
     hours, per_hour = case.material.hours, CPU_STEPS if case.machine.device == "cpu" else GPU_STEPS
-    steps = _by_hours(per_hour, hours)
-    return max(1, round(steps / 100) * 100), f"{per_hour:,} for an hour, with the root of the hours ({hours:.2f} h)."
+    steps = _by_hours(per_hour, hours) * (TUNING_STEPS if case.base else 1)
+    said = f"{per_hour:,} for an hour, with the root of the hours ({hours:.2f} h)"
+    return max(1, round(steps / 100) * 100), said + ("; a third of them from a base." if case.base else ".")
 
 
 def _pace(case: Case, config: AcousticConfig, clips: float, seconds: float) -> tuple[float, str]:
@@ -100,6 +103,7 @@ ADVICE = Advice(
     memory=memory,
     suits=_suits,
     again=_again,
+    tuning=lambda base: {"learning_rate": TUNING_RATE},
     validations=12,
     schedule=lambda case: ("cosine", "Down in a half wave: the last quiet steps bring most."),
 )

@@ -37,7 +37,7 @@ from olu.train.ranks import Ranks
 from olu.train.recipe import PlanSettings, Recipe
 from olu.train.run import CONTRACT, HEARD_BY, Run, hash_base
 from olu.train.setup.clips import ClipChoice, choose_clips, wanted_clips
-from olu.train.setup.observe import observed, with_frames
+from olu.train.setup.observe import held_by, observed, with_frames
 from olu.train.setup.start import (
     RunStep,
     TrainingRequest,
@@ -325,7 +325,8 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
         features=features,
         streams=texts.streams,
     )
-    job = observed(job, run=asked.run, before=start.before)
+    known = start.base.observed if start.base else held_by(start.before)
+    job = observed(job, run=asked.run, before=known)
     return job if start.kept else job.with_recording_decided()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +84,11 @@ def _alignments(corpus: Corpus) -> list[Alignment]:
     return [found for clip in corpus if (found := corpus.alignment(clip)) is not None]
 
 
-def observed(job: TrainingJob, *, run: Run | None, before: Run | None) -> TrainingJob:
-    """The job with what its family observes of the corpus; a run that goes on keeps what it knew."""
+def observed(job: TrainingJob, *, run: Run | None, before: Mapping[str, Any] | None) -> TrainingJob:
+    """The job with what its family observes of the corpus; a run that goes on keeps what it knew.
+
+    `before`: what was observed for the weights that it begins with.
+    """
     observe = job.family.data.observe
     if observe is None:
         return job
@@ -95,7 +99,7 @@ def observed(job: TrainingJob, *, run: Run | None, before: Run | None) -> Traini
             valid=map(job.example, job.valid),
             symbols=job.vocabulary.symbols,
             speakers=job.speakers,
-            before=held_by(before),
+            before=before,
         )
     job.learner.observe(document)  # type: ignore[operator]
     notes = [] if run else list(document.get("notes", ()))

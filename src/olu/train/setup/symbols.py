@@ -142,10 +142,16 @@ def _of_base(ws: Workspace, base: Base, clips: Sequence[Clip]) -> Alphabet:
     """The symbols of a base, and those the corpus needs beside them."""
     frontend = _frontend_for(ws, base, clips)
     marks = "vowel" if isinstance(frontend, CharacterFrontend) else frontend.marks
-    needed = {s for clip in clips for s in read_clip(frontend, clip.text, clip.language)[0].symbols(marks)}
     own = vocabulary_from(dict(base.vocabulary)) if base.vocabulary else None
-    vocabulary = (own or SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)).extend(needed)
-    return vocabulary, {**frontend.state(), "inventory": vocabulary.sayable()}
+    readings = [read_clip(frontend, clip.text, clip.language)[0] for clip in clips]
+    before = own or SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
+    needed = {symbol for one in readings for symbol in one.symbols(before.marks)}
+    vocabulary = before.extend({*needed, *_new_tags(before, clips)})
+    known = vocabulary.sayable()
+    if isinstance(vocabulary, StreamVocabulary):  # its symbols have no tones, and tones that were read are known
+        marked = {symbol for one in readings for symbol in one.symbols(marks)}
+        known = sorted({*known, *marked, *((base.frontend or {}).get("inventory") or ())})
+    return vocabulary, {**frontend.state(), "inventory": known}
 
 
 def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> CorpusFrontend:
@@ -161,9 +167,11 @@ def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> CorpusFro
         language = load(ws.language)  # letters, as the base knows them: the workspace's own reading may be by phones
         plain = for_language(language, settings=read_settings(ws).model_copy(update={"symbols": "characters"}))
         return CharacterFrontend(language.code, lower=base.lower, pack=plain.pack, via=base.via)
-    same = base.frontend.get("language") == ws.language
-    state = base.frontend if same else read_state(ws.readings / "frontend.json")
-    return corpus_from_state({**state, "inventory": None})
+    read, given = read_state(ws.readings / "frontend.json"), dict(base.frontend)
+    if read["kind"] != LanguagesFrontend.kind and given["kind"] == LanguagesFrontend.kind:
+        given = parts_of(given).get(ws.language, given)
+    same = given.get("language") == ws.language and read["kind"] != LanguagesFrontend.kind
+    return corpus_from_state({**(given if same else read), "inventory": None})
 
 
 def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
