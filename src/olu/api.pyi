@@ -13,6 +13,7 @@ from olu.stages.clips import ClipList, ClipSpread
 from olu.stages.correct import CorrectSummary, UndoSummary
 from olu.stages.cut import CutSummary, UncutSummary
 from olu.stages.decide import DecideSummary
+from olu.stages.distil import DistilSummary
 from olu.stages.evaluate import EvaluateSummary
 from olu.stages.evaluate_copies import CopySummary
 from olu.stages.export import ExportSummary
@@ -280,6 +281,22 @@ class VerbWorkspace(Workspace):
         opus: bool = False,
         on_event: OnEvent | None = None,
     ) -> PackSummary: ...
+    def distil(
+        self,
+        *,
+        texts: str | Path,
+        to: str | Path,
+        hours: float | None = None,
+        recogniser: str | Path | None = None,
+        most_wrong: float = 0.15,
+        tries: int = 2,
+        speaker: str | None = None,
+        knob: Iterable[str] | str = (),
+        seed: int = 0,
+        device: str | None = None,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+    ) -> DistilSummary: ...
     def status(
         self,
         *,

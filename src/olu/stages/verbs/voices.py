@@ -155,6 +155,26 @@ class ServeOptions:
 
 
 @options
+class DistilOptions:
+    voice: Path = argument("VOICE", "The teacher: a voice package, or a workspace with one.", role="workspace")
+    texts: Path = option("What it says: one sentence on each line.", default=..., metavar="FILE", role="input")
+    to: Path = option(
+        "The workspace that takes its speech in; made where it is new.", default=..., metavar="WS", role="workspace"
+    )
+    hours: float | None = option(
+        "Enough, once so much is kept; else all sentences.", metavar="N", least=0.001, most=1000
+    )
+    recogniser: Path | None = option("Whose recogniser says what is understood.", metavar="WS", role="workspace")
+    most_wrong: float = option("Share of wrong letters from which a clip is left out.", default=0.15, least=0, most=1)
+    tries: int = option("Takes of a sentence before it is left out.", default=2, least=1, most=20)
+    speaker: str | None = option("Which of the voice's speakers.")
+    knob: tuple[str, ...] = option("A knob of the voice: NAME=VALUE.", default=(), metavar="NAME=VALUE")
+    seed: int = option("Of the first takes.", default=0, least=0)
+    device: str | None = device_option(LISTENS)
+    threads: int | None = threads_option()
+
+
+@options
 class VoiceOptions:
     voice: Path = argument("VOICE", "A voice package: x.voice or x.zip.", role="input")
     lexicon: Path = option("Words it reads as this .tsv says from now on.", default=..., metavar="FILE", role="input")
@@ -186,6 +206,13 @@ VERBS = (
         "unpack",
         "Lay a packed workspace out again, or take its runs back into the workspace it came from.",
         UnpackOptions,
+        job=True,
+    ),
+    Verb(
+        "distil",
+        "Let a voice speak many sentences, keep what is understood, and make a workspace of it.",
+        DistilOptions,
+        label="speaking",
         job=True,
     ),
     Verb("voice", "Change how a finished voice reads some words, without training.", VoiceOptions),
