@@ -124,15 +124,20 @@ def begin(job: Job, *, device: int | None = None) -> subprocess.Popen[bytes] | N
         handle = os.open(job.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         held.callback(os.close, handle)
         _take(handle)
-        child = subprocess.Popen(
-            [*command, *job.argv[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=held.enter_context(job.path("summary").open("wb")),
-            stderr=held.enter_context(job.path("log").open("ab")),
-            cwd=job.folder,
-            env=environment,
-            **_apart(handle),
-        )
+        try:
+            child = subprocess.Popen(
+                [*command, *job.argv[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=held.enter_context(job.path("summary").open("wb")),
+                stderr=held.enter_context(job.path("log").open("ab")),
+                cwd=job.folder,
+                env=environment,
+                **_apart(handle),
+            )
+        except OSError as bad:  # no memory for another process, or too many of them
+            job.path("log").write_text(f"olu: the system began no process ({bad.strerror}): run it again\n")
+            write_json(job.folder / "exit.json", {"code": 2, "at": now()})
+            return None
     write_json(job.folder / "started.json", {**facts, "pid": child.pid})
     return child
 
