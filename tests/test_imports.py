@@ -17,7 +17,7 @@ ROOT = Path(olu.__file__).parent
 # The data's path, top to bottom. A package imports from its own line and from those before it.
 ORDER = (
     ("core",),
-    ("audio", "pages"),
+    ("audio", "pages", "web"),
     ("networks",),
     ("corpus",),
     ("text", "languages"),
@@ -31,8 +31,8 @@ ORDER = (
     ("evaluate",),
     ("export",),
     ("serve",),
-    ("studio",),
     ("stages",),
+    ("studio",),
     ("cli",),
 )
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
