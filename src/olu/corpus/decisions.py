@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from olu.core.files import Workspace, hash_value
-from olu.core.rows import load_rows
 from olu.core.types import EXACT, Clip, Mark
 from olu.core.workspace_lock import appending
-from olu.corpus.journal import Journal, lines_with
+from olu.corpus.journal import Journal
 
 Kind = Literal["drop", "keep", "trim", "cap", "undo"]  # undo: what was decided before holds no more
 By = Literal["person", "cut", "fix"]  # the first of them that decided of a clip has the last word
@@ -122,9 +121,7 @@ def take_back(ws: Workspace, *, by: By, ids: Collection[str] | None = None) -> t
 def take_back_batch(ws: Workspace, batch: str, *, who: str, at: str) -> tuple[Decision, ...]:
     """Take back what was decided at once; what was decided of these clips before holds again."""
     with appending(ws):
-        found = journal(ws)
-        lines = load_rows(((0, line) for line in lines_with(found.path, [batch])), found.path, Decision)
-        gone = held(one for one in lines if one.batch == batch)
+        gone = held(one for one in journal(ws).rows_with(batch) if one.batch == batch)
         record(ws, [Decision(id=one.id, decision="undo", by=one.by, who=who, at=at, batch=batch) for one in gone])
     return tuple(gone)
 

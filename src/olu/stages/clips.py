@@ -213,9 +213,9 @@ class ClipTable:
     def ids(self, *, expression: str | None = None) -> list[str]:
         return [self._rows[at]["id"] for at in self._view(expression, None).found]
 
-    def corpus(self) -> Corpus:
-        """The corpus as it is now."""
-        self._refresh()
+    @property
+    def held(self) -> Corpus:
+        """The corpus as it was at the last look."""
         return self._corpus
 
     def row(self, id: str) -> Row | None:

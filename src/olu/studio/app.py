@@ -26,6 +26,9 @@ from olu.studio.state import Studio
 PAGES = (
     "home",
     "jobs",
+    "clips",
+    "audit",
+    "reading",
 )
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 PAUSE = 0.5  # seconds between two looks at the queue

@@ -60,7 +60,7 @@ class SoundCache:
 
     def get(self, corpus: Corpus, clip: Clip, kind: str) -> bytes:
         """Peaks, picture or sound of a clip; an AudioError says why it cannot be heard."""
-        key = _key(corpus, clip)
+        key = key_of(corpus, clip)
         with self._lock:
             if (known := self._made.get((*key, kind))) is not None:
                 self._made.move_to_end((*key, kind))
@@ -86,7 +86,7 @@ class SoundCache:
         return audio
 
 
-def _key(corpus: Corpus, clip: Clip) -> Key:
+def key_of(corpus: Corpus, clip: Clip) -> Key:
     path = corpus.locate(clip)
     try:
         state = path.stat()

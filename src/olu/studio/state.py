@@ -9,6 +9,8 @@ from fastapi import Depends, Request
 from olu.studio.jobs import Jobs
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
+from olu.studio.sound import SoundCache
+from olu.studio.tables import Tables
 
 
 class Studio:
@@ -16,6 +18,8 @@ class Studio:
         self.settings = settings
         self.roots = Roots(settings.roots)
         self.jobs = Jobs(self.roots)
+        self.tables = Tables()
+        self.sounds = SoundCache()
 
     def workspace(self, name: str) -> StudioWorkspace:
         """The workspace of an address; `NotHere` where there is none of this name below a root."""
