@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from olu.studio.jobs import Jobs
+from olu.studio.readers import Readers
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
 from olu.studio.sound import SoundCache
@@ -20,6 +21,7 @@ class Studio:
         self.jobs = Jobs(self.roots)
         self.tables = Tables()
         self.sounds = SoundCache()
+        self.readers = Readers(self.roots)
 
     def workspace(self, name: str) -> StudioWorkspace:
         """The workspace of an address; `NotHere` where there is none of this name below a root."""

@@ -142,6 +142,13 @@ class HeldTable:
             corpus = self.table.held
             return corpus, corpus.clips[corpus.places[id]]
 
+    def example(self) -> str:
+        """The text of a clip, one with a digit where there is one."""
+        with self._lock:
+            rows = self.table.page(limit=200).rows
+        texts = [row["text"] for row in rows if row["text"].strip()]
+        return next((one for one in texts if any(letter.isdigit() for letter in one)), texts[0] if texts else "")
+
     def _shown(self, row: Mapping[str, Any]) -> ShownRow:
         corpus = self.table.held
         clip = corpus.clips[corpus.places[row["id"]]]
