@@ -142,6 +142,13 @@ class HeldTable:
             corpus = self.table.held
             return corpus, corpus.clips[corpus.places[id]]
 
+    def lengths(self) -> tuple[list[tuple[float, float | None]], dict[str, dict[str, int]]]:
+        """Seconds and letters per second of every clip, and how many there are of each kind."""
+        with self._lock:
+            rows = self.table.page().rows
+            facets = self.table.facets()
+        return [(row["seconds"], row["letters"] / row["seconds"] if row["letters"] and row["seconds"] else None) for row in rows], facets
+
     def example(self) -> str:
         """The text of a clip, one with a digit where there is one."""
         with self._lock:

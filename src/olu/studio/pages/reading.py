@@ -23,10 +23,11 @@ from olu.stages.lexicon import (
 )
 from olu.stages.lexicon import cleaned as cleaned_word
 from olu.stages.read import STAGE
+from olu.studio.job_files import NO_WORKSPACE
 from olu.studio.parity import same_as
 from olu.studio.readers import as_json
 from olu.studio.render import page
-from olu.studio.roots import NO_WORKSPACE, StudioWorkspace
+from olu.studio.roots import StudioWorkspace
 from olu.studio.state import CurrentStudio, Studio
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend

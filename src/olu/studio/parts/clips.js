@@ -24,7 +24,7 @@ by.addEventListener("change", () => localStorage.setItem(NAME, by.value.trim()))
 
 // ---- choosing
 
-function choose(row, { focus = true } = {}) {
+function choose(row, { focus = true, scroll = focus } = {}) {
   if (!row) return;
   const before = chosen();
   if (before && before !== row) close(before);
@@ -38,10 +38,8 @@ function choose(row, { focus = true } = {}) {
     picture.src = picture.dataset.src;
   }
   wave(row);
-  if (focus) {
-    row.focus({ preventScroll: true });
-    row.scrollIntoView({ block: "nearest" });
-  }
+  if (focus) row.focus({ preventScroll: true });
+  if (scroll) row.scrollIntoView({ block: "nearest" });
 }
 
 function close(row) {
@@ -333,4 +331,4 @@ redraw();
 const said = sessionStorage.getItem("told");
 if (said) { sessionStorage.removeItem("told"); tell(said); }
 if (location.hash === "#last") choose(rows().at(-1));
-else if (rows().length) choose(rows()[0], { focus: location.hash === "#first" || document.activeElement === document.body });
+else if (rows().length) choose(rows()[0], { focus: document.activeElement === document.body, scroll: location.hash === "#first" });
