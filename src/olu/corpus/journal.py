@@ -95,7 +95,7 @@ class Journal(Generic[Row]):
         return list(load_rows(((0, line) for line in whole.splitlines()), self.path, self.kind))
 
     def rows_with(self, value: str) -> list[Row]:
-        """The rows that hold a value such as the name of a batch, and perhaps others: found without reading the rest."""
+        """The rows that hold a value such as the name of a batch, and perhaps others, without reading the rest."""
         return list(load_rows(((0, line) for line in lines_with(self.path, [value])), self.path, self.kind))
 
     def end(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -95,14 +95,19 @@ def decide(
     wanted = tuple(dict.fromkeys(ids))
     if not known:
         check_known(ws, wanted)
-    signed = {"who": _who(by), "at": now(), "batch": new_batch()}
+    who, at, batch = _who(by), now(), new_batch()
     with appending(ws):
         before = {one.id: (one.decision, one.reason) for one in of_clips(ws, set(wanted)) if one.by == "person"}
         fresh = [id for id in wanted if before.get(id) != (decision, reason)]
-        notes = record(ws, [Decision(id=id, decision=decision, by="person", reason=reason, **signed) for id in fresh])
-    already = len(wanted) - len(fresh)
-    batch = signed["batch"] if fresh else ""
-    return DecideSummary(decision=decision, ids=tuple(fresh), already=already, notes=tuple(notes), batch=batch)
+        first = Decision(id="", decision=decision, by="person", reason=reason, who=who, at=at, batch=batch)
+        notes = record(ws, [replace(first, id=id) for id in fresh])
+    return DecideSummary(
+        decision=decision,
+        ids=tuple(fresh),
+        already=len(wanted) - len(fresh),
+        notes=tuple(notes),
+        batch=batch if fresh else "",
+    )
 
 
 def _who(by: str | None) -> str:

@@ -1,4 +1,4 @@
-"""A person's own words: one is looked up, tried, written down or taken out, and how many clips say it is told before."""
+"""A person's own words: looked up, tried, written down or taken out; how many clips say one is told before."""
 
 from __future__ import annotations
 
@@ -132,7 +132,9 @@ def with_word(frontend: AnyFrontend, word: str, phones: str) -> PhoneFrontend:
     """The reading with one word more; a sentence says what is wrong with it."""
     word, phones = cleaned(word, phones)
     if not isinstance(frontend, PhoneFrontend):
-        raise LanguageError("a lexicon gives phones, and this workspace is read by letters: write the word as it sounds")
+        raise LanguageError(
+            "a lexicon gives phones, and this workspace is read by letters: write the word as it sounds"
+        )
     held = Lexicon()
     held.update({**frontend.pack.lexicon, word: phones})
     return _with(frontend, held)
@@ -237,8 +239,14 @@ def _write(ws: Workspace, word: str, phones: str | None) -> None:
     path = place(ws, settings)
     if not path.resolve().is_relative_to(ws.root.resolve()):
         raise ConfigError(f"your words lie in {path}, outside the workspace: change them there")
-    text = path.read_text(encoding="utf-8-sig") if path.exists() else "# Your own words: spelling, tab, phones with spaces\n"
-    lines = [line for line in text.splitlines() if unicodedata.normalize("NFC", line.partition("\t")[0].strip()) != word]
+    text = (
+        path.read_text(encoding="utf-8-sig")
+        if path.exists()
+        else "# Your own words: spelling, tab, phones with spaces\n"
+    )
+    lines = [
+        line for line in text.splitlines() if unicodedata.normalize("NFC", line.partition("\t")[0].strip()) != word
+    ]
     if phones is not None:
         lines.append(f"{word}\t{phones}")
     write_text(path, "\n".join(lines) + "\n")

@@ -85,4 +85,3 @@ def shown(reading: Reading) -> dict[str, Any]:
         ],
         "read_by": reading.read_by,
     }
-

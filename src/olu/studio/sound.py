@@ -94,4 +94,3 @@ def key_of(corpus: Corpus, clip: Clip) -> Key:
         said = getattr(bad, "strerror", None) or "its name is none"
         raise AudioError(f"the recording of clip {clip.id} cannot be read ({said}): import it again") from None
     return str(path), clip.start, clip.seconds, state.st_size, state.st_mtime_ns
-

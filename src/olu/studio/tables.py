@@ -98,8 +98,7 @@ class ShownRow:
         return {
             **self.row,
             "found": [{"check": one.check, "severity": one.severity, "message": one.message} for one in self.marks],
-            "decided": decided
-            and {"by": decided.by, "who": decided.who, "at": decided.at, "reason": decided.reason},
+            "decided": decided and {"by": decided.by, "who": decided.who, "at": decided.at, "reason": decided.reason},
             "length": self.clip.seconds,
             "taken": [round(self.taken.start - self.clip.start, 3), round(self.taken.seconds, 3)],
         }
@@ -147,7 +146,10 @@ class HeldTable:
         with self._lock:
             rows = self.table.page().rows
             facets = self.table.facets()
-        return [(row["seconds"], row["letters"] / row["seconds"] if row["letters"] and row["seconds"] else None) for row in rows], facets
+        return [
+            (row["seconds"], row["letters"] / row["seconds"] if row["letters"] and row["seconds"] else None)
+            for row in rows
+        ], facets
 
     def example(self) -> str:
         """The text of a clip, one with a digit where there is one."""

@@ -205,7 +205,9 @@ class G2pOptions:
 class LexiconOptions:
     ws: Path = workspace()
     word: str | None = argument("[WORD]", "A word as the texts write it; without one, all are listed.", default=None)
-    phones: str | None = argument("[PHONES]", "How it is said: phones with spaces, tones behind their vowel.", default=None)
+    phones: str | None = argument(
+        "[PHONES]", "How it is said: phones with spaces, tones behind their vowel.", default=None
+    )
     strike: bool = flag("Take the word out.", "--remove")
     dry_run: bool = flag("Say how many clips it touches, and write nothing.")
 

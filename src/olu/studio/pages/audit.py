@@ -1,4 +1,4 @@
-"""Audit: the report as a page whose counts lead into the clips; listening, fixing and undoing are jobs of `olu audit`."""
+"""Audit: the report as a page whose counts lead into the clips. Listening, fixing and undoing are jobs."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def row(request: Request, studio: CurrentStudio, ws: str, id: str) -> HTMLRespon
 
 
 def _chips(query: ClipQuery, facets: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
-    """Groups of chips: value, what it is called, how many clips found have it, whether it is pressed, where it leads."""
+    """Groups of chips: what each is called, how many clips found have it, whether it is pressed, where it leads."""
     names = {"side": {"": "no side"}, "decision": {"": "undecided"}, "check": TITLES, "speaker": {"": "no name"}}
     groups = []
     for group, column in GROUPS.items():
@@ -188,7 +188,12 @@ def _range(asked: str, size: int) -> tuple[int, int] | None:
     unit, _, span = asked.partition("=")
     first, dash, last = span.strip().partition("-")
     numbers = [one for one in (first, last) if one]
-    if unit.strip() != "bytes" or not dash or not numbers or not all(one.isdecimal() and len(one) < 16 for one in numbers):
+    if (
+        unit.strip() != "bytes"
+        or not dash
+        or not numbers
+        or not all(one.isdecimal() and len(one) < 16 for one in numbers)
+    ):
         return None
     begin = int(first) if first else max(0, size - int(last))
     end = min(int(last), size - 1) if first and last else size - 1
@@ -319,7 +324,9 @@ def texts(studio: CurrentStudio, ws: str, ask: Text) -> dict[str, Any]:
     return {
         "batch": done.batch if done.ids else "",
         "changed": len(done.ids),
-        "said": " ".join(["Text saved." if done.ids else "The text is as it was.", *(f"{note}." for note in done.notes)]),
+        "said": " ".join(
+            ["Text saved." if done.ids else "The text is as it was.", *(f"{note}." for note in done.notes)]
+        ),
         "command": str(Remedy("correct", (place.root,), {"clip": ask.id, "text": ask.text})),
         "clips": [shown.facts()],
     }
