@@ -86,7 +86,9 @@ def test_clips_are_heard_dropped_kept_and_taken_back_by_keys_alone(studio: Studi
     tab = studio.tab
     studio.show("/w/swa/clips")
     studio.until(f"{CHOSEN} === 'c0'")
-    studio.until("document.querySelector('.chosen .spectrum').complete && !document.querySelector('.chosen .spectrum').hidden")
+    studio.until(
+        "document.querySelector('.chosen .spectrum').complete && !document.querySelector('.chosen .spectrum').hidden"
+    )
     studio.key(" ")
     studio.until("!document.getElementById('player').paused && document.getElementById('player').currentTime > 0.1")
     studio.until("document.querySelector('.chosen .head').style.left !== ''")
@@ -200,11 +202,16 @@ def test_an_audit_is_made_fixed_and_undone_on_its_page(studio: Studio, ws: Works
     tab.press("[data-run*=dry_run]")
     studio.until("!document.getElementById('outcome').hidden && !!document.querySelector('#outcome td')", seconds=60)
     assert load(ws) == ()
-    tab.press('[data-run=\'{"fix": true}\']')
-    studio.until("document.querySelector('[data-run*=undo]')?.disabled === false && !!document.querySelector('.verdict')", seconds=60)
+    tab.press("[data-run='{\"fix\": true}']")
+    studio.until(
+        "document.querySelector('[data-run*=undo]')?.disabled === false && !!document.querySelector('.verdict')",
+        seconds=60,
+    )
     assert {one.by for one in load(ws)} == {"fix"}
     tab.press("[data-run*=undo]")
-    studio.until("document.querySelector('[data-run*=undo]')?.disabled && document.getElementById('work')?.hidden", seconds=60)
+    studio.until(
+        "document.querySelector('[data-run*=undo]')?.disabled && document.getElementById('work')?.hidden", seconds=60
+    )
     assert load(ws) == ()
     tab.press("tbody td[data-label=clips] a")
     studio.until("location.pathname === '/w/swa/clips' && !!document.querySelector('.chip[aria-current]')")
@@ -238,7 +245,9 @@ def test_a_hundred_thousand_clips_are_paged_and_found(tmp_path: Path, tab: Tab) 
         studio.until("document.querySelectorAll('.clip-row').length === 50", seconds=120)
         assert "100,000 clips" in tab.eval("document.querySelector('.tally').innerText")
         tab.press(".pager a[rel=next]")
-        studio.until("location.search === '?at=50' && document.querySelector('.clip-row')?.dataset.id.includes('000050')")
+        studio.until(
+            "location.search === '?at=50' && document.querySelector('.clip-row')?.dataset.id.includes('000050')"
+        )
         tab.write("#where", "seconds > 11.9 and speaker == 'speaker7'")
         studio.key("Enter")
         studio.until("location.search.includes('where') && !!document.querySelector('#found')", seconds=60)

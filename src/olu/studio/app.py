@@ -25,7 +25,10 @@ from olu.studio.state import Studio
 # One line each: a module of olu.studio.pages with a `router`.
 PAGES = (
     "home",
+    "imports",
     "jobs",
+    "options",
+    "settings",
     "clips",
     "audit",
     "reading",

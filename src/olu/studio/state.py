@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -11,7 +12,9 @@ from olu.studio.readers import Readers
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
 from olu.studio.sound import SoundCache
+from olu.studio.status import Statuses
 from olu.studio.tables import Tables
+from olu.studio.uploads import Uploads
 
 
 class Studio:
@@ -19,6 +22,9 @@ class Studio:
         self.settings = settings
         self.roots = Roots(settings.roots)
         self.jobs = Jobs(self.roots)
+        self.statuses = Statuses()
+        self.uploads = Uploads(settings)
+        self.owner = _login()
         self.tables = Tables()
         self.sounds = SoundCache()
         self.readers = Readers(self.roots)
@@ -26,6 +32,14 @@ class Studio:
     def workspace(self, name: str) -> StudioWorkspace:
         """The workspace of an address; `NotHere` where there is none of this name below a root."""
         return self.roots.workspace(name)
+
+
+def _login() -> str:
+    """Who runs the studio: jobs carry the name."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
 
 
 def current_studio(request: Request) -> Studio:
