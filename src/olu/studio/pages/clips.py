@@ -103,6 +103,7 @@ def clips(request: Request, studio: CurrentStudio, ws: str, query: Asked) -> HTM
         longest=LONGEST_SECONDS,
         last=changes.last_change(place),
         titles=TITLES,
+        owner=studio.owner,
         **facts,
     )
 
