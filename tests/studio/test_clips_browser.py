@@ -203,15 +203,11 @@ def test_an_audit_is_made_fixed_and_undone_on_its_page(studio: Studio, ws: Works
     studio.until("!document.getElementById('outcome').hidden && !!document.querySelector('#outcome td')", seconds=60)
     assert load(ws) == ()
     tab.press("[data-run='{\"fix\": true}']")
-    studio.until(
-        "document.querySelector('[data-run*=undo]')?.disabled === false && !!document.querySelector('.verdict')",
-        seconds=60,
-    )
+    studio.until("document.querySelector('[data-run*=undo]')?.disabled === false", seconds=60)
+    studio.until("document.querySelector('#told')?.textContent.includes('Fixed')")
     assert {one.by for one in load(ws)} == {"fix"}
     tab.press("[data-run*=undo]")
-    studio.until(
-        "document.querySelector('[data-run*=undo]')?.disabled && document.getElementById('work')?.hidden", seconds=60
-    )
+    studio.until("document.querySelector('#told')?.textContent.includes('taken back')", seconds=60)
     assert load(ws) == ()
     tab.press("tbody td[data-label=clips] a")
     studio.until("location.pathname === '/w/swa/clips' && !!document.querySelector('.chip[aria-current]')")
