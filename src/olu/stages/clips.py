@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shlex
+from array import array
 from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,6 +57,7 @@ COLUMNS: dict[str, Kind] = {
 CORRECTED = "* "  # before a text that is not the source's
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
+NO_MARKS: list[str] = []  # most rows have none: they share this one
 FACETS = ("worst", "marks", "speaker", "split", "decision")  # columns whose values are counted, to choose by
 VIEWS = 8  # questions whose answers are kept
 MOVED = 64  # rows that are put into a sorted answer one by one; more are sorted with all the others
@@ -292,7 +294,7 @@ class ClipTable:
             "tokens": tokens if read == clip.text else None,
             "frames": int(seconds * self._per_second),
             "worst": min((mark.severity for mark in marks), key=SEVERITIES.index, default=""),
-            "marks": sorted({mark.check for mark in marks}),
+            "marks": sorted({mark.check for mark in marks}) if marks else NO_MARKS,
             "decision": decision.decision if decision else "",
             "trains": side == "train" and corpus.why_not(clip) is None,
             "audio": clip.audio,
@@ -311,7 +313,7 @@ class _View:
         self.fits = where(expression, COLUMNS) if expression is not None else None
         self.order = sorter(sort, COLUMNS) if sort is not None else None
         self.compare = comparer(sort, COLUMNS) if sort is not None else None
-        self.found: list[int] = []
+        self.found = array("I")  # a list of so many numbers would take eight times the memory
         self.seconds = 0.0
         self.forget()
 
@@ -354,18 +356,18 @@ class _View:
                 if self._mask[at]:
                     self._recount(rows[at], 1)
         if self.order and anew:
-            self.found = [places[row["id"]] for row in self.order(list(compress(rows, self._mask)))]
+            self.found = array("I", [places[row["id"]] for row in self.order(list(compress(rows, self._mask)))])
         elif self.compare:
             self._move(rows, self.compare)
         else:
-            self.found = list(compress(range(len(rows)), self._mask))
+            self.found = array("I", compress(range(len(rows)), self._mask))
         self._news = {}
         self.seconds = round(sum(map(itemgetter("seconds"), compress(rows, self._mask))), 3)
 
     def _move(self, rows: list[Row], compare: Callable[[Row, Row], int]) -> None:
         """Put what changed in its new place of the order; rows that are equal in it stand as in the corpus."""
         assert self._mask is not None
-        self.found = [at for at in self.found if at not in self._news]
+        self.found = array("I", (at for at in self.found if at not in self._news))
 
         def compared(one: int, other: int) -> int:
             return compare(rows[one], rows[other]) or one - other

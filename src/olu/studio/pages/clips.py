@@ -101,7 +101,7 @@ def clips(request: Request, studio: CurrentStudio, ws: str, query: Asked) -> HTM
         command=str(listed),
         per_page=PAGE,
         longest=LONGEST_SECONDS,
-        last=changes.last_change(place),
+        last=changes.last_change(place, who=studio.owner),
         titles=TITLES,
         owner=studio.owner,
         **facts,
@@ -288,8 +288,8 @@ def _parsed(query: str) -> ClipQuery:
 
 @router.get("/api/w/{ws}/undo")
 def undoable(studio: CurrentStudio, ws: str, by: Annotated[str | None, Query(max_length=120)] = None) -> dict[str, Any]:
-    """What an undo would take back."""
-    return _change(changes.last_change(studio.workspace(ws), who=_name(by) if by else None))
+    """What an undo of this person, else of the owner, would take back."""
+    return _change(changes.last_change(studio.workspace(ws), who=_name(by) or studio.owner))
 
 
 def _change(found: Change | None) -> dict[str, Any]:

@@ -12,7 +12,6 @@ const api = `/api/w/${encodeURIComponent(workspace())}`;
 const page = `/w/${encodeURIComponent(workspace())}/clips`;
 const NAME = "olu-name";
 let heard = null; // the row that sounds
-let busy = 0; // changes on their way: news of them are no news
 
 const rows = () => [...(list?.children ?? [])];
 const chosen = () => list?.querySelector(".chosen") ?? null;
@@ -20,7 +19,10 @@ const rowOf = (id) => rows().find((row) => row.dataset.id === id);
 const name = () => by.value.trim() || null;
 
 by.value = localStorage.getItem(NAME) ?? "";
-by.addEventListener("change", () => localStorage.setItem(NAME, by.value.trim()));
+by.addEventListener("change", () => {
+  localStorage.setItem(NAME, by.value.trim());
+  lookBack();
+});
 
 // ---- choosing
 
@@ -114,17 +116,6 @@ player.addEventListener("ended", hush);
 
 // ---- changing
 
-async function change(work) {
-  busy += 1;
-  try {
-    return await work();
-  } catch {
-    return null; // it was told
-  } finally {
-    setTimeout(() => (busy -= 1), 1500);
-  }
-}
-
 async function renew(id) {
   const old = rowOf(id);
   if (!old) return null;
@@ -134,6 +125,7 @@ async function renew(id) {
   held.innerHTML = await answer.text();
   const row = held.content.querySelector("li");
   const was = old.classList.contains("chosen"), focused = old.contains(document.activeElement);
+  row.querySelector("[name=reason]").value = old.querySelector("[name=reason]").value;
   if (heard === old) hush();
   old.replaceWith(row);
   if (was) choose(row, { focus: focused });
@@ -141,16 +133,25 @@ async function renew(id) {
   return row;
 }
 
+// Bring counts, chips and rows up to date, whoever changed them; rows stay where they are, and one that is written in waits.
 let planned = 0;
-function recount() { // what was found, and the chips; the rows stay where they are
+function refresh(pause = 300) {
   clearTimeout(planned);
   planned = setTimeout(async () => {
-    const answer = await fetch(location.href);
-    if (!answer.ok) return;
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("counts");
-    if (fresh) document.getElementById("counts").replaceWith(fresh);
-  }, 300);
+    if (list?.querySelector(".edit:not([hidden])")) return refresh(1000);
+    const answer = await fetch(location.href).catch(() => null);
+    if (!answer?.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const counts = page.getElementById("counts");
+    if (counts) document.getElementById("counts").replaceWith(counts);
+    for (const row of rows()) {
+      const other = page.querySelector(`.clip-row[data-id="${CSS.escape(row.dataset.id)}"]`);
+      const same = other && ["about", "more"].every((part) => said(other, part) === said(row, part));
+      if (!same) await renew(row.dataset.id);
+    }
+  }, pause);
 }
+const said = (row, part) => row.querySelector(`.${part}`).textContent.replace(/\s+/g, " ");
 
 function undoable({ batch = "", said = "" } = {}) {
   undo.dataset.batch = batch;
@@ -158,28 +159,33 @@ function undoable({ batch = "", said = "" } = {}) {
   undo.title = said ? `Takes back: ${said}` : "";
 }
 
+async function lookBack() { // what Z would take back, after a page was opened or a name given
+  undoable(await get(`${api}/undo${name() ? `?by=${encodeURIComponent(name())}` : ""}`).catch(() => ({})));
+}
+
 async function done(answer) {
-  if (!answer) return;
   if (answer.batch) undoable({ batch: answer.batch, said: answer.said });
   tell(answer.said);
   for (const clip of answer.clips ?? []) await renew(clip.id);
-  if (!answer.clips?.length && answer.changed) location.reload();
-  recount();
+  refresh(answer.clips?.length || !answer.changed ? 300 : 0);
 }
 
 async function decide(row, decision) {
   if (!row) return;
   const reason = row.querySelector("[name=reason]").value;
   const ids = [row.dataset.id];
-  const answer = await change(() => post(`${api}/decisions`, { ids, decision, reason, by: name() }));
+  const answer = await post(`${api}/decisions`, { ids, decision, reason, by: name() }).catch(() => null); // it was told
+  if (!answer) return;
   await done(answer);
-  if (answer && chosen()?.dataset.id === ids[0]) step(1);
+  const now = rowOf(ids[0]);
+  if (now) now.querySelector("[name=reason]").value = "";
+  if (chosen()?.dataset.id === ids[0]) step(1);
 }
 
 async function takeBack() {
   if (undo.disabled) return;
-  const answer = await change(() => post(`${api}/undo`, { batch: undo.dataset.batch, by: name() }));
-  if (!answer) return undoable();
+  const answer = await post(`${api}/undo`, { batch: undo.dataset.batch, by: name() }).catch(() => null);
+  if (!answer) return lookBack();
   undoable(answer.next);
   await done({ ...answer, batch: "" });
   if (answer.clips.length) choose(rowOf(answer.clips[0].id));
@@ -195,7 +201,7 @@ async function decideAll(decision, count) {
   await new Promise((closed) => dialog.addEventListener("close", closed, { once: true }));
   if (dialog.returnValue !== "yes") return;
   const ask = { query: location.search, expect: Number(count), decision, reason: field.value, by: name() };
-  const answer = await change(() => post(`${api}/decisions`, ask));
+  const answer = await post(`${api}/decisions`, ask).catch(() => null);
   if (!answer) return;
   sessionStorage.setItem("told", answer.said);
   location.reload();
@@ -235,7 +241,7 @@ async function read(row) {
 
 async function save(row) {
   const text = row.querySelector(".edit").elements.text.value, id = row.dataset.id;
-  const answer = await change(() => post(`${api}/texts`, { id, text, by: name() }));
+  const answer = await post(`${api}/texts`, { id, text, by: name() }).catch(() => null);
   if (!answer) return;
   leave(row);
   await done(answer);
@@ -309,26 +315,13 @@ document.addEventListener("keydown", (event) => {
 
 // ---- following
 
-watch("clips", () => {
-  if (busy || chosen()?.querySelector(".edit:not([hidden])")) return;
-  Promise.all(rows().map((row) => row.dataset.id).slice(0, 50).map(refreshed)).then(recount);
-});
-let fresh = null;
-async function refreshed(id) { // rows that somebody else has changed; the page is asked once for all
-  fresh ??= fetch(location.href).then((answer) => answer.text())
-    .then((text) => new DOMParser().parseFromString(text, "text/html"))
-    .finally(() => setTimeout(() => (fresh = null), 50));
-  const other = (await fresh).querySelector(`.clip-row[data-id="${CSS.escape(id)}"]`);
-  const row = rowOf(id);
-  const same = other && row && ["about", "more"].every((part) => told(other, part) === told(row, part));
-  if (!same) await renew(id);
-}
-const told = (row, part) => row.querySelector(`.${part}`).textContent.replace(/\s+/g, " ");
+watch("clips", () => refresh());
 
 // ---- at the start
 
 redraw();
-const said = sessionStorage.getItem("told");
-if (said) { sessionStorage.removeItem("told"); tell(said); }
+const told = sessionStorage.getItem("told");
+if (told) { sessionStorage.removeItem("told"); tell(told); }
+if (name()) lookBack();
 if (location.hash === "#last") choose(rows().at(-1));
 else if (rows().length) choose(rows()[0], { focus: document.activeElement === document.body, scroll: location.hash === "#first" });
