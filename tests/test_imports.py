@@ -31,8 +31,8 @@ ORDER = (
     ("evaluate",),
     ("export",),
     ("serve",),
-    ("studio",),
     ("stages",),
+    ("studio",),
     ("cli",),
 )
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}

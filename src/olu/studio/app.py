@@ -1,0 +1,93 @@
+"""The studio's app: its pages, its API, behind the guard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from olu import __version__
+from olu.core.errors import OluError
+from olu.studio.assets import assets
+from olu.studio.guard import StudioGuard
+from olu.studio.render import page
+from olu.studio.roots import NotHere
+from olu.studio.settings import StudioSettings
+from olu.studio.state import Studio
+
+# One line each: a module of olu.studio.pages with a `router`.
+PAGES = (
+    "home",
+    "jobs",
+)
+NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
+PAUSE = 0.5  # seconds between two looks at the queue
+
+
+def create_app(settings: StudioSettings) -> FastAPI:
+    app = FastAPI(
+        title="Olu Studio",
+        version=__version__,
+        docs_url=None,  # FastAPI's own pages fetch scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+        telemetry=NOTHING,  # type: ignore[arg-type]
+    )
+    app.state.studio = Studio(settings)
+    app.include_router(assets())
+    for name in PAGES:
+        app.include_router(import_module(f"olu.studio.pages.{name}").router)
+    app.add_exception_handler(OluError, _refused)
+    app.add_exception_handler(RequestValidationError, _misread)
+    app.add_exception_handler(HTTPException, _other)
+    app.add_middleware(StudioGuard, settings=settings)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """While the studio runs, waiting jobs are begun as their lanes become free."""
+    studio: Studio = app.state.studio
+
+    async def advance() -> None:
+        while True:
+            with suppress(OSError, OluError):
+                await asyncio.to_thread(studio.jobs.advance)
+            await asyncio.sleep(PAUSE)
+
+    task = asyncio.create_task(advance())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def _answer(request: Request, status: int, sentence: str) -> Response:
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": sentence}, status_code=status)
+    return page(request, "error.html", status=status, sentence=sentence)
+
+
+async def _refused(request: Request, wrong: Any) -> Response:
+    return _answer(request, 404 if isinstance(wrong, NotHere) else 422, str(wrong))
+
+
+async def _misread(request: Request, wrong: Any) -> Response:
+    first = wrong.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:])[:60]
+    return _answer(request, 422, f"{where}: {first['msg']}" if where else str(first["msg"]))
+
+
+async def _other(request: Request, wrong: Any) -> Response:
+    known = {404: "there is nothing at this address", 405: "this address takes another method"}
+    return _answer(request, wrong.status_code, known.get(wrong.status_code, str(wrong.detail)))

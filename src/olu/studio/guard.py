@@ -1,0 +1,122 @@
+"""What stands before every page: the key, whose name this machine was called by, where a request comes from."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from olu.serve.guard import SECURITY, is_local, named
+from olu.serve.limits import RateLimit
+from olu.studio.settings import StudioSettings
+
+READS = ("GET", "HEAD")
+HEADER = "x-olu-studio"  # a page elsewhere cannot send it without being asked first
+OPEN = "/parts/"  # scripts and style: the same for everybody
+WRONG_KEYS = 5  # a minute and client
+CLOSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Olu Studio</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/parts/style.css">
+<main><h1>Olu Studio</h1><p class="lead">{sentence}</p></main></html>"""
+
+
+class StudioGuard:
+    def __init__(self, app: ASGIApp, *, settings: StudioSettings) -> None:
+        self._app, self._settings = app, settings
+        self._wrong = RateLimit(WRONG_KEYS)
+        self.cookie = f"olu-studio-{settings.port}"
+        self._token = hashlib.sha256(f"olu studio {settings.key}".encode()).hexdigest()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        answer = self._answer(scope)
+        if answer is not None:
+            await answer(scope, receive, told)
+        else:
+            await self._app(scope, receive, told)
+
+    def _answer(self, scope: Scope) -> Response | None:
+        """What is answered in place of the app; nothing where the request may pass."""
+        headers, path = Headers(scope=scope), scope["path"]
+        host = headers.get("host", "")
+        if not self._is_ours(host):
+            return _refuse(scope, 403, f"this studio does not answer to the name {named(host)[:60]!r}")
+        given = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("key", "")
+        if given:
+            return self._enter(scope, given)
+        if not path.startswith(OPEN) and not self._knows(headers):
+            return _refuse(
+                scope,
+                401,
+                "this studio is opened by the address that 'olu studio' printed, with its key: open that one",
+            )
+        if scope["method"] not in READS and not self._from_here(headers, host, scope["scheme"]):
+            return _refuse(scope, 403, "a change is taken from the studio's own pages only")
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        name = named(host).lower()
+        if self._settings.behind_proxy:
+            return True  # the proxy says which names it passes on
+        return is_local(name) or name == self._settings.host.lower() or self._settings.secure
+
+    def _enter(self, scope: Scope, given: str) -> Response:
+        """The key becomes a cookie and leaves the address."""
+        client = (scope.get("client") or ("",))[0]
+        if self._wrong.take(client, cost=0):
+            return _refuse(scope, 429, "too many wrong keys: wait a minute")
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self._settings.key.encode()):
+            self._wrong.take(client)
+            return _refuse(scope, 401, "this key is not the one that 'olu studio' printed")
+        query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
+        rest = urlencode([(name, value) for name, value in query if name != "key"])
+        answer = RedirectResponse(f"{_quoted(scope)}{'?' if rest else ''}{rest}", 303)
+        answer.set_cookie(
+            self.cookie, self._token, httponly=True, samesite="strict", secure=self._settings.secure, path="/"
+        )
+        return answer
+
+    def _knows(self, headers: Headers) -> bool:
+        held = dict(part.strip().partition("=")[::2] for part in headers.get("cookie", "").split(";"))
+        return hmac.compare_digest(held.get(self.cookie, "").encode("utf-8", "replace"), self._token.encode())
+
+    def _from_here(self, headers: Headers, host: str, scheme: str) -> bool:
+        """Whether one of our own pages sends this: browsers say so, and add our header only there."""
+        site = headers.get("sec-fetch-site")
+        origin = headers.get("origin")
+        if site is not None and site != "same-origin":
+            return False
+        if origin is not None and urlsplit(origin).netloc != host:
+            return False
+        return HEADER in headers or headers.get("content-type", "").partition(";")[0].strip() == "application/json"
+
+
+def _quoted(scope: Scope) -> str:
+    path = str(scope.get("raw_path", b"/").decode("latin-1")).partition("?")[0]
+    return "/" + path.lstrip("/")  # two slashes would name another host
+
+
+def _refuse(scope: Scope, status: int, sentence: str) -> Response:
+    if scope["path"].startswith("/api/"):
+        return Response(json.dumps({"error": sentence}), status, media_type="application/json")
+    from markupsafe import escape
+
+    return HTMLResponse(CLOSED.format(sentence=escape(sentence[:1].upper() + sentence[1:] + ".")), status)

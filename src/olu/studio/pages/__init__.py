@@ -1,0 +1,1 @@
+"""One module a page, each with a `router`; its template has its name."""

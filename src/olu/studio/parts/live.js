@@ -1,0 +1,106 @@
+// What a page shares with the others: watching what happens, sending what a person asks for, saying what went wrong.
+
+const watched = new Map(); // "job:17" -> handlers
+let source = null;
+let planned = 0;
+
+// Say a sentence in the page's live region; an error stays until the next sentence.
+export function tell(sentence, { error = false } = {}) {
+  const place = document.getElementById("told");
+  place.classList.toggle("error", error);
+  place.textContent = sentence;
+  clearTimeout(tell.timer);
+  if (!error && sentence) tell.timer = setTimeout(() => (place.textContent = ""), 6000);
+}
+
+async function answered(answer) {
+  const text = await answer.text();
+  let value = null;
+  try { value = text ? JSON.parse(text) : null; } catch { /* not ours */ }
+  if (answer.ok) return value;
+  const sentence = (value && value.error) || `The studio answered ${answer.status}.`;
+  tell(sentence, { error: true });
+  throw Object.assign(new Error(sentence), { status: answer.status });
+}
+
+async function asked(url, init) {
+  try {
+    return await answered(await fetch(url, init));
+  } catch (wrong) {
+    if (wrong instanceof TypeError) tell("The studio cannot be reached. Is it still running?", { error: true });
+    throw wrong;
+  }
+}
+
+// Send JSON with our header; gives the answer, or tells what went wrong and throws.
+export function post(url, json = {}) {
+  const headers = { "Content-Type": "application/json", "X-Olu-Studio": "1" };
+  return asked(url, { method: "POST", headers, body: JSON.stringify(json) });
+}
+
+export const get = (url) => asked(url, {});
+
+export const workspace = () => document.body.dataset.ws || "-";
+
+// handler(kind, data) for each event of what is watched. Gives a function that ends it.
+export function watch(name, handler) {
+  if (!watched.has(name)) watched.set(name, new Set());
+  watched.get(name).add(handler);
+  reopen();
+  return () => {
+    watched.get(name)?.delete(handler);
+    if (!watched.get(name)?.size) watched.delete(name);
+    reopen();
+  };
+}
+
+// One connection a page, and none while nobody looks: a browser has six for a host.
+function reopen() {
+  clearTimeout(planned);
+  planned = setTimeout(open, 20);
+}
+
+function open() {
+  source?.close();
+  source = null;
+  if (!watched.size || document.hidden) return;
+  const names = [...watched.keys()].join(",");
+  source = new EventSource(`/api/events?ws=${encodeURIComponent(workspace())}&watch=${encodeURIComponent(names)}`);
+  for (const kind of ["job", "note", "run", "reset", "changed"])
+    source.addEventListener(kind, (event) => {
+      const { watch: name, data } = JSON.parse(event.data);
+      for (const handler of watched.get(name) ?? []) handler(kind, data);
+    });
+}
+document.addEventListener("visibilitychange", reopen);
+
+// A form with data-job="VERB" starts a job from its fields and goes to it.
+export function fields(form) {
+  const options = {};
+  for (const one of form.elements) {
+    if (!one.name || one.disabled) continue;
+    const kind = one.dataset.kind || (one.type === "checkbox" ? "flag" : one.type === "number" ? "number" : "text");
+    if (kind === "flag") { if (one.checked) options[one.name] = true; }
+    else if (one.value === "" && !one.required) continue;
+    else if (kind === "number") options[one.name] = Number(one.value);
+    else if (kind === "list") options[one.name] = one.value.split("\n").map((line) => line.trim()).filter(Boolean);
+    else options[one.name] = one.value;
+  }
+  return options;
+}
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("form[data-job]");
+  if (!form) return;
+  event.preventDefault();
+  const button = event.submitter;
+  if (button) button.disabled = true;
+  try {
+    const ws = form.dataset.ws || workspace();
+    const options = { ...JSON.parse(form.dataset.options || "{}"), ...fields(form) };
+    const job = await post("/api/jobs", { ws, verb: form.dataset.job, options });
+    location.href = job.address;
+  } catch {
+    if (button) button.disabled = false;
+  }
+});

@@ -1,0 +1,45 @@
+"""Pages of the studio: the reports' templates and style, and the studio's own beside them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+
+from olu.core.words import length, size
+from olu.pages import render as reports
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TABS = (
+    ("", "Overview"),
+    ("import", "Import"),
+    ("clips", "Clips"),
+    ("audit", "Audit"),
+    ("reading", "Reading"),
+    ("train", "Train"),
+    ("runs", "Runs"),
+    ("evaluate", "Evaluate"),
+    ("export", "Export"),
+    ("speak", "Speak"),
+    ("jobs", "Jobs"),
+    ("options", "All options"),
+)
+
+
+@cache
+def environment() -> Environment:
+    from jinja2 import ChoiceLoader, PackageLoader
+
+    made = reports.environment().overlay(loader=ChoiceLoader([PackageLoader("olu.studio"), PackageLoader("olu.pages")]))
+    made.filters = {**made.filters, "length": made.filters["length"], "hours": length, "size": size}
+    return made
+
+
+def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+    """A page of the studio. `ws` in the context shows the tabs of that workspace; `tab` says which is open."""
+    facts = {"ws": None, "tab": template.removesuffix(".html"), "tabs": TABS, "path": request.url.path, **context}
+    return HTMLResponse(environment().get_template(template).render(**facts), status_code=status)

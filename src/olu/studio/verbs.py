@@ -1,0 +1,122 @@
+"""Verbs as forms and as argument lists: options from names and values, and back. No shell ever sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from olu.core.errors import ConfigError
+from olu.core.options import Parameter, Verb, from_json, to_json
+from olu.stages.verbs import VERBS
+
+# Left out of the forms, each for a reason; tests/studio/test_parity.py holds everything else to be there.
+NO_FORMS = {
+    "serve": "a server of its own: it runs until it is ended in the terminal where it was started",
+    "studio": "this is it",
+}
+NO_FIELDS = {"as_json": "the studio always asks for JSON"}
+
+
+def known_verb(name: str) -> Verb:
+    verb = VERBS.get(name)
+    if verb is None:
+        raise ConfigError(f"there is no verb {name[:60]!r}")
+    if name in NO_FORMS:
+        raise ConfigError(f"'olu {name}' is not run from here: {NO_FORMS[name]}")
+    return verb
+
+
+def fields(verb: Verb) -> tuple[Parameter, ...]:
+    """The options a person may give in a form."""
+    return tuple(one for one in verb.parameters if one.name not in NO_FIELDS)
+
+
+def argv(verb: Verb, given: Mapping[str, Any]) -> list[str]:
+    """The words behind `olu`: the verb, `--name=value` for what is not as by default, `--`, what is given by place."""
+    if forbidden := sorted(set(given) & set(NO_FIELDS)):
+        raise ConfigError(f"the option {forbidden[0]!r} is not given here: {NO_FIELDS[forbidden[0]]}")
+    options = from_json(verb.options, given)
+    named: list[str] = []
+    placed: list[str] = []
+    skipped = ""
+    for one in fields(verb):
+        value = getattr(options, one.name)
+        if one.said.names:
+            named += _named(one, value)
+            continue
+        values = _texts(value)
+        if not values:
+            skipped = one.name
+        elif skipped:
+            raise ConfigError(f"the option {skipped!r} must be given before {one.name!r}")
+        placed += values
+    for word in (*named, *placed):
+        if "\0" in word:
+            raise ConfigError("a value holds a character that no command can be given (NUL): take it out")
+    return [verb.name, *named, *(["--", *placed] if placed else [])]
+
+
+def _named(one: Parameter, value: Any) -> list[str]:
+    if value == one.default or value is None:
+        return []
+    name = next((name for name in one.names if name.startswith("--")), one.names[0])
+    if one.kind is bool:
+        return [name]
+    return [f"{name}={text}" for text in _texts(value)]
+
+
+def _texts(value: Any) -> list[str]:
+    if value is None:
+        return []
+    values = value if isinstance(value, tuple) else (value,)
+    return [repr(one) if isinstance(one, float) else str(one) for one in values]
+
+
+def given(verb: Verb, words: Sequence[str]) -> dict[str, Any]:
+    """Names and values from words as `argv` writes them: a form is filled with these."""
+    named = {name: one for one in fields(verb) for name in one.names}
+    placed = [one for one in fields(verb) if not one.said.names]
+    found: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            break
+        name, equals, text = word.partition("=")
+        one = named.get(name)
+        if one is None:
+            raise ConfigError(f"unknown option {name[:60]!r} of 'olu {verb.name}'")
+        value = True if one.kind is bool else value_of(one, text if equals else rest.pop(0))
+        if one.several:
+            found.setdefault(one.name, []).append(value)
+        else:
+            found[one.name] = value
+    for one in placed:
+        if not rest:
+            break
+        found[one.name] = [value_of(one, text) for text in rest] if one.several else value_of(one, rest.pop(0))
+        rest = [] if one.several else rest
+    return to_json(from_json(verb.options, found))
+
+
+def value_of(one: Parameter, text: str) -> Any:
+    """One value of a form's field, or of a word, of the type that the option has."""
+    try:
+        if one.kind is bool:
+            return text not in ("", "false", "off", "0")
+        return str(Path(text)) if one.kind is Path else one.kind(text)
+    except ValueError:
+        raise ConfigError(f"the option {one.name!r} takes a number (got {text[:60]!r})") from None
+
+
+def shown_command(words: Sequence[str]) -> str:
+    """The command as a person would type it."""
+    import shlex
+
+    return shlex.join(["olu", *words])
+
+
+def json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)
