@@ -26,6 +26,7 @@ from olu.studio.state import Studio
 PAGES = (
     "home",
     "jobs",
+    "runs",
 )
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 PAUSE = 0.5  # seconds between two looks at the queue

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from olu.studio.jobs import Jobs
+from olu.studio.records import RunShelf
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
 
@@ -16,6 +17,7 @@ class Studio:
         self.settings = settings
         self.roots = Roots(settings.roots)
         self.jobs = Jobs(self.roots)
+        self.runs = RunShelf()
 
     def workspace(self, name: str) -> StudioWorkspace:
         """The workspace of an address; `NotHere` where there is none of this name below a root."""
