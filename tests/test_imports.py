@@ -17,7 +17,7 @@ ROOT = Path(olu.__file__).parent
 # The data's path, top to bottom. A package imports from its own line and from those before it.
 ORDER = (
     ("core",),
-    ("audio", "pages"),
+    ("audio", "pages", "web"),
     ("networks",),
     ("corpus",),
     ("text", "languages"),

@@ -20,9 +20,10 @@ from olu.core.types import Knob
 from olu.serve.app import Site, build
 from olu.serve.logs import NAME
 from olu.serve.protocol import Busy, Gone, Late, NoRoom, Read, SoundPiece, SpeechJob, Stuck, TooLong, VoiceInfo
-from olu.serve.server import address, listen, server
+from olu.serve.server import server
 from olu.serve.settings import ServeSettings
 from olu.speak.voice import TooManyTokens
+from olu.web.sockets import address, listen
 
 logging.getLogger(NAME).setLevel(logging.CRITICAL)  # else every request is kept as a record of its test
 RATE = 22_050
@@ -167,7 +168,7 @@ def running(pool: Any = None, *, keys: tuple[bytes, ...] = (), **settings: Any) 
     chosen = ServeSettings.model_validate({"port": 0, "grace": 5.0, **settings})
     pool = pool or Tones()
     site = build(pool, settings=chosen, keys=keys)
-    held, made = listen(chosen), server(site, chosen)
+    held, made = listen(chosen.host, chosen.port), server(site, chosen)
     thread = threading.Thread(target=lambda: asyncio.run(made.run_with_pool(held)), daemon=True)
     base = address(held)
     thread.start()

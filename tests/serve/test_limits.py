@@ -15,9 +15,10 @@ from olu.core.config import check
 from olu.core.errors import ConfigError
 from olu.serve import errors, guard
 from olu.serve.errors import Refusal
-from olu.serve.limits import MOST_CLIENTS, Body, ClientSlots, Left, RateLimit, network
-from olu.serve.server import listen
+from olu.serve.limits import Body, Left
 from olu.serve.settings import ServeSettings, others_may_read, read_keys
+from olu.web.limits import MOST_CLIENTS, ClientSlots, RateLimit, network
+from olu.web.sockets import listen
 
 from ..helpers import servers as running
 
@@ -190,12 +191,12 @@ def test_a_key_file_that_protects_nothing_is_an_error(tmp_path: Path, content: s
 
 def test_a_port_that_is_taken_is_said():
     with (
-        listen(ServeSettings(port=0)) as first,
+        listen("127.0.0.1", 0) as first,
         pytest.raises(ConfigError, match="--port"),
     ):
-        listen(ServeSettings(port=first.getsockname()[1]))
+        listen("127.0.0.1", first.getsockname()[1])
     with pytest.raises(ConfigError, match="--host"):
-        listen(ServeSettings(host="no.such.host.invalid", port=0))
+        listen("no.such.host.invalid", 0)
 
 
 def test_one_client_does_not_get_the_whole_queue():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import ipaddress
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -15,9 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from olu.serve import errors
 from olu.serve.errors import Refusal
-from olu.serve.limits import TOO_LARGE, Body, ClientSlots, Left, RateLimit
+from olu.serve.limits import TOO_LARGE, Body, Left
 from olu.serve.logs import Log, Metrics, Trace
 from olu.serve.settings import ServeSettings
+from olu.web.headers import SECURITY, is_local, named
+from olu.web.limits import ClientSlots, RateLimit
 
 SPEECH = "/v1/audio/speech"
 # Without a key: the page that asks for it, what a load balancer looks at, and the reference.
@@ -29,19 +30,6 @@ LONGEST_ADDRESS = 64
 WRONG_KEYS = 20  # a minute and client; after these, keys from there are looked at only a while later, right ones too
 WRONG_SECONDS = 1.0
 REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-POLICY = (
-    "default-src 'self'; media-src 'self' blob:; img-src 'self' data:; object-src 'none'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-)
-SECURITY = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 
 
 class AccessLog:
@@ -175,21 +163,6 @@ class RequestGuard:
 async def _slow_down() -> None:
     """Wait before a key is looked at, so that guessing keys is slow."""
     await asyncio.sleep(WRONG_SECONDS)
-
-
-def named(host: str) -> str:
-    """A host without its port."""
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-
-
-def is_local(host: str, *, or_bare: bool = False) -> bool:
-    """Whether only this machine is meant. `or_bare`: any address or name without dots will do, as nobody's domain."""
-    if f".{host.lower()}".rstrip(".").endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback or or_bare
-    except ValueError:
-        return or_bare and "." not in host
 
 
 async def _refuse(no: Refusal, send: Send, body: Body) -> None:

@@ -17,44 +17,20 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from olu.core.errors import ConfigError
 from olu.serve.app import Site
 from olu.serve.errors import Refusal
-from olu.serve.guard import CONNECTION, SECURITY
-from olu.serve.limits import ClientSlots
+from olu.serve.guard import CONNECTION
 from olu.serve.settings import ServeSettings
+from olu.web.headers import SECURITY
+from olu.web.limits import ClientSlots
+from olu.web.sockets import BACKLOG, address
 
-BACKLOG = 1024
 HEAD_BYTES = 16 * 1024  # request line and headers
 KEEP_ALIVE_SECONDS = 15
 LINGER_SECONDS = 1.0
 LAST_SECONDS = 2.0  # for the pool, once all answers are out
 PROBES = (0.05, 1.0)  # seconds to the second look after a client that ended its side, and between later ones
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has the last and not the one before it
-
-
-def listen(settings: ServeSettings) -> socket.socket:
-    """A socket of our own, so that a port that is taken is said before any voice is loaded."""
-    where = f"{settings.host}:{settings.port}"
-    try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        held = socket.socket(family, kind, protocol)
-    except (OSError, UnicodeError):
-        raise ConfigError(f"{settings.host!r} is no address of this machine: check --host") from None
-    try:
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.bind(address)
-        held.listen(BACKLOG)  # only this makes it ours: two that have not yet begun to listen can both hold a port
-    except OSError as bad:
-        held.close()
-        raise ConfigError(f"{where} cannot be had ({bad.strerror}): choose another --port or --host") from None
-    return held
-
-
-def address(held: socket.socket) -> str:
-    host, port = held.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def server(site: Site, settings: ServeSettings) -> Server:

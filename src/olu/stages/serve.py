@@ -76,14 +76,15 @@ def serve(
     from olu.serve.catalog import VoiceCatalog
     from olu.serve.logs import to_stream
     from olu.serve.pool import Pool, cores
-    from olu.serve.server import address, listen, server
+    from olu.serve.server import server
     from olu.serve.settings import ServeSettings, read_keys
+    from olu.web.sockets import address, listen
 
     chosen = check(ServeSettings, settings, where="olu serve")
     keys = read_keys(key_file)
     if lexicon is not None:
         load_lexicon(lexicon)  # a person hears of a wrong line at once
-    with listen(chosen) as held:
+    with listen(chosen.host, chosen.port) as held:
         where = address(held)
         workers = chosen.workers or cores()
         memory = chosen.memory_bytes(workers)

@@ -11,9 +11,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from olu.serve.guard import SECURITY, is_local, named
-from olu.serve.limits import RateLimit
 from olu.studio.settings import StudioSettings
+from olu.web.headers import SECURITY, is_local, named
+from olu.web.limits import RateLimit
 
 READS = ("GET", "HEAD")
 HEADER = "x-olu-studio"  # a page elsewhere cannot send it without being asked first

@@ -1,0 +1,1 @@
+"""What both servers, `olu serve` and `olu studio`, put before their pages."""
