@@ -130,7 +130,9 @@ def run(options: TrainOptions) -> Job[TrainOutcome | RateSummary]:
 def _refuse(options: TrainOptions) -> None:
     """Refuse options that would be ignored."""
     if options.resumed and not options.resume:
-        raise TrainError("--run says which run --resume goes on with: add --resume, or --from-run for its weights alone")
+        raise TrainError(
+            "--run says which run --resume goes on with: add --resume, or --from-run for its weights alone"
+        )
     if options.resumed and options.from_hf_vits:
         raise TrainError("--run has no effect with --from-hf-vits: its own run is gone on with")
     starts = (options.from_run, options.resume, options.from_hf_vits)

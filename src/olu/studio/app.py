@@ -26,6 +26,7 @@ from olu.studio.state import Studio
 PAGES = (
     "home",
     "jobs",
+    "train",
     "runs",
 )
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}

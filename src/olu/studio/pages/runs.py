@@ -114,7 +114,6 @@ def state(studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
     return view_of(studio, ws, name).row()
 
 
-
 @router.get("/api/w/{ws}/runs/{name}/metrics")
 def metrics(request: Request, studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
     """The curves, thinned; or, `from` the place of an earlier answer, the steps since then one by one."""

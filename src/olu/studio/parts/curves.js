@@ -109,11 +109,15 @@ export class Chart {
     const caption = document.createElement("figcaption");
     caption.textContent = title;
     this.box = document.createElement("div");
-    this.figure.append(caption, this.box);
+    this.legend = document.createElement("p");
+    this.legend.className = "legend";
+    this.figure.append(caption, this.box, this.legend);
     parent.append(this.figure);
     this.plot = null;
     this.shape = "";
-    this.seen = new ResizeObserver(() => this.plot?.setSize({ width: this.width, height: HEIGHT }));
+    this.seen = new ResizeObserver(() => requestAnimationFrame(() => {
+      if (this.plot && this.plot.width !== this.width) this.plot.setSize({ width: this.width, height: HEIGHT });
+    }));
     this.seen.observe(this.box);
   }
 
@@ -133,33 +137,61 @@ export class Chart {
     const shape = JSON.stringify([lines.map(({ label, colour, noisy, dots }) => [label, colour, noisy && smooth > 0, dots]), Boolean(edges), log]);
     this.marks = marks;
     this.data = data;
-    this.lines = lines;
     if (this.plot && shape === this.shape) {
       this.plot.setData(data);
-      return;
+    } else {
+      this.shape = shape;
+      this.plot?.destroy();
+      this.label(lines);
+      this.plot = new uPlot(this.options(lines, Boolean(edges), log, smooth), data, this.box);
     }
-    this.shape = shape;
-    this.plot?.destroy();
-    this.plot = new uPlot(this.options(lines, Boolean(edges), log, smooth), data, this.box);
+    this.read(this.plot.cursor.idx ?? null);
+  }
+
+  // A name and a number for each line, under the picture.
+  label(lines) {
+    const parts = lines.map(({ label, colour }) => {
+      const one = document.createElement("span");
+      one.className = `key k${colour % COLOURS.length}`;
+      const number = document.createElement("b");
+      one.append(`${label} `, number);
+      return one;
+    });
+    const at = document.createElement("span");
+    at.className = "soft at";
+    this.legend.replaceChildren(...parts, at);
+  }
+
+  // The numbers at a place of the table, or the newest.
+  read(place) {
+    if (!this.plot) return;
+    const shown = this.plot.series.map((one, i) => [one, i]).filter(([one]) => one.read);
+    shown.forEach(([, i], n) => {
+      const values = this.data[i];
+      const value = place === null ? values.findLast((one) => one !== null && one !== undefined) : values[place];
+      const box = this.legend.children[n]?.querySelector("b");
+      if (box) box.textContent = short(value);
+    });
+    const last = this.legend.querySelector(".at");
+    if (last) last.textContent = place === null ? "" : `step ${short(this.data[0][place])}`;
   }
 
   options(lines, banded, log, smooth) {
     const soft = css("--soft");
     const grid = { stroke: css("--line"), width: 1 };
     const axis = { stroke: soft, grid, ticks: grid, font: "12px system-ui" };
-    const series = [{ label: "step", value: (_, step) => (step === null ? "–" : short(step)) }];
-    if (banded) series.push({ label: "high", stroke: "transparent", points: { show: false } }, { label: "low", stroke: "transparent", points: { show: false } });
+    const series = [{}];
+    if (banded) series.push({ stroke: "transparent", points: { show: false } }, { stroke: "transparent", points: { show: false } });
     for (const { label, colour, noisy, dots } of lines) {
       const stroke = css(COLOURS[colour % COLOURS.length]);
-      const value = (_, one) => short(one);
-      if (noisy && smooth) series.push({ label: `${label}, each`, stroke: faint(stroke, 28), width: 1, spanGaps: true, points: { show: false }, value });
-      series.push({ label, stroke, width: 1.8, spanGaps: true, value, points: dots ? { show: true, size: 6, fill: stroke } : { show: false } });
+      if (noisy && smooth) series.push({ stroke: faint(stroke, 28), width: 1, spanGaps: true, points: { show: false } });
+      series.push({ label, stroke, width: 1.8, spanGaps: true, read: true, points: dots ? { show: true, size: 6, fill: stroke } : { show: false } });
     }
     return {
       width: this.width,
       height: HEIGHT,
       series,
-      legend: { live: true },
+      legend: { show: false },
       bands: banded ? [{ series: [1, 2], fill: faint(soft, 22) }] : [],
       cursor: { sync: { key: SYNC }, drag: { x: true, y: false }, points: { size: 7 } },
       scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
@@ -167,7 +199,7 @@ export class Chart {
         { ...axis, size: 30, values: (_, steps) => steps.map((step) => (Number.isInteger(step) ? whole(step) : "")) },
         { ...axis, size: 54, values: (_, values) => values.map((one) => (one === null ? "" : short(one))) },
       ],
-      hooks: { draw: [(plot) => this.mark(plot)] },
+      hooks: { draw: [(plot) => this.mark(plot)], setCursor: [(plot) => this.read(plot.cursor.idx ?? null)] },
     };
   }
 
