@@ -30,6 +30,7 @@ from olu.stages.runs import Removal, RunDetail, RunsSummary
 from olu.stages.split import SplitSummary
 from olu.stages.status import Status
 from olu.stages.training import TrainOutcome
+from olu.studio.jobs_command import JobList
 
 OnEvent = Callable[[Event], None]
 
@@ -290,3 +291,11 @@ class VerbWorkspace(Workspace):
         damaged: bool = False,
         on_event: OnEvent | None = None,
     ) -> CleanSummary: ...
+    def jobs(
+        self,
+        *,
+        job: int | None = None,
+        stop: int | None = None,
+        at_once: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> JobList: ...

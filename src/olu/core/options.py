@@ -33,6 +33,7 @@ class Declared:
     checked: bool = False  # the command line refuses what is outside; else the stage does, in its own words
     role: Role | None = None
     here: bool = False  # a workspace that may be left out by who stands in it
+    hub: bool = False  # a path, or a name that is none: an id on the hub, or the voice inside Olu
     stamped: bool = False  # another value, another result: a stage remembers it
     hidden: bool = False  # not in --help
 
@@ -226,6 +227,7 @@ def schema(verb: Verb) -> dict[str, Any]:
         inner |= {"description": one.said.help}
         inner |= {} if one.required else {"default": _plain(one.default)}
         inner |= {"x-path": one.said.role} if one.said.role else {}
+        inner |= {"x-hub": True} if one.said.hub else {}
         properties[one.name] = inner
     return {
         "title": verb.name,

@@ -57,6 +57,8 @@ class StudioGuard:
         """What is answered in place of the app; nothing where the request may pass."""
         headers, path = Headers(scope=scope), scope["path"]
         host = headers.get("host", "")
+        if self._settings.behind_proxy and not self._passed_on(scope):
+            return _refuse(scope, 403, "this studio speaks to its proxy only")
         if not self._is_ours(host):
             return _refuse(scope, 403, f"this studio does not answer to the name {named(host)[:60]!r}")
         given = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("key", "")
@@ -68,7 +70,7 @@ class StudioGuard:
                 401,
                 "this studio is opened by the address that 'olu studio' printed, with its key: open that one",
             )
-        if scope["method"] not in READS and not self._from_here(headers, host, scope["scheme"]):
+        if scope["method"] not in READS and not self._from_here(headers, host):
             return _refuse(scope, 403, "a change is taken from the studio's own pages only")
         return None
 
@@ -77,6 +79,11 @@ class StudioGuard:
         if self._settings.behind_proxy:
             return True  # the proxy says which names it passes on
         return is_local(name) or name == self._settings.host.lower() or self._settings.secure
+
+    def _passed_on(self, scope: Scope) -> bool:
+        """Whether a request comes from the proxy, or from this machine."""
+        peer = str((scope.get("client") or ("",))[0])
+        return peer == self._settings.behind_proxy or is_local(peer)
 
     def _enter(self, scope: Scope, given: str) -> Response:
         """The key becomes a cookie and leaves the address."""
@@ -98,13 +105,14 @@ class StudioGuard:
         held = dict(part.strip().partition("=")[::2] for part in headers.get("cookie", "").split(";"))
         return hmac.compare_digest(held.get(self.cookie, "").encode("utf-8", "replace"), self._token.encode())
 
-    def _from_here(self, headers: Headers, host: str, scheme: str) -> bool:
+    def _from_here(self, headers: Headers, host: str) -> bool:
         """Whether one of our own pages sends this: browsers say so, and add our header only there."""
         site = headers.get("sec-fetch-site")
         origin = headers.get("origin")
         if site is not None and site != "same-origin":
             return False
-        if origin is not None and urlsplit(origin).netloc != host:
+        hosts = [host, *([headers.get("x-forwarded-host", "")] if self._settings.behind_proxy else [])]
+        if origin is not None and urlsplit(origin).netloc not in hosts:
             return False
         return HEADER in headers or headers.get("content-type", "").partition(";")[0].strip() == "application/json"
 

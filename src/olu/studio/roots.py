@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from olu.core.files import Workspace
 OWN = ".olu-studio"  # in the first root: jobs of no workspace, the studio's lock
 DEPTH = 4  # folders below a root that are looked into
 MOST_FOLDERS = 5000
-NO_WORKSPACE = "-"  # stands for a workspace where there is none
+FRESH = 1.0  # seconds
 
 
 class NotHere(OluError):
@@ -38,14 +39,21 @@ class StudioWorkspace(Workspace):
 class Roots:
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = tuple(dict.fromkeys(folder.resolve() for folder in folders))
+        self._held: dict[str, Path] = {}
+        self._looked = -FRESH
 
     @property
     def own(self) -> Path:
         """Where the studio keeps what belongs to no workspace."""
         return self.folders[0] / OWN
 
-    def places(self) -> dict[str, Path]:
-        """The folders of all workspaces, by their names in addresses."""
+    def places(self, *, anew: bool = False) -> dict[str, Path]:
+        """The folders of all workspaces, by their names in addresses. They are looked for once a second at most."""
+        if anew or time.monotonic() - self._looked > FRESH:
+            self._held, self._looked = self._look(), time.monotonic()
+        return self._held
+
+    def _look(self) -> dict[str, Path]:
         found = list(self._found())
         plain = [_slug(self._relative(path)) for path in found]
         often = Counter(plain)
@@ -54,7 +62,7 @@ class Roots:
         }
 
     def workspace(self, slug: str) -> StudioWorkspace:
-        path = self.places().get(slug)
+        path = self.places().get(slug) or self.places(anew=True).get(slug)
         if path is None:
             raise NotHere(f"there is no workspace {slug[:80]!r} here: go back to the list")
         held = Workspace.open(path)

@@ -33,6 +33,10 @@ def fields(verb: Verb) -> tuple[Parameter, ...]:
     return tuple(one for one in verb.parameters if one.name not in NO_FIELDS)
 
 
+def known_parameters(verb: Verb) -> dict[str, Parameter]:
+    return {one.name: one for one in verb.parameters}
+
+
 def argv(verb: Verb, given: Mapping[str, Any]) -> list[str]:
     """The words behind `olu`: the verb, `--name=value` for what is not as by default, `--`, what is given by place."""
     if forbidden := sorted(set(given) & set(NO_FIELDS)):

@@ -49,7 +49,11 @@ class SampleOptions:
 class ImportOptions:
     ws: Path = workspace()
     source: Path = argument(
-        "SOURCE", "The folder, zip or tar with recordings and texts, or hf:OWNER/NAME.", role="input", stamped=True
+        "SOURCE",
+        "The folder, zip or tar with recordings and texts, or hf:OWNER/NAME.",
+        role="input",
+        hub=True,
+        stamped=True,
     )
     layout: str = stamped(f"auto, {LAYOUTS}.", default="auto", choices=("auto", *LAYOUTS.split(", ")))
     speaker: str | None = stamped("Who speaks, when it is one person.")

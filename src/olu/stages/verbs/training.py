@@ -19,7 +19,7 @@ def set_option(help: str = "Change a setting: plan.steps=500") -> Any:
 
 
 def base_option(help: str = "Fine-tune this: a folder, a file or a hub id.") -> Any:
-    return option(help, role="input")
+    return option(help, role="input", hub=True)
 
 
 from_scratch_option = partial(flag, "Without a base, though there is too little speech for that.")

@@ -94,7 +94,7 @@ class UnpackOptions:
 @options
 class SpeakOptions:
     text: str | None = argument(None, "What to say; - reads it from what is piped in.", default=None)
-    voice: Path | None = option("A voice package, or a workspace with one.", role="input")
+    voice: Path | None = option("A voice package, or a workspace with one.", role="input", hub=True)
     output: Path | None = output_option("A sound file; - for a pipe; with --batch a folder.")
     file: Path | None = option("A text file to say, UTF-8.", role="input")
     batch: Path | None = option("A file of lines to say: 'text' or 'name|text'.", role="input")

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.errors import ConfigError
 from olu.studio.follow import Stream, Tail, Watch, set_offsets
+from olu.studio.job_files import NO_WORKSPACE
 from olu.studio.parity import same_as
 from olu.studio.render import page
-from olu.studio.roots import NO_WORKSPACE
 from olu.studio.state import CurrentStudio, Studio
 
 router = APIRouter()
