@@ -28,6 +28,9 @@ PAGES = (
     "jobs",
     "train",
     "runs",
+    "evaluate",
+    "export",
+    "speak",
 )
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 PAUSE = 0.5  # seconds between two looks at the queue
@@ -72,6 +75,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        await studio.close()
 
 
 def _answer(request: Request, status: int, sentence: str) -> Response:

@@ -16,7 +16,7 @@ from olu.families import FAMILIES, family
 from olu.families.runs import kind_of, whole_runs
 from olu.stages.bases import bases, offers
 from olu.stages.plan import STAGE, is_edited, recipe_path
-from olu.studio.jobs import Job
+from olu.studio.job_files import Job
 from olu.text.languages import load
 from olu.train.base_facts import Licence, licence_of
 from olu.train.family import Family

@@ -14,7 +14,7 @@ from olu.core.files import Workspace
 from olu.core.parse import BadData, from_json
 from olu.families import family
 from olu.families.runs import kind_of
-from olu.studio.jobs import Job
+from olu.studio.job_files import Job
 from olu.studio.records import RunRecords
 from olu.studio.roots import NotHere
 from olu.train.run import Run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
@@ -11,6 +11,9 @@ from olu.studio.records import RunShelf
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
 
+if TYPE_CHECKING:
+    from olu.studio.speaking import SpeechDesk
+
 
 class Studio:
     def __init__(self, settings: StudioSettings) -> None:
@@ -18,6 +21,21 @@ class Studio:
         self.roots = Roots(settings.roots)
         self.jobs = Jobs(self.roots)
         self.runs = RunShelf()
+        self._speech: SpeechDesk | None = None
+
+    @property
+    def speech(self) -> SpeechDesk:
+        """Who speaks with the voices here; its processes are started by the first request."""
+        if self._speech is None:
+            from olu.studio.speaking import SpeechDesk  # onnxruntime comes with it
+
+            self._speech = SpeechDesk(self.roots)
+        return self._speech
+
+    async def close(self) -> None:
+        """End what was started for this studio alone; jobs go on."""
+        if self._speech is not None:
+            await self._speech.stop()
 
     def workspace(self, name: str) -> StudioWorkspace:
         """The workspace of an address; `NotHere` where there is none of this name below a root."""

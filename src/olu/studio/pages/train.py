@@ -14,7 +14,7 @@ from olu.core.told import Remedy
 from olu.families.runs import whole_runs
 from olu.stages.training import dry_sentences
 from olu.studio import recipes
-from olu.studio.jobs import Job
+from olu.studio.job_files import Job
 from olu.studio.parity import same_as
 from olu.studio.render import page
 from olu.studio.run_view import RunView, job_of, runs_named
