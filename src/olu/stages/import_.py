@@ -16,6 +16,7 @@ from olu.core.job import Job
 from olu.core.options import stamp, to_json
 from olu.core.stage import Stage, State
 from olu.core.told import Remedy, some, write_texts
+from olu.core.types import Clip
 from olu.core.words import first_names, length, many
 from olu.core.workspace_lock import AFTER_WORK
 from olu.corpus import doubts, readers
@@ -40,6 +41,8 @@ from olu.train.recipe import Recipe
 SHOWN = 5
 RIGHTS = ("licence", "consent", "agreed", "credits")
 WITHOUT_DRY = "the same without --dry-run"
+DRY = ("plan", "preview")  # of the summary: of a dry run alone
+FIRST, MOST_LISTED = 20, 500  # of a preview
 MET = "changed"  # in the stamp: recordings that stayed other ones than were imported, with size and date
 ALONE = ("auto", "subtitles", "recordings")  # layouts that one recording can have
 STRETCHES = (0.5, 2.0)
@@ -76,6 +79,17 @@ class PlannedClips:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportPreview:
+    """What else a dry run shows, for a page: enough to hear and to judge, of large sources not all."""
+
+    first: tuple[dict[str, Any], ...]  # of the first new clips: id, file in the source, start, seconds, text, speaker
+    recordings: tuple[dict[str, Any], ...]  # file, and how many new clips and seconds it has
+    problems: tuple[dict[str, str], ...]  # where, message, and the kind that `reasons` counts
+    seconds: float  # of the new clips
+    bytes: int  # that would be copied into the workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportSummary:
     """What one import did, or would do, and what the corpus holds after it."""
 
@@ -98,10 +112,11 @@ class ImportSummary:
     lost: str = ""  # a sentence where more than a tenth was skipped
     untranscribed: int = 0  # of the corpus' clips: nobody has written down what is said in them
     plan: PlannedClips | None = None  # of a dry run
+    preview: ImportPreview | None = None  # of a dry run
 
     def row(self, options: ImportOptions) -> dict[str, Any]:
         following = self.mending or f"olu audit {options.ws}"
-        shown = {key: value for key, value in asdict(self).items() if key != "plan" or value is not None}
+        shown = {key: value for key, value in asdict(self).items() if key not in DRY or value is not None}
         return {"workspace": str(options.ws), **shown, "next": following if self.plan is None else WITHOUT_DRY}
 
     def sentences(self, options: ImportOptions) -> Iterator[str]:
@@ -256,7 +271,8 @@ def _import(
     if bench.dry:
         new, changed = tuple(plan.merge.new), plan.changed
         planned = PlannedClips(added=new, changed=changed, replaced=plan.gone, left=plan.left)
-        return replace(_summary(plan, source, notes=notes, kept=kept, corpus=plan.corpus()), plan=planned)
+        summary = _summary(plan, source, notes=notes, kept=kept, corpus=plan.corpus())
+        return replace(summary, plan=planned, preview=_preview(plan))
     anew = bool(plan.is_new or held.lost) or STAGE.state(bench.ws) != "fresh"  # else no later stage shall look stale
     yield from apply.apply_plan(bench, plan, asked=asked, kept=kept, anew=anew)
     corpus = Corpus.open(bench.ws)
@@ -264,6 +280,41 @@ def _import(
     if plan.is_new or STAGE.state(bench.ws) != "fresh":
         STAGE.stamp(bench.ws, asked, {**asdict(summary), MET: corpus.changed_files()})
     return summary
+
+
+def _preview(plan: ImportPlan) -> ImportPreview:
+    clips = [plan.merge.clips[id] for id in plan.merge.new]
+    shown = {row.audio: row.shown for row, _ in plan.found.probed}  # of what is decoded: the film
+
+    def file(clip: Clip) -> str:
+        inside = clip.audio.partition("/")[2]
+        return shown.get(inside, inside)
+
+    held: dict[str, dict[str, Any]] = {}
+    for clip in clips:
+        row = held.setdefault(clip.audio, {"file": file(clip), "clips": 0, "seconds": 0.0})
+        row["clips"] += 1
+        row["seconds"] = round(row["seconds"] + clip.seconds, 3)
+    first = (
+        {
+            "id": clip.id,
+            "file": file(clip),
+            "start": clip.start,
+            "seconds": clip.seconds,
+            "text": clip.text,
+            "speaker": clip.speaker,
+        }
+        for clip in clips[:FIRST]
+    )
+    problems = ({"where": one.where, "message": one.message, "kind": one.why.name.lower()} for one in plan.problems)
+    sizes = (plan.merge.fresh[audio].bytes for audio in plan.copies)
+    return ImportPreview(
+        first=tuple(first),
+        recordings=tuple(held.values())[:MOST_LISTED],
+        problems=tuple(problems)[:MOST_LISTED],
+        seconds=round(sum(clip.seconds for clip in clips), 3),
+        bytes=sum(sizes),
+    )
 
 
 def _doubts(ws: Workspace, plan: ImportPlan, asked: dict[str, Any]) -> list[doubts.Standing]:
