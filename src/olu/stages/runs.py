@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -155,14 +155,18 @@ def runs(ws: Workspace, progress: Callable[[Run], Progress] = progress_of) -> li
     everything = Run.all(ws.runs_folder)
     faults = {run.name: run.fault for run in everything}
     found = [run for run in everything if not faults[run.name]]
-    settings = {run.name: flat(run.recipe.model_dump(mode="json")) for run in found}
-    apart = _keys_apart(settings, {run.name: _of_its_size(run) for run in found})
+    apart = differing(found)
     return [
-        _damaged_row(run, fault)
-        if (fault := faults[run.name])
-        else _row(run, {key: settings[run.name].get(key) for key in apart}, progress(run))
+        _damaged_row(run, fault) if (fault := faults[run.name]) else _row(run, apart[run.name], progress(run))
         for run in everything
     ]
+
+
+def differing(found: Sequence[Run]) -> dict[str, dict[str, Any]]:
+    """By run, the settings in which these runs are not all alike."""
+    settings = {run.name: flat(run.recipe.model_dump(mode="json")) for run in found}
+    apart = _keys_apart(settings, {run.name: _of_its_size(run) for run in found})
+    return {name: {key: held.get(key) for key in apart} for name, held in settings.items()}
 
 
 def _of_its_size(run: Run) -> dict[str, Any]:

@@ -109,6 +109,8 @@ class SpeechDesk:
             raise errors.Refusal(404, found.fault, "voice_unusable", param="voice")
         try:
             melody = None if wish.melody is None else from_row(wish.melody, Melody)
+            if melody is not None and melody.text != wish.input:
+                raise VoiceError("the melody is of another text: plan this one first")
             manner = Manner.of(openai.manner(wish, found), tones=wish.tones, melody=melody)
         except (ValueError, OluError) as bad:
             raise errors.Refusal(400, str(bad), "invalid_request") from None
@@ -133,6 +135,8 @@ class SpeechDesk:
             melody = await pool.plan(job)
         except errors.Refusal as bad:
             return bad.response()
+        except VoiceError as bad:
+            return errors.Refusal(400, str(bad), "invalid_request").response()
         except Exception as bad:  # as of a sound: each kind has its sentence
             return errors.of(bad, voice=wish.voice_name).response()
         return errors.json_response({"melody": as_row(melody), "faults": melody.tone_faults})

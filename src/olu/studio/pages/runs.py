@@ -15,7 +15,8 @@ from olu.core.files import write_text
 from olu.core.told import Remedy
 from olu.core.words import clock
 from olu.pages.media import packed
-from olu.stages.runs import remove_run, runs
+from olu.families.runs import kind_of
+from olu.stages.runs import differing, remove_run, runs
 from olu.stages.train import STOP
 from olu.studio.follow import Watch
 from olu.studio.pages.jobs import WATCHERS
@@ -48,7 +49,9 @@ def listed(request: Request, studio: CurrentStudio, ws: str, show: str = "") -> 
     place = studio.workspace(ws)
     rows = runs(place, studio.runs.progress)
     whole = [row.run for row in rows if not row.fault]
-    asked = [name for name in show.split(",") if name in whole] if show else whole[-3:]
+    kinds = {name: kind_of(find_run(place, name)) for name in whole}
+    alike = [name for name in whole if kinds[name] == "voice"] or whole
+    asked = [name for name in show.split(",") if name in whole] if show else alike[-3:]
     views = [view_of(studio, ws, name) for name in asked[:MOST_COMPARED]]
     return page(
         request,
@@ -56,11 +59,24 @@ def listed(request: Request, studio: CurrentStudio, ws: str, show: str = "") -> 
         ws=place,
         rows=rows[::-1],
         views=views,
+        kinds=kinds,
+        apart=_apart(views),
         shown=[view.run.name for view in views],
         sentences=list(sentences_of(views)),
         clock=clock,
         command=Remedy("runs", (place.root,)),
     )
+
+
+def _apart(views: list[RunView]) -> tuple[list[tuple[str, list[Any]]], int]:
+    """Settings in which the runs shown differ, by name; and how many only some of them have at all."""
+    if len(views) < 2:
+        return [], 0
+    held = differing([view.run for view in views])
+    whole = [view.settings() for view in views]
+    keys = list(next(iter(held.values())))
+    shared = [key for key in keys if all(key in one for one in whole)]
+    return [(key, [held[view.run.name][key] for view in views]) for key in shared], len(keys) - len(shared)
 
 
 @router.get("/w/{ws}/runs/{name}")

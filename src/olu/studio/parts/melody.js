@@ -1,7 +1,8 @@
 // The melody of a text as curves whose dots can be dragged: a dot moves its sound, and what lies between two dots follows.
 
 const SVG = "http://www.w3.org/2000/svg";
-const SECOND = 220; // pixels
+const SECOND = 180; // pixels at least
+const WIDEST = 700;
 const HEIGHT = 230;
 const TOP = 18;
 const BOTTOM = 58;
@@ -57,7 +58,7 @@ class Contour {
     Object.assign(this, { sentence, told });
     this.before = sentence.tokens.map(({ knots }) => knots.map(semitones));
     this.moved = new Map(); // token -> semitones
-    this.place(frame);
+    this.place(frame, parent.clientWidth);
     this.scroll = document.createElement("div");
     this.scroll.className = "melody-box";
     this.svg = shape("svg", { width: this.width, height: HEIGHT, role: "group", "aria-label": `Pitch of: ${sentence.text}` });
@@ -75,7 +76,7 @@ class Contour {
   }
 
   // Where each sound lies, which of them are of a word, and which carry a dot.
-  place(frame) {
+  place(frame, room) {
     const { tokens, words } = this.sentence;
     let at = 0;
     this.spans = tokens.map(({ frames }) => {
@@ -83,7 +84,8 @@ class Contour {
       at = span[1];
       return span;
     });
-    this.width = Math.max(320, LEFT + at * SECOND + 12);
+    this.second = Math.min(WIDEST, Math.max(SECOND, (room - LEFT - 12) / Math.max(at, 0.1)));
+    this.width = Math.max(320, LEFT + at * this.second + 12);
     const inside = new Set(words.flatMap(({ first, last }) => Array.from({ length: last - first }, (_, i) => first + i)));
     this.heard = tokens.map((token, i) => i).filter((i) => inside.has(i) && tokens[i].frames > 0 && tokens[i].knots.length);
     const toned = this.heard.filter((i) => tokens[i].tone);
@@ -94,7 +96,7 @@ class Contour {
   }
 
   x(second) {
-    return LEFT + second * SECOND;
+    return LEFT + second * this.second;
   }
 
   y(height) {
