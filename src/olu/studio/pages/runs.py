@@ -14,8 +14,8 @@ from olu.core.errors import ConfigError
 from olu.core.files import write_text
 from olu.core.told import Remedy
 from olu.core.words import clock
-from olu.pages.media import packed
 from olu.families.runs import kind_of
+from olu.pages.media import packed
 from olu.stages.runs import differing, remove_run, runs
 from olu.stages.train import STOP
 from olu.studio.follow import Watch
