@@ -25,12 +25,15 @@ from olu.studio.state import Studio
 # One line each: a module of olu.studio.pages with a `router`.
 PAGES = (
     "home",
+    "imports",
     "jobs",
     "train",
     "runs",
     "evaluate",
     "export",
     "speak",
+    "options",
+    "settings",
 )
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 PAUSE = 0.5  # seconds between two looks at the queue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from olu.core.words import length, size
 from olu.pages import render as reports
+from olu.studio.jobs_command import how_far
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -30,16 +32,45 @@ TABS = (
 )
 
 
+def when(stamp: str) -> str:
+    """A time of a job's files, in this machine's zone: 14:02 today, else with its date."""
+    try:
+        at = datetime.fromisoformat(stamp).astimezone()
+    except ValueError:
+        return ""
+    return f"{at:%H:%M}" if at.date() == datetime.now().astimezone().date() else f"{at.day} {at:%B %H:%M}"
+
+
 @cache
 def environment() -> Environment:
     from jinja2 import ChoiceLoader, PackageLoader
 
     made = reports.environment().overlay(loader=ChoiceLoader([PackageLoader("olu.studio"), PackageLoader("olu.pages")]))
-    made.filters = {**made.filters, "length": made.filters["length"], "hours": length, "size": size}
+    made.filters = {
+        **made.filters,
+        "length": made.filters["length"],
+        "hours": length,
+        "size": size,
+        "when": when,
+        "far": how_far,
+    }
     return made
 
 
 def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
     """A page of the studio. `ws` in the context shows the tabs of that workspace; `tab` says which is open."""
-    facts = {"ws": None, "tab": template.removesuffix(".html"), "tabs": TABS, "path": request.url.path, **context}
+    facts = {
+        "busy": _busy(request),
+        "ws": None,
+        "tab": template.removesuffix(".html"),
+        "tabs": TABS,
+        "path": request.url.path,
+        **context,
+    }
     return HTMLResponse(environment().get_template(template).render(**facts), status_code=status)
+
+
+def _busy(request: Request) -> int:
+    """How many jobs run or wait, for the head of every page."""
+    studio = getattr(request.app.state, "studio", None)
+    return len(studio.jobs.live()) if studio is not None else 0

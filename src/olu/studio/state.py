@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
@@ -10,6 +11,8 @@ from olu.studio.jobs import Jobs
 from olu.studio.records import RunShelf
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
+from olu.studio.status import Statuses
+from olu.studio.uploads import Uploads
 
 if TYPE_CHECKING:
     from olu.studio.speaking import SpeechDesk
@@ -20,6 +23,9 @@ class Studio:
         self.settings = settings
         self.roots = Roots(settings.roots)
         self.jobs = Jobs(self.roots)
+        self.statuses = Statuses()
+        self.uploads = Uploads(settings)
+        self.owner = _login()
         self.runs = RunShelf()
         self._speech: SpeechDesk | None = None
 
@@ -40,6 +46,14 @@ class Studio:
     def workspace(self, name: str) -> StudioWorkspace:
         """The workspace of an address; `NotHere` where there is none of this name below a root."""
         return self.roots.workspace(name)
+
+
+def _login() -> str:
+    """Who runs the studio: jobs carry the name."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
 
 
 def current_studio(request: Request) -> Studio:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,30 +79,45 @@ def _texts(value: Any) -> list[str]:
 
 
 def given(verb: Verb, words: Sequence[str]) -> dict[str, Any]:
-    """Names and values from words as `argv` writes them: a form is filled with these."""
+    """Names and values from the words of a command, as `argv` writes them or as a person types them."""
     named = {name: one for one in fields(verb) for name in one.names}
-    placed = [one for one in fields(verb) if not one.said.names]
     found: dict[str, Any] = {}
+    values: list[str] = []
     rest = list(words)
     while rest:
         word = rest.pop(0)
         if word == "--":
+            values += rest
             break
+        if not word.startswith("-") or word == "-":
+            values.append(word)
+            continue
         name, equals, text = word.partition("=")
         one = named.get(name)
         if one is None:
             raise ConfigError(f"unknown option {name[:60]!r} of 'olu {verb.name}'")
+        if one.kind is not bool and not equals and not rest:
+            raise ConfigError(f"the option {name!r} lacks its value")
         value = True if one.kind is bool else value_of(one, text if equals else rest.pop(0))
         if one.several:
             found.setdefault(one.name, []).append(value)
         else:
             found[one.name] = value
-    for one in placed:
-        if not rest:
-            break
-        found[one.name] = [value_of(one, text) for text in rest] if one.several else value_of(one, rest.pop(0))
-        rest = [] if one.several else rest
+    found |= _placed(verb, values)
     return to_json(from_json(verb.options, found))
+
+
+def _placed(verb: Verb, values: list[str]) -> dict[str, Any]:
+    """Values by their place."""
+    found: dict[str, Any] = {}
+    for one in fields(verb):
+        if one.said.names or not values:
+            continue
+        found[one.name] = [value_of(one, text) for text in values] if one.several else value_of(one, values.pop(0))
+        values = [] if one.several else values
+    if values:
+        raise ConfigError(f"'olu {verb.name}' takes no {values[0][:60]!r}")
+    return found
 
 
 def value_of(one: Parameter, text: str) -> Any:
@@ -116,11 +131,11 @@ def value_of(one: Parameter, text: str) -> Any:
 
 
 def shown_command(words: Sequence[str]) -> str:
-    """The command as a person would type it."""
-    import shlex
-
-    return shlex.join(["olu", *words])
-
-
-def json_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1)
+    """The command as a person would type it: what is given by place first, where nothing in it looks like an option."""
+    named, placed = list(words), list[str]()
+    if "--" in words:
+        at = list(words).index("--")
+        named, placed = list(words[:at]), list(words[at + 1 :])
+    if any(word.startswith("-") for word in placed):
+        return shlex.join(["olu", *words])
+    return shlex.join(["olu", *named[:1], *placed, *named[1:]])

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.errors import ConfigError
 from olu.studio.follow import Stream, Tail, Watch, set_offsets
-from olu.studio.job_files import NO_WORKSPACE
+from olu.studio.job_files import LIVE, NO_WORKSPACE, Job
 from olu.studio.parity import same_as
+from olu.studio.remedies import parts
 from olu.studio.render import page
+from olu.studio.roots import NotHere
 from olu.studio.state import CurrentStudio, Studio
 
 router = APIRouter()
 MOST_WATCHED = 20
+MOST_LOG = 128 * 1024  # bytes of a log that are sent at once
+MOST_SHOWN = 200
 
 
 class Ask(BaseModel):
@@ -34,13 +40,21 @@ class StopAsk(BaseModel):
 @router.post("/api/jobs")
 @same_as("*")
 def start(studio: CurrentStudio, ask: Ask) -> dict[str, Any]:
-    return studio.jobs.start(ask.ws, ask.verb, ask.options).row()
+    """Start any verb."""
+    return studio.jobs.start(ask.ws, ask.verb, ask.options, studio.owner).row()
 
 
 @router.post("/api/w/{ws}/jobs/{number}/stop")
 @same_as("jobs")
 def stop(studio: CurrentStudio, ws: str, number: int, ask: StopAsk) -> dict[str, Any]:
-    return studio.jobs.stop(ws, number, at_once=ask.at_once).row()
+    return studio.jobs.stop(ws, number, at_once=ask.at_once, who=studio.owner).row()
+
+
+@router.post("/api/w/{ws}/jobs/{number}/again")
+@same_as("*")
+def again(studio: CurrentStudio, ws: str, number: int) -> dict[str, Any]:
+    """The same job once more."""
+    return studio.jobs.again(ws, number, studio.owner).row()
 
 
 @router.get("/api/w/{ws}/jobs/{number}")
@@ -49,19 +63,116 @@ def state(studio: CurrentStudio, ws: str, number: int) -> dict[str, Any]:
     return {**job.row(), "result": job.result() if job.over else None}
 
 
+@router.get("/api/w/{ws}/jobs/{number}/log")
+def log(studio: CurrentStudio, ws: str, number: int, start: int = Query(0, alias="from", ge=0)) -> dict[str, Any]:
+    """The log from a byte on, and where the next part begins; of a long one only the end."""
+    path = studio.jobs.one(ws, number).path("log")
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            at = start if size - start <= MOST_LOG else size - MOST_LOG
+            file.seek(min(at, size))
+            data = file.read(MOST_LOG)
+    except OSError:
+        return {"text": "", "next": 0, "cut": False}
+    return {"text": data.decode("utf-8", "replace"), "next": min(at, size) + len(data), "cut": at > start}
+
+
+@router.get("/api/w/{ws}/jobs/{number}/files/{name}")
+def made(studio: CurrentStudio, ws: str, number: int, name: str) -> FileResponse:
+    """A file that the verb wrote into the job's folder."""
+    job = studio.jobs.one(ws, number)
+    path = next((path for path in job.made() if path.name == name), None)
+    if path is None:
+        raise NotHere(f"job {number} has made no {name[:60]!r}")
+    return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+
+
+@router.get("/api/packs/{name}")
+def packed(studio: CurrentStudio, name: str) -> FileResponse:
+    """What `olu pack` made."""
+    path = next((path for path in (studio.roots.own / "packs").glob("*.tar") if path.name == name), None)
+    if path is None:
+        raise NotHere(f"there is no pack {name[:60]!r}")
+    return FileResponse(path, filename=path.name, media_type="application/x-tar")
+
+
+@router.get("/jobs")
+def every(request: Request, studio: CurrentStudio) -> HTMLResponse:
+    return page(request, "jobs.html", jobs=studio.jobs.all()[:MOST_SHOWN], parted=_parted)
+
+
+@router.get("/jobs/list")
+def every_list(request: Request, studio: CurrentStudio) -> HTMLResponse:
+    return page(request, "jobs_list.html", jobs=studio.jobs.all()[:MOST_SHOWN], parted=_parted)
+
+
 @router.get("/w/{ws}/jobs")
 def of_workspace(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
-    return page(request, "jobs.html", ws=studio.workspace(ws), jobs=studio.jobs.of(ws))
+    return page(request, "jobs.html", ws=studio.workspace(ws), jobs=studio.jobs.of(ws)[:MOST_SHOWN], parted=_parted)
+
+
+@router.get("/w/{ws}/jobs/list")
+def list_of_workspace(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
+    jobs = studio.jobs.of(ws)[:MOST_SHOWN]
+    return page(request, "jobs_list.html", ws=studio.workspace(ws), jobs=jobs, parted=_parted)
 
 
 @router.get("/w/{ws}/jobs/{number}")
 def one(request: Request, studio: CurrentStudio, ws: str, number: int) -> HTMLResponse:
-    return page(request, "job.html", ws=studio.workspace(ws), tab="jobs", job=studio.jobs.one(ws, number))
+    return _job_page(request, studio, ws, number, "job.html")
+
+
+@router.get("/w/{ws}/jobs/{number}/now")
+def one_now(request: Request, studio: CurrentStudio, ws: str, number: int) -> HTMLResponse:
+    """The part of the page that changes."""
+    return _job_page(request, studio, ws, number, "job_now.html")
 
 
 @router.get("/jobs/{number}")
 def own(request: Request, studio: CurrentStudio, number: int) -> HTMLResponse:
-    return page(request, "job.html", tab="jobs", job=studio.jobs.one(NO_WORKSPACE, number))
+    return _job_page(request, studio, NO_WORKSPACE, number, "job.html")
+
+
+@router.get("/jobs/{number}/now")
+def own_now(request: Request, studio: CurrentStudio, number: int) -> HTMLResponse:
+    return _job_page(request, studio, NO_WORKSPACE, number, "job_now.html")
+
+
+def _job_page(request: Request, studio: Studio, ws: str, number: int, template: str) -> HTMLResponse:
+    held = None if ws == NO_WORKSPACE else studio.workspace(ws)
+    job = studio.jobs.one(ws, number)
+    waits = _waits_for(studio, job) if job.state == "waiting" else None
+    return page(
+        request,
+        template,
+        ws=held,
+        tab="jobs",
+        job=job,
+        said=parts(held, job.said),
+        result=job.result() if job.over else None,
+        made=job.made() if job.over else [],
+        packs=_packs(job, studio),
+        waits=waits,
+    )
+
+
+def _waits_for(studio: Studio, job: Job) -> Job | None:
+    """The job that has a lane this one needs."""
+    earlier = (other for other in studio.jobs.live()[::-1] if other.folder != job.folder and other.asked <= job.asked)
+    return next((other for other in earlier if set(other.lanes) & set(job.lanes)), None)
+
+
+def _packs(job: Job, studio: Studio) -> list[str]:
+    path = Path(str(job.options.get("output", "")))
+    return [path.name] if job.verb == "pack" and path.parent == studio.roots.own / "packs" and path.is_file() else []
+
+
+def _parted(jobs: list[Job]) -> list[tuple[str, list[Job]]]:
+    """What runs, what waits in the order in which it will begin, what has ended."""
+    running = [job for job in jobs if job.state in LIVE]
+    waiting = [job for job in jobs if job.state == "waiting"][::-1]
+    return [("Running", running), ("Waiting", waiting), ("Ended", [job for job in jobs if job.over])]
 
 
 @router.get("/api/events")
@@ -104,4 +215,18 @@ def _job(studio: Studio, ws: str, name: str, what: str) -> Watch:
     return Watch(name, look, tail)
 
 
-WATCHERS: dict[str, Any] = {"job": _job}
+def _all_jobs(studio: Studio, ws: str, name: str, what: str) -> Watch:
+    """All jobs, or those of one workspace: tells that something has changed, and the page asks for it."""
+    last: list[Any] = [None]
+
+    def look() -> list[tuple[str, Any]]:
+        found = studio.jobs.all() if ws == NO_WORKSPACE else studio.jobs.of(ws)
+        now = [(job.ws, job.number, job.state, job.tick) for job in found]
+        told = [("changed", {"jobs": len(now)})] if last[0] is not None and now != last[0] else []
+        last[0] = now
+        return told
+
+    return Watch(name, look)
+
+
+WATCHERS: dict[str, Any] = {"job": _job, "jobs": _all_jobs}

@@ -74,6 +74,42 @@ function open() {
 }
 document.addEventListener("visibilitychange", reopen);
 
+// Fetch a part of the page again, as the server makes it.
+export async function load(place, url) {
+  let answer;
+  try {
+    answer = await fetch(url);
+  } catch {
+    return tell("The studio cannot be reached. Is it still running?", { error: true });
+  }
+  const text = await answer.text();
+  if (!answer.ok) return tell(`The studio answered ${answer.status}.`, { error: true });
+  const held = document.activeElement?.id;
+  place.innerHTML = text; // made by our own templates, which escape
+  if (held) document.getElementById(held)?.focus();
+}
+for (const place of document.querySelectorAll("[data-load]")) load(place, place.dataset.load);
+
+// Copy a command.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button.copy");
+  if (!button) return;
+  const code = button.parentElement.querySelector("code");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(code);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => (button.textContent = "Copy"), 3000);
+});
+
+// One sound at a time.
+document.addEventListener("play", (event) => {
+  for (const other of document.querySelectorAll("audio")) if (other !== event.target) other.pause();
+}, true);
+
 // A form with data-job="VERB" starts a job from its fields and goes to it.
 export function fields(form) {
   const options = {};

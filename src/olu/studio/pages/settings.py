@@ -1,0 +1,58 @@
+"""Settings: the folders, the disk, this machine (`olu doctor`), and what can be cleaned away."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from olu import __version__
+from olu.core.errors import OluError
+from olu.core.files import disk_bytes
+from olu.studio.job_files import NO_WORKSPACE
+from olu.studio.render import page
+from olu.studio.state import CurrentStudio, Studio
+from olu.studio.uploads import FOLDER
+
+router = APIRouter()
+
+
+@router.get("/settings")
+def settings(request: Request, studio: CurrentStudio) -> HTMLResponse:
+    doctor = next((job for job in studio.jobs.of(NO_WORKSPACE) if job.verb == "doctor"), None)
+    return page(
+        request,
+        "settings.html",
+        roots=[(root, shutil.disk_usage(root)) for root in studio.roots.folders],
+        places=_places(studio),
+        doctor=doctor,
+        checked=doctor.result() if doctor is not None and doctor.over else None,
+        version=__version__,
+        settings=studio.settings,
+        packs=sorted((studio.roots.own / "packs").glob("*.tar")),
+    )
+
+
+def _places(studio: Studio) -> list[dict[str, Any]]:
+    found = []
+    for slug in studio.roots.places():
+        try:
+            ws = studio.workspace(slug)
+        except OluError:
+            continue
+        found.append(
+            {
+                "ws": ws,
+                "features": _bytes(ws.features),
+                "uploads": [(one, one.whole) for one in studio.uploads.all(ws)],
+                "uploaded": _bytes(ws.root / FOLDER),
+            }
+        )
+    return found
+
+
+def _bytes(path: Path) -> int:
+    return disk_bytes(path) if path.exists() else 0

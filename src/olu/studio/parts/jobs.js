@@ -1,0 +1,21 @@
+// The list of jobs, as it changes; and stopping one.
+import { load, post, watch } from "./live.js";
+
+const place = document.getElementById("jobs");
+let planned = 0;
+const again = () => {
+  clearTimeout(planned);
+  planned = setTimeout(() => load(place, place.dataset.loadFrom), 150);
+};
+watch("jobs", again);
+
+place.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-stop]");
+  if (!button) return;
+  button.disabled = true;
+  try {
+    await post(button.dataset.stop);
+  } finally {
+    again();
+  }
+});
