@@ -34,7 +34,7 @@ SETTINGS = {
     "plan.save_every": "40",
     "data.loudness": "0",
 }
-STEPS = "oluRun.figures.curves.get('gen/mel')?.steps ?? []"
+STEPS = "window.oluRun?.figures.curves.get('gen/mel')?.steps ?? []"
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +70,7 @@ def plan(tab: Tab, studio: str, *, steps: int, seed: int) -> None:
     """On the page of a training: from scratch, with tiny settings, each set as a person sets it."""
     tab.show(at(studio, "/w/ws/train"), DESK)
     tab.until("!document.querySelector('#start').disabled", seconds=120)
+    tab.press("[name=family][value=vits]")
     tab.press("[name=base][value=scratch]")
     for key, value in {**SETTINGS, "plan.steps": str(steps), "seed": str(seed)}.items():
         tab.write("#key", key)
@@ -108,8 +109,10 @@ def test_a_plan_tells_why_and_a_changed_value_is_planned_again(tab: Tab, studio:
     assert tab.eval(f"{changed}.querySelector('input').value") == "20000"
     assert tab.eval(f"{changed}.querySelector('.why').textContent") == "You set it."
     assert tab.eval("document.querySelector('[name=\"plan.validate_every\"]').value") != before, "what follows from it"
-    tab.eval("location.reload()")
-    tab.until("document.querySelector('tr.changed') !== null")  # the plan is where it was
+    tab.eval("window.before = 1, location.reload()")
+    tab.until(
+        "window.before === undefined && document.querySelector('tr.changed') !== null"
+    )  # the plan is where it was
     tab.press("[name=family][value=recogniser]")
     tab.until("document.querySelector('table.recipe').dataset.family === 'recogniser'", seconds=120)
     licences = tab.eval("[...document.querySelectorAll('.pick')].map((one) => one.textContent)")
@@ -131,17 +134,16 @@ def test_reloaded_ten_times_and_cut_off_it_is_always_where_it_is(tab: Tab, studi
     run = start(tab)
     last = 0
     for _ in range(10):
-        tab.eval("location.reload()")
-        tab.until("document.readyState === 'complete' && Boolean(window.oluRun)")
-        tab.until(f"({STEPS}).length > {last}", seconds=120)
-        shown = [float(step) for step in tab.eval(STEPS)]
-        whole(shown)
-        assert len(shown) > last, "it never goes back"
-        last = len(shown)
-        values = tab.eval("oluRun.figures.curves.get('gen/mel').values")
+        tab.eval("window.before = 1, location.reload()")
+        tab.until("window.before === undefined && document.readyState === 'complete' && Boolean(window.oluRun)")
+        drawn = "Number(document.querySelector('#curves').dataset.step)"
+        tab.until(f"({STEPS}).length > {last} && {drawn} === ({STEPS}).length", seconds=120)
+        held = tab.eval("structuredClone(oluRun.figures.curves.get('gen/mel'))")
+        whole([float(step) for step in held["steps"]])
+        assert len(held["steps"]) > last, "it never goes back"
+        last = len(held["steps"])
         told = [row["gen"]["losses"]["mel"] for row in recorded(place, run)[:last]]
-        assert np.allclose(values, told, rtol=1e-5), "the curve is what was recorded"
-        assert int(tab.eval("document.querySelector('#curves').dataset.step")) == last
+        assert np.allclose(held["values"], told, rtol=1e-5), "the curve is what was recorded"
     first = tab.eval("performance.now()")
     tab.call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
     time.sleep(3)

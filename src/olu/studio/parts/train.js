@@ -6,7 +6,8 @@ const by = (id) => document.getElementById(id);
 const form = by("plan");
 const ws = encodeURIComponent(workspace());
 const changes = new Map(Object.entries(JSON.parse(form.dataset.changes || "{}"))); // key -> value as TOML
-let planning = 0; // which plan is the newest one asked for
+let planning = false; // a plan is on its way
+let outdated = false; // something was changed since it was asked for
 let going = false; // a job of this page is on its way
 
 const plan = () => Number(document.querySelector("table.recipe")?.dataset.plan) || null;
@@ -46,29 +47,38 @@ async function replan() {
   show();
   complain("");
   if (ofRun()) return;
-  const mine = ++planning;
+  outdated = true;
+  if (planning) return; // it is planned once more when that one is there
+  planning = true;
   by("planning").textContent = "Planning…";
   by("planning").hidden = false;
   buttons();
+  while (outdated) {
+    outdated = false;
+    await planned();
+  }
+  planning = false;
+  by("planning").hidden = true;
+  buttons();
+}
+
+async function planned() {
   try {
     const job = await post("/api/jobs", { ws: workspace(), verb: "plan", options: { ...options(), only_print: true } });
     const made = await ended(job.number);
-    if (mine !== planning) return;
+    if (outdated) return;
     if (made.state !== "done") {
       complain(made.said || "The plan could not be made: see its job.");
       return;
     }
     const answer = await fetch(`/w/${ws}/train/plan/${job.number}`);
-    if (!answer.ok || mine !== planning) return;
+    if (!answer.ok || outdated) return;
     const focused = document.activeElement?.name;
     by("lines").innerHTML = await answer.text();
     history.replaceState(null, "", `?plan=${job.number}`);
     if (focused) form.querySelector(`table.recipe [name="${CSS.escape(focused)}"]`)?.focus();
   } catch (wrong) {
     complain(wrong.message);
-  } finally {
-    if (mine === planning) by("planning").hidden = true;
-    buttons();
   }
 }
 
