@@ -1,4 +1,4 @@
-"""Records of runs that are read on by bytes: nothing is lost, nothing is told twice, and a replaced file begins anew."""
+"""Records of runs that are read on by bytes: nothing is lost, nothing is told twice, and a replaced one begins anew."""
 
 from __future__ import annotations
 

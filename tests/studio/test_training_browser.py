@@ -151,6 +151,7 @@ def test_reloaded_ten_times_and_cut_off_it_is_always_where_it_is(tab: Tab, studi
     tab.until(f"({STEPS}).length > {len(recorded(place, run))}", seconds=60)
     whole([float(step) for step in tab.eval(STEPS)])
     assert tab.eval("performance.now()") > first, "the page was never loaded anew"
+    tab.until("document.querySelectorAll('#part-samples audio').length > 0", seconds=240)  # a validation has come
     stopped(tab, place, run)
     assert tab.eval("[...document.querySelectorAll('#part-samples audio')].length") > 0
     assert tab.eval("document.querySelector('#curves canvas') !== null")
@@ -169,17 +170,17 @@ def stopped(tab: Tab, place: Workspace, run: str) -> int:
 def test_stopped_and_gone_on_with_it_is_the_run_that_never_stopped(tab: Tab, studio: str, place: Workspace) -> None:
     plan(tab, studio, steps=170, seed=7)
     halted = start(tab)
-    tab.until(f"({STEPS}).length > 55", seconds=120)
+    tab.until(f"({STEPS}).length > 55", seconds=240)
     step = stopped(tab, place, halted)
     assert 55 < step < 170 and step % 40, "in the middle, where nothing is saved else"
     tab.press("[data-do=resume]")
-    tab.until("document.querySelector('#state').dataset.state === 'finished'", seconds=120)
+    tab.until("document.querySelector('#state').dataset.state === 'finished'", seconds=300)
     tab.until(f"({STEPS}).length === 170", seconds=30)
     whole([float(one) for one in tab.eval(STEPS)])
     plan(tab, studio, steps=170, seed=7)
     straight = start(tab)
     assert straight != halted
-    tab.until("document.querySelector('#state').dataset.state === 'finished'", seconds=120)
+    tab.until("document.querySelector('#state').dataset.state === 'finished'", seconds=300)
     one, other = (
         load_file(place.runs_folder / run / "checkpoints/step-170/weights.safetensors") for run in (halted, straight)
     )
