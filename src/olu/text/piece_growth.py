@@ -10,11 +10,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 
 from olu.text.fallback import relative
-from olu.text.languages import FOLDERS
+from olu.text.languages import two_letters
 from olu.text.pieces import SPACE, WHITE, Pair, PieceVocabulary, merged, words_of
 
 LEAST_TIMES = 4  # a pair that comes less often gives its row too little to learn from
@@ -23,14 +22,7 @@ Start = int | tuple[int, ...] | None  # of a new row: an old one, the mean of so
 
 def tag_of(language: str) -> str:
     """ISO 639-1 where there is one, else 639-3: what stands in brackets before a text."""
-    return _two_letters().get(language, language)
-
-
-@cache
-def _two_letters() -> dict[str, str]:
-    lines = (FOLDERS / "iso639-1.tsv").read_text(encoding="utf-8").splitlines()
-    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
-    return {three: two for two, three in (row[:2] for row in rows) if len(two) == 2}
+    return two_letters().get(language, language)
 
 
 def with_language(
@@ -103,8 +95,8 @@ def _learnt(vocabulary: PieceVocabulary, words: Mapping[str, int], wanted: int, 
 def starts_of(old: Sequence[str], vocabulary: PieceVocabulary, *, language: str) -> tuple[Start, ...]:
     """Where the row of each new piece starts: a tag at the mean of all tags, a letter at a relative's, a merged piece
     at a relative's or at the mean of its two halves."""
-    known = {piece: id for id, piece in enumerate(old)}
-    sayable = {piece: id for piece, id in known.items() if piece in set(vocabulary.sayable())}
+    known, held = {piece: id for id, piece in enumerate(old)}, set(vocabulary.specials)
+    sayable = {piece: id for piece, id in known.items() if piece not in held}
     tags = tuple(id for piece, id in known.items() if _is_tag(piece))
     halves = {a + b: (a, b) for a, b in vocabulary.merges}
     found: list[Start] = []
@@ -132,11 +124,8 @@ class PieceProof:
     counts: Mapping[str, int]  # of each new piece
     faults: Mapping[str, str]  # clip -> why it is not read whole
 
-    def sentence(self, most: int) -> str:
-        never = sorted(piece for piece, times in self.counts.items() if not times)
-        said = f"{self.texts:,} texts are cut without an unknown sign; the longest has {self.longest} tokens"
-        said += f" of {most}" if most else ""
-        return f"{said}; never seen: {', '.join(never[:6])}" if never else said
+    def sentence(self) -> str:
+        return f"{self.texts:,} texts are cut into known pieces and come back whole; the longest has {self.longest}"
 
 
 def prove(vocabulary: PieceVocabulary, texts: Mapping[str, str], *, old: int) -> PieceProof:

@@ -316,7 +316,7 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
         },
         documents=documents_of(start, learner, texts, clips),
         start=start.weights,
-        notes=[*clips.notes, *learner.notes],
+        notes=[*clips.notes, *texts.notes, *learner.notes],
         ranks=asked.ranks,
         sentences=own,
         growth=learner.growth if learner.growth and learner.growth.parents else None,

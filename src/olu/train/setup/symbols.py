@@ -17,8 +17,9 @@ from olu.corpus.manifest import Corpus
 from olu.text.characters import CharacterFrontend
 from olu.text.fallback import relative
 from olu.text.frontend import AnyFrontend, for_language, from_state, read_clip, read_settings, read_state
-from olu.text.languages import load
+from olu.text.languages import available, load
 from olu.text.phones import PhoneFrontend
+from olu.text.piece_growth import Start, prove, starts_of, tag_of, with_language
 from olu.text.pieces import PieceVocabulary, vocabulary_from
 from olu.text.vocabulary import BLANK, VOCABULARY, StreamVocabulary, SymbolVocabulary, symbol_name
 from olu.train.base_facts import is_by_phones
@@ -46,6 +47,7 @@ class TrainingTexts:
     pauses: Marks  # the words of each clip after which a pause was marked
     streams: dict[str, dict[str, list[int]]]  # what goes with the ids of a clip, by name: tones, stress, gaps, frames
     unfit: dict[str, str] = field(default_factory=dict)  # clip -> why its alignment gives no durations
+    notes: tuple[str, ...] = ()  # what was found when all texts were cut into pieces
 
     @property
     def frontend(self) -> AnyFrontend:
@@ -70,7 +72,20 @@ def read_texts(start: TrainingStart, alphabet: Alphabet, clips: Iterable[Clip]) 
     else:
         ids = {id: tuple(vocabulary.encode(reading)) if reading.words else () for id, reading in readings.items()}
     streams = {id: found for id, reading in readings.items() if (found := vocabulary.streams(reading))}
-    return TrainingTexts(vocabulary, state, readings, ids, pauses, streams)
+    notes = _proved(vocabulary, readings) if isinstance(vocabulary, PieceVocabulary) and not start.kept else ()
+    return TrainingTexts(vocabulary, state, readings, ids, pauses, streams, notes=notes)
+
+
+def _proved(vocabulary: PieceVocabulary, readings: Mapping[str, Reading]) -> tuple[str, ...]:
+    """That every text is cut into known pieces and comes back whole; one that is not is an error."""
+    proof = prove(vocabulary, {id: _text(reading, vocabulary) for id, reading in readings.items()}, old=vocabulary.size)
+    for clip, why in proof.faults.items():
+        raise TrainError(f"clip {clip}: {why}: correct its text, or start a new run")
+    return (proof.sentence(),)
+
+
+def _text(reading: Reading, vocabulary: SymbolVocabulary) -> str:
+    return "".join(reading.symbols(vocabulary.marks))
 
 
 def _of_kind(start: TrainingStart, vocabulary: SymbolVocabulary, readings: Mapping[str, Reading]) -> SymbolVocabulary:
@@ -82,8 +97,8 @@ def _of_kind(start: TrainingStart, vocabulary: SymbolVocabulary, readings: Mappi
         return StreamVocabulary(
             (BLANK, *sorted({s for one in readings.values() for s in one.symbols("none")} - {BLANK}))
         )
-    texts = ("".join(one.symbols(vocabulary.marks)) for one in readings.values())
-    return PieceVocabulary.learn(texts, merges=start.family.data.merges(start.config), tag=start.ws.language)
+    texts = (_text(one, vocabulary) for one in readings.values())
+    return PieceVocabulary.learn(texts, merges=start.family.data.merges(start.config), tag=tag_of(start.ws.language))
 
 
 def _targets(start: TrainingStart, symbols: Mapping[str, list[str]]) -> tuple[SymbolVocabulary, Ids]:
@@ -111,7 +126,7 @@ def build_vocabulary(start: TrainingStart, corpus: Corpus, clips: Sequence[Clip]
     if start.before and not start.writes:
         made = _extended(corpus, clips, start.before)
     elif start.base and not start.writes:
-        made = _of_base(start.ws, start.base, clips)
+        made = _of_base(start, start.base, clips)
     else:
         made = _own_vocabulary(start.ws), read_state(start.ws.readings / "frontend.json")
     return knows_pauses(*made) if start.recipe.data.pauses else made
@@ -121,14 +136,31 @@ def _own_vocabulary(ws: Workspace) -> SymbolVocabulary:
     return SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json", shape=VOCABULARY))
 
 
-def _of_base(ws: Workspace, base: Base, clips: Sequence[Clip]) -> Alphabet:
+def _of_base(start: TrainingStart, base: Base, clips: Sequence[Clip]) -> Alphabet:
     """The symbols of a base, and those the corpus needs beside them."""
-    frontend = _frontend_for(ws, base, clips)
+    frontend = _frontend_for(start.ws, base, clips)
     marks = frontend.marks if isinstance(frontend, PhoneFrontend) else "vowel"
-    needed = {s for clip in clips for s in read_clip(frontend, clip.text)[0].symbols(marks)}
     own = vocabulary_from(dict(base.vocabulary)) if base.vocabulary else None
+    if isinstance(own, PieceVocabulary):
+        grown = _grown(own, frontend, clips, start.ws.language, merges=start.family.data.merges(start.config))
+        return grown, {**frontend.state(), "inventory": _signs(grown)}
+    needed = {s for clip in clips for s in read_clip(frontend, clip.text)[0].symbols(marks)}
     vocabulary = (own or SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)).extend(needed)
     return vocabulary, {**frontend.state(), "inventory": vocabulary.sayable()}
+
+
+def _signs(vocabulary: PieceVocabulary) -> list[str]:
+    """What a text may be written with: a frontend lists all else as not read."""
+    return [piece for piece in vocabulary.sayable() if len(piece) == 1]
+
+
+def _grown(
+    old: PieceVocabulary, frontend: AnyFrontend, clips: Sequence[Clip], language: str, *, merges: int = 0
+) -> PieceVocabulary:
+    """Pieces with the corpus' language in them; merges that are learnt leave the sentences of other ones as they are."""
+    texts = (_text(read_clip(frontend, clip.text)[0], old) for clip in clips)
+    keep = [one for other in available() if other.code != language for one in other.sentences()] if merges else []
+    return with_language(old, texts, language=language, merges=merges, keep=keep)
 
 
 def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> AnyFrontend:
@@ -153,6 +185,10 @@ def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
     before, state = vocabulary_of(start), start.document("frontend.json")
     read = read_state(corpus.ws.readings / "frontend.json")
     folds = state.get("folds", {})
+    if isinstance(before, PieceVocabulary):
+        open_ = from_state({**state, "inventory": None})
+        grown = _grown(before, open_, clips, corpus.ws.language)
+        return grown, state if grown.size == before.size else {**state, "inventory": _signs(grown)}
     if start.recipe.base:
         open_ = from_state({**state, "inventory": None})
         needed = {s for clip in clips for s in read_clip(open_, clip.text)[0].symbols(before.marks)}
@@ -171,6 +207,8 @@ def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
 
 def growth_from(old: tuple[str, ...], vocabulary: SymbolVocabulary, *, scale: float, language: str) -> Growth:
     """The rows that are new in a vocabulary, and where each starts."""
+    if isinstance(vocabulary, PieceVocabulary):
+        return Growth(len(old), starts_of(old, vocabulary, language=language), scale)
     known = {symbol: id for id, symbol in enumerate(old) if symbol in set(vocabulary.sayable())}
     near = (relative(symbol, known, language=language) for symbol in vocabulary.symbols[len(old) :])
     return Growth(len(old), tuple(None if found is None else known[found] for found in near), scale)
@@ -184,7 +222,7 @@ def new_symbols(
     seen_in: dict[str, str] = {}
     new = set(vocabulary.symbols[growth.old :])
     for clip in clips:
-        found = [symbol for symbol in readings[clip.id].symbols(vocabulary.marks) if symbol in new]
+        found = [symbol for symbol in _said(vocabulary, readings[clip.id]) if symbol in new]
         counts.update(found)
         for symbol in found:
             seen_in.setdefault(symbol, _place(symbol, clip, readings[clip.id]))
@@ -194,10 +232,23 @@ def new_symbols(
             "symbol": symbol,
             "times": counts[symbol],
             "seen": seen_in.get(symbol),
-            "from": None if parent is None else vocabulary.symbols[parent],
+            "from": _names(vocabulary, parent),
         }
         for symbol, parent in sorted(parents.items(), key=lambda pair: -counts[pair[0]])
     ]
+
+
+def _said(vocabulary: SymbolVocabulary, reading: Reading) -> list[str]:
+    """The symbols of a reading as they have rows."""
+    if isinstance(vocabulary, PieceVocabulary):
+        return [vocabulary.symbols[id] for id in vocabulary.encode(reading)] if reading.words else []
+    return reading.symbols(vocabulary.marks)
+
+
+def _names(vocabulary: SymbolVocabulary, parent: Start) -> str | None:
+    if parent is None or isinstance(parent, int):
+        return None if parent is None else vocabulary.symbols[parent]
+    return " + ".join(vocabulary.symbols[one] for one in parent)
 
 
 def said_of_new(rows: Sequence[Mapping[str, Any]]) -> list[str]:
