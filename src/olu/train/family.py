@@ -109,6 +109,7 @@ class Example:
     speaker: int
     features: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # what `olu prepare` made of it, by name
     beside: Example | None = None  # another clip of the same speaker, for families with `Data.beside`
+    draw: int = 0  # a number of its own for every seed, epoch and clip: what a family draws for it
 
 
 class Batch(Protocol):

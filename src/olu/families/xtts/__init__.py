@@ -1,0 +1,75 @@
+"""XTTS: a transformer that writes codes for a text in a voice, and a decoder that makes them sound.
+
+Importing this needs no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from olu.families.xtts.config import CODE_SAMPLES, OUT_RATE, RATE, XttsConfig
+from olu.families.xtts.plan import ADVICE
+from olu.train.family import Base, Data, Family, Figures
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from olu.features.store import PreparedFeature
+
+ROWS = ("gpt.text_embedding.weight", "gpt.text_head.weight", "gpt.text_head.bias")
+
+
+def _refuses(config: XttsConfig, *, samples: int, tokens: int) -> str | None:
+    codes = -(-samples // CODE_SAMPLES)
+    if tokens == 0:
+        return "its text has nothing that can be said"
+    if samples < 2 * CODE_SAMPLES:
+        return f"{samples} samples: shorter than two codes"
+    if tokens > config.most_text:
+        return f"{tokens} tokens, and there are places for {config.most_text}: cut it in two"
+    if codes > config.most_codes:
+        return f"{codes} codes, and there are places for {config.most_codes}: cut it in two"
+    return None
+
+
+def _features(config: XttsConfig, base: Base | None) -> Sequence[PreparedFeature]:
+    if not config.codec:
+        return []
+    from olu.families.xtts.prepared import codes_feature
+
+    return [codes_feature(config, base)]
+
+
+def _learner(config: XttsConfig, *, vocab_size: int, num_speakers: int) -> nn.Module:
+    from olu.families.xtts.learn import XttsLearner
+
+    return XttsLearner(config, vocab_size=vocab_size, num_speakers=num_speakers)
+
+
+def _observe(**given: Any) -> dict[str, Any]:
+    from olu.families.xtts.corpus import figures_of
+
+    return figures_of(**given)
+
+
+FAMILY = Family(
+    name="xtts",
+    summary="A transformer writes codes for a text in a voice, and a decoder makes them sound; a new language for XTTS v2",
+    config=XttsConfig,
+    learner=_learner,
+    data=Data(
+        rate=lambda config: RATE,
+        out_rate=lambda config: OUT_RATE,
+        refuses=_refuses,
+        tokens=lambda text: len(text) + 1,
+        needs=frozenset({"text"}),
+        features=_features,
+        vocabulary="pieces",
+        merges=lambda config: int(config.pieces),
+        observe=_observe,
+        beside=True,
+    ),
+    figures=Figures(score="total", learns="gpt", steady=("codes", "text"), loss="codes"),
+    advice=ADVICE,
+)
