@@ -49,16 +49,16 @@ def mel_bank(
 ) -> NDArray[np.float32]:
     """Triangles [M, N] on the Slaney or the "htk" scale, each of one area or of height one."""
     if scale == "htk":
-        ends = [2595.0 * np.log10(1 + hertz / 700.0) for hertz in (low, high)]
-        edges = 700.0 * (10 ** (np.linspace(*ends, bins + 2) / 2595.0) - 1)
+        bottom, top = (2595.0 * float(np.log10(1 + hertz / 700.0)) for hertz in (low, high))
+        edges = 700.0 * (10.0 ** (np.linspace(bottom, top, bins + 2) / 2595.0) - 1)
     else:
         edges = _mel_to_hz(np.linspace(_hz_to_mel(low), _hz_to_mel(high), bins + 2))
     hertz = np.linspace(0, rate / 2, fft_size // 2 + 1)
     rising = (hertz[None, :] - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
     falling = (edges[2:, None] - hertz[None, :]) / (edges[2:] - edges[1:-1])[:, None]
     triangles = np.maximum(0.0, np.minimum(rising, falling))
-    height = 2.0 / (edges[2:] - edges[:-2])[:, None] if area else 1.0
-    return (triangles * height).astype(np.float32)
+    height = 2.0 / (edges[2:] - edges[:-2]) if area else np.ones(bins)
+    return (triangles * height[:, None]).astype(np.float32)
 
 
 _LINEAR_HZ = 200.0 / 3  # Hz per mel below the break
