@@ -169,7 +169,9 @@ def test_a_hole_in_the_ids_keeps_its_row(tmp_path: Path) -> None:
     held = json.loads(json.dumps(made_file()))
     lost = next(piece for piece, id in held["model"]["vocab"].items() if id == 5024)
     del held["model"]["vocab"][lost]
-    held["model"]["merges"] = [one for one in held["model"]["merges"] if lost not in (*one.split(" "), one.replace(" ", ""))]
+    held["model"]["merges"] = [
+        one for one in held["model"]["merges"] if lost not in (*one.split(" "), one.replace(" ", ""))
+    ]
     path = tmp_path / "vocab.json"
     path.write_text(json.dumps(held), encoding="utf-8")
     read = read_pieces(path)
