@@ -19,6 +19,7 @@ from olu.core.config import Strict
 from olu.core.errors import ConfigError, OluError
 from olu.core.types import Alignment, Clip, Reading, Span, Word
 from olu.families import FAMILIES, family
+from olu.families.xtts.config import TINY
 from olu.features.store import FeatureClip
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoints
@@ -287,7 +288,7 @@ TABLES["xtts"] = Table(
     tiny={"size": "tiny"},
     still={"dropout": 0.0},
     other={
-        "size": Other("small"),
+        "size": Other("small", base={name: value for name, value in TINY.items() if name != "learning_rate"}),
         "layers": Other(1),
         "width": Other(32),
         "heads": Other(2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from olu.core.words import length
 from olu.families.xtts.config import CODE_SAMPLES, RATE, XttsConfig
 from olu.text.piece_growth import tag_of
 from olu.train.plan.facts import Advice, Case, Setting
@@ -121,7 +122,7 @@ def _scratch(case: Case) -> list[Setting]:
 
 def _tuned(case: Case) -> list[Setting]:
     row, new = advised(case), is_new(case)
-    hours = f"{case.material.hours:.1f} hours of a {'new' if new else 'known'} language"
+    hours = f"{length(3600 * case.material.hours)} of a {'new' if new else 'known'} language"
     settings = [
         Setting("model.learning_rate", row.rate, f"{hours}: {row.source}. 'olu train --find-lr' measures."),
         Setting("model.gradient_checkpointing", *_checkpointing(case)),
@@ -193,7 +194,7 @@ def _notes(case: Case, config: XttsConfig) -> list[str]:
     if case.base.licence.non_commercial:
         notes.append(f"NON-COMMERCIAL: {case.base.licence.name} holds for the voice and for what it says")
     if is_new(case) and case.material.hours < 10:
-        spoken = f"{case.material.hours:.1f} hours of a language the base does not speak"
+        spoken = f"{length(3600 * case.material.hours)} of a language the base does not speak"
         notes.append(f"{spoken}: nobody reports success with fewer than 50; a VITS of your own may be clearer")
     return notes
 

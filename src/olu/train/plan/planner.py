@@ -187,8 +187,8 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
     draft.set(
         "guards.overfit_patience",
         PATIENCE,
-        "Validations without a better one before a note. It never stops the run: the figure at hand is a spectral"
-        " loss, which is flat long before the voice is ripe. Listen to the samples, and export the step you like.",
+        "Validations without a better one before a note. It never stops the run: the figure at hand is a loss,"
+        " which is flat long before the voice is ripe. Listen to the samples, and export the step you like.",
     )
 
 

@@ -151,7 +151,7 @@ def _of_base(start: TrainingStart, base: Base, clips: Sequence[Clip]) -> Alphabe
 
 def _signs(vocabulary: PieceVocabulary) -> list[str]:
     """What a text may be written with: a frontend lists all else as not read."""
-    return [piece for piece in vocabulary.sayable() if len(piece) == 1]
+    return [" ", *(piece for piece in vocabulary.sayable() if len(piece) == 1)]
 
 
 def _grown(
