@@ -106,9 +106,7 @@ class PieceVocabulary(SymbolVocabulary):
         tag = self.tag if tag is None else tag
         specials = dict.fromkeys([*self.specials, *([f"[{tag}]"] if tag else [])])
         held = dict.fromkeys([*self.symbols, *([f"[{tag}]"] if tag else []), *pieces])
-        return PieceVocabulary(
-            held, (*self.merges, *merges), tag=tag, specials=specials, learnt=self.learnt + learnt
-        )
+        return PieceVocabulary(held, (*self.merges, *merges), tag=tag, specials=specials, learnt=self.learnt + learnt)
 
     def encode(self, reading: Reading) -> list[int]:
         return self.encode_text("".join(reading.symbols(self.marks)))

@@ -53,7 +53,10 @@ def collated(examples: Sequence[Example], config: XttsConfig) -> XttsBatch:
     drawn = [prompt_of(one, config, share=_shares(one.draw)) for one in examples]
     fixed = [prompt_of(one, config, share=(0.5, 0.5)) for one in examples]
     codes = [_codes_of(one, config) for one in examples]
-    numbers = [len(made) if made is not None else code_count(len(one.samples)) for one, made in zip(examples, codes, strict=True)]
+    numbers = [
+        len(made) if made is not None else code_count(len(one.samples))
+        for one, made in zip(examples, codes, strict=True)
+    ]
     needs_sound = not config.codec or config.decoder_from > 0
     sizes = list(zip(numbers, drawn, fixed, strict=True))
     return XttsBatch(

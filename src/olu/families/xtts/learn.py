@@ -29,10 +29,16 @@ from olu.nn.causal import Cache
 from olu.nn.discriminators import discriminator_loss, may_move
 from olu.nn.lora import add_lora, is_lora
 from olu.nn.sequence import CODE, TEXT, CodeSequence, SequenceRules, Sequences, packed
-from olu.speak.engines.tokens import Sampler
+from olu.speak.engines.sampling import Sampler
 from olu.train.family import Clock, Example, Loss, Part, SpokenSample, Update
 
-TABLES = ("text_embedding", "mel_embedding", "text_pos_embedding", "mel_pos_embedding", "conditioning_perceiver.latents")
+TABLES = (
+    "text_embedding",
+    "mel_embedding",
+    "text_pos_embedding",
+    "mel_pos_embedding",
+    "conditioning_perceiver.latents",
+)
 UNDECAYED = ("bias", "gamma")  # what the names of parameters end in, beside norms and tables
 ROOM = 10  # codes more than the pace of the corpus lets expect
 PACE = 1.5
@@ -123,7 +129,9 @@ class XttsLearner(nn.Module):
             yield from self._sound_updates(batch)
             return
         text, codes, _ = self._wrong(batch, batch.prompts, batch.hidden)
-        yield Update("gpt", {"text": Loss(text, "tokens", c.weight_text), "codes": Loss(codes, "codes", c.weight_codes)})
+        yield Update(
+            "gpt", {"text": Loss(text, "tokens", c.weight_text), "codes": Loss(codes, "codes", c.weight_codes)}
+        )
 
     def _wrong(
         self, batch: XttsBatch, prompts: tuple[Tensor, ...], hidden: tuple[Span, ...]
@@ -193,7 +201,9 @@ class XttsLearner(nn.Module):
         """Stretches of the clips at 24,000 Hz, and the same made from latents that were told the true codes."""
         with torch.no_grad():
             sequences = self._sequences(batch, ((0, 0),) * len(batch.clips))
-            prompt = self.gpt.condition(prompt_mel(torch.stack(batch.prompts if drawn else batch.middles), self.mel_stats))
+            prompt = self.gpt.condition(
+                prompt_mel(torch.stack(batch.prompts if drawn else batch.middles), self.mel_stats)
+            )
             latents = self.latents(prompt, sequences)
             counts = (sequences.kind_BL == CODE).sum(1).tolist()
             first = (sequences.kind_BL < CODE).sum(1).tolist()
