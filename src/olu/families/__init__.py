@@ -13,6 +13,7 @@ FAMILIES = {
     "recogniser": "olu.families.recogniser",
     "acoustic": "olu.families.acoustic",
     "vocoder": "olu.families.vocoder",
+    "xtts": "olu.families.xtts",
 }
 
 

@@ -35,6 +35,7 @@ ANY_PURPOSE = re.compile(
 )
 # what a config names as its origin -> the licence of that
 KNOWN = {"facebook/mms-tts": "cc-by-nc-4.0", "ylacombe/mms-tts": "cc-by-nc-4.0"}
+MODELS = {"xtts": "Coqui Public Model License 1.0 (CPML, non-commercial)"}  # by the `model` of a config
 FIRST = 4000  # characters of a licence text that are looked at
 
 
@@ -115,6 +116,7 @@ def _configs(folder: Path, name: str) -> list[Licence]:
     told = next((facts[key] for key in ("license", "licence") if isinstance(facts.get(key), str)), "")
     origin = str(facts.get("_name_or_path", ""))
     told = told or next((known for start, known in KNOWN.items() if origin.startswith(start)), "")
+    told = told or MODELS.get(str(facts.get("model")), "")
     return [Licence(told, name)] if told else []
 
 

@@ -203,6 +203,8 @@ class Base:
     alone: Mapping[str, Any] = field(default_factory=dict)  # settings that a run with one speaker cannot take from it
     phones: bool = False  # it says itself that its symbols are phones
     vocabulary: Mapping[str, Any] | None = None  # its state with its kind, where it is more than symbols
+    languages: tuple[str, ...] = ()  # those it speaks, where it is of several: ISO 639-1, else 639-3
+    extra: Mapping[str, Any] = field(default_factory=dict)  # what its own family needs of it beside
 
 
 @dataclass(frozen=True)
@@ -241,8 +243,9 @@ class Data:
     vocabulary: VocabularyKind = "symbols"
     merges: Callable[[Any], int] = lambda config: 0  # of pieces: how many are learnt where no base brings its own
     token_frames: Callable[[Any], TokenFrames | None] | None = None  # (config): whether durations are given
-    # (train=, valid=: examples; symbols=, speakers=: by their ids; before=: of the run it starts from) -> what its
-    # learner is told of the corpus by `observe`, as JSON; `notes` in it are said
+    # (train=, valid=: examples; symbols=, speakers=: by their ids; before=: of the run it starts from; config=) -> what
+    # its learner is told of the corpus by `observe`, as JSON; `notes` in it are said. Where it names clips as the
+    # `references` of a speaker, a learner that can `meet` is given them
     observe: Callable[..., dict[str, Any]] | None = None
     beside: bool = False  # whether it also hears another clip of the same speaker: `Example.beside`
     segment: Callable[[Any], int] | None = None  # (config): samples of a clip that a step hears; none: all of it

@@ -6,11 +6,13 @@ Importing this needs no torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from olu.core.errors import TrainError
 from olu.families.xtts.config import CODE_SAMPLES, OUT_RATE, RATE, XttsConfig
 from olu.families.xtts.plan import ADVICE
-from olu.train.family import Base, Data, Family, Figures
+from olu.train.family import Base, Bases, Data, Family, Figures
 
 if TYPE_CHECKING:
     from torch import nn
@@ -35,6 +37,8 @@ def _refuses(config: XttsConfig, *, samples: int, tokens: int) -> str | None:
 
 def _features(config: XttsConfig, base: Base | None) -> Sequence[PreparedFeature]:
     if not config.codec:
+        if config.size == "v2":
+            raise TrainError("model.size = 'v2' is the released XTTS v2: name its folder with --base, or take 'small'")
         return []
     from olu.families.xtts.prepared import codes_feature
 
@@ -51,6 +55,18 @@ def _observe(**given: Any) -> dict[str, Any]:
     from olu.families.xtts.corpus import figures_of
 
     return figures_of(**given)
+
+
+def _read(place: Path) -> Base:
+    from olu.families.xtts.base import read_base
+
+    return read_base(place)
+
+
+def _with_speakers(checkpoint: Any, learner: nn.Module, *, old: int) -> Any:
+    from olu.families.xtts.base import with_speakers
+
+    return with_speakers(checkpoint, learner, old=old)
 
 
 FAMILY = Family(
@@ -72,4 +88,10 @@ FAMILY = Family(
     ),
     figures=Figures(score="total", learns="gpt", steady=("codes", "text"), loss="codes"),
     advice=ADVICE,
+    bases=Bases(
+        read=_read,
+        symbol_rows=ROWS,
+        row_scale=lambda config: float(config.init_scale),
+        fold_speakers=_with_speakers,
+    ),
 )

@@ -17,7 +17,8 @@ WIDENING = (1, 2, 4, 8)  # of a discriminator's channels, layer by layer
 WINDOWS = (512, 1024, 2048)
 SEEN_AT = 15.0  # spectra are scaled as if their window had this norm
 STRETCH = 24  # codes of a clip that the DVAE hears in a step
-DECAY, DEAD = 0.99, 0.1  # of the running means; how often a code must be chosen a step, or it is given away
+DECAY = 0.97  # of the running means
+NEW, DEAD = 0.5, 0.1  # of the mean use of a code: what one begins with, and below which it is given away
 TAPS = 32
 ROUNDS = 32  # of finding phases
 
@@ -56,12 +57,13 @@ def learn_codes(codebook: Codebook, x_BCN: Tensor, codes_BN: Tensor) -> None:
     if not bool(torch.isfinite(x_BCN).all()):
         return
     heard = x_BCN.transpose(1, 2).flatten(0, 1).float()
-    dead = (codebook.cluster_size < DEAD).nonzero().flatten()
+    usual = codes_BN.numel() / len(codebook.cluster_size)
+    dead = (codebook.cluster_size < DEAD * usual).nonzero().flatten()
     if len(dead):
         rows = heard[torch.randint(len(heard), (len(dead),)).to(heard.device)].t()
         codebook.embed[:, dead] = rows
-        codebook.embed_avg[:, dead] = rows
-        codebook.cluster_size[dead] = 1.0
+        codebook.embed_avg[:, dead] = rows * NEW * usual
+        codebook.cluster_size[dead] = NEW * usual
     codebook.learn(x_BCN, codes_BN if not len(dead) else codebook.nearest(x_BCN), decay=DECAY)
 
 

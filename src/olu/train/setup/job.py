@@ -45,7 +45,6 @@ from olu.train.setup.start import (
     begun_from,
     changes_from,
     check_fits,
-    read_base,
     resolve_start,
     vocabulary_of,
 )
@@ -334,7 +333,7 @@ def _feature_stores(start: TrainingStart, wave: WaveFeature) -> dict[str, Store]
     data, ws = start.family.data, start.ws
     if data.features is None:
         return {}
-    wanted = data.features(start.config, start.base or read_base(start.family, start.recipe))
+    wanted = data.features(start.config, start.base)
     folders = feature_folders(ws, wave, wanted, aligned="alignment" in data.needs)
     return {name: Store(ws.features / folder) for name, folder in folders.items()}
 

@@ -151,7 +151,7 @@ def _of_base(start: TrainingStart, base: Base, clips: Sequence[Clip]) -> Alphabe
 
 def _signs(vocabulary: PieceVocabulary) -> list[str]:
     """What a text may be written with: a frontend lists all else as not read."""
-    return [piece for piece in vocabulary.sayable() if len(piece) == 1]
+    return [" ", *(piece for piece in vocabulary.sayable() if len(piece) == 1)]
 
 
 def _grown(
@@ -170,7 +170,8 @@ def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> AnyFronte
     """
     if base.frontend is None:
         own = from_state({**read_state(ws.readings / "frontend.json"), "inventory": None})
-        if is_by_phones(base, own, (clip.text for clip in clips[:SOME]), language=ws.language):
+        pieces = (base.vocabulary or {}).get("kind") == "pieces"  # of letters, always
+        if not pieces and is_by_phones(base, own, (clip.text for clip in clips[:SOME]), language=ws.language):
             return own
         language = load(ws.language)  # letters, as the base knows them: the workspace's own reading may be by phones
         plain = for_language(language, settings=read_settings(ws).model_copy(update={"symbols": "characters"}))
