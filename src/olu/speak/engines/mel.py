@@ -89,6 +89,7 @@ class MelEngine:
     }
 
     most_tokens: int | None = None
+    draws = False
     plans = False  # known once the networks are connected
 
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None:

@@ -40,7 +40,7 @@ from olu.speak.engines.guards import GuardedText, TailTrimmer, TextGuard
 from olu.speak.engines.latent_frames import FrameSteps
 from olu.speak.engines.sampling import MOST_CODES, Sampler, StopRules
 from olu.speak.graphs import GraphCache, OnnxGraph
-from olu.speak.stream import Chunk, LineMaking, Manner, SpokenSentence, SpokenWave
+from olu.speak.stream import ENDLESS, LOOP, SILENCE, Chunk, LineMaking, Manner, SpokenSentence, SpokenWave
 
 if TYPE_CHECKING:
     from olu.speak.package import Package
@@ -72,6 +72,7 @@ class CodeRun:
     over: bool = False
     failed: bool = False  # by a loop, or without a stop
     why: str = ""  # what ended it, where that was not its own stop
+    fault: str = ""  # the same in a word: LOOP, SILENCE or ENDLESS
 
 
 @dataclass
@@ -86,10 +87,12 @@ class SentenceMaking:
     hold: int  # codes before the first sound
     size: int  # frames of the next chunk
     start: int = 0  # frames that are sound
+    faults: list[str] = field(default_factory=list)  # of every try
 
 
 class TokensEngine:
     plans = False
+    draws = True
     GRAPHS: Mapping[str, GraphSpec] = {
         "prefill": GraphSpec(("rows",), optional=True),
         "step": GraphSpec(("rows", "past", "seqlens_k", "total_sequence_length")),
@@ -167,6 +170,7 @@ class TokensEngine:
             while not run.over:
                 yield Chunk("codes", TURN_CODES * self._code_seconds, run)
                 yield from self._sounded(making, run)
+            making.faults += [run.fault] if run.fault else []
             if not run.failed or len(run.codes) > making.hold:
                 break
             if attempt + 1 < rules.tries:
@@ -217,6 +221,7 @@ class TokensEngine:
             job.start + trimmer.given / self.rate,
             dropped=reading.dropped if reading else {},
             notes=(*making.notes, *left_out),
+            faults=tuple(making.faults),
         )
 
     def _chunk(self, run: CodeRun, making: SentenceMaking, end: int, *, frames: int) -> Chunk:
@@ -307,16 +312,16 @@ class TokensEngine:
         rules = run.rules
         if looped := rules.looped(run.codes):
             run.over = run.failed = True
-            run.why = f"the same {looped} codes came {rules.repeat} times"
+            run.why, run.fault = f"the same {looped} codes came {rules.repeat} times", LOOP
             if len(run.codes) <= rules.hold:  # none of it was heard yet: once is enough
                 kept = len(run.codes) - looped * (rules.repeat - 1)
                 del run.codes[kept:], run.hidden[kept:]
         elif silent := rules.silence(run.codes, self._silence, tokens=run.tokens):
             run.over = True
-            run.why = f"{silent * self._code_seconds:.1f} s of silence ended it"
+            run.why, run.fault = f"{silent * self._code_seconds:.1f} s of silence ended it", SILENCE
         elif len(run.codes) >= run.most:
             run.over = run.failed = True
-            run.why = f"it found no end in {run.most} codes"
+            run.why, run.fault = f"it found no end in {run.most} codes", ENDLESS
 
     # ---- what is certain
 
