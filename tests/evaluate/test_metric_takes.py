@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ class Drawing:
     """A voice whose takes are planted: seconds and faults by text and seed."""
 
     speakers = ("ana",)
-    knobs = {"temperature": Knob("temperature", 0.75, 0.0, 2.0, "")}
+    knobs: ClassVar = {"temperature": Knob("temperature", 0.75, 0.0, 2.0, "")}
 
     def __init__(self, planted: dict[tuple[str, int], list[tuple[float, tuple[str, ...]]]]) -> None:
         self.planted, self.asked = planted, list[tuple[str, int, Any]]()

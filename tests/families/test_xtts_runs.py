@@ -72,7 +72,9 @@ def weights(ws: Workspace, name: str, step: int) -> dict[str, torch.Tensor]:
     return {**held.weights, **held.optimiser}
 
 
-def test_a_plan_says_rates_with_their_source_and_non_commercial_before_anything_is_trained(ws: Workspace, base: Path) -> None:
+def test_a_plan_says_rates_with_their_source_and_non_commercial_before_anything_is_trained(
+    ws: Workspace, base: Path
+) -> None:
     planned = finish(plan(ws, base=base, overrides=["family=xtts"], device="cpu"))
     assert any("NON-COMMERCIAL" in note for note in planned.notes)
     assert "NON-COMMERCIAL" in planned.text and "untested" in planned.text

@@ -6,14 +6,16 @@ import random
 from functools import cache
 from typing import Any
 
-TAGS = "en es fr de it pt pl tr ru nl cs ar zh ja hu ko hi".split()
+TAGS = ["en", "es", "fr", "de", "it", "pt", "pl", "tr", "ru", "nl", "cs", "ar", "zh", "ja", "hu", "ko", "hi"]
 PLACES = {"[STOP]": 0, "[UNK]": 1, "[SPACE]": 2, "[en]": 259, "[START]": 261}
 LETTERS = "abcdefghijklmnopqrstuvwxyzáéíóúàèìòùäöüñçß'’!,.?:;-0123456789абвгдежзийклмнопрстуфхцчшщъыьэюя"
-TEXTS = """the quick brown fox jumps over the lazy dog while seven wizards quietly boxed them
-el perro corre por la calle y la niña canta una canción muy bonita
-wir haben gestern einen großen baum gesehen und dann schliefen wir
-les enfants mangent des pommes dans la cuisine pendant que la pluie tombe
-сегодня хорошая погода и мы идём гулять в парк с друзьями""".split("\n")
+TEXTS = [
+    "the quick brown fox jumps over the lazy dog while seven wizards quietly boxed them",
+    "el perro corre por la calle y la niña canta una canción muy bonita",
+    "wir haben gestern einen großen baum gesehen und dann schliefen wir",
+    "les enfants mangent des pommes dans la cuisine pendant que la pluie tombe",
+    "сегодня хорошая погода и мы идём гулять в парк с друзьями",
+]
 
 
 @cache

@@ -39,7 +39,7 @@ def merge_lora(module: nn.Module) -> int:
     for layer in _layers(module):
         if DOWN not in layer._parameters:
             continue
-        layer.weight += _of(layer, DOWN) @ _of(layer, UP)
+        layer.weight.add_(_of(layer, DOWN) @ _of(layer, UP))
         del layer._parameters[DOWN], layer._parameters[UP]
         layer._forward_hooks.clear()
         merged += 1
@@ -58,4 +58,5 @@ def _of(layer: nn.Module, name: str) -> Tensor:
 
 def _added(layer: nn.Module, inputs: tuple[Any, ...], made: Tensor) -> Tensor:
     down, up = _of(layer, DOWN), _of(layer, UP)
-    return made + (inputs[0] @ down) @ up
+    added: Tensor = (inputs[0] @ down) @ up
+    return made + added

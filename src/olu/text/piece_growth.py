@@ -70,8 +70,8 @@ def _learnt(vocabulary: PieceVocabulary, words: Mapping[str, int], wanted: int, 
     """
     pieces, found, refused = set(vocabulary.symbols), list[Pair](), set[Pair]()
     cut = Counter[tuple[str, ...]]()
-    for word, times in words.items():
-        cut[tuple(vocabulary.pieces_of(word))] += times
+    for written, times in words.items():
+        cut[tuple(vocabulary.pieces_of(written))] += times
     held = {tuple(vocabulary.pieces_of(word)) for text in keep for word in words_of(text) if word != SPACE}
     neighbours = {pair for word in held for pair in pairwise(word)}
     while len(found) < wanted:

@@ -25,9 +25,7 @@ class Take:
     faults: tuple[str, ...]  # of all its sentences and of every try
 
 
-def takes_of(
-    voice: Voice, texts: Sequence[tuple[str, str]], *, seed: int
-) -> Iterator[tuple[Take, ...] | None]:
+def takes_of(voice: Voice, texts: Sequence[tuple[str, str]], *, seed: int) -> Iterator[tuple[Take, ...] | None]:
     """The takes of each text, by its speaker; none where it cannot be said. Guards that try again tell of the first."""
     for text, speaker in texts:
         who = speaker if speaker in voice.speakers else None

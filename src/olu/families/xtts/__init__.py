@@ -71,7 +71,7 @@ def _with_speakers(checkpoint: Any, learner: nn.Module, *, old: int) -> Any:
 
 FAMILY = Family(
     name="xtts",
-    summary="A transformer writes codes for a text in a voice, and a decoder makes them sound; a new language for XTTS v2",
+    summary="Codes for a text in a voice, by a transformer, and a decoder of them; new languages for XTTS v2",
     config=XttsConfig,
     learner=_learner,
     data=Data(

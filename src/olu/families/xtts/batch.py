@@ -42,10 +42,10 @@ class XttsBatch:
     seconds: tuple[float, ...] = field(default=())
 
     def to(self, device: torch.device) -> XttsBatch:
-        moved = {
-            name: tuple(one.to(device) for one in getattr(self, name)) for name in ("prompts", "middles", "sounds")
-        }
-        return replace(self, **moved)
+        prompts, middles, sounds = (
+            tuple(one.to(device) for one in held) for held in (self.prompts, self.middles, self.sounds)
+        )
+        return replace(self, prompts=prompts, middles=middles, sounds=sounds)
 
 
 def collated(examples: Sequence[Example], config: XttsConfig) -> XttsBatch:

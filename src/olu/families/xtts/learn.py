@@ -221,11 +221,14 @@ class XttsLearner(nn.Module):
 
     def _voices(self, batch: XttsBatch) -> Tensor:
         """What the decoder is told of the speakers [B, G]."""
-        device = self.mel_stats.device
         if self.config.speakers == "table":
-            rows: Tensor = self.hifigan_decoder.speaker_table(torch.tensor(batch.speakers, device=device))
-            return rows
+            return self._table(batch.speakers)
         return torch.cat([self._heard_voice(wave.cpu().numpy()) for wave in batch.middles])
+
+    def _table(self, speakers: Sequence[int]) -> Tensor:
+        table = self.hifigan_decoder.get_submodule("speaker_table")
+        rows: Tensor = table(torch.tensor(list(speakers), device=self.mel_stats.device))
+        return rows
 
     @torch.no_grad()
     def _heard_voice(self, wave: NDArray[np.float32]) -> Tensor:
@@ -265,7 +268,7 @@ class XttsLearner(nn.Module):
         held = self.references.get(speaker) or [np.zeros(round(c.prompt_seconds[1] * RATE), np.float32)]
         waves = [torch.from_numpy(one[: round(c.prompt_seconds[1] * RATE)]).to(device) for one in held]
         if c.speakers == "table":
-            voice = self.hifigan_decoder.speaker_table(torch.tensor([speaker], device=device))
+            voice = self._table([speaker])
         else:
             voice = torch.stack([self._heard_voice(one) for one in held]).mean(0)
         most = round(PACE * self.figures.codes_per_token * len(ids)) + ROOM

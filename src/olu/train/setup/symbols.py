@@ -157,7 +157,7 @@ def _signs(vocabulary: PieceVocabulary) -> list[str]:
 def _grown(
     old: PieceVocabulary, frontend: AnyFrontend, clips: Sequence[Clip], language: str, *, merges: int = 0
 ) -> PieceVocabulary:
-    """Pieces with the corpus' language in them; merges that are learnt leave the sentences of other ones as they are."""
+    """Pieces with the corpus' language in them; merges that are learnt leave sentences of other ones as they are."""
     texts = (_text(read_clip(frontend, clip.text)[0], old) for clip in clips)
     keep = [one for other in available() if other.code != language for one in other.sentences()] if merges else []
     return with_language(old, texts, language=language, merges=merges, keep=keep)
@@ -188,8 +188,8 @@ def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
     folds = state.get("folds", {})
     if isinstance(before, PieceVocabulary):
         open_ = from_state({**state, "inventory": None})
-        grown = _grown(before, open_, clips, corpus.ws.language)
-        return grown, state if grown.size == before.size else {**state, "inventory": _signs(grown)}
+        pieces = _grown(before, open_, clips, corpus.ws.language)
+        return pieces, state if pieces.size == before.size else {**state, "inventory": _signs(pieces)}
     if start.recipe.base:
         open_ = from_state({**state, "inventory": None})
         needed = {s for clip in clips for s in read_clip(open_, clip.text)[0].symbols(before.marks)}
