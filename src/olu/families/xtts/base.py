@@ -75,7 +75,13 @@ def _base(
 ) -> Base:
     ids = {piece: id for id, piece in enumerate(vocabulary.symbols)}
     codec = codec_hash(weights)
-    own = {"text_start": ids["[START]"], "text_stop": ids["[STOP]"], "codec": codec, "codes_steps": 0, "decoder_from": 0}
+    own = {
+        "text_start": ids["[START]"],
+        "text_stop": ids["[STOP]"],
+        "codec": codec,
+        "codes_steps": 0,
+        "decoder_from": 0,
+    }
     kept = {name: getattr(config, name) for name in KEPT}
     return Base(
         settings={**kept, **own},

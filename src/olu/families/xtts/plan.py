@@ -136,7 +136,9 @@ def _tuned(case: Case) -> list[Setting]:
     if case.base.settings.get("speakers") == "table":
         clips = len(case.material.pieces)
         last = round(0.7 * row.epochs * clips / row.clips) or 1
-        settings.append(Setting("model.decoder_from", last, "New speakers have rows in the decoder: it learns them last."))
+        settings.append(
+            Setting("model.decoder_from", last, "New speakers have rows in the decoder: it learns them last.")
+        )
     return settings
 
 
@@ -166,7 +168,10 @@ def _batch(case: Case) -> tuple[int, str]:
 
 def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
     if case.base is None:
-        return SCRATCH_STEPS, "4,000 for codes, 12,000 for the transformer, 8,000 for the decoder: reckoned, not proved."
+        return (
+            SCRATCH_STEPS,
+            "4,000 for codes, 12,000 for the transformer, 8,000 for the decoder: reckoned, not proved.",
+        )
     row, clips = advised(case), len(case.material.pieces)
     steps = max(2 * HELD_STEPS if is_new(case) else 1, round(row.epochs * clips / together))
     return steps, f"{row.epochs} epochs of {clips:,} clips, {together} at a time; the best step is chosen by ear."

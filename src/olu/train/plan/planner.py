@@ -73,7 +73,11 @@ def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     _times(draft, config, advice, pace, speaks=family.kind != "listener")
     values = {one.key: one.value for one in draft.settings}
     needed = peak(config, family, ladder(kept(case, values)), values["plan.batch_clips"], values["plan.batch_seconds"])
-    notes = [*(advice.notes(case, config) if advice.notes else []), *left_out, *_notes(case, needed, family.data.rate(config), held_back=values.get("data.hold_back", 0.0))]
+    notes = [
+        *(advice.notes(case, config) if advice.notes else []),
+        *left_out,
+        *_notes(case, needed, family.data.rate(config), held_back=values.get("data.hold_back", 0.0)),
+    ]
     return Plan(tuple(draft.settings), needed, pace, why_pace, tuple(notes))
 
 
