@@ -51,7 +51,8 @@ def model() -> Xtts:
             scale = 0.12 if name.startswith("gpt.") else 0.05
             value.add_(scale * torch.randn(value.shape))
             if name.endswith("original0"):
-                value.copy_(torch.full_like(value, 2.0))
+                value.copy_(torch.full_like(value, 1.0))
+        made.hifigan_decoder.waveform_decoder.conv_post.weight.mul_(0.1)
         made.gpt.mel_head.bias[CONFIG.stop_code] -= 1.0
     return made
 
@@ -149,7 +150,7 @@ def test_the_step_graph_is_the_transformer(model: Xtts, tmp_path: Path, shared: 
 
 def test_in_8_bits_it_says_nearly_the_same(model: Xtts, tmp_path: Path) -> None:
     StepGraph(model.gpt, bits=8).save(tmp_path / "step.onnx")
-    logits, hidden, same = compared(model.gpt, tmp_path / "step.onnx", shared=True)
+    _, hidden, same = compared(model.gpt, tmp_path / "step.onnx", shared=True)
     assert 0 < hidden < 0.3 and same >= 0.8  # sixteen rows of a tiny one; benchmarks/xtts.py has the figure of v2
 
 
@@ -184,15 +185,13 @@ def test_a_package_speaks_in_every_precision(model: Xtts, tmp_path: Path, bits: 
 
 
 @torch.no_grad()
-def by_torch(
-    model: Xtts, voice: Voice, ids: list[int], *, speaker: int, speed: float, seed: int, number: int = 0
-) -> Any:
+def by_torch(model: Xtts, voice: Voice, ids: list[int], *, speaker: int, speed: float, seed: int) -> Any:
     """The whole path in torch: codes with the same draws, latents, decoder."""
     engine, c = engine_of(voice), model.config
-    prompt = torch.from_numpy(np.asarray(engine._prompt[speaker], np.float32))[None]
+    prompt = torch.from_numpy(np.array(engine._prompt[speaker], np.float32))[None]
     text = torch.tensor([[c.text_start, *ids, c.text_stop]])
     usual = {name: knob.default for name, knob in voice.knobs.items()}
-    sampler = Sampler.of(usual, np.random.Generator(np.random.PCG64([seed, number, 0])))
+    sampler = Sampler.of(usual, np.random.Generator(np.random.PCG64([seed, 0, 0])))
     rows = torch.cat([prompt, model.gpt.text_rows(text), model.gpt.code_rows(torch.tensor([[c.start_code]]))], dim=1)
     cache, codes, latents = Cache(), list[int](), []
     while True:
@@ -205,8 +204,7 @@ def by_torch(
         if len(codes) >= min(engine._rules.most_codes(len(ids)), c.most_codes):
             break
         rows = model.gpt.code_rows(torch.tensor([[code]]), first=len(codes))
-    frames = frames_of(torch.stack(latents)[None], speed=speed)
-    return frames
+    return frames_of(torch.stack(latents)[None], speed=speed)
 
 
 @pytest.mark.parametrize("speed", [1.0, 0.8, 1.2])
@@ -375,18 +373,17 @@ def test_one_or_two_words_are_drawn_less_freely(voice: Voice, monkeypatch: pytes
     assert "it is short: drawn with temperature 0.5" in notes_of(voice, "habari yako.")
     assert notes_of(voice, "habari yako leo.") == ""
     assert notes_of(voice, "habari yako.", knobs={"temperature": 0.3}) == ""
-    assert drawn == [0.5, 0.75, 0.3]
+    assert list(dict.fromkeys(drawn)) == [0.5, 0.75, 0.3]
 
 
 def test_a_short_sentence_joins_its_neighbour(voice: Voice) -> None:
-    texts = [piece.sentence.text for piece in voice.stream("Ndiyo. Habari ya asubuhi rafiki. Sawa sawa.") if piece.last]
-    assert texts == ["Ndiyo. Habari ya asubuhi rafiki. Sawa sawa."]
-    texts = [
-        piece.sentence.text
-        for piece in voice.stream('Ndiyo.<break time="1s"/> Habari ya asubuhi rafiki.')
-        if piece.last
-    ]
-    assert len(texts) == 2, "a pause that was asked for stays"
+    def said(text: str, **wishes: Any) -> list[str]:
+        return [piece.sentence.text for piece in voice.stream(text, **wishes) if piece.last]
+
+    whole = "Ndiyo. Habari ya asubuhi rafiki. Sawa sawa."
+    assert said(whole) == [whole]
+    assert len(said('Ndiyo.<break time="1s"/> Habari ya asubuhi rafiki.')) == 2, "a pause that was asked for stays"
+    assert len(said(whole, knobs={"guards": 0})) == 3
 
 
 def test_a_speed_beyond_what_sounds_right_is_told(voice: Voice) -> None:
@@ -400,7 +397,7 @@ def test_long_sentences_are_split_at_breaks(voice: Voice, monkeypatch: pytest.Mo
     text = "habari ya asubuhi, rafiki yangu wa zamani, karibu sana nyumbani kwetu leo."
     said = [piece.sentence.text for piece in voice.stream(text) if piece.last]
     assert len(said) > 1 and " ".join(said).replace(" ", "") == text.replace(" ", "")
-    assert all(one.endswith((",", ".")) for one in said)
+    assert all(len(voice.vocabulary.encode(voice.frontend.read(one))) <= 30 for one in said)
 
 
 @pytest.mark.parametrize("size", [100, 241, 4800, 9999])
@@ -423,6 +420,8 @@ def test_frames_between_latents_are_those_of_the_decoder() -> None:
     for count in (1, 2, 3, 12, 13, 40, 101):
         for speed in (1.0, 0.8, 1.25):
             rows = random.standard_normal((count, 6)).astype(np.float32)
+            if int(count / speed) == 0:
+                continue
             wanted = frames_of(torch.from_numpy(rows)[None], speed=speed)[0].numpy()
             steps = STEPS.at_speed(speed)
             assert steps.count(count) == wanted.shape[1]

@@ -19,7 +19,7 @@ USUAL = 8.0  # codes a token, where nothing is known
 
 
 @dataclass(frozen=True)
-class CorpusFigures:
+class CodeFigures:
     codes_per_token: float = USUAL  # 99 in 100 clips take no more
     least_codes_per_token: float = 0.0  # 1 in 100 takes fewer
     longest_codes: int = 0  # of a clip that was learnt from
@@ -28,8 +28,8 @@ class CorpusFigures:
     mel_stats: list[float] = field(default_factory=list)  # of its own DVAE; none: the base's
 
     @staticmethod
-    def of(document: Mapping[str, Any]) -> CorpusFigures:
-        return CorpusFigures(**{name: value for name, value in document.items() if name != "notes"})
+    def of(document: Mapping[str, Any]) -> CodeFigures:
+        return CodeFigures(**{name: value for name, value in document.items() if name != "notes"})
 
 
 def figures_of(
@@ -55,7 +55,7 @@ def figures_of(
             mel = _mel(one)
             totals, frames, met = totals + np.abs(mel).sum(1), frames + mel.shape[1], met + 1
     kept = dict(before or {}).get("mel_stats", [])
-    found = CorpusFigures(
+    found = CodeFigures(
         round(float(np.quantile(paces, 0.99)), 3),
         round(float(np.quantile(paces, 0.01)), 3),
         longest_codes,

@@ -30,6 +30,7 @@ def frames_of(latents_BnD: Tensor, *, speed: float = 1.0) -> Tensor:
 class WaveDecoder(nn.Module):
     def __init__(self, config: XttsConfig) -> None:
         super().__init__()
+        self.config = config
         channels, speaker = config.decoder_width, config.speaker_width
         self.conv_pre = nn.Conv1d(config.width, channels, 7, padding=3)
         self.cond_layer = nn.Conv1d(speaker, channels, 1)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +188,9 @@ class DecoderGraph(nn.Module):
 
 
 def write_decoder(decoder: WaveDecoder, speakers_SG: Tensor, path: Path) -> None:
-    own = deepcopy(decoder).cpu().float().eval()
+    own = WaveDecoder(decoder.config)  # a copy would share what takes weight norm away
+    own.load_state_dict(decoder.state_dict())
+    own.eval()
     for module in list(own.modules()):
         if is_parametrized(module, "weight"):
             remove_parametrizations(module, "weight")

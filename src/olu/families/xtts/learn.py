@@ -19,7 +19,7 @@ from olu.core.types import Audio
 from olu.families.xtts.batch import Span, XttsBatch, collated
 from olu.families.xtts.codes import Dvae
 from olu.families.xtts.config import CODE_SAMPLES, MELS, OUT_HOP, OUT_RATE, RATE, XttsConfig
-from olu.families.xtts.corpus import CorpusFigures
+from olu.families.xtts.corpus import CodeFigures
 from olu.families.xtts.decoder import frames_of
 from olu.families.xtts.model import Gpt, SoundMaker
 from olu.families.xtts.scratch import SoundDiscriminator, dvae_losses, griffin_lim, resampled, spectral_distance
@@ -65,7 +65,7 @@ class XttsLearner(nn.Module):
         if config.lora_rank:
             add_lora(self.gpt.gpt, rank=config.lora_rank)
         self.gpt.gpt.checkpointing = config.gradient_checkpointing
-        self.figures = CorpusFigures()
+        self.figures = CodeFigures()
         self.references: dict[int, list[NDArray[np.float32]]] = {}  # of each speaker, waves at 22,050 Hz
         self._made: dict[str, NDArray[np.int64]] = {}  # codes by its own DVAE, once that rests
         self._rests = config.codes_steps == 0
@@ -107,7 +107,7 @@ class XttsLearner(nn.Module):
 
     def observe(self, document: Mapping[str, Any]) -> None:
         """Take up what is known of the corpus: see `corpus.figures_of`."""
-        self.figures = CorpusFigures.of(document)
+        self.figures = CodeFigures.of(document)
         if self.figures.mel_stats:
             self.mel_stats.copy_(torch.tensor(self.figures.mel_stats))
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from olu.speak.engines import count, number
 from olu.speak.stream import FADE_SECONDS, ReadLine, Wave
@@ -76,8 +75,8 @@ class TailTrimmer:
         """`keep`: seconds of silence that stay; None: all of it."""
         self._block, self._fade = max(1, round(BLOCK_SECONDS * rate)), round(FADE_SECONDS * rate)
         self._keep = None if keep is None else round(keep * rate)
-        self._held = np.zeros(0, np.float32)
-        self._at = self._heard = 0  # samples that were looked at, in whole blocks; the end of the last one with sound
+        self._held = self._unheard = np.zeros(0, np.float32)  # not given yet, not listened to yet
+        self._at = self._heard = 0  # samples that were listened to, and up to the last in which something is heard
         self.given = self.dropped = 0  # samples
 
     def push(self, wave: Wave, *, last: bool = False) -> Wave:
@@ -85,7 +84,7 @@ class TailTrimmer:
             self.given += len(wave)
             return wave
         self._held = np.concatenate([self._held, wave])
-        self._listen(last=last)
+        self._listen(wave, last=last)
         have = self.given + len(self._held)
         # The last of it is faded out, so that this much always comes with the end.
         end = min(have, self._heard + self._keep - (0 if last else self._fade))
@@ -95,17 +94,11 @@ class TailTrimmer:
             self.dropped = len(self._held)
         return made
 
-    def _listen(self, *, last: bool) -> None:
-        have = self.given + len(self._held)
-        while self._at < have and (last or self._at + self._block <= have):
-            begin = self._at - self.given
-            if begin >= 0 or begin + self._block > 0:
-                block = self._held[max(0, begin) : begin + self._block]
-                if _level(block) >= SILENT_DBFS:
-                    self._heard = min(have, self._at + self._block)
-            self._at += self._block
-
-
-def _level(block: Sequence[float] | NDArray[np.float32]) -> float:
-    samples = np.asarray(block, np.float64)
-    return float(10 * np.log10(max(float(np.mean(samples**2)), 1e-12))) if len(samples) else -120.0
+    def _listen(self, wave: Wave, *, last: bool) -> None:
+        """Whole blocks, wherever the chunks begin; what is left over waits for the next chunk."""
+        self._unheard = np.concatenate([self._unheard, wave])
+        while len(self._unheard) >= self._block or (last and len(self._unheard)):
+            block, self._unheard = self._unheard[: self._block], self._unheard[self._block :]
+            self._at += len(block)
+            if 10 * np.log10(max(float(np.mean(block.astype(np.float64) ** 2)), 1e-12)) >= SILENT_DBFS:
+                self._heard = self._at

@@ -84,7 +84,6 @@ class SentenceMaking:
     steps: FrameSteps | None
     trimmer: TailTrimmer
     notes: list[str]
-    hold: int  # codes before the first sound
     size: int  # frames of the next chunk
     start: int = 0  # frames that are sound
     faults: list[str] = field(default_factory=list)  # of every try
@@ -155,13 +154,14 @@ class TokensEngine:
         asked, rules = GuardedText(job.line.ids, manner.knobs, ()), self._rules.without_guards()
         if guarded:
             asked, rules = (self._guard.of_line(job.line, manner.knobs) if self._guard else asked), self._rules
+        if rules.patient and job.plan.first >= job.plan.most:
+            rules = replace(rules, hold=MOST_CODES)
         making = SentenceMaking(
             job,
             rules,
             self._steps.at_speed(manner.speed) if self._steps else None,
             TailTrimmer(self.rate, self._keep if guarded else None),
             [*asked.notes, *self._speed_notes(manner.speed)],
-            hold=MOST_CODES if rules.patient and job.plan.first >= job.plan.most else rules.hold,
             size=job.plan.first,
         )
         for attempt in range(max(1, rules.tries)):
@@ -169,9 +169,10 @@ class TokensEngine:
             run = self._begun(asked.ids, job.speaker, sample, rules)
             while not run.over:
                 yield Chunk("codes", TURN_CODES * self._code_seconds, run)
-                yield from self._sounded(making, run)
+                if not run.over:
+                    yield from self._sounded(making, run)
             making.faults += [run.fault] if run.fault else []
-            if not run.failed or len(run.codes) > making.hold:
+            if not run.failed or len(run.codes) > rules.hold:
                 break
             if attempt + 1 < rules.tries:
                 making.notes.append(f"{run.why}, and it was tried again")
@@ -181,7 +182,7 @@ class TokensEngine:
     def _sounded(self, making: SentenceMaking, run: CodeRun) -> LineMaking:
         """The sound of what is certain; of a run that is over, all the rest."""
         plan, steps, over = making.job.plan, making.steps, run.over
-        if not over and len(run.codes) < making.hold:
+        if not over and len(run.codes) < making.rules.hold:
             return
         if steps is None:
             have = len(run.codes)
