@@ -35,7 +35,8 @@ ANY_PURPOSE = re.compile(
 )
 # what a config names as its origin -> the licence of that
 KNOWN = {"facebook/mms-tts": "cc-by-nc-4.0", "ylacombe/mms-tts": "cc-by-nc-4.0"}
-MODELS = {"xtts": "Coqui Public Model License 1.0 (CPML, non-commercial)"}  # by the `model` of a config
+# what only the config of one published model has among its `model_args` -> the licence of that
+ARGUMENTS = {"gpt_code_stride_len": "Coqui Public Model License 1.0 (CPML, non-commercial)"}
 FIRST = 4000  # characters of a licence text that are looked at
 
 
@@ -116,7 +117,8 @@ def _configs(folder: Path, name: str) -> list[Licence]:
     told = next((facts[key] for key in ("license", "licence") if isinstance(facts.get(key), str)), "")
     origin = str(facts.get("_name_or_path", ""))
     told = told or next((known for start, known in KNOWN.items() if origin.startswith(start)), "")
-    told = told or MODELS.get(str(facts.get("model")), "")
+    held = facts.get("model_args")
+    told = told or next((known for key, known in ARGUMENTS.items() if isinstance(held, dict) and key in held), "")
     return [Licence(told, name)] if told else []
 
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olu.core.errors import TrainError
+from olu.core.config import read_toml
+from olu.core.errors import OluError, TrainError
+from olu.core.parse import BadData, load_json
 from olu.families.xtts.config import CODE_SAMPLES, OUT_RATE, RATE, XttsConfig
 from olu.families.xtts.plan import ADVICE
 from olu.train.family import Base, Bases, Data, Family, Figures
@@ -63,6 +65,18 @@ def _read(place: Path) -> Base:
     return read_base(place)
 
 
+def _knows(place: Path) -> bool:
+    """A released folder by its config.json, or a run of this family by its recipe."""
+    folder = place if place.is_dir() else place.parent
+    try:
+        if (folder / "recipe.toml").is_file():
+            return bool(read_toml(folder / "recipe.toml").get("family") == "xtts")
+        held = load_json(folder / "config.json")
+    except (OSError, BadData, OluError):
+        return False
+    return isinstance(held, dict) and held.get("model") == "xtts"
+
+
 def _with_speakers(checkpoint: Any, learner: nn.Module, *, old: int) -> Any:
     from olu.families.xtts.base import with_speakers
 
@@ -93,5 +107,6 @@ FAMILY = Family(
         symbol_rows=ROWS,
         row_scale=lambda config: float(config.init_scale),
         fold_speakers=_with_speakers,
+        knows=_knows,
     ),
 )
