@@ -36,7 +36,9 @@ TINY = XttsConfig(size="tiny", dropout=0.0)
 PUBLISHED = XttsConfig(size="tiny", dropout=0.0, stops=4, hears_stop=False)  # as the released weights were taught
 
 
-def clip(number: int, *, seconds: float = 0.7, tokens: int = 9, beside: bool = True, codes: int | None = None) -> Example:
+def clip(
+    number: int, *, seconds: float = 0.7, tokens: int = 9, beside: bool = True, codes: int | None = None
+) -> Example:
     samples = round(seconds * RATE) + 13 * number
     time = np.arange(samples) / RATE
     wave = 9000 * np.sin(2 * np.pi * (150 + 90 * number) * time) * (1 + np.sin(2 * np.pi * 3 * time)) / 2
@@ -66,7 +68,9 @@ def published_losses(gpt: Gpt, prompt: Tensor, clips: list[CodeSequence], config
     found = []
     for logits, rows in ((text_logits, texts), (code_logits, codes)):
         both = [(logits[b, : len(row) - 1], torch.tensor(row[1:])) for b, row in enumerate(rows)]
-        found.append(nn.functional.cross_entropy(*(torch.cat(part) for part in zip(*both, strict=True)), reduction="sum"))
+        found.append(
+            nn.functional.cross_entropy(*(torch.cat(part) for part in zip(*both, strict=True)), reduction="sum")
+        )
     return found[0], found[1]
 
 
@@ -76,8 +80,12 @@ def test_packed_sequences_have_the_published_losses_and_need_no_mask() -> None:
     prompt = torch.randn(2, TINY.prompt_rows, TINY.width)
     sequences = packed(clips, made.rules)
     flat = made.latents(prompt, sequences).flatten(0, 1)
-    text = nn.functional.cross_entropy(made.gpt.text_head(flat[sequences.text_rows]), sequences.text_targets, reduction="sum")
-    codes = nn.functional.cross_entropy(made.gpt.mel_head(flat[sequences.code_rows]), sequences.code_targets, reduction="sum")
+    text = nn.functional.cross_entropy(
+        made.gpt.text_head(flat[sequences.text_rows]), sequences.text_targets, reduction="sum"
+    )
+    codes = nn.functional.cross_entropy(
+        made.gpt.mel_head(flat[sequences.code_rows]), sequences.code_targets, reduction="sum"
+    )
     wanted = published_losses(made.gpt, prompt, clips, PUBLISHED)
     torch.testing.assert_close(torch.stack([text, codes]), torch.stack(wanted), rtol=1e-5, atol=1e-4)
     assert sequences.code_targets.tolist() == [3, 9, 1, 7, *[65] * 4, *[2] * 9, *[65] * 4]
@@ -112,7 +120,9 @@ def test_every_draw_keeps_its_stops_and_something_to_learn() -> None:
     """Micro-batch 1 for 10,000 draws: never nothing to learn, every stop a target, counts as they are."""
     shares = []
     for example, config in draws(10_000):
-        hidden = prompt_of(example, config, share=((example.draw & 0xFFFFFFFF) / 2**32, (example.draw >> 32) / 2**32)).hidden
+        hidden = prompt_of(
+            example, config, share=((example.draw & 0xFFFFFFFF) / 2**32, (example.draw >> 32) / 2**32)
+        ).hidden
         codes = example.features[CODES]
         low, high = hidden
         assert 0 <= low <= high <= len(codes)
@@ -180,7 +190,9 @@ def test_ten_thousand_micro_batches_of_one_are_finite() -> None:
     made = learner(XttsConfig(size="tiny", conditioning="same", prompt_seconds=(0.3, 0.6)))
     optimiser = torch.optim.AdamW(made.gpt.parameters(), lr=1e-4)
     for number in range(10_000):
-        batch = made.collate([replace(clip(number % 5, seconds=0.2 + 0.1 * (number % 7), beside=False), draw=drawn("d", 2, number, ""))])
+        batch = made.collate(
+            [replace(clip(number % 5, seconds=0.2 + 0.1 * (number % 7), beside=False), draw=drawn("d", 2, number, ""))]
+        )
         (update,) = made.step(batch, Clock(number, 10_000))
         loss = sum(one.sum / batch.counts[one.over] for one in update.losses.values())
         assert math.isfinite(float(loss.detach()))
@@ -274,7 +286,11 @@ def test_adapters_change_nothing_at_first_learn_and_are_merged() -> None:
     assert before[0] == pytest.approx(before[1], rel=1e-6)
     live = LivePart(made.parts()["gpt"])
     moving = set(live.named)
-    assert {name for name in moving if not is_lora(name)} == {"text_embedding.weight", "text_head.weight", "text_head.bias"}
+    assert {name for name in moving if not is_lora(name)} == {
+        "text_embedding.weight",
+        "text_head.weight",
+        "text_head.bias",
+    }
     assert sum(is_lora(name) for name in moving) == 2 * 4 * TINY.layers
     held = {name: p.detach().clone() for name, p in made.gpt.named_parameters() if name not in moving}
     for number in range(3):
@@ -337,7 +353,11 @@ def test_parts_learn_one_after_the_other_from_scratch(tmp_path: Path) -> None:
     for _ in range(6):
         report = engine.advance()
         assert not report.events
-        found = {n for n in names if any(not torch.equal(p, q) for p, q in zip(getattr(made, n).parameters(), kept[n], strict=True))}
+        found = {
+            n
+            for n in names
+            if any(not torch.equal(p, q) for p, q in zip(getattr(made, n).parameters(), kept[n], strict=True))
+        }
         moved.append(found)
         kept = {name: [p.detach().clone() for p in getattr(made, name).parameters()] for name in names}
     assert moved == [{"dvae"}] * 2 + [{"gpt"}] * 2 + [{"disc", "hifigan_decoder"}] * 2
