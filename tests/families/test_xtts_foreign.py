@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.helpers.coqui_parity import written_folder
 from tests.helpers.xtts_release import (
     SMALLEST,
     networks,
@@ -20,10 +21,14 @@ from tests.helpers.xtts_release import (
     write_release,
 )
 
-from olu.core.errors import TrainError
+from olu.core.errors import ExportError, TrainError
 from olu.families.xtts.codes import Dvae
+from olu.families.xtts.config import XttsConfig
 from olu.families.xtts.foreign.read import Release, is_release, read_release
+from olu.families.xtts.foreign.to_coqui import write_folder
+from olu.families.xtts.learn import XttsLearner
 from olu.families.xtts.model import Xtts
+from olu.text.pieces import PieceVocabulary
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +241,27 @@ def test_a_vocabulary_that_is_none_is_refused(copy: Path, held: str) -> None:
     (copy / "vocab.json").write_text(held)
     with pytest.raises(TrainError, match=r"vocab\.json"):
         read_release(copy)
+
+
+def test_what_is_written_for_coqui_is_read_as_a_release(tmp_path: Path) -> None:
+    learner = written_folder(tmp_path)
+    held = read_release(tmp_path)
+    assert held.notes == () and held.tags == ("am",) and list(held.speakers) == ["tester"]
+    model, dvae = Xtts(held.config, vocab_size=held.vocab_size), Dvae(held.config)
+    held.load(model, dvae)
+    assert torch.equal(model.gpt.text_head.weight, learner.gpt.text_head.weight)
+    for name, value in model.hifigan_decoder.state_dict().items():
+        assert torch.equal(value, learner.hifigan_decoder.state_dict()[name]), name
+    assert torch.equal(dvae.codebook.embed, learner.dvae.codebook.embed)
+    prompt, vector = held.speakers["tester"]
+    assert float(vector.norm()) == pytest.approx(1.0, abs=1e-5) and float(prompt.std()) > 0.1
+
+
+def test_a_network_of_another_size_is_not_written_for_coqui(tmp_path: Path) -> None:
+    learner = XttsLearner(XttsConfig(size="tiny"), vocab_size=6, num_speakers=1)
+    with pytest.raises(ExportError, match=r"model\.speakers is 'table', and it needs 'encoder'"):
+        write_folder(learner, tmp_path, vocabulary=PieceVocabulary.learn(["ab"]), speakers=["x"])
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:

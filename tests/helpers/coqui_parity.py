@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from olu.families.xtts.decoder import CONTEXT, frames_of
 from olu.families.xtts.model import Xtts
 from olu.families.xtts.spectrum import code_mel, prompt_mel
 from olu.nn.causal import Cache
+from olu.speak.engines.sampling import Sampler
 
 VARIABLE = "OLU_COQUI"
 VOCABULARY, START, STOP = 300, 261, 0
@@ -349,7 +351,131 @@ def sounds() -> Iterator[Difference]:
     yield Difference("a chunk in its context against the whole", apart(part, wave[:, 20 * 256 : 60 * 256]), 1e-6)
 
 
-GROUPS = (layout, mels, encoders, losses, latents, sounds)
+SPOKEN = {"temperature": 0.75, "top_k": 50, "top_p": 0.85, "repetition_penalty": 5.0}
+
+
+@torch.no_grad()
+def our_codes(gpt: Any, prompt: Tensor, ids: Tensor, *, most: int, start: int = START) -> list[int]:
+    """Codes by our sampler, drawn by torch as the public package draws them; the stop counts."""
+    config, cache, codes = gpt.config, Cache(), list[int]()
+    sampler = Sampler.of(SPOKEN, np.random.default_rng(0))
+    text = torch.cat([torch.tensor([[start]]), ids, torch.tensor([[STOP]])], dim=1)
+    rows = torch.cat([prompt, gpt.text_rows(text), gpt.code_rows(torch.tensor([[config.start_code]]))], dim=1)
+    while len(codes) < most and config.stop_code not in codes:
+        logits = gpt.mel_head(gpt.latents(rows, cache=cache)[0, -1]).numpy()
+        found, chances = sampler.chances(logits, [1, config.start_code, *codes])
+        all_chances = torch.zeros(len(logits))
+        all_chances[torch.from_numpy(found.copy())] = torch.from_numpy(chances).float()
+        codes.append(int(torch.multinomial(all_chances, 1)))
+        rows = gpt.code_rows(torch.tensor([[codes[-1]]]), first=len(codes))
+    return codes
+
+
+@torch.no_grad()
+def public_codes(gpt: Any, prompt: Tensor, ids: Tensor) -> list[int]:
+    made = gpt.generate(cond_latents=prompt, text_inputs=ids, do_sample=True, num_beams=1, length_penalty=1.0, **SPOKEN)
+    return [int(code) for code in made[0]]
+
+
+def drawn() -> Iterator[Difference]:
+    from transformers import (
+        LogitsProcessorList,
+        RepetitionPenaltyLogitsProcessor,
+        TemperatureLogitsWarper,
+        TopKLogitsWarper,
+        TopPLogitsWarper,
+    )
+
+    filters = LogitsProcessorList(
+        [
+            RepetitionPenaltyLogitsProcessor(5.0),
+            TemperatureLogitsWarper(0.75),
+            TopKLogitsWarper(50),
+            TopPLogitsWarper(0.85),
+        ]
+    )
+    random, worst = np.random.default_rng(0), 0.0
+    for count in range(60):
+        logits = (3 * random.standard_normal(NARROW.codes + 2)).astype(np.float32)
+        before = [1, NARROW.start_code, *random.integers(0, NARROW.codes, count).tolist()]
+        found, chances = Sampler.of(SPOKEN, random).chances(logits, before)
+        ours = np.zeros(len(logits))
+        ours[found] = chances
+        scores = filters(torch.tensor([[1] * 40 + before]), torch.from_numpy(logits.copy())[None])
+        worst = max(worst, float(np.abs(ours - scores[0].double().softmax(0).numpy()).max()))
+    yield Difference("distribution that codes are drawn from", worst, 1e-6)
+    ours_model, theirs = pair()
+    given = lesson()
+    prompt = ours_model.gpt.condition(given.mel[:1]).detach()
+    wrong, all_codes = 0, 0
+    for seed in (0, 1, 2):
+        torch.manual_seed(seed)
+        public = public_codes(theirs.gpt, prompt, given.ids[2][None])
+        torch.manual_seed(seed)
+        mine = our_codes(ours_model.gpt, prompt, given.ids[2][None], most=NARROW.most_codes)
+        wrong += abs(len(public) - len(mine)) + sum(a != b for a, b in zip(public, mine, strict=False))
+        all_codes += len(public)
+    yield Difference(f"codes that differ, of {all_codes} drawn with three seeds", wrong, 0)
+
+
+def written_folder(folder: Path) -> Any:
+    """A run with drawn weights as `olu export --to coqui` writes it; gives the learner."""
+    from olu.families.xtts.foreign.to_coqui import write_folder
+    from olu.families.xtts.learn import XttsLearner
+    from olu.text.pieces import PieceVocabulary
+
+    letters = [chr(0x1200 + number) for number in range(VOCABULARY - 5)]
+    specials = ("[STOP]", "[UNK]", "[SPACE]", "[START]", "[am]")
+    vocabulary = PieceVocabulary([*specials, *letters], (), tag="am", specials=specials)
+    config = NARROW.model_copy(update={"text_start": 3, "text_stop": 0})
+    learner = XttsLearner(config, vocab_size=vocabulary.size, num_speakers=1)
+    seeded(learner)
+    wave = (sound(90_000)[0].numpy().clip(-1, 1) * 32767).astype(np.int16)
+    learner.meet(0, [wave])
+    write_folder(learner.eval(), folder, vocabulary=vocabulary, speakers=["tester"])
+    return learner
+
+
+@torch.no_grad()
+def coqui_folder() -> Iterator[Difference]:
+    """What we write, loaded by the public package, strict: it speaks the same codes and the same sound."""
+    import tempfile
+
+    from TTS.tts.configs.xtts_config import XttsConfig as Public
+    from TTS.tts.models.xtts import Xtts as PublicModel
+
+    with tempfile.TemporaryDirectory() as place:
+        learner = written_folder(Path(place))
+        config = Public()
+        config.load_json(f"{place}/config.json")
+        theirs = PublicModel(config)
+        theirs.load_checkpoint(config, checkpoint_dir=place, eval=True, strict=True)
+        voice = theirs.speaker_manager.speakers["tester"]
+        public_dvae_state = torch.load(f"{place}/dvae.pth", weights_only=True)
+        lost = [name for name in public_dvae(NARROW).state_dict() if name not in public_dvae_state]
+    prompt, vector = voice["gpt_cond_latent"], voice["speaker_embedding"]
+    heard = torch.from_numpy(learner.references[0][0])[None]
+    yield Difference(
+        "speakers file: prompt, heard by the public package",
+        apart(prompt, theirs.get_gpt_cond_latents(heard, 22050, length=30, chunk_length=4), relative=True),
+        1e-4,
+    )
+    alike = nn.functional.cosine_similarity(vector, theirs.get_speaker_embedding(heard, 22050), dim=1)
+    yield Difference("speakers file: 1 - cosine of the vector", 1 - float(alike), 1e-4)
+    yield Difference("names of dvae.pth that are missing", sum("discrete" not in name for name in lost), 0)
+    wrong = all_codes = 0
+    for seed in range(8):
+        ids = torch.tensor([[4, *range(9 + seed, 30)]])
+        torch.manual_seed(seed)
+        public = public_codes(theirs.gpt, prompt, ids)
+        torch.manual_seed(seed)
+        mine = our_codes(learner.gpt, prompt, ids, most=NARROW.most_codes, start=3)
+        wrong += abs(len(public) - len(mine)) + sum(a != b for a, b in zip(public, mine, strict=False))
+        all_codes += len(public)
+    yield Difference(f"codes of --to coqui that differ, of {all_codes}", wrong, 0)
+
+
+GROUPS = (layout, mels, encoders, losses, latents, sounds, drawn, coqui_folder)
 
 
 # ---------------------------------------------------------------- golden numbers, for where the package is missing

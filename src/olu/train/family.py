@@ -313,6 +313,7 @@ class Speaks:
     with_tempo: Callable[[Any, float], Any] | None = None  # (config, factor) -> one that speaks so many times slower
     resynthesis: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
     needs: tuple[Kind, ...] = ()  # runs of other kinds; `export` gets their learners by these names
+    bits: tuple[int, ...] = ()  # of its weights in a package, to choose from; `export` gets what was chosen as `bits`
     stands_in: tuple[Kind, ...] = ()  # of these: what a learner has a plain one for, while there is none
 
 

@@ -14,13 +14,16 @@ from olu.core.errors import OluError, TrainError
 from olu.core.parse import BadData, load_json
 from olu.families.xtts.config import CODE_SAMPLES, OUT_RATE, RATE, XttsConfig
 from olu.families.xtts.plan import ADVICE
-from olu.train.family import Base, Bases, Data, Family, Figures
+from olu.train.family import Base, Bases, Data, Family, Figures, Format, Speaks
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from olu.core.types import Audio, Knob
+    from olu.export.subject import ExportSubject
     from olu.features.store import PreparedFeature
 
+NOISELESS = "XTTS draws codes, and has no noise of its own"
 ROWS = ("gpt.text_embedding.weight", "gpt.text_head.weight", "gpt.text_head.bias")
 
 
@@ -83,6 +86,30 @@ def _with_speakers(checkpoint: Any, learner: nn.Module, *, old: int) -> Any:
     return with_speakers(checkpoint, learner, old=old)
 
 
+def _knobs(config: XttsConfig) -> tuple[Knob, ...]:
+    from olu.families.xtts.voice import knobs
+
+    return knobs(config)
+
+
+def _export(learner: nn.Module, *, folder: Path, bits: int = 8) -> dict[str, Any]:
+    from olu.families.xtts.voice import export
+
+    return export(learner, folder=folder, bits=bits)
+
+
+def _resynthesis(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
+    from olu.families.xtts.voice import resynthesis
+
+    return resynthesis(learner, audio, speaker=speaker)
+
+
+def _to_coqui(subject: ExportSubject, folder: Path) -> list[str]:
+    from olu.families.xtts.foreign.to_coqui import write_coqui
+
+    return write_coqui(subject, folder)
+
+
 FAMILY = Family(
     name="xtts",
     summary="Codes for a text in a voice, by a transformer, and a decoder of them; new languages for XTTS v2",
@@ -102,6 +129,14 @@ FAMILY = Family(
     ),
     figures=Figures(score="total", learns="gpt", steady=("codes", "text"), loss="codes"),
     advice=ADVICE,
+    speaks=Speaks(
+        engine="tokens",
+        export=_export,
+        knobs=_knobs,
+        resynthesis=_resynthesis,
+        formats=(Format("coqui", "Coqui TTS", _to_coqui, also=("xtts",), trains=True, noiseless=NOISELESS),),
+        bits=(8, 16, 32),
+    ),
     bases=Bases(
         read=_read,
         symbol_rows=ROWS,

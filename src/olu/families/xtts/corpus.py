@@ -22,6 +22,7 @@ USUAL = 8.0  # codes a token, where nothing is known
 class CodeFigures:
     codes_per_token: float = USUAL  # 99 in 100 clips take no more
     least_codes_per_token: float = 0.0  # 1 in 100 takes fewer
+    usual_codes_per_token: float = 0.0  # half of them take more; 0: not known
     longest_codes: int = 0  # of a clip that was learnt from
     longest_tokens: int = 0
     references: dict[str, list[str]] = field(default_factory=dict)  # speaker -> clips, the best first
@@ -58,6 +59,7 @@ def figures_of(
     found = CodeFigures(
         round(float(np.quantile(paces, 0.99)), 3),
         round(float(np.quantile(paces, 0.01)), 3),
+        round(float(np.median(paces)), 3),
         longest_codes,
         longest_tokens,
         {speakers[number]: references(clips) for number, clips in sorted(heard.items())},

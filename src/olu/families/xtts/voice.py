@@ -45,11 +45,9 @@ def export(learner: Any, *, folder: Path, bits: int = 8) -> dict[str, Any]:
     import torch
 
     from olu.families.xtts.export import write_voice
-    from olu.nn.lora import merge_lora
 
-    own: XttsLearner = deepcopy(learner).cpu().float().eval().requires_grad_(False)
-    merge_lora(own.gpt)
-    heard = [_references(own, speaker) for speaker in range(own.num_speakers)]
+    own = merged(learner)
+    heard = [references_of(own, speaker) for speaker in range(own.num_speakers)]
     with torch.no_grad():
         prompts = torch.stack([prompt_rows(own, waves) for waves in heard])
         vectors = torch.stack([speaker_vector(own, speaker, waves) for speaker, waves in enumerate(heard)])
@@ -57,7 +55,7 @@ def export(learner: Any, *, folder: Path, bits: int = 8) -> dict[str, Any]:
     figures = own.figures
     pace = figures.codes_per_token
     usual = figures.usual_codes_per_token or pace / 2
-    facts = write_voice(
+    return write_voice(
         own.gpt,
         own.hifigan_decoder.waveform_decoder,
         folder,
@@ -68,10 +66,21 @@ def export(learner: Any, *, folder: Path, bits: int = 8) -> dict[str, Any]:
         silence=silence[:MOST_SILENCE],
         most_tokens=figures.longest_tokens or None,
     )
-    return facts
 
 
-def _references(learner: XttsLearner, speaker: int) -> list[NDArray[np.float32]]:
+def merged(learner: XttsLearner) -> XttsLearner:
+    """The networks as they speak: adapters, where there are any, in their matrices."""
+    from olu.nn.lora import is_lora, merge_lora
+
+    adapted = any(is_lora(name) for name, _ in learner.gpt.named_parameters())
+    own = deepcopy(learner) if adapted else learner
+    if adapted:
+        merge_lora(own.gpt)
+    own.cpu().float().eval()
+    return own
+
+
+def references_of(learner: XttsLearner, speaker: int) -> list[NDArray[np.float32]]:
     """Waves at 22,050 Hz."""
     if waves := learner.references.get(speaker):
         return waves
