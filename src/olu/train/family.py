@@ -285,6 +285,7 @@ class Bases:
     fold_speakers: Callable[..., Any] | None = None  # (checkpoint, learner, old=) -> one with rows for new speakers
     companions: Callable[[Any, Base | None], Sequence[Companion]] | None = None  # (config, base): what stays frozen
     licensed: bool = True  # whether what is made from one takes its licence
+    tell: Callable[[Path], list[str]] | None = None  # what one is, in sentences, where loading it would be too much
     knows: Callable[[Path], bool] | None = None  # whether a folder or file is one of its own, by a look at its names
 
 

@@ -68,6 +68,12 @@ def _read(place: Path) -> Base:
     return read_base(place)
 
 
+def _tell(place: Path) -> list[str]:
+    from olu.families.xtts.foreign.tell import sentences
+
+    return sentences(place)
+
+
 def _knows(place: Path) -> bool:
     """A released folder by its config.json, or a run of this family by its recipe."""
     folder = place if place.is_dir() else place.parent
@@ -143,5 +149,6 @@ FAMILY = Family(
         row_scale=lambda config: float(config.init_scale),
         fold_speakers=_with_speakers,
         knows=_knows,
+        tell=_tell,
     ),
 )
