@@ -277,6 +277,7 @@ class VerbWorkspace(Workspace):
         language: str = '',
         with_training: bool = False,
         noise: float | None = None,
+        bits: int | None = None,
         lexicon: str | Path | None = None,
         licence: str = '',
         override_licence: str = '',

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from olu.core.config import Strict
-from olu.core.errors import ConfigError
+from olu.core.errors import ConfigError, OluError
 from olu.core.types import Alignment, Clip, Reading, Span, Word
 from olu.families import FAMILIES, family
+from olu.families.xtts.config import TINY
 from olu.features.store import FeatureClip
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoints
@@ -282,6 +283,68 @@ TABLES |= {
         tiny={}, still={}, other={"width": Other(16), "learning_rate": Other(1e-3), "clip": Other(1e-3)}
     ),
 }
+OWN_CODES, OWN_SOUND = {"codes_steps": 10}, {"decoder_from": 3}
+TABLES["xtts"] = Table(
+    tiny={"size": "tiny"},
+    still={"dropout": 0.0},
+    other={
+        "size": Other("small", base={name: value for name, value in TINY.items() if name != "learning_rate"}),
+        "layers": Other(1),
+        "width": Other(32),
+        "heads": Other(2),
+        "codes": Other(32),
+        "text_places": Other(100),
+        "code_places": Other(100),
+        "dropout": Other(0.4),
+        "prompt_rows": Other(4),
+        "conditioning_layers": Other(2),
+        "perceiver_layers": Other(2),
+        "perceiver_heads": Other(4),
+        "perceiver_head_width": Other(8),
+        "dvae_width": Other(8),
+        "code_width": Other(8),
+        "dvae_blocks": Other(2),
+        "decoder_width": Other(48),
+        "speaker_width": Other(8),
+        "speakers": Other("encoder"),
+        "text_start": Other(4),
+        "text_stop": Other(1),
+        "stops": Other(4),
+        "hears_stop": Other(False),
+        "codec": Other("0" * 64, refused="so is the base that makes them"),
+        "conditioning": Other("same"),
+        "prompt_seconds": Other((0.3, 0.4)),
+        "pieces": Other(5),
+        "init_scale": Other(0.5),
+        "lora_rank": Other(8),
+        "gradient_checkpointing": Other(True),
+        "learning_rate": Other(1e-4),
+        "adam_betas": Other((0.5, 0.9)),
+        "adam_epsilon": Other(1e-6),
+        "weight_decay": Other(0.1),
+        "clip": Other(0.5),
+        "layer_clips": Other({"text_embedding": 0.1}),
+        "average": Other(0.5),
+        "weight_text": Other(0.5),
+        "weight_codes": Other(2.0),
+        "codes_steps": Other(20),
+        "decoder_from": Other(4),
+        "codes_learning_rate": Other(1e-5, base=OWN_CODES),
+        "weight_commitment": Other(2.0, base=OWN_CODES),
+        "decoder_learning_rate": Other(1e-5, base=OWN_SOUND),
+        "discriminator_learning_rate": Other(1e-5, base=OWN_SOUND),
+        "discriminator_width": Other(2, base=OWN_SOUND),
+        "decoder_latents": Other(6, base=OWN_SOUND),
+        "decoder_average": Other(0.5, base=OWN_SOUND),
+        "weight_spectrum": Other(1.0, base=OWN_SOUND),
+        "weight_adversarial": Other(3.0, base=OWN_SOUND),
+        "weight_features": Other(4.0, base=OWN_SOUND),
+        "temperature": Other(0.1),
+        "top_k": Other(1),
+        "top_p": Other(0.1),
+        "repetition_penalty": Other(1.0),
+    },
+)
 TABLES["vits-source"] = Table(
     tiny={"size": "tiny", **SOURCE}, still={**TABLES["vits"].still, "pitch_dropout": 0.0}, other={}
 )
@@ -314,7 +377,7 @@ def made(fam: Family, config: Strict, *, speakers: int = 1, seed: int = 1) -> nn
     learner = fam.learner(config, vocab_size=VOCABULARY, num_speakers=speakers)
     if needed := needs(fam):
         learner.accompany(needed)
-    if fam.data.features and fam.data.features(config, None):
+    if fam.data.beside or (fam.data.features and fam.data.features(config, None)):
         collate = learner.collate
         learner.collate = lambda examples: collate(featured(fam, config, examples))
     return learner
@@ -605,7 +668,7 @@ def test_demo_is_finite_and_of_sane_length(fam: Family) -> None:
             exhibits = list(learner.demo(learner.collate(clips)))
         assert [exhibit.name for exhibit in exhibits] == [clip.id for clip in clips]
         for exhibit in exhibits:
-            assert exhibit.audio.rate == fam.data.rate(learner.config)
+            assert exhibit.audio.rate == fam.data.made_rate(learner.config)
             assert exhibit.audio.samples.dtype == np.float32 and exhibit.audio.samples.ndim == 1
             assert np.isfinite(exhibit.audio.samples).all() and np.abs(exhibit.audio.samples).max() <= 1
             assert 0.05 < exhibit.audio.seconds < 20
@@ -731,7 +794,10 @@ def test_every_setting_acts(fam: Family, tmp_path: Path) -> None:
             assert fingerprint(fam, start, speakers=other.speakers, folder=tmp_path) == known[base]
         changed = config_of(fam, **{**other.base, key: other.value})
         assert getattr(changed, key) != getattr(config_of(fam, **other.base), key)
-        if fingerprint(fam, changed, speakers=other.speakers, folder=tmp_path) == known[base]:
+        if other.refused:
+            with pytest.raises(OluError, match=other.refused):
+                fingerprint(fam, changed, speakers=other.speakers, folder=tmp_path)
+        elif fingerprint(fam, changed, speakers=other.speakers, folder=tmp_path) == known[base]:
             idle.append(key)
     assert idle == []
 

@@ -17,7 +17,8 @@ from onnx import TensorProto
 from olu.core.errors import TextError, VoiceError
 from olu.speak import package as package_module
 from olu.speak.engines import ChunkPlan
-from olu.speak.engines.tokens import Sampler, StopRules, TokensEngine, loop_of
+from olu.speak.engines.sampling import Sampler, StopRules, loop_of
+from olu.speak.engines.tokens import TokensEngine
 from olu.speak.stream import Chunk, Manner
 from olu.speak.voice import Voice
 

@@ -53,7 +53,7 @@ def test_what_is_written_is_read_again() -> None:
 
 
 def test_a_merge_without_its_piece_is_refused() -> None:
-    with pytest.raises(TextError, match="a merge makes 'ab', which is no piece"):
+    with pytest.raises(TextError, match="a merge has 'ab', which is no piece"):
         PieceVocabulary(["a", "b"], [("a", "b")])
 
 

@@ -34,6 +34,7 @@ class Speaker:
     read: Callable[[str], Reading] | None = None  # its own reading of a text
     strict: Callable[[str, str], Audio] | None = None  # as `say`, with written tones pushed apart
     voice: Voice | None = None  # that says them, where it is one whose pitch stands open
+    draws: Voice | None = None  # the same, where takes of one text differ in what is said
     resample: float = 1.0  # what the recordings it is held against are resampled by, as those it learnt from were
 
 
@@ -76,6 +77,7 @@ def of_voice(
         )  # the tempo of what it learnt from
 
     more: dict[str, Any] = {"strict": partial(say, tones=TONES[1]), "voice": voice} if voice.engine.plans else {}
+    more |= {"draws": voice} if voice.engine.draws else {}
     return Speaker(subject, say, tuple(voice.speakers), voice.frontend.read, resample=factor, **more)
 
 

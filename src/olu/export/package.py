@@ -26,6 +26,7 @@ from olu.text.languages import Language
 from olu.text.vocabulary import SymbolVocabulary
 from olu.train.family import Speaks
 
+WHOLE_BITS = 32  # `bits` in the facts of a voice whose weights are kept as they were trained
 STEPS = 5  # of an export: reading, writing, slimming, speaking once, and pushing where that is asked for
 
 
@@ -65,7 +66,8 @@ def write_package(path: Path, contents: Contents, *, graphs: Callable[[Path], di
             for name in [name for name in specs if (folder / f"{name}.onnx").exists()]:
                 if specs[name].optimised:  # a decoder's best form differs from machine to machine
                     optimise(folder / f"{name}.onnx")
-                halve(folder / f"{name}.onnx")
+                if facts.get("bits") != WHOLE_BITS:
+                    halve(folder / f"{name}.onnx")
             yield Tick(3, STEPS, "speaking with them once")
             _fill(folder, contents, {**facts, **_listed(folder, list(specs))} if "engine" in facts else facts)
             if zipped:

@@ -21,7 +21,7 @@ from olu.corpus.rights import Rights, of_sources
 from olu.export.card import measures_of, readme, shown
 from olu.export.rights import ExportTerms, check_consent, claim
 from olu.families import family as family_named
-from olu.families import first_voice
+from olu.families import family_of_base, first_voice
 from olu.families.runs import NEEDS, NeededPart, learner_of, needed_runs
 from olu.speak.package import NOISE, voice_json
 from olu.text.characters import CharacterFrontend
@@ -327,6 +327,10 @@ def from_foreign(source: Path, *, licence: str, override: str, noise: float | No
     family = first_voice()
     assert family.bases is not None
     place = located(source.as_posix())
+    if (other := family_of_base(place)) and other != family.name:
+        raise ExportError(
+            f"{source} is a base of the family {other!r}, which becomes a voice by a run: 'olu train WS --base {source}'"
+        )
     base = family.bases.read(place)
     name = source.stem if source.is_file() else Path(source.as_posix().partition("@")[0]).resolve().name
     rights = claim({}, licence_of(place, origin=source.as_posix()), base_name=name, licence=licence, override=override)

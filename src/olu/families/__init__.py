@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 
 from olu.core.config import did_you_mean
 from olu.core.errors import ConfigError
@@ -13,6 +14,7 @@ FAMILIES = {
     "recogniser": "olu.families.recogniser",
     "acoustic": "olu.families.acoustic",
     "vocoder": "olu.families.vocoder",
+    "xtts": "olu.families.xtts",
 }
 
 
@@ -22,6 +24,15 @@ def family(name: str) -> Family:
         raise ConfigError(f"recipe: unknown family {name!r}{hint}")
     found: Family = import_module(FAMILIES[name]).FAMILY
     return found
+
+
+def family_of_base(place: Path) -> str | None:
+    """The family that a base is surely of; None where nothing tells."""
+    for name in FAMILIES:
+        bases = family(name).bases
+        if bases and bases.knows and bases.knows(place):
+            return name
+    return None
 
 
 def first_voice() -> Family:

@@ -91,11 +91,26 @@ def learner_of(run: Run, step: int, *, config: Any = None, needed: Mapping[str, 
     load_averaged(learner, run.checkpoints().load(step))
     if observed := held_by(run):
         learner.observe(observed)  # type: ignore[operator]
+        _introduce(learner, run, observed.get("references", {}), rate=chosen.data.rate(config))
     companions = chosen.bases.companions(config, None) if chosen.bases and chosen.bases.companions else ()
     frozen = {one.name: one.load() for one in companions} | dict(needed or {})
     if frozen:
         learner.accompany(frozen)  # type: ignore[operator]
     return learner
+
+
+def _introduce(learner: nn.Module, run: Run, references: Mapping[str, list[str]], *, rate: int) -> None:
+    """The recordings that a run chose of its speakers, for a learner that sounds like what it hears of them."""
+    if not hasattr(learner, "meet") or not references:
+        return
+    from olu.audio.io import resample, to_int16
+
+    corpus = Corpus.open(Workspace.open(run.folder.parent.parent))
+    held = {clip.id: clip for clip in corpus}
+    for number, name in enumerate(run.document("speakers.json")):
+        clips = [held[clip] for clip in references.get(name, ()) if clip in held]
+        sounds = [to_int16(resample(corpus.audio(clip), rate)) for clip in clips]
+        learner.meet(number, sounds)  # type: ignore[operator]
 
 
 def needed_runs(

@@ -44,14 +44,21 @@ def mel(linear_BNF: Tensor, bank_MN: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=8)
-def mel_bank(*, rate: int, fft_size: int, bins: int, low: float, high: float) -> NDArray[np.float32]:
-    """Slaney-scale, area-normalised triangles [M, N]."""
-    edges = _mel_to_hz(np.linspace(_hz_to_mel(low), _hz_to_mel(high), bins + 2))
+def mel_bank(
+    *, rate: int, fft_size: int, bins: int, low: float, high: float, scale: str = "slaney", area: bool = True
+) -> NDArray[np.float32]:
+    """Triangles [M, N] on the Slaney or the "htk" scale, each of one area or of height one."""
+    if scale == "htk":
+        bottom, top = (2595.0 * float(np.log10(1 + hertz / 700.0)) for hertz in (low, high))
+        edges = 700.0 * (10.0 ** (np.linspace(bottom, top, bins + 2) / 2595.0) - 1)
+    else:
+        edges = _mel_to_hz(np.linspace(_hz_to_mel(low), _hz_to_mel(high), bins + 2))
     hertz = np.linspace(0, rate / 2, fft_size // 2 + 1)
     rising = (hertz[None, :] - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
     falling = (edges[2:, None] - hertz[None, :]) / (edges[2:] - edges[1:-1])[:, None]
     triangles = np.maximum(0.0, np.minimum(rising, falling))
-    return (triangles * (2.0 / (edges[2:] - edges[:-2]))[:, None]).astype(np.float32)
+    height = 2.0 / (edges[2:] - edges[:-2]) if area else np.ones(bins)
+    return (triangles * height[:, None]).astype(np.float32)
 
 
 _LINEAR_HZ = 200.0 / 3  # Hz per mel below the break

@@ -64,9 +64,11 @@ def halve(path: Path) -> None:
 
     model = load_model(path)
     graph, casts, kept = model.graph, [], []
+    scales = {name for node in graph.node if node.op_type == "MatMulNBits" for name in node.input}  # of 8-bit weights
     for tensor in graph.initializer:
-        weights = numpy_helper.to_array(tensor)
-        if tensor.data_type != TensorProto.FLOAT or weights.size < LEAST_HALVED or np.abs(weights).max() > MOST_HALVED:
+        whole = tensor.data_type != TensorProto.FLOAT or tensor.name in scales
+        weights = numpy_helper.to_array(tensor) if not whole else np.zeros(0)
+        if whole or weights.size < LEAST_HALVED or np.abs(weights).max() > MOST_HALVED:
             kept.append(tensor)
             continue
         half = f"{tensor.name}.half"

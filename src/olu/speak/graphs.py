@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,11 +82,15 @@ class OnnxGraph:
 
     def run(self, feeds: dict[str, Any]) -> list[NDArray[np.float32]]:
         """Feed what the graph asks for: a plain duration predictor has no use for noise, one speaker needs no name."""
+        given = {name: np.asarray(feeds[name]) for name in self._inputs}
+        outputs: list[NDArray[np.float32]] = self._told(lambda options: self._session.run(None, given, options))
+        return outputs
+
+    def _told(self, work: Callable[[Any], Any]) -> Any:
+        """A run of the network; what goes wrong in it is one sentence."""
         options = self._halt.options if self._halt else None
         try:
-            outputs: list[NDArray[np.float32]] = self._session.run(
-                None, {name: np.asarray(feeds[name]) for name in self._inputs}, options
-            )
+            return work(options)
         except Exception as bad:  # onnxruntime raises kinds of its own
             if options is not None and options.terminate:
                 raise Ended from None
@@ -93,11 +98,40 @@ class OnnxGraph:
                 raise NoMemory("the voice's network needs more memory than there is") from None
             reason = str(bad).strip().splitlines()[0][:200] if str(bad).strip() else type(bad).__name__
             raise VoiceError(f"the voice's network failed ({reason}): export the voice again") from None
-        return outputs
 
     def named(self, feeds: dict[str, Any]) -> dict[str, NDArray[np.float32]]:
         """As `run`, with the outputs by their names."""
         return dict(zip(self.outputs, self.run(feeds), strict=True))
+
+    def cache(self, length: int) -> GraphCache:
+        """For a transformer whose cache stays where it is: room for so many rows, where the graph leaves that open."""
+        return GraphCache(self, length)
+
+
+class GraphCache:
+    """Keys and values of one sentence, which each run adds to in place: nothing of them is copied."""
+
+    def __init__(self, graph: OnnxGraph, length: int) -> None:
+        self._graph, self._binding = graph, graph._session.io_binding()
+        past = [name for name in graph.shapes if name.startswith("past")]
+        self._outputs = [name for name in graph.outputs if not name.startswith("present")]
+        for name in past:
+            shape = [1, *graph.shapes[name][1:]]
+            room = [axis if isinstance(axis, int) else length for axis in shape]
+            held = onnxruntime.OrtValue.ortvalue_from_shape_and_type(room, np.float32, "cpu")
+            self._binding.bind_ortvalue_input(name, held)
+            self._binding.bind_ortvalue_output(name.replace("past", "present", 1), held)
+
+    def run(self, feeds: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
+        """Outputs by their names, but for the cache."""
+        given = {name: np.ascontiguousarray(value) for name, value in feeds.items() if name in self._graph.shapes}
+        for name, value in given.items():
+            self._binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(value))
+        for name in self._outputs:
+            self._binding.bind_output(name, "cpu")
+        self._graph._told(lambda options: self._graph._session.run_with_iobinding(self._binding, options))
+        made = self._binding.get_outputs()[-len(self._outputs) :]  # as they were bound: the cache first
+        return {name: value.numpy() for name, value in zip(self._outputs, made, strict=True)}
 
 
 def _is_memory(bad: Exception) -> bool:

@@ -21,6 +21,7 @@ from olu.text.words import split_sentences
 
 MOST_TOKENS = 400  # of one stretch of a sentence, the blanks between symbols counted
 WINDOW = 5000  # characters looked at in one go
+MOST_JOINED = 200  # characters of short sentences that are said together
 LONGEST_PAUSE = 60.0
 AS_PLAIN = 'or have it read as plain text: --plain, plain=True in Python, "plain": true over HTTP'
 STRENGTHS = {"none": 0.0, "x-weak": 0.0, "weak": 0.15, "medium": 0.3, "strong": 0.5, "x-strong": 1.0}  # seconds
@@ -61,6 +62,27 @@ def _lines(text: str, ends: Sequence[str], abbreviations: Collection[str], plain
             pause = (pause or 0.0) + after
     if pause:
         yield SpeechLine("", pause)
+
+
+def joined(found: Iterator[SpeechLine], words: int) -> Iterator[SpeechLine]:
+    """Sentences of so many words or fewer together with a neighbour, where no pause or markup stands between them."""
+    held: SpeechLine | None = None
+    for line in found:
+        if held is not None and _can_join(held, line, words):
+            held = replace(held, text=f"{held.text} {line.text}")
+            continue
+        if held is not None:
+            yield held
+        held = line
+    if held is not None:
+        yield held
+
+
+def _can_join(held: SpeechLine, line: SpeechLine, words: int) -> bool:
+    together = f"{held.text} {line.text}"
+    apart = line.pause is not None or not held.text or not line.text or markup.has_markup(together)
+    short = min(len(held.text.split()), len(line.text.split())) <= words
+    return short and not apart and len(together) <= MOST_JOINED
 
 
 def _stretches(text: str) -> Iterator[tuple[str, float | None]]:

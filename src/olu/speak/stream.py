@@ -132,6 +132,9 @@ def _between(name: str, value: Any, least: float, most: float) -> None:
 # ---------------------------------------------------------------- what is read and what is said
 
 
+LOOP, SILENCE, ENDLESS = "loop", "silence", "endless"
+
+
 @dataclass(frozen=True)
 class SpokenSentence:
     """What is being said; times are in seconds from the start of the whole sound."""
@@ -144,6 +147,7 @@ class SpokenSentence:
     durations: tuple[int, ...] = ()  # frames per token
     dropped: dict[str, int] = field(default_factory=dict)  # what the voice has no letter for
     notes: tuple[str, ...] = ()  # what was done to its melody: pitch that was cut, tones that were pushed apart
+    faults: tuple[str, ...] = ()  # of a voice that draws codes, every try: LOOP, SILENCE or ENDLESS; none: it stopped
 
 
 @dataclass(frozen=True)

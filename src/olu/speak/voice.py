@@ -18,7 +18,7 @@ from olu.speak.engines import ChunkPlan, LineJob, PlanningEngine, SpeechEngine, 
 from olu.speak.graphs import OnnxGraph, RunTerminator
 from olu.speak.melody import FORMAT, Melody, MelodySentence
 from olu.speak.package import Package, package_place, read_package
-from olu.speak.sentences import AS_PLAIN, Stretch, lines, stretches
+from olu.speak.sentences import AS_PLAIN, Stretch, joined, lines, stretches
 from olu.speak.stream import (
     TONES,
     Ahead,
@@ -261,7 +261,8 @@ class Voice:
         settled = manner.settled(self.knobs, voice=self.name)
         if not self.engine.plans and (melody is not None or manner.tones != TONES[0]):
             raise VoiceError(f"the voice {self.name} has no melody to be told: {NO_MELODY}")
-        found = self._sayable(text, plain=manner.plain) if isinstance(text, str) else iter(text.lines)
+        join = self.engine.join_words if settled.knobs.get("guards", 1.0) else 0
+        found = self._sayable(text, plain=manner.plain, join=join) if isinstance(text, str) else iter(text.lines)
         if melody is not None:
             whole = list(found)
             symbols = [[self.vocabulary.symbols[id] for id in line.ids] for line in whole if line.ids]
@@ -278,7 +279,7 @@ class Voice:
     def read(self, text: str, *, most_tokens: int, plain: bool = False) -> ReadText:
         """The whole text as it will be said, before any of it is: what `begin` takes in a text's place."""
         found, tokens, unsaid = list[ReadLine](), 0, Counter[str]()
-        for line in self._sayable(text, plain=plain):
+        for line in self._sayable(text, plain=plain, join=self.engine.join_words):
             tokens += len(line.ids)
             if tokens > most_tokens:
                 raise TooManyTokens(most_tokens)
@@ -287,11 +288,15 @@ class Voice:
             unsaid.update(line.reading.dropped if line.reading else {})
         return ReadText(tuple(found), tokens, dict(unsaid))
 
-    def _sayable(self, text: str, *, plain: bool = False) -> Iterator[ReadLine]:
-        """What can be said, read one sentence at a time; a pause around what cannot is kept."""
+    def _sayable(self, text: str, *, plain: bool = False, join: int = 0) -> Iterator[ReadLine]:
+        """What can be said, read one sentence at a time; a pause around what cannot is kept.
+
+        `join`: sentences of so many words or fewer are read with their neighbour.
+        """
         pause: float | None = None
         unsaid = Counter[str]()
-        for line in lines(text, self._ends, abbreviations=self._abbreviations, plain=plain):
+        found = lines(text, self._ends, abbreviations=self._abbreviations, plain=plain)
+        for line in joined(found, join) if join else found:
             if line.pause is not None:
                 pause = (pause or 0.0) + line.pause
             text, marked = (line.text, []) if plain else prosody_in(line.text)

@@ -15,7 +15,7 @@ from olu.core.places import located
 from olu.core.stage import need_training
 from olu.core.told import Remedy
 from olu.core.words import minutes
-from olu.families import FAMILIES, family
+from olu.families import FAMILIES, family, family_of_base
 from olu.stages.verbs.machine import BasesOptions
 from olu.text.languages import load, resolve, traits
 from olu.train.base_facts import Licence, licence_of
@@ -101,16 +101,19 @@ class Checked:
 
     good: bool
     said: list[str]
+    family: str = next(iter(FAMILIES))
 
 
-def check_base(text: str, *, name: str = next(iter(FAMILIES))) -> Checked:
+def check_base(text: str) -> Checked:
     """Fetch a base, read it and load it whole, as a training would."""
     need_training("olu doctor --base")
-    chosen = family(name)
     try:
         place = located(Path(text).as_posix())
         refuse_kokoro(place)
+        chosen = family(family_of_base(place) or next(iter(FAMILIES)))
         assert chosen.bases is not None
+        if chosen.bases.tell and not (place / "recipe.toml").is_file():
+            return Checked(True, [*chosen.bases.tell(place), licence_of(place, origin=text).sentence()], chosen.name)
         base = chosen.bases.read(place)
         learner = chosen.learner(
             chosen.config(**base.settings), vocab_size=len(base.symbols), num_speakers=base.num_speakers
@@ -126,7 +129,7 @@ def check_base(text: str, *, name: str = next(iter(FAMILIES))) -> Checked:
         f"{rate} Hz, {len(base.symbols)} symbols, {base.num_speakers} speakers",
         f"discriminator: {'yes' if base.has_discriminator else 'no'}; texts go through: {base.via or 'nothing'}",
     ]
-    return Checked(True, [*facts, *notes, licence_of(place, origin=text).sentence()])
+    return Checked(True, [*facts, *notes, licence_of(place, origin=text).sentence()], chosen.name)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +16,7 @@ from olu.core.stage import EVALUATE
 from olu.core.threads import settle
 from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.corpus.manifest import Corpus
+from olu.evaluate.estimates import Estimate
 from olu.evaluate.evaluation import PAGE, WAVS, CheckpointMeans, Domain, Evaluation, Missing, References, Sample
 from olu.evaluate.sentences import (
     PlannedSentence,
@@ -32,6 +33,7 @@ from olu.evaluate.subject import Files, Speaker, of_files, of_voice
 from olu.families.runs import kind_of, passed_over, voice_named
 from olu.speak.package import voice_place
 from olu.speak.stream import Manner
+from olu.speak.voice import Voice
 from olu.stages.evaluate_copies import CopySummary, evaluate_copies
 from olu.stages.export import export
 from olu.stages.read import read_corpus
@@ -287,6 +289,8 @@ def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Seq
         side: Domain = "in" if "in" in figures else "out"
         moved = yield from moved_words(bench.speaker, [take.text for take in takes], seed=bench.wish.seed)
         figures |= {side: (*figures.get(side, ()), *moved)} if moved else {}
+    if "sanity" in judged.results and bench.speaker and bench.speaker.draws:
+        figures |= yield from _drawn_again(bench.speaker.draws, takes, figures, seed=bench.wish.seed)
     held = gates(figures.get("in") or figures.get("out") or ())
     level, verdict = verdict_of(held)
     subject = bench.speaker.subject if bench.speaker else bench.files.subject  # type: ignore[union-attr]
@@ -301,6 +305,23 @@ def _judged(bench: Bench, takes: Sequence[Sample], known: References, notes: Seq
         missing=(*judged.missing, *(no_others(takes, subject.language) if bench.files is None else ())),
         facts=facts_of(bench.corpus, notes=notes, asked=asked),
     )
+
+
+def _drawn_again(
+    voice: Voice, takes: Sequence[Sample], figures: Mapping[Domain, tuple[Estimate, ...]], *, seed: int
+) -> Job[dict[Domain, tuple[Estimate, ...]]]:
+    """Figures with those of several seeds, of some sentences of the first side that was said."""
+    from olu.evaluate.metrics import takes as drawn
+
+    side: Domain = "in" if "in" in figures else "out"
+    own = [take for take in takes if take.domain == side][: drawn.SENTENCES]
+    found = []
+    for one in drawn.takes_of(voice, [(take.text, take.speaker) for take in own], seed=seed):
+        found.append(one)
+        yield Tick(len(found), len(own), "speaking with other seeds")
+    natural = [take.natural().seconds if take.natural else None for take in own]
+    made = drawn.summarise(found, natural=natural, drawn=drawn.settings(voice))
+    return {side: (*figures.get(side, ()), *made)}
 
 
 def _metrics(bench: Bench) -> list[str]:

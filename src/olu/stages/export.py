@@ -113,7 +113,8 @@ def _stamp_options(wish: ExportOptions) -> dict[str, Any]:
     vocoder = {"vocoder": wish.vocoder} if wish.vocoder else {}
     words = {"lexicon": hash_file(wish.lexicon)} if wish.lexicon is not None and wish.lexicon.is_file() else {}
     language = {"language": wish.language} if wish.language else {}
-    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words, **language}
+    bits = {"bits": wish.bits} if wish.bits else {}
+    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words, **language, **bits}
 
 
 def _file_name(name: str, to: Format | None) -> str:
@@ -224,6 +225,8 @@ def _check(wish: ExportOptions, to: Format | None) -> None:
     Manner.of(None, noise=wish.noise)  # it says what is out of reach
     if wish.noise is not None and to is not None and to.noiseless:
         raise ExportError(f"--noise: the files of {wish.to!r} have no place for it: {to.noiseless}")
+    if wish.bits and to is not None:
+        raise ExportError(f"--bits is for '--to voice': {wish.to!r} has one precision")
     if wish.with_training and to is not None:
         raise ExportError(f"--with-training is for '--to voice': {wish.to!r} has no place for it")
 
@@ -279,7 +282,7 @@ def _written(
     if to is not None and subject.resample != 1.0:
         kept = _at_tempo(subject, to)
     if to is None:
-        lost, parameters = yield from _package(subject, path, with_training=wish.with_training)
+        lost, parameters = yield from _package(subject, path, with_training=wish.with_training, bits=wish.bits)
     else:
         yield Tick(1, STEPS, f"writing {to.name} files")
         lost = _folder(subject, to, path, given=given)
@@ -351,7 +354,11 @@ def _use(subject: ExportSubject, path: Path) -> str:
     return USE.format(clone=CLONE, install=how_to_install(here=False), text=subject.quoted_example, path=path_shown)
 
 
-def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> Job[tuple[list[str], int]]:
+def _package(
+    subject: ExportSubject, path: Path, *, with_training: bool, bits: int | None
+) -> Job[tuple[list[str], int]]:
+    if bits and bits not in subject.speaks.bits:
+        raise ExportError(f"--bits: voices of the family {subject.family.name} have one precision: leave it out")
     contents = Contents(
         name=subject.name,
         family=subject.family.name,
@@ -377,7 +384,8 @@ def _package(subject: ExportSubject, path: Path, *, with_training: bool) -> Job[
         if subject.resample != 1.0:
             restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
             facts = {"resample": subject.resample}
-        made = subject.speaks.export(subject.learner, folder=folder, **subject.needed)
+        chosen = {"bits": bits} if bits else {}
+        made = subject.speaks.export(subject.learner, folder=folder, **subject.needed, **chosen)
         return {**declared(subject.speaks, subject.learner.config), **made, **facts}
 
     voice = yield from write_package(path, contents, graphs=graphs)

@@ -178,7 +178,8 @@ def _base(path: Path) -> Inspection:
     checked = check_base(str(path))
     if not checked.good:
         return Inspection(str(path), "a checkpoint that cannot be used", [], checked.said)
-    return Inspection(str(path), "a VITS checkpoint", checked.said, [], [Remedy("train", ("WS",), {"base": path})])
+    kind = "a VITS checkpoint" if checked.family == "vits" else f"a checkpoint of the family {checked.family}"
+    return Inspection(str(path), kind, checked.said, [], [Remedy("train", ("WS",), {"base": path})])
 
 
 def _recordings(path: Path) -> Inspection:

@@ -21,7 +21,7 @@ from olu.core.words import length, lines, size
 from olu.corpus.decisions import hash_chosen
 from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, fingerprint, sides
-from olu.families import FAMILIES
+from olu.families import FAMILIES, family_of_base
 from olu.families import family as family_named
 from olu.families.runs import voices
 from olu.stages.audit import audit, read_thresholds
@@ -124,7 +124,7 @@ def plan(
     path, machine = recipe_path(ws), this_machine(device)
     if write and not force and is_edited(ws):
         raise TrainError(f"{path} was edited by hand and is kept: --print shows the plan, --force writes it over yours")
-    changes = _changes(overrides, base)
+    changes = _changes(overrides, base, infer=True)
     if write and family_named(read_recipe(None, changes).family).kind != "voice":
         raise TrainError(f"{path} is the recipe of the voice, and a recogniser is none: --print shows its plan")
     made, case, family = yield from _made(ws, changes=changes, machine=machine, may_take=not scratch)
@@ -184,7 +184,7 @@ def choose_recipe(
 
     Without `scratch` such a plan is refused where it would take hours from scratch on too little speech.
     """
-    changes, own = _changes(overrides, base), recipe_path(ws)
+    changes, own = _changes(overrides, base, infer=recipe is None), recipe_path(ws)
     if recipe is not None:
         settings = read_recipe(recipe, changes)
         return settings, _licence(settings)
@@ -259,8 +259,13 @@ class NothingToPlan(TrainError):
     pass
 
 
-def _changes(overrides: list[str] | None, base: Path | None) -> list[str]:
-    return [*(overrides or []), *([f"base={named(base.as_posix())}"] if base else [])]
+def _changes(overrides: list[str] | None, base: Path | None, *, infer: bool) -> list[str]:
+    """What was asked for. `infer`: a base that is surely of one family brings that with it, where none is named."""
+    changes = [*(overrides or []), *([f"base={named(base.as_posix())}"] if base else [])]
+    if base is None or not infer or "family" in with_overrides({}, changes):
+        return changes
+    found = family_of_base(base)
+    return [f"family={found}", *changes] if found else changes
 
 
 def _licence(recipe: Recipe) -> list[str]:

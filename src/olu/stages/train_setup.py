@@ -14,6 +14,7 @@ from olu.audio.io import resample
 from olu.core.errors import TrainError
 from olu.core.files import Workspace
 from olu.core.job import Job, Note, phase
+from olu.core.places import is_here
 from olu.core.types import Reading
 from olu.corpus.manifest import Corpus
 from olu.families import family as family_named
@@ -47,7 +48,8 @@ def prepare_run(
     yield from phase("listening", audit(ws))
     if "text" in family.data.needs:
         yield from phase("reading", read_corpus(ws))
-    base = read_base(family, recipe) if family.data.features else None
+    gone = run is not None and recipe.base is not None and not is_here(recipe.base)  # what it made may be there yet
+    base = read_base(family, recipe) if family.data.features and not gone else None
     config = config_for(family, recipe, base)
     if first := first_command(ws, family, config):
         raise TrainError(

@@ -192,6 +192,12 @@ def _codes() -> dict[str, str]:
 
 
 @cache
+def two_letters() -> dict[str, str]:
+    """ISO 639-3 code -> the one of two letters, for languages that have one."""
+    return {row[1]: row[0] for row in _iso639_1() if row[0]}
+
+
+@cache
 def _iso639_1() -> list[list[str]]:
     lines = (FOLDERS / "iso639-1.tsv").read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines[1:]]

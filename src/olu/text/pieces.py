@@ -2,11 +2,13 @@
 
 Pieces are cut as the token models' `tokenizers` files have it. A word is a run of letters, marks, digits and
 connectors, by their Unicode categories: a tone mark belongs to its vowel, where Python's own word characters leave it
-out. Where a pair stands in the list of merges twice, the last place counts.
+out. Where a pair stands in the list of merges twice, the last place counts. No text makes a special token: `[STOP]`
+that somebody writes is a bracket, letters and a bracket.
 """
 
 from __future__ import annotations
 
+import heapq
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,11 +18,13 @@ from typing import Any
 
 from olu.core.errors import TextError
 from olu.core.types import Reading
-from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary
+from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary, symbol_name
 
 SPACE, UNKNOWN, START, STOP = "[SPACE]", "[UNK]", "[START]", "[STOP]"
 SPECIAL = (STOP, UNKNOWN, SPACE, START)
 JOINERS = "\u200c\u200d"
+LETTERS_BY_USE = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))  # signs like Ⓐ
+WHITE = "\t\n\x0b\x0c\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 Pair = tuple[str, str]
 
 
@@ -29,7 +33,8 @@ def vocabulary_from(state: dict[str, Any]) -> SymbolVocabulary:
     kind = state.get("kind", "symbols")
     if kind == "pieces":
         merges = [(str(a), str(b)) for a, b in state["merges"]]
-        return PieceVocabulary(state["symbols"], merges, tag=state["tag"], specials=state["specials"])
+        more = {"tag": state["tag"], "specials": state["specials"], "learnt": state.get("learnt", 0)}
+        return PieceVocabulary(state["symbols"], merges, **more)
     if kind == "streams":
         return StreamVocabulary(state["symbols"])
     if kind != "symbols":
@@ -38,22 +43,34 @@ def vocabulary_from(state: dict[str, Any]) -> SymbolVocabulary:
 
 
 class PieceVocabulary(SymbolVocabulary):
-    """Special tokens, single signs and merged pieces; `tag` names the language and stands before every text."""
+    """Special tokens, single signs and merged pieces; `tag` names the language and stands before every text.
+
+    `learnt`: how many of its last merges were learnt from a corpus, on top of a base's.
+    """
 
     def __init__(
-        self, pieces: Iterable[str], merges: Iterable[Pair] = (), *, tag: str = "", specials: Iterable[str] = SPECIAL
+        self,
+        pieces: Iterable[str],
+        merges: Iterable[Pair] = (),
+        *,
+        tag: str = "",
+        specials: Iterable[str] = SPECIAL,
+        learnt: int = 0,
     ) -> None:
         super().__init__(pieces, interleave=False, marks="vowel")
-        self.merges, self.tag, self.specials = tuple(merges), tag, tuple(specials)
+        self.merges, self.tag, self.specials, self.learnt = tuple(merges), tag, tuple(specials), learnt
         self._rank = {pair: place for place, pair in enumerate(self.merges)}  # the last place of a pair counts
-        if lost := next((a + b for a, b in self.merges if a + b not in self._ids), None):
-            raise TextError(f"a merge makes {lost!r}, which is no piece of this vocabulary: take another file")
+        parts = (part for a, b in self.merges for part in (a + b, a, b))
+        if lost := next((part for part in parts if part not in self._ids), None):
+            raise TextError(f"a merge has {lost!r}, which is no piece of this vocabulary: take another file")
+        if tag and f"[{tag}]" not in self._ids:
+            raise TextError(f"the vocabulary has no tag [{tag}]: extend it with the language first")
         self._cut = lru_cache(maxsize=65536)(self._pieces)
 
     @staticmethod
     def learn(texts: Iterable[str], *, merges: int = 0, tag: str = "") -> PieceVocabulary:
         """Pieces learnt from texts: every sign, then so many merges of frequent neighbours."""
-        words = Counter(tuple(word) for text in texts for word in _words(text) if word != SPACE)
+        words = Counter(tuple(word) for text in texts for word in words_of(text) if word != SPACE)
         signs = sorted({sign for word in words for sign in word})
         found: list[Pair] = []
         while len(found) < merges:
@@ -65,34 +82,52 @@ class PieceVocabulary(SymbolVocabulary):
                 break
             best = min(counts, key=lambda pair: (-counts[pair], pair))
             found.append(best)
-            words = Counter({tuple(_merged(word, best)): times for word, times in words.items()})
+            words = Counter({tuple(merged(word, best)): times for word, times in words.items()})
         specials = (*SPECIAL, *((f"[{tag}]",) if tag else ()))
         pieces = dict.fromkeys([*specials, *signs, *(a + b for a, b in found)])
         return PieceVocabulary(pieces, found, tag=tag, specials=specials)
 
     def state(self) -> dict[str, Any]:
         held = {"merges": [list(pair) for pair in self.merges], "tag": self.tag, "specials": list(self.specials)}
-        return {**super().state(), "kind": "pieces", **held}
+        return {**super().state(), "kind": "pieces", **held, **({"learnt": self.learnt} if self.learnt else {})}
 
     def sayable(self) -> list[str]:
         return [piece for piece in self.symbols if piece not in self.specials]
 
     def extend(self, symbols: Iterable[str]) -> PieceVocabulary:
         """New signs get ids at the end; no merge is added, so that old texts are cut as before."""
-        new = sorted({sign for symbol in symbols for sign in symbol} - set(self.symbols) - {" "})
-        return PieceVocabulary((*self.symbols, *new), self.merges, tag=self.tag, specials=self.specials)
+        new = sorted({sign for symbol in symbols for sign in symbol} - set(self.symbols) - {" ", *WHITE})
+        return self.grown(pieces=new)
+
+    def grown(
+        self, *, pieces: Iterable[str] = (), merges: Iterable[Pair] = (), tag: str | None = None, learnt: int = 0
+    ) -> PieceVocabulary:
+        """With pieces and merges after the old ones, and another tag, which becomes a special token."""
+        tag = self.tag if tag is None else tag
+        specials = dict.fromkeys([*self.specials, *([f"[{tag}]"] if tag else [])])
+        held = dict.fromkeys([*self.symbols, *([f"[{tag}]"] if tag else []), *pieces])
+        return PieceVocabulary(held, (*self.merges, *merges), tag=tag, specials=specials, learnt=self.learnt + learnt)
 
     def encode(self, reading: Reading) -> list[int]:
         return self.encode_text("".join(reading.symbols(self.marks)))
 
     def encode_text(self, text: str) -> list[int]:
         """The tag, then the pieces of every word; a sign that is no piece becomes the unknown one."""
-        pieces = [f"[{self.tag}]"] if self.tag else []
-        for word in _words(text):
-            pieces += [word] if word == SPACE else self._cut(word)
+        pieces = [*([f"[{self.tag}]"] if self.tag else []), *self.pieces_of(text)]
         if UNKNOWN not in self._ids and (strange := next((one for one in pieces if one not in self._ids), None)):
             raise TextError(f"{strange!r} is not in the vocabulary, which has no {UNKNOWN}: run 'olu read' again")
         return [self._ids[piece if piece in self._ids else UNKNOWN] for piece in pieces]
+
+    def pieces_of(self, text: str) -> list[str]:
+        """The pieces of a text, without a tag; signs that are none stand as they are."""
+        return [piece for word in words_of(text) for piece in ([word] if word == SPACE else self._cut(word))]
+
+    def fault_in(self, text: str) -> str:
+        """In what a text is not read whole: signs that are no piece, or that are lost on the way; nothing if it is."""
+        if strange := next((one for one in self.pieces_of(text) if one not in self._ids), None):
+            return f"{symbol_name(strange)} is not in the vocabulary"
+        back, meant = self.decode(self.encode_text(text)), "".join(sign for sign in text if sign not in WHITE)
+        return "" if back == meant else f"it is read as {back[:60]!r}"
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, without tags and the like."""
@@ -100,25 +135,49 @@ class PieceVocabulary(SymbolVocabulary):
         return "".join(" " if one == SPACE else one for one in pieces if one == SPACE or one not in self.specials)
 
     def _pieces(self, word: str) -> list[str]:
-        pieces = list(word)
-        while ranked := [(self._rank[pair], pair) for pair in pairwise(pieces) if pair in self._rank]:
-            pieces = _merged(pieces, min(ranked)[1])
-        return pieces
+        """Neighbours become one, the pair of the lowest rank first and of those the leftmost, until no pair is left."""
+        pieces: list[str] = list(word)
+        after, before = [*range(1, len(pieces)), -1], list(range(-1, len(pieces) - 1))
+        waiting = [(self._rank[pair], at, *pair) for at, pair in enumerate(pairwise(pieces)) if pair in self._rank]
+        heapq.heapify(waiting)
+        while waiting:
+            _, at, left, right = heapq.heappop(waiting)
+            beside = after[at]
+            if beside < 0 or pieces[at] != left or pieces[beside] != right:
+                continue  # one of the two is part of another piece by now
+            pieces[at], pieces[beside] = left + right, ""
+            after[at] = after[beside]
+            if after[at] >= 0:
+                before[after[at]] = at
+            after[beside] = -1
+            for first in (before[at], at):
+                second = after[first] if first >= 0 else -1
+                if second >= 0 and (rank := self._rank.get((pieces[first], pieces[second]))) is not None:
+                    heapq.heappush(waiting, (rank, first, pieces[first], pieces[second]))
+        return [piece for piece in pieces if piece]
 
 
-def _words(text: str) -> Iterator[str]:
-    """Runs of word signs and runs of other signs, and SPACE for every space."""
-    for kind, signs in groupby(text, key=lambda sign: 2 if sign == " " else int(_is_of_a_word(sign))):
+def words_of(text: str) -> Iterator[str]:
+    """Runs of word signs and runs of other signs, and SPACE for every space; other white space only parts words."""
+    for kind, signs in groupby(text, key=_kind):
         run = "".join(signs)
-        yield from [SPACE] * len(run) if kind == 2 else [run]
+        yield from [SPACE] * len(run) if kind == "space" else [] if kind == "white" else [run]
 
 
-def _is_of_a_word(sign: str) -> bool:
+def _kind(sign: str) -> str:
+    if sign == " " or sign in WHITE:
+        return "space" if sign == " " else "white"
+    return "word" if is_of_a_word(sign) else "other"
+
+
+def is_of_a_word(sign: str) -> bool:
     category = unicodedata.category(sign)
-    return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or sign in JOINERS
+    if category[0] in "LM" or category in ("Nd", "Nl", "Pc") or sign in JOINERS:
+        return True
+    return category == "So" and any(first <= ord(sign) <= last for first, last in LETTERS_BY_USE)
 
 
-def _merged(pieces: Sequence[str], pair: Pair) -> list[str]:
+def merged(pieces: Sequence[str], pair: Pair) -> list[str]:
     """The pieces with each occurrence of the pair as one, from the left."""
     merged: list[str] = []
     for piece in pieces:

@@ -40,6 +40,10 @@ ANY_PURPOSE = re.compile(
 # what a config names as its origin -> the licence of that
 KNOWN = {"facebook/mms-tts": "cc-by-nc-4.0", "ylacombe/mms-tts": "cc-by-nc-4.0"}
 RECIPE = "recipe.toml"  # of a run
+# what only the config of one published model has among its `model_args` -> the licence of that
+ARGUMENTS = {"gpt_code_stride_len": "Coqui Public Model License 1.0 (CPML, non-commercial)"}
+VOCABULARY, LEAST_TOKENS = "vocab.json", 6153
+FIRST_TOKENS = {"[STOP]": 0, "[UNK]": 1, "[SPACE]": 2, "[en]": 259, "[START]": 261}
 FIRST = 4000  # characters of a licence text that are looked at
 
 
@@ -79,6 +83,7 @@ def licence_of(folder: Path, *, origin: str = "") -> Licence:
     own = [*_configs(folder, VOICE), *_configs(folder, VOCODER)]
     found = [*own, *_cards(folder), *_configs(folder, CONFIG), *_texts(folder)]
     found += [Licence(name, origin) for start, name in KNOWN.items() if origin.startswith(start)]
+    found = found or _vocabularies(folder)
     strictest = next((one for one in found if one.non_commercial), found[0] if found else Licence())
     return replace(strictest, credits=_credits(folder))
 
@@ -137,7 +142,17 @@ def _configs(folder: Path, name: str) -> list[Licence]:
     told = next((facts[key] for key in ("license", "licence") if isinstance(facts.get(key), str)), "")
     origin = str(facts.get("_name_or_path", ""))
     told = told or next((known for start, known in KNOWN.items() if origin.startswith(start)), "")
+    held = facts.get("model_args")
+    told = told or next((known for key, known in ARGUMENTS.items() if isinstance(held, dict) and key in held), "")
     return [Licence(told, name)] if told else []
+
+
+def _vocabularies(folder: Path) -> list[Licence]:
+    """A folder that says nothing, with a vocabulary that only one published model has: the first tokens of XTTS v2."""
+    model = _facts(folder / VOCABULARY).get("model")
+    table = model.get("vocab") if isinstance(model, dict) else None
+    same = isinstance(table, dict) and all(table.get(token) == id for token, id in FIRST_TOKENS.items())
+    return [Licence(ARGUMENTS["gpt_code_stride_len"], VOCABULARY)] if same and len(table or ()) >= LEAST_TOKENS else []
 
 
 def _facts(path: Path) -> dict[str, Any]:

@@ -19,6 +19,11 @@ from olu.train.family import Batch, Example
 POOL = 50  # batches worth of clips that are sorted by length together: enough to pad little, few enough to stay random
 
 
+def drawn(what: str, seed: int, epoch: int, clip: str) -> int:
+    """A number below 2**64, always the same for the same."""
+    return int.from_bytes(sha256(f"{what} {seed} {epoch} {clip}".encode()).digest()[:8], "big")
+
+
 @dataclass(frozen=True)
 class Prompts:
     """Chooses the clip beside another: of the same speaker, never itself, the same for seed and epoch."""
@@ -41,8 +46,7 @@ class Prompts:
         own = at < len(others) and others[at] == clip
         if len(others) == own:
             return None
-        drawn = int.from_bytes(sha256(f"beside {self.seed} {epoch} {clip}".encode()).digest()[:8], "big")
-        place = drawn % (len(others) - own)
+        place = drawn("beside", self.seed, epoch, clip) % (len(others) - own)
         return others[place + (own and place >= at)]
 
 
@@ -143,9 +147,10 @@ class Batches:
         return self.collate([self.made(id, epoch=self.epoch) for id in clips])
 
     def made(self, clip: str, *, epoch: int) -> Example:
-        """An example, with the clip beside it where there is to be one."""
-        example, other = self.example(clip), self.prompts.choose(clip, epoch=epoch) if self.prompts else None
-        return replace(example, beside=self.example(other)) if other else example
+        """An example with a number to draw by, and with the clip beside it where there is to be one."""
+        other = self.prompts.choose(clip, epoch=epoch) if self.prompts else None
+        beside = self.example(other) if other else None
+        return replace(self.example(clip), beside=beside, draw=drawn("draw", self.seed, epoch, clip))
 
     def length(self, clip: str) -> float:
         """The length of a clip in seconds."""

@@ -109,6 +109,7 @@ class Example:
     speaker: int
     features: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # what `olu prepare` made of it, by name
     beside: Example | None = None  # another clip of the same speaker, for families with `Data.beside`
+    draw: int = 0  # a number of its own for every seed, epoch and clip: what a family draws for it
 
 
 class Batch(Protocol):
@@ -203,6 +204,8 @@ class Base:
     phones: bool = False  # it says itself that its symbols are phones
     vocabulary: Mapping[str, Any] | None = None  # its state with its kind, where it is more than symbols
     observed: Mapping[str, Any] | None = None  # what its family observed of the corpus it learnt from
+    languages: tuple[str, ...] = ()  # those it speaks, where it is of several: ISO 639-1, else 639-3
+    extra: Mapping[str, Any] = field(default_factory=dict)  # what its own family needs of it beside
 
 
 @dataclass(frozen=True)
@@ -241,8 +244,9 @@ class Data:
     vocabulary: VocabularyKind = "symbols"
     merges: Callable[[Any], int] = lambda config: 0  # of pieces: how many are learnt where no base brings its own
     token_frames: Callable[[Any], TokenFrames | None] | None = None  # (config): whether durations are given
-    # (train=, valid=: examples; symbols=, speakers=: by their ids; before=: of the run it starts from) -> what its
-    # learner is told of the corpus by `observe`, as JSON; `notes` in it are said
+    # (train=, valid=: examples; symbols=, speakers=: by their ids; before=: of the run it starts from; config=) -> what
+    # its learner is told of the corpus by `observe`, as JSON; `notes` in it are said. Where it names clips as the
+    # `references` of a speaker, a learner that can `meet` is given them
     observe: Callable[..., dict[str, Any]] | None = None
     beside: bool = False  # whether it also hears another clip of the same speaker: `Example.beside`
     segment: Callable[[Any], int] | None = None  # (config): samples of a clip that a step hears; none: all of it
@@ -283,6 +287,8 @@ class Bases:
     companions: Callable[[Any, Base | None], Sequence[Companion]] | None = None  # (config, base): what stays frozen
     licensed: bool = True  # whether what is made from one takes its licence
     opened: Callable[[Path], nn.Module] | None = None  # a package of one alone, such as x.vocoder, to be heard with
+    tell: Callable[[Path], list[str]] | None = None  # what one is, in sentences, where loading it would be too much
+    knows: Callable[[Path], bool] | None = None  # whether a folder or file is one of its own, by a look at its names
 
 
 @dataclass(frozen=True)
@@ -311,6 +317,7 @@ class Speaks:
     with_tempo: Callable[[Any, float], Any] | None = None  # (config, factor) -> one that speaks so many times slower
     resynthesis: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
     needs: tuple[Kind, ...] = ()  # runs of other kinds; `export` gets their learners by these names
+    bits: tuple[int, ...] = ()  # of its weights in a package, to choose from; `export` gets what was chosen as `bits`
     stands_in: tuple[Kind, ...] = ()  # of these: what a learner has a plain one for, while there is none
 
 

@@ -15,10 +15,10 @@ APART = 0.1  # of the spread: a new row beside the one it was copied from
 
 @dataclass(frozen=True)
 class Growth:
-    """New rows of a table: for each the old row it starts from, or None for the mean of all."""
+    """New rows of a table: for each the old row it starts from, several for their mean, or None for the mean of all."""
 
     old: int
-    parents: tuple[int | None, ...]
+    parents: tuple[int | tuple[int, ...] | None, ...]
     scale: float = 1.0
 
     @property
@@ -32,11 +32,17 @@ def enlarged(table: Tensor, growth: Growth) -> Tensor:
         return table
     random = torch.Generator().manual_seed(0)
     noise = torch.randn(len(growth.parents), *table.shape[1:], generator=random)
-    mean, spread = table.mean(0), table.std(0)
-    starts = torch.stack([mean if parent is None else table[parent] for parent in growth.parents])
-    wide = torch.tensor([1.0 if parent is None else APART for parent in growth.parents])
-    wide = wide.view(-1, *[1] * (table.dim() - 1))
-    return torch.cat([table, starts + growth.scale * wide * spread * noise])
+    rows = [_start(table, parent) for parent in growth.parents]
+    starts, spreads = (torch.stack(both) for both in zip(*rows, strict=True))
+    return torch.cat([table, starts + growth.scale * spreads * noise])
+
+
+def _start(table: Tensor, parent: int | tuple[int, ...] | None) -> tuple[Tensor, Tensor]:
+    """Where a new row starts, and how far from there: near one row, or among those it is the mean of."""
+    if isinstance(parent, int):
+        return table[parent], APART * table.std(0)
+    kin = table if parent is None or len(parent) < 2 else table[list(parent)]
+    return kin.mean(0), kin.std(0)
 
 
 def enlarged_checkpoint(checkpoint: Checkpoint, names: Sequence[str], growth: Growth) -> Checkpoint:

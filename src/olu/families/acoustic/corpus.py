@@ -54,6 +54,7 @@ def figures_of(
     symbols: Sequence[str],
     speakers: Sequence[str],
     before: Mapping[str, Any] | None = None,
+    config: Any = None,
 ) -> dict[str, Any]:
     """The document of `CorpusFigures`; `before`: of the run that this one starts from, for what is not heard here."""
     voiced = defaultdict[int, NDArray[np.float64]](lambda: np.zeros(2))

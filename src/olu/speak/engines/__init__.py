@@ -83,6 +83,8 @@ class SpeechEngine(Protocol):
     most_tokens: int | None  # that a sentence may have; None: as many as are read at once
     context: int | None  # frames around a chunk that its sound depends on; None: sentences cannot be cut
     knobs: dict[str, Knob]
+    draws: bool  # takes of one text differ by the seed in what is said, not only in how: it draws codes
+    join_words: int  # a sentence of so many words or fewer is said together with its neighbour
     plans: bool  # lengths and pitch of a sentence stand open, to be shown and edited: a PlanningEngine
 
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None: ...

@@ -56,6 +56,8 @@ class LatentsEngine:
     }
 
     most_tokens: int | None = None
+    draws = False
+    join_words = 0
     plans = False
 
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None:

@@ -89,6 +89,8 @@ class MelEngine:
     }
 
     most_tokens: int | None = None
+    draws = False
+    join_words = 0
     plans = False  # known once the networks are connected
 
     def __init__(self, package: Package, vocabulary: SymbolVocabulary) -> None:

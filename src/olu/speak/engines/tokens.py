@@ -1,21 +1,22 @@
 """A language model of codes: conditioning rows, text and codes go through a causal transformer, codes to a decoder.
 
 prefill: rows [1, T, D] -> logits [1, T or 1, V], hidden [1, T or 1, H], present.*; where there is none, step does it
-step:    rows [1, T, D], past.* -> logits, hidden, present.*; a cache of a fixed length is also told seqlens_k [1] and
-         total_sequence_length, as contrib GroupQueryAttention wants them
+step:    rows [1, T, D], past.* -> logits, hidden, present.*; a cache that stays in its place is also told seqlens_k [1]
+         and total_sequence_length, as contrib GroupQueryAttention wants them
 decoder: codes [B, N], or hidden [B, H, N], and speaker [B] -> wave [B, S]
 
 arrays:  text_rows [tokens, D], code_rows [codes, D], prompt [speakers, K, D]; text_positions and code_positions [P, D]
          where places are learnt
 
-The draw of a code is ours, so that the same text and seed give the same codes.
+What stands around texts and codes, how hidden rows become frames of the decoder, and what ends a sentence, is said in
+voice.json. The draw of a code is ours, so that the same text and seed give the same codes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from olu.speak.engines import (
     MOST_CONTEXT,
     MOST_HOP,
     MOST_RATE,
-    FrameCutter,
+    DecoderInput,
     GraphSpec,
     LineJob,
     SoundDecoder,
@@ -35,38 +36,22 @@ from olu.speak.engines import (
     knobs_of,
     number,
 )
-from olu.speak.graphs import OnnxGraph
-from olu.speak.stream import Chunk, LineMaking, Manner, SpokenSentence, SpokenWave
+from olu.speak.engines.guards import GuardedText, TailTrimmer, TextGuard
+from olu.speak.engines.latent_frames import FrameSteps
+from olu.speak.engines.sampling import MOST_CODES, Sampler, StopRules
+from olu.speak.graphs import GraphCache, OnnxGraph
+from olu.speak.stream import ENDLESS, LOOP, SILENCE, Chunk, LineMaking, Manner, SpokenSentence, SpokenWave
 
 if TYPE_CHECKING:
     from olu.speak.package import Package
     from olu.text.vocabulary import SymbolVocabulary
 
-KNOBS = ("temperature", "top_p", "top_k", "repetition_penalty")
+KNOBS = ("temperature", "top_p", "top_k", "repetition_penalty", "guards")
 TURN_CODES = 12  # made in one turn of a worker
-MOST_CODES = 100_000  # of one sentence
-LONGEST_LOOP = 8  # codes that repeat
 CHECKED_TOKENS = 41  # of a check sentence, so that opening stays quick
 CHECKED_LOGITS = 16
-
-
-@dataclass(frozen=True)
-class StopRules:
-    """When a sentence of codes is over, by voice.json."""
-
-    least: float  # codes a token before which no stop is taken
-    most: float  # codes a token after which it is over
-    extra: int = 0  # beside the most
-    repeat: int = 0  # so many times the same few codes are a loop; 0: not looked for
-    tries: int = 1  # where one ends by a loop or by the most
-    hold: int = MOST_CODES  # codes before the first sound; a try that fails later is not made again
-
-    @staticmethod
-    def of(row: Mapping[str, Any]) -> StopRules:
-        least, most = number(row["least"], 0.0, 1000.0), number(row["most"], 0.01, 1000.0)
-        whole = {"extra": MOST_CODES, "repeat": 1000, "tries": 10, "hold": MOST_CODES}
-        given = {name: count(row[name], top, least=0) for name, top in whole.items() if name in row}
-        return StopRules(least, most, **given)
+MOST_LISTED = 4096  # codes that voice.json lists
+SLOWEST, FASTEST = 0.8, 1.25  # speeds at which latents can be drawn apart or together and still sound right
 
 
 @dataclass
@@ -74,61 +59,39 @@ class CodeRun:
     """One try at a sentence."""
 
     sample: Sampler
+    rules: StopRules
+    tokens: int
     least: int
     most: int
     logits: NDArray[np.float32]
     hidden_row: NDArray[np.float32] | None
-    cache: dict[str, NDArray[Any]]
+    cache: dict[str, NDArray[Any]] | GraphCache
     length: int  # rows that went through the transformer
     codes: list[int] = field(default_factory=list)
     hidden: list[NDArray[np.float32]] = field(default_factory=list)  # of each code: the row that predicted it
     over: bool = False
     failed: bool = False  # by a loop, or without a stop
+    why: str = ""  # what ended it, where that was not its own stop
+    fault: str = ""  # the same in a word: LOOP, SILENCE or ENDLESS
 
 
-@dataclass(frozen=True)
-class Sampler:
-    """Draws a code as the knobs say; at temperature 0 the likeliest."""
+@dataclass
+class SentenceMaking:
+    """A sentence on its way from codes to sound."""
 
-    random: np.random.Generator
-    temperature: float
-    top_p: float
-    top_k: int
-    repetition_penalty: float
-
-    @staticmethod
-    def of(knobs: Mapping[str, float], random: np.random.Generator) -> Sampler:
-        top_k = round(knobs.get("top_k", 0))
-        return Sampler(
-            random, knobs.get("temperature", 1.0), knobs.get("top_p", 1.0), top_k, knobs.get("repetition_penalty", 1.0)
-        )
-
-    def draw(self, logits: NDArray[np.float32], before: Sequence[int], *, never: Sequence[int]) -> int:
-        """`before`: codes that were drawn, which the penalty makes less likely; `never`: those that may not come."""
-        scores = logits.astype(np.float64)
-        if self.repetition_penalty != 1.0 and before:
-            seen = np.unique(before)
-            scores[seen] = np.where(
-                scores[seen] > 0, scores[seen] / self.repetition_penalty, scores[seen] * self.repetition_penalty
-            )
-        scores[list(never)] = -np.inf
-        if self.temperature <= 0:
-            return int(scores.argmax())
-        scores /= self.temperature
-        order = np.argsort(-scores, kind="stable")
-        if self.top_k:
-            order = order[: self.top_k]
-        chances = np.exp(scores[order] - scores[order[0]])
-        chances /= chances.sum()
-        if self.top_p < 1:
-            kept = int(np.searchsorted(np.cumsum(chances), self.top_p)) + 1
-            order, chances = order[:kept], chances[:kept] / chances[:kept].sum()
-        at = int(np.searchsorted(np.cumsum(chances), self.random.random(), side="right"))
-        return int(order[min(at, len(order) - 1)])
+    job: LineJob
+    rules: StopRules
+    steps: FrameSteps | None
+    trimmer: TailTrimmer
+    notes: list[str]
+    size: int  # frames of the next chunk
+    start: int = 0  # frames that are sound
+    faults: list[str] = field(default_factory=list)  # of every try
 
 
 class TokensEngine:
     plans = False
+    draws = True
     GRAPHS: Mapping[str, GraphSpec] = {
         "prefill": GraphSpec(("rows",), optional=True),
         "step": GraphSpec(("rows", "past", "seqlens_k", "total_sequence_length")),
@@ -140,19 +103,33 @@ class TokensEngine:
         self.rate, self._hop = count(facts["rate"], MOST_RATE), count(facts["hop"], MOST_HOP)
         self.context: int | None = count(facts["context"], MOST_CONTEXT, least=0)
         self.frame_seconds = self._hop / self.rate
+        self._code_seconds = number(facts.get("code_seconds", self.frame_seconds), 1e-4, 10.0)
         self.knobs = knobs_of(package, KNOBS)
         self._rules = StopRules.of(facts["stop_rules"])
         self._text, self._code, self._prompt = arrays["text_rows"], arrays["code_rows"], arrays["prompt"]
         self._text_at, self._code_at = arrays.get("text_positions"), arrays.get("code_positions")
-        self.most_tokens = None if self._text_at is None else max(1, len(self._text_at) - 1)  # a tag may stand before
+        named = [name for name in ("text_start", "text_stop") if name in facts]
+        self._around = [count(facts[name], len(self._text) - 1, least=0) for name in named]
+        room = MOST_CODES if self._text_at is None else max(1, len(self._text_at) - 1 - len(named))  # and a tag before
+        told = count(facts.get("most_tokens", MOST_CODES), MOST_CODES)
+        self.most_tokens = None if self._text_at is None and told == MOST_CODES else min(told, room)
+        places = MOST_CODES if self._code_at is None else len(self._code_at) - 1
+        self._most_codes = min(count(facts.get("most_codes", MOST_CODES), MOST_CODES), places)
         self._size = count(self._text.shape[1], 65_536)
         self._start = count(facts["start_code"], len(self._code) - 1, least=0)
         self._stop = count(facts["stop_code"], MOST_CODES, least=0)
+        self._seen, self._silence = (_codes(facts.get(name, [])) for name in ("seen_codes", "silence_codes"))
+        self._never = _codes(facts.get("never_codes", [self._start]))
+        self._stop_sounds = facts.get("stop_sounds") is True
+        factors = facts.get("frame_steps")
+        self._steps = None if factors is None else FrameSteps(tuple(number(one, 0.01, 1000.0) for one in factors))
+        self._guard = TextGuard.of(facts.get("text_guard"), vocabulary, ends=facts.get("sentence_ends"))
+        self._keep = None if facts.get("tail") is None else number(facts["tail"], 0.0, 10.0)
+        self.join_words = self._guard.short_words if self._guard else 0
         if self._code.shape[1:] != (self._size,) or self._prompt.shape[2:] != (self._size,):
             raise ValueError("its arrays do not fit each other")
         if len(self._prompt) != len(facts["speakers"]) or len(self._text) < vocabulary.size:
             raise ValueError("its arrays do not fit its speakers or symbols")
-        self._cutter = FrameCutter(self._hop, self.rate)
 
     def connect(self, graphs: Mapping[str, OnnxGraph]) -> None:
         self._step, self._prefill = graphs["step"], graphs.get("prefill")
@@ -164,49 +141,103 @@ class TokensEngine:
             raise ValueError("outputs")
         if self._main == "hidden" and "hidden" not in outputs:
             raise ValueError("hidden")
-        self._empty = {name: _empty(self._step.shapes[name]) for name in cached}
+        if self._steps is not None and self._main != "hidden":
+            raise ValueError("frame_steps")
+        self._stays = "seqlens_k" in self._step.shapes and self._prefill is None
+        self._empty = {name: _empty(self._step.shapes[name]) for name in cached} if not self._stays else {}
 
-    # ---- codes
+    # ---- a sentence
 
     def begin(self, job: LineJob, manner: Manner) -> LineMaking:
         """Codes a turn at a time; sound as soon as enough of them are certain."""
-        start, size, plan = 0, job.plan.first, job.plan
-        for attempt in range(max(1, self._rules.tries)):
-            run = self._begun(job.line.ids, job.speaker, Sampler.of(manner.knobs, job.random(manner, attempt)))
-            while not run.over:
-                yield Chunk("codes", TURN_CODES * self.frame_seconds, run)
-                have = len(run.codes)
-                while (
-                    have >= self._rules.hold
-                    and not run.over
-                    and (end := plan.cut(start, size, have)) is not None
-                    and have - end >= (plan.context or 0)
-                ):
-                    wave = yield self._chunk(run, start, end, job=job)
-                    yield SpokenWave(wave, self._sentence(job, have), False)
-                    start, size = end, plan.grown(size)
-            if not run.failed or len(run.codes) > self._rules.hold:
-                break
-        have = len(run.codes)
-        while start < have:
-            end = plan.cut(start, size, have) or have
-            wave = yield self._chunk(run, start, end, job=job)
-            yield SpokenWave(wave, self._sentence(job, have), end == have)
-            start, size = end, plan.grown(size)
-
-    def _sentence(self, job: LineJob, codes: int) -> SpokenSentence:
-        reading = job.line.reading
-        end = job.start + codes * self.frame_seconds
-        return SpokenSentence(job.number, job.line.text, job.start, end, dropped=reading.dropped if reading else {})
-
-    def _chunk(self, run: CodeRun, start: int, end: int, *, job: LineJob) -> Chunk:
-        feeds: NDArray[Any] = np.array([run.codes], np.int64)
-        if self._main == "hidden":
-            feeds = np.stack(run.hidden, axis=1)[None]
-        context = job.plan.context or 0
-        return self._cutter.chunk(
-            {self._main: feeds}, start, end, frames=len(run.codes), context=context, speaker=job.speaker
+        guarded = manner.knobs.get("guards", 1.0) >= 0.5
+        asked, rules = GuardedText(job.line.ids, manner.knobs, ()), self._rules.without_guards()
+        if guarded:
+            asked, rules = (self._guard.of_line(job.line, manner.knobs) if self._guard else asked), self._rules
+        if rules.patient and job.plan.first >= job.plan.most:
+            rules = replace(rules, hold=MOST_CODES)
+        making = SentenceMaking(
+            job,
+            rules,
+            self._steps.at_speed(manner.speed) if self._steps else None,
+            TailTrimmer(self.rate, self._keep if guarded else None),
+            [*asked.notes, *self._speed_notes(manner.speed)],
+            size=job.plan.first,
         )
+        for attempt in range(max(1, rules.tries)):
+            sample = Sampler.of(asked.knobs, job.random(manner, attempt))
+            run = self._begun(asked.ids, job.speaker, sample, rules)
+            while not run.over:
+                yield Chunk("codes", TURN_CODES * self._code_seconds, run)
+                if not run.over:
+                    yield from self._sounded(making, run)
+            making.faults += [run.fault] if run.fault else []
+            if not run.failed or len(run.codes) > rules.hold:
+                break
+            if attempt + 1 < rules.tries:
+                making.notes.append(f"{run.why}, and it was tried again")
+        making.notes += [run.why] if run.why else []
+        yield from self._sounded(making, run)
+
+    def _sounded(self, making: SentenceMaking, run: CodeRun) -> LineMaking:
+        """The sound of what is certain; of a run that is over, all the rest."""
+        plan, steps, over = making.job.plan, making.steps, run.over
+        if not over and len(run.codes) < making.rules.hold:
+            return
+        if steps is None:
+            have = len(run.codes)
+        else:
+            have = steps.count(len(run.hidden)) if over else steps.certain(len(run.hidden))
+        while making.start < have:
+            end = plan.cut(making.start, making.size, have)
+            if not over and (end is None or have - end < (plan.context or 0)):
+                return
+            end = end or have
+            wave = yield self._chunk(run, making, end, frames=have)
+            given = making.trimmer.push(wave, last=over and end == have)
+            making.start, making.size = end, plan.grown(making.size)
+            if len(given) and end < have:
+                yield SpokenWave(given, self._sentence(making), False)
+            elif end == have:
+                yield SpokenWave(given, self._sentence(making), over)
+        if over and have == 0:  # nothing to say, or a speed that leaves nothing
+            making.trimmer.push(np.zeros(self._hop, np.float32), last=True)
+            yield SpokenWave(np.zeros(self._hop, np.float32), self._sentence(making), True)
+
+    def _speed_notes(self, speed: float) -> list[str]:
+        if self._steps is None:
+            return [] if speed == 1.0 else ["this voice has one speed, and keeps it"]
+        if SLOWEST <= speed <= FASTEST:
+            return []
+        return [f"speed {speed:g}: this voice sounds right from {SLOWEST:g} to {FASTEST:g}"]
+
+    def _sentence(self, making: SentenceMaking) -> SpokenSentence:
+        job, trimmer = making.job, making.trimmer
+        reading = job.line.reading
+        left_out = [f"{trimmer.dropped / self.rate:.2f} s of silence after its end left out"] if trimmer.dropped else []
+        return SpokenSentence(
+            job.number,
+            job.line.text,
+            job.start,
+            job.start + trimmer.given / self.rate,
+            dropped=reading.dropped if reading else {},
+            notes=(*making.notes, *left_out),
+            faults=tuple(making.faults),
+        )
+
+    def _chunk(self, run: CodeRun, making: SentenceMaking, end: int, *, frames: int) -> Chunk:
+        """Frames from where the sound is to `end`, in their context."""
+        start, context = making.start, making.job.plan.context or 0
+        left, right = max(0, start - context), min(frames, end + context)
+        if making.steps is not None:
+            feed: NDArray[Any] = making.steps.frames(run.hidden, left, right)[None]
+        elif self._main == "hidden":
+            feed = np.stack(run.hidden[left:right], axis=1)[None]
+        else:
+            feed = np.array([run.codes[left:right]], np.int64)
+        keep = slice((start - left) * self._hop, (end - left) * self._hop)
+        given = DecoderInput({self._main: np.ascontiguousarray(feed)}, right - left, making.job.speaker, keep)
+        return Chunk(("decode", right - left), (right - left) * self.frame_seconds, given)
 
     def run(self, chunks: Sequence[Chunk]) -> list[Any]:
         if not isinstance(chunks[0].payload, CodeRun):
@@ -215,14 +246,15 @@ class TokensEngine:
             self._advance(chunk.payload)
         return [len(chunk.payload.codes) for chunk in chunks]
 
-    def _begun(self, ids: Sequence[int], speaker: int, sample: Sampler) -> CodeRun:
-        text = self._placed(self._text[list(ids)], self._text_at, 0)
+    def _begun(self, ids: Sequence[int], speaker: int, sample: Sampler, rules: StopRules) -> CodeRun:
+        around = [*self._around[:1], *ids, *self._around[1:]]
+        text = self._placed(self._text[around], self._text_at, 0)
         rows = np.concatenate([self._prompt[speaker], text, self._code_row(self._start, 0)]).astype(np.float32)[None]
-        rules, tokens = self._rules, len(ids)
-        most = min(math.ceil(rules.most * tokens) + rules.extra, MOST_CODES)
-        if self._code_at is not None:
-            most = min(most, len(self._code_at) - 1)
-        run = CodeRun(sample, max(1, math.floor(rules.least * tokens)), max(1, most), rows[0, 0], None, {}, 0)
+        tokens, most = len(ids), min(rules.most_codes(len(ids)), self._most_codes)
+        cache = self._step.cache(rows.shape[1] + most) if self._stays else self._empty
+        run = CodeRun(
+            sample, rules, tokens, max(1, math.floor(rules.least * tokens)), max(1, most), rows[0, 0], None, cache, 0
+        )
         self._forward(run, rows, self._prefill or self._step)
         return run
 
@@ -240,13 +272,16 @@ class TokensEngine:
         """Rows through the transformer: logits of what comes next, and the cache with them in it."""
         length = run.length + rows.shape[1]
         told = {"seqlens_k": np.array([length - 1], np.int32), "total_sequence_length": np.array(length, np.int32)}
-        made = graph.named({"rows": rows, **told, **(run.cache or self._empty)})
+        if isinstance(run.cache, GraphCache):
+            made = run.cache.run({"rows": rows, **told})
+        else:
+            made = graph.named({"rows": rows, **told, **run.cache})
+            run.cache = {name: made[name.replace("past", "present", 1)] for name in self._empty}
         logits, hidden = made["logits"], made.get("hidden")
         if logits.shape[-1] <= self._stop or not np.isfinite(logits).all():
             raise VoiceError("the voice makes numbers that are no sound: export the voice again")
         run.logits = logits.reshape(-1, logits.shape[-1])[-1]
         run.hidden_row = None if hidden is None else hidden.reshape(-1, hidden.shape[-1])[-1]
-        run.cache = {name: made[name.replace("past", "present", 1)] for name in self._empty}
         run.length = length
 
     def _advance(self, run: CodeRun) -> None:
@@ -254,30 +289,48 @@ class TokensEngine:
         for _ in range(TURN_CODES):
             if run.over:
                 return
-            early = len(run.codes) < run.least
-            beyond = [code for code in range(len(self._code), len(run.logits)) if code != self._stop]
-            never = [self._start, *beyond, *([self._stop] if early else [])]
-            code = run.sample.draw(run.logits, run.codes, never=[one for one in never if one < len(run.logits)])
+            code = run.sample.draw(run.logits, [*self._seen, *run.codes], never=self._barred(run))
             if code == self._stop:
                 run.over = True
+                if self._stop_sounds and run.hidden_row is not None:
+                    run.hidden.append(run.hidden_row)
                 return
             run.codes.append(code)
             if run.hidden_row is not None:
                 run.hidden.append(run.hidden_row)
-            looped = loop_of(run.codes, self._rules.repeat)
-            if looped or len(run.codes) >= run.most:
-                run.over = run.failed = True
-                if looped and len(run.codes) <= self._rules.hold:  # none of it was heard yet: once is enough
-                    kept = len(run.codes) - looped * (self._rules.repeat - 1)
-                    del run.codes[kept:], run.hidden[kept:]
-                return
-            self._forward(run, self._code_row(code, len(run.codes)).astype(np.float32)[None], self._step)
+            self._judge(run)
+            if not run.over:
+                self._forward(run, self._code_row(code, len(run.codes)).astype(np.float32)[None], self._step)
+
+    def _barred(self, run: CodeRun) -> list[int]:
+        """Codes that may not come next."""
+        early = [self._stop] if len(run.codes) < run.least else []
+        beyond = [code for code in range(len(self._code), len(run.logits)) if code != self._stop]
+        return [one for one in (*self._never, *beyond, *early) if one < len(run.logits)]
+
+    def _judge(self, run: CodeRun) -> None:
+        """End a run that goes on for ever: by a loop, by silence, or by its length."""
+        rules = run.rules
+        if looped := rules.looped(run.codes):
+            run.over = run.failed = True
+            run.why, run.fault = f"the same {looped} codes came {rules.repeat} times", LOOP
+            if len(run.codes) <= rules.hold:  # none of it was heard yet: once is enough
+                kept = len(run.codes) - looped * (rules.repeat - 1)
+                del run.codes[kept:], run.hidden[kept:]
+        elif silent := rules.silence(run.codes, self._silence, tokens=run.tokens):
+            run.over = True
+            run.why, run.fault = f"{silent * self._code_seconds:.1f} s of silence ended it", SILENCE
+        elif len(run.codes) >= run.most:
+            run.over = run.failed = True
+            run.why, run.fault = f"it found no end in {run.most} codes", ENDLESS
 
     # ---- what is certain
 
     def proof(self, ids: Sequence[int]) -> dict[str, Any]:
         """The first logits after one prefill with the first speaker."""
-        run = self._begun(ids[:CHECKED_TOKENS], 0, Sampler.of({}, np.random.default_rng(0)))
+        run = self._begun(
+            ids[:CHECKED_TOKENS], 0, Sampler.of({}, np.random.default_rng(0)), replace(self._rules, most=1e-6, extra=1)
+        )
         return {"logits": [round(float(one), 4) for one in run.logits[:CHECKED_LOGITS]]}
 
     def differs(self, ids: Sequence[int], row: Mapping[str, Any]) -> str:
@@ -288,15 +341,10 @@ class TokensEngine:
         return "" if same else "answers with other logits than at its export"
 
 
-def loop_of(codes: Sequence[int], repeat: int) -> int:
-    """How many codes at the end repeat so many times; 0 where none do."""
-    if repeat < 2:
-        return 0
-    for size in range(1, LONGEST_LOOP + 1):
-        tail = codes[-size * repeat :]
-        if len(tail) == size * repeat and list(tail[size:]) == list(tail[:-size]):
-            return size
-    return 0
+def _codes(value: Any) -> list[int]:
+    if not isinstance(value, list) or len(value) > MOST_LISTED:
+        raise TypeError("a list of codes is none")
+    return [count(one, MOST_CODES, least=0) for one in value]
 
 
 def _empty(shape: Sequence[Any]) -> NDArray[np.float32]:

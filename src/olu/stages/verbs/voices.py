@@ -69,6 +69,7 @@ class ExportOptions:
     language: str = option("Of a workspace of several: the one that it speaks.", default="", metavar="CODE")
     with_training: bool = flag("Put in what training on needs.")
     noise: float | None = option("What it then speaks with, 0 to 2; else the recipe's.")
+    bits: int | None = option("Of a large voice's weights: 8, 16 or 32; else 8.", choices=(8, 16, 32))
     lexicon: Path | None = option("Words it then reads as this .tsv says.", metavar="FILE", role="input")
     licence: str = option("What it is given away under; default: what its parts say.", default="")
     override_licence: str = option("Why --licence may differ.", default="", metavar="REASON")

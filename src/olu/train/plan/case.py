@@ -77,4 +77,5 @@ def foundation_of(family: Family, recipe: Recipe) -> Foundation:
         has_discriminator=base.has_discriminator,
         language=language.code if language else "",
         language_name=language.name if language else "",
+        languages=base.languages,
     )

@@ -63,6 +63,7 @@ class Foundation:
     language: str = ""  # its code; nothing where the base does not tell
     language_name: str = ""
     why: str = ""  # it was taken, where nobody asked for it
+    languages: tuple[str, ...] = ()  # those of a base that speaks several, as `Base.languages` has them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,9 @@ class Advice:
     schedule: Callable[[Case], tuple[str, str]] | None = None  # none: exponential, as voices are published with
     suits: Callable[[Material], FamilyOffer | None] | None = None  # what it is better for than the usual one
     validations: int = 40  # of a run, with samples to hear
+    longest: Callable[[Case], tuple[float, str]] | None = None  # seconds that no clip may exceed, and why; none: 60
+    saved: Callable[[Any], float] | None = None  # (config): bytes of a checkpoint; none: 16 for a parameter
+    notes: Callable[[Case, Any], list[str]] | None = None  # (case, config): what else a person should know before
     again: Callable[[Any, float], list[Setting]] | None = None  # (config, seconds of sound): what --from-run changes
 
 

@@ -30,6 +30,7 @@ VALIDATE_LEAST, VALIDATE_MOST = 200, 2000
 LOST_SECONDS = 900.0  # of work that a crash may cost
 PATIENCE = 8
 KEEP = 3
+LARGE_GB = 2.0  # of a checkpoint, from which on few are kept
 SAVED_BYTES = 16  # of a parameter in a checkpoint: weight, average and two moments
 
 
@@ -82,7 +83,11 @@ def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     draft.keep_asked()
     values = {one.key: one.value for one in draft.settings}
     needed = peak(config, family, ladder(kept(case, values)), values["plan.batch_clips"], values["plan.batch_seconds"])
-    notes = [*left_out, *_notes(case, needed, family.data.rate(config), held_back=values.get("data.hold_back", 0.0))]
+    notes = [
+        *(advice.notes(case, config) if advice.notes else []),
+        *left_out,
+        *_notes(case, needed, family.data.rate(config), held_back=values.get("data.hold_back", 0.0)),
+    ]
     return Plan(tuple(draft.settings), needed, pace, why_pace, tuple(notes))
 
 
@@ -115,7 +120,10 @@ def _data(draft: Draft, config: Any, family: Family) -> list[str]:
 
 def _longest(case: Case, config: Any, family: Family, *, least: float, total: float) -> tuple[float, str]:
     """The limit of length that takes enough of the sound and fits the memory; a sentence where that lowers it."""
-    limits = [limit for limit in LIMITS if limit > least] or [2 * least]
+    most, why = family.advice.longest(case) if family.advice and family.advice.longest else (LIMITS[-1], "")
+    limits = [limit for limit in (*LIMITS, most) if least < limit <= most] or [2 * least]
+    if why:
+        return (most if fits(case, config, family, most) else limits[0]), f" {why}"
     fitting = [limit for limit in limits if fits(case, config, family, limit)] or limits[:1]
     enough = [limit for limit in fitting if below(case.material, limit) >= ENOUGH * total]
     if enough or fitting[-1] == limits[-1]:
@@ -181,8 +189,10 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
     save = min(validate, max(20, _nice(LOST_SECONDS / max(pace, 1e-6))))
     said = f"At the predicted pace a crash costs {save * pace / 60:.0f} minutes at most."
     draft.set("plan.save_every", save, said)
-    size = SAVED_BYTES * advice.parameters(config) / 1e9
-    draft.set("plan.keep", KEEP, f"The newest {KEEP} beside the best; each takes about {size:.2f} GB of disk.")
+    size = (advice.saved(config) if advice.saved else SAVED_BYTES * advice.parameters(config)) / 1e9
+    keep = KEEP if size < LARGE_GB else 1
+    newest = f"The newest {KEEP} beside" if keep > 1 else "Only the newest, and"
+    draft.set("plan.keep", keep, f"{newest} the best; each takes about {size:.2f} GB of disk.")
     if not speaks:
         return
     demos = PlanSettings.model_fields["demo_clips"].default
@@ -191,8 +201,8 @@ def _times(draft: Draft, config: Any, advice: Advice, pace: float, *, speaks: bo
     draft.set(
         "guards.overfit_patience",
         PATIENCE,
-        "Validations without a better one before a note. It never stops the run: the figure at hand is a spectral"
-        " loss, which is flat long before the voice is ripe. Listen to the samples, and export the step you like.",
+        "Validations without a better one before a note. It never stops the run: the figure at hand is a loss,"
+        " which is flat long before the voice is ripe. Listen to the samples, and export the step you like.",
     )
 
 

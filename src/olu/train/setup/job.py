@@ -45,7 +45,6 @@ from olu.train.setup.start import (
     begun_from,
     changes_from,
     check_fits,
-    read_base,
     resolve_start,
     vocabulary_of,
 )
@@ -316,7 +315,7 @@ def build_job(asked: TrainingRequest) -> TrainingJob:
         },
         documents=documents_of(start, learner, texts, clips),
         start=start.weights,
-        notes=[*clips.notes, *learner.notes],
+        notes=[*clips.notes, *texts.notes, *learner.notes],
         ranks=asked.ranks,
         sentences=own,
         growth=learner.growth if learner.growth and learner.growth.parents else None,
@@ -335,7 +334,7 @@ def _feature_stores(start: TrainingStart, wave: WaveFeature) -> dict[str, Store]
     data, ws = start.family.data, start.ws
     if data.features is None:
         return {}
-    wanted = data.features(start.config, start.base or read_base(start.family, start.recipe))
+    wanted = data.features(start.config, start.base)
     folders = feature_folders(ws, wave, wanted, aligned="alignment" in data.needs)
     return {name: Store(ws.features / folder) for name, folder in folders.items()}
 

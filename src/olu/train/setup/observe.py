@@ -100,8 +100,13 @@ def observed(job: TrainingJob, *, run: Run | None, before: Mapping[str, Any] | N
             symbols=job.vocabulary.symbols,
             speakers=job.speakers,
             before=before,
+            config=job.config,
         )
     job.learner.observe(document)  # type: ignore[operator]
+    if hasattr(job.learner, "meet"):
+        for number, name in enumerate(job.speakers):
+            clips = [clip for clip in document.get("references", {}).get(name, ()) if clip in job.store]
+            job.learner.meet(number, [job.store[clip] for clip in clips])  # type: ignore[operator]
     notes = [] if run else list(document.get("notes", ()))
     return replace(job, documents={**job.documents, OBSERVED: document}, notes=[*job.notes, *notes])
 

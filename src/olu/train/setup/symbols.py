@@ -26,7 +26,8 @@ from olu.text.frontend import (
     read_settings,
     read_state,
 )
-from olu.text.languages import load, traits
+from olu.text.languages import available, load, traits
+from olu.text.piece_growth import Start, prove, starts_of, tag_of, with_language
 from olu.text.pieces import PieceVocabulary, vocabulary_from
 from olu.text.several import LanguagesFrontend, parts_of
 from olu.text.vocabulary import (
@@ -63,6 +64,7 @@ class TrainingTexts:
     pauses: Marks  # the words of each clip after which a pause was marked
     streams: dict[str, dict[str, list[int]]]  # what goes with the ids of a clip, by name: tones, stress, gaps, frames
     unfit: dict[str, str] = field(default_factory=dict)  # clip -> why its alignment gives no durations
+    notes: tuple[str, ...] = ()  # what was found when all texts were cut into pieces
 
     @property
     def frontend(self) -> CorpusFrontend:
@@ -87,7 +89,20 @@ def read_texts(start: TrainingStart, alphabet: Alphabet, clips: Iterable[Clip]) 
     else:
         ids = {id: tuple(vocabulary.encode(reading)) if reading.words else () for id, reading in readings.items()}
     streams = {id: found for id, reading in readings.items() if (found := vocabulary.streams(reading))}
-    return TrainingTexts(vocabulary, state, readings, ids, pauses, streams)
+    notes = _proved(vocabulary, readings) if isinstance(vocabulary, PieceVocabulary) and not start.kept else ()
+    return TrainingTexts(vocabulary, state, readings, ids, pauses, streams, notes=notes)
+
+
+def _proved(vocabulary: PieceVocabulary, readings: Mapping[str, Reading]) -> tuple[str, ...]:
+    """That every text is cut into known pieces and comes back whole; one that is not is an error."""
+    proof = prove(vocabulary, {id: _text(reading, vocabulary) for id, reading in readings.items()}, old=vocabulary.size)
+    for clip, why in proof.faults.items():
+        raise TrainError(f"clip {clip}: {why}: correct its text, or start a new run")
+    return (proof.sentence(),)
+
+
+def _text(reading: Reading, vocabulary: SymbolVocabulary) -> str:
+    return "".join(reading.symbols(vocabulary.marks))
 
 
 def _of_kind(start: TrainingStart, vocabulary: SymbolVocabulary, readings: Mapping[str, Reading]) -> SymbolVocabulary:
@@ -99,8 +114,8 @@ def _of_kind(start: TrainingStart, vocabulary: SymbolVocabulary, readings: Mappi
         found = {s for one in readings.values() for s in one.symbols("none")} - {BLANK}
         codes = {one.language for one in readings.values() if one.language}
         return StreamVocabulary((BLANK, *sorted(found), *(map(language_tag, sorted(codes)) if len(codes) > 1 else ())))
-    texts = ("".join(one.symbols(vocabulary.marks)) for one in readings.values())
-    return PieceVocabulary.learn(texts, merges=start.family.data.merges(start.config), tag=start.ws.language)
+    texts = (_text(one, vocabulary) for one in readings.values())
+    return PieceVocabulary.learn(texts, merges=start.family.data.merges(start.config), tag=tag_of(start.ws.language))
 
 
 def _targets(start: TrainingStart, symbols: Mapping[str, list[str]]) -> tuple[SymbolVocabulary, Ids]:
@@ -128,7 +143,7 @@ def build_vocabulary(start: TrainingStart, corpus: Corpus, clips: Sequence[Clip]
     if start.before and not start.writes:
         made = _extended(corpus, clips, start.before)
     elif start.base and not start.writes:
-        made = _of_base(start.ws, start.base, clips)
+        made = _of_base(start, start.base, clips)
     else:
         made = _own_vocabulary(start.ws), read_state(start.ws.readings / "frontend.json")
     return knows_pauses(*made) if start.recipe.data.pauses else made
@@ -138,11 +153,14 @@ def _own_vocabulary(ws: Workspace) -> SymbolVocabulary:
     return SymbolVocabulary.from_state(read_json(ws.readings / "vocabulary.json", shape=VOCABULARY))
 
 
-def _of_base(ws: Workspace, base: Base, clips: Sequence[Clip]) -> Alphabet:
+def _of_base(start: TrainingStart, base: Base, clips: Sequence[Clip]) -> Alphabet:
     """The symbols of a base, and those the corpus needs beside them."""
-    frontend = _frontend_for(ws, base, clips)
+    frontend = _frontend_for(start.ws, base, clips)
     marks = "vowel" if isinstance(frontend, CharacterFrontend) else frontend.marks
     own = vocabulary_from(dict(base.vocabulary)) if base.vocabulary else None
+    if isinstance(own, PieceVocabulary):
+        grown = _grown(own, frontend, clips, start.ws.language, merges=start.family.data.merges(start.config))
+        return grown, {**frontend.state(), "inventory": _signs(grown)}
     readings = [read_clip(frontend, clip.text, clip.language)[0] for clip in clips]
     before = own or SymbolVocabulary(base.symbols, interleave=base.interleave, marks=marks)
     needed = {symbol for one in readings for symbol in one.symbols(before.marks)}
@@ -154,6 +172,25 @@ def _of_base(ws: Workspace, base: Base, clips: Sequence[Clip]) -> Alphabet:
     return vocabulary, {**frontend.state(), "inventory": known}
 
 
+def _signs(vocabulary: PieceVocabulary) -> list[str]:
+    """What a text may be written with: a frontend lists all else as not read."""
+    return [" ", *(piece for piece in vocabulary.sayable() if len(piece) == 1)]
+
+
+def _grown(
+    old: PieceVocabulary, frontend: CorpusFrontend, clips: Sequence[Clip], main: str, *, merges: int = 0
+) -> PieceVocabulary:
+    """Pieces with the corpus' languages in them; merges that are learnt leave sentences of other ones as they are."""
+    texts: dict[str, list[str]] = {}
+    for clip in clips:
+        reading = read_clip(frontend, clip.text, clip.language)[0]
+        texts.setdefault(clip.language, []).append(_text(reading, old))
+    for code in sorted(texts, key=lambda code: code == main):  # the last tag is that of texts of unknown language
+        keep = [one for other in available() if other.code != code for one in other.sentences()] if merges else []
+        old = with_language(old, texts[code], language=code, merges=merges, keep=keep)
+    return old
+
+
 def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> CorpusFrontend:
     """A voice of ours reads on as it did; with one of another language the workspace's own reading counts.
 
@@ -162,7 +199,8 @@ def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> CorpusFro
     if base.frontend is None:
         held = read_state(ws.readings / "frontend.json")
         own = from_state({**language_state(held, ws.language), "inventory": None})
-        if is_by_phones(base, own, (clip.text for clip in clips[:SOME]), language=ws.language):
+        pieces = (base.vocabulary or {}).get("kind") == "pieces"  # of letters, always
+        if not pieces and is_by_phones(base, own, (clip.text for clip in clips[:SOME]), language=ws.language):
             return own
         language = load(ws.language)  # letters, as the base knows them: the workspace's own reading may be by phones
         plain = for_language(language, settings=read_settings(ws).model_copy(update={"symbols": "characters"}))
@@ -179,6 +217,9 @@ def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
     before, state = vocabulary_of(start), start.document("frontend.json")
     read = read_state(corpus.ws.readings / "frontend.json")
     folds = state.get("folds", {})
+    if isinstance(before, PieceVocabulary):
+        pieces = _grown(before, corpus_from_state({**state, "inventory": None}), clips, corpus.ws.language)
+        return pieces, state if pieces.size == before.size else {**state, "inventory": _signs(pieces)}
     state = _with_languages(state, read)
     if start.recipe.base:
         open_ = corpus_from_state({**state, "inventory": None})
@@ -213,6 +254,8 @@ def _new_tags(before: SymbolVocabulary, clips: Sequence[Clip]) -> set[str]:
 
 def growth_from(old: tuple[str, ...], vocabulary: SymbolVocabulary, *, scale: float, language: str) -> Growth:
     """The rows that are new in a vocabulary, and where each starts."""
+    if isinstance(vocabulary, PieceVocabulary):
+        return Growth(len(old), starts_of(old, vocabulary, language=language), scale)
     known = {symbol: id for id, symbol in enumerate(old) if symbol in set(vocabulary.sayable())}
     tags = {symbol: id for id, symbol in enumerate(old) if is_language_tag(symbol)}
     near = (
@@ -237,7 +280,7 @@ def new_symbols(
     seen_in: dict[str, str] = {}
     new = set(vocabulary.symbols[growth.old :])
     for clip in clips:
-        found = [symbol for symbol in readings[clip.id].symbols(vocabulary.marks) if symbol in new]
+        found = [symbol for symbol in _said(vocabulary, readings[clip.id]) if symbol in new]
         counts.update(found)
         for symbol in found:
             seen_in.setdefault(symbol, _place(symbol, clip, readings[clip.id]))
@@ -247,10 +290,23 @@ def new_symbols(
             "symbol": symbol,
             "times": counts[symbol],
             "seen": seen_in.get(symbol),
-            "from": None if parent is None else vocabulary.symbols[parent],
+            "from": _names(vocabulary, parent),
         }
         for symbol, parent in sorted(parents.items(), key=lambda pair: -counts[pair[0]])
     ]
+
+
+def _said(vocabulary: SymbolVocabulary, reading: Reading) -> list[str]:
+    """The symbols of a reading as they have rows."""
+    if isinstance(vocabulary, PieceVocabulary):
+        return [vocabulary.symbols[id] for id in vocabulary.encode(reading)] if reading.words else []
+    return reading.symbols(vocabulary.marks)
+
+
+def _names(vocabulary: SymbolVocabulary, parent: Start) -> str | None:
+    if parent is None or isinstance(parent, int):
+        return None if parent is None else vocabulary.symbols[parent]
+    return " + ".join(vocabulary.symbols[one] for one in parent)
 
 
 def said_of_new(rows: Sequence[Mapping[str, Any]]) -> list[str]:

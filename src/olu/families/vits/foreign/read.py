@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from olu.core.config import check
 from olu.core.errors import TrainError
 from olu.core.parse import BadData, load_json, load_toml
 from olu.families.vits.config import PLAIN_ONLY, STOCHASTIC_ONLY, VitsConfig
+from olu.train.pickles import stored
 
 OTHER_NAMES = load_toml(Path(__file__).with_name("settings.toml"))  # what other programs call our settings
-# Plain data that training programs store beside the tensors. A path is made as one that touches no file.
 MOST_SYMBOLS, MOST_SPEAKERS = 65_536, 1_000_000
-HARMLESS: list[Any] = [
-    *((PurePosixPath, f"{module}.PosixPath") for module in ("pathlib", "pathlib._local")),
-    *((PureWindowsPath, f"{module}.WindowsPath") for module in ("pathlib", "pathlib._local")),
-    defaultdict,
-    OrderedDict,
-    dict,
-]
 
 
 @dataclass(frozen=True)
@@ -81,20 +70,6 @@ def tensors_of(path: Path) -> dict[str, Tensor]:
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
         raise TrainError(f"{path} is not a table of tensors: convert it to safetensors with save_pretrained")
     return state
-
-
-def stored(path: Path) -> Any:
-    """What a file of weights holds. A pickle is read only as far as it is plain data."""
-    if path.suffix == ".safetensors":
-        try:
-            return dict(load_file(path))
-        except SafetensorError as bad:
-            raise TrainError(f"{path} is damaged ({bad}): download it again") from None
-    try:
-        with torch.serialization.safe_globals(HARMLESS):
-            return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception:  # torch raises many kinds; none of them may run code from the file
-        raise TrainError(f"{path} holds more than plain tensors, or is damaged: convert it to safetensors") from None
 
 
 def model_of(path: Path, *, key: str) -> tuple[dict[str, Tensor], dict[str, Any]]:

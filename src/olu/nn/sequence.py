@@ -1,0 +1,100 @@
+"""Sequences for language models of codes: prompt rows, a text and codes one after the other, without a gap.
+
+Padding stands at the end only, so that looking back needs no mask and a clip is the same alone and in any batch.
+Shapes: B clips, L rows, K of them the prompt's, T ids of a text, N codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+PROMPT, TEXT, CODE, PADDING = range(4)
+
+
+@dataclass(frozen=True)
+class SequenceRules:
+    """What stands around texts and codes."""
+
+    prompt_rows: int
+    text_start: int
+    text_stop: int
+    code_start: int
+    code_stop: int
+    stops: int = 1  # of the codes: once, or as often as the published weights have learnt
+    hears_stop: bool = True  # whether the codes look at the stop of the text while it learns; in speaking they do
+
+
+@dataclass(frozen=True)
+class CodeSequence:
+    """One clip. `hidden`: codes [first, end) that are heard in the prompt, and so no target; never a stop."""
+
+    ids: Sequence[int]
+    codes: NDArray[np.int64]
+    hidden: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Clips side by side. Each row has a kind, an id in the table of that kind, and a place among its kind."""
+
+    kind_BL: Tensor
+    id_BL: Tensor
+    place_BL: Tensor
+    text_rows: Tensor  # places in [B * L] whose next id of the text is a target
+    text_targets: Tensor
+    code_rows: Tensor
+    code_targets: Tensor
+
+    def to(self, device: torch.device) -> Sequences:
+        return replace(self, **{one.name: getattr(self, one.name).to(device) for one in fields(self)})
+
+
+def packed(clips: Sequence[CodeSequence], rules: SequenceRules) -> Sequences:
+    """Every clip as prompt, START, ids, (STOP), START, codes, stops; each row predicts the one after it of its kind.
+
+    The last stop is a target and no row: nothing comes after it. A clip without codes is refused.
+    """
+    rows = [_rows(clip, rules) for clip in clips]
+    longest = max(len(kind) for kind, _, _ in rows)
+    padded = np.zeros((3, len(clips), longest), np.int64)
+    padded[0] = PADDING
+    for number, row in enumerate(rows):
+        padded[:, number, : len(row[0])] = row
+    texts = [_targets(clip, rules, at * longest, TEXT) for at, clip in enumerate(clips)]
+    codes = [_targets(clip, rules, at * longest, CODE) for at, clip in enumerate(clips)]
+    both = [np.concatenate(parts) for made in (texts, codes) for parts in zip(*made, strict=True)]
+    return Sequences(*map(torch.from_numpy, (*padded, *both)))
+
+
+def _rows(clip: CodeSequence, rules: SequenceRules) -> NDArray[np.int64]:
+    """Kinds, ids and places of a clip [3, L]."""
+    if len(clip.codes) == 0:
+        raise ValueError("a clip without codes has nothing to learn from")
+    k = rules.prompt_rows
+    text = [rules.text_start, *clip.ids, *([rules.text_stop] if rules.hears_stop else [])]
+    code = [rules.code_start, *clip.codes, *[rules.code_stop] * (rules.stops - 1)]
+    kinds = [PROMPT] * k + [TEXT] * len(text) + [CODE] * len(code)
+    places = [*range(k), *range(len(text)), *range(len(code))]
+    return np.array([kinds, [0] * k + text + code, places], np.int64)
+
+
+def _targets(
+    clip: CodeSequence, rules: SequenceRules, first: int, kind: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows that predict, and what."""
+    text_at = first + rules.prompt_rows
+    if kind == TEXT:
+        targets = np.array([*clip.ids, rules.text_stop], np.int64)
+        return text_at + np.arange(len(targets)), targets
+    targets = np.concatenate([clip.codes, np.full(rules.stops, rules.code_stop)]).astype(np.int64)
+    at = text_at + 1 + len(clip.ids) + int(rules.hears_stop) + np.arange(len(targets))
+    low, high = clip.hidden
+    kept = np.ones(len(targets), bool)
+    kept[low : min(high, len(clip.codes))] = False
+    return at[kept], targets[kept]
