@@ -14,8 +14,8 @@ import pytest
 from olu.core.errors import TextError
 from olu.text.languages import available
 from olu.text.piece_files import read_pieces, tokenizers_file
-from olu.text.piece_growth import prove, starts_of, tag_of, with_language
-from olu.text.pieces import SPACE, PieceVocabulary, vocabulary_from, words_of
+from olu.text.piece_growth import prove, starts_of, with_language
+from olu.text.pieces import SPACE, PieceVocabulary, tag_of, vocabulary_from, words_of
 
 from ..helpers.xtts_vocabulary import LETTERS, TEXTS, made_file
 

@@ -28,7 +28,7 @@ from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend, for_language, from_state, language_state
 from olu.text.languages import Language, load
 from olu.text.letters import LetterTable
-from olu.text.pieces import vocabulary_from
+from olu.text.pieces import PieceVocabulary, tag_of, vocabulary_from
 from olu.text.spelled import Form, Measure, letters_of, measured, symbols_of
 from olu.text.vocabulary import SymbolVocabulary, language_tag
 from olu.train.base_facts import Licence, is_by_phones, language_of, licence_of
@@ -156,6 +156,8 @@ def from_run(
     rights = terms_of(corpus, run, licence=licence, override=override, beside=others.values())
     needed = {kind: part.load() for kind, part in others.items()}
     learner = learner_of(run, step, config=config, needed=needed)
+    if isinstance(vocabulary, PieceVocabulary) and f"[{tag_of(code)}]" in vocabulary.symbols:
+        vocabulary = vocabulary.grown(tag=tag_of(code))
     if (tag := language_tag(code)) in vocabulary.symbols:
         learner.speak_language(vocabulary.symbols.index(tag))  # type: ignore[operator]
     best = run.best
@@ -329,7 +331,8 @@ def from_foreign(source: Path, *, licence: str, override: str, noise: float | No
     place = located(source.as_posix())
     if (other := family_of_base(place)) and other != family.name:
         raise ExportError(
-            f"{source} is a base of the family {other!r}, which becomes a voice by a run: 'olu train WS --base {source}'"
+            f"{source} is a base of the family {other!r}, which becomes a voice by a run:"
+            f" 'olu train WS --base {source}'"
         )
     base = family.bases.read(place)
     name = source.stem if source.is_file() else Path(source.as_posix().partition("@")[0]).resolve().name

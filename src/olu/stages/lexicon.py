@@ -23,6 +23,7 @@ from olu.text.frontend import (
     AnyFrontend,
     ReadingSettings,
     from_state,
+    language_state,
     lexicon_path,
     read_settings,
     read_state,
@@ -30,6 +31,7 @@ from olu.text.frontend import (
 )
 from olu.text.language_data import Lexicon, load_lexicon
 from olu.text.phones import PhoneFrontend
+from olu.text.several import LanguagesFrontend
 
 FILE = "lexicon.tsv"  # in the workspace, where reading.toml names no other
 LONGEST = 200  # characters of a word, and of its phones
@@ -112,8 +114,9 @@ def reader(ws: Workspace) -> AnyFrontend:
     settings = read_settings(ws)
     stamp, state = ws.stamped(STAGE.name), ws.readings / "frontend.json"
     if stamp is None or not state.exists() or _but_words(stamp["options"]) != _but_words(settings.asked()):
-        return corpus_frontend(ws, Corpus.open(ws), settings)
-    found = from_state(read_state(state))
+        read = corpus_frontend(ws, Corpus.open(ws), settings)
+        return read.main if isinstance(read, LanguagesFrontend) else read
+    found = from_state(language_state(read_state(state), ws.language))
     if not isinstance(found, PhoneFrontend):
         return found
     return _with(found, own_words(ws))

@@ -13,16 +13,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from olu.text.fallback import relative
-from olu.text.languages import two_letters
-from olu.text.pieces import SPACE, WHITE, Pair, PieceVocabulary, merged, words_of
+from olu.text.pieces import SPACE, WHITE, Pair, PieceVocabulary, merged, tag_of, words_of
 
 LEAST_TIMES = 4  # a pair that comes less often gives its row too little to learn from
 Start = int | tuple[int, ...] | None  # of a new row: an old one, the mean of some, or the mean of all
-
-
-def tag_of(language: str) -> str:
-    """ISO 639-1 where there is one, else 639-3: what stands in brackets before a text."""
-    return two_letters().get(language, language)
 
 
 def with_language(

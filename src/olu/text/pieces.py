@@ -18,6 +18,7 @@ from typing import Any
 
 from olu.core.errors import TextError
 from olu.core.types import Reading
+from olu.text.languages import two_letters
 from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary, symbol_name
 
 SPACE, UNKNOWN, START, STOP = "[SPACE]", "[UNK]", "[START]", "[STOP]"
@@ -42,8 +43,14 @@ def vocabulary_from(state: dict[str, Any]) -> SymbolVocabulary:
     return SymbolVocabulary.from_state(state)
 
 
+def tag_of(language: str) -> str:
+    """ISO 639-1 where there is one, else 639-3: what stands in brackets before a text."""
+    return two_letters().get(language, language)
+
+
 class PieceVocabulary(SymbolVocabulary):
-    """Special tokens, single signs and merged pieces; `tag` names the language and stands before every text.
+    """Special tokens, single signs and merged pieces; `tag` names the language and stands before every text
+    that was not read in another one it knows.
 
     `learnt`: how many of its last merges were learnt from a corpus, on top of a base's.
     """
@@ -109,11 +116,14 @@ class PieceVocabulary(SymbolVocabulary):
         return PieceVocabulary(held, (*self.merges, *merges), tag=tag, specials=specials, learnt=self.learnt + learnt)
 
     def encode(self, reading: Reading) -> list[int]:
-        return self.encode_text("".join(reading.symbols(self.marks)))
+        """Behind the tag of the language it was read in, where there is one."""
+        tag = tag_of(reading.language)
+        return self.encode_text("".join(reading.symbols(self.marks)), tag=tag if f"[{tag}]" in self._ids else "")
 
-    def encode_text(self, text: str) -> list[int]:
+    def encode_text(self, text: str, *, tag: str = "") -> list[int]:
         """The tag, then the pieces of every word; a sign that is no piece becomes the unknown one."""
-        pieces = [*([f"[{self.tag}]"] if self.tag else []), *self.pieces_of(text)]
+        tag = tag or self.tag
+        pieces = [*([f"[{tag}]"] if tag else []), *self.pieces_of(text)]
         if UNKNOWN not in self._ids and (strange := next((one for one in pieces if one not in self._ids), None)):
             raise TextError(f"{strange!r} is not in the vocabulary, which has no {UNKNOWN}: run 'olu read' again")
         return [self._ids[piece if piece in self._ids else UNKNOWN] for piece in pieces]

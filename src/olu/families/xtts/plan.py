@@ -7,7 +7,7 @@ from typing import Any
 
 from olu.core.words import length, size
 from olu.families.xtts.config import CODE_SAMPLES, RATE, XttsConfig
-from olu.text.piece_growth import tag_of
+from olu.text.pieces import tag_of
 from olu.train.plan.facts import Advice, Case, Setting
 
 FLOAT = 4

@@ -27,8 +27,8 @@ from olu.text.frontend import (
     read_state,
 )
 from olu.text.languages import available, load, traits
-from olu.text.piece_growth import Start, prove, starts_of, tag_of, with_language
-from olu.text.pieces import PieceVocabulary, vocabulary_from
+from olu.text.piece_growth import Start, prove, starts_of, with_language
+from olu.text.pieces import PieceVocabulary, tag_of, vocabulary_from
 from olu.text.several import LanguagesFrontend, parts_of
 from olu.text.vocabulary import (
     BLANK,
@@ -115,7 +115,11 @@ def _of_kind(start: TrainingStart, vocabulary: SymbolVocabulary, readings: Mappi
         codes = {one.language for one in readings.values() if one.language}
         return StreamVocabulary((BLANK, *sorted(found), *(map(language_tag, sorted(codes)) if len(codes) > 1 else ())))
     texts = (_text(one, vocabulary) for one in readings.values())
-    return PieceVocabulary.learn(texts, merges=start.family.data.merges(start.config), tag=tag_of(start.ws.language))
+    made = PieceVocabulary.learn(texts, merges=start.family.data.merges(start.config))
+    codes = {one.language for one in readings.values() if one.language} - {start.ws.language}
+    for code in (*sorted(codes), start.ws.language):  # the last is that of a text of unknown language
+        made = made.grown(tag=tag_of(code))
+    return made
 
 
 def _targets(start: TrainingStart, symbols: Mapping[str, list[str]]) -> tuple[SymbolVocabulary, Ids]:
@@ -185,9 +189,11 @@ def _grown(
     for clip in clips:
         reading = read_clip(frontend, clip.text, clip.language)[0]
         texts.setdefault(clip.language, []).append(_text(reading, old))
-    for code in sorted(texts, key=lambda code: code == main):  # the last tag is that of texts of unknown language
+    for place, code in enumerate(
+        sorted(texts, key=lambda code: (code == main, code)), 1
+    ):  # texts unknown have the last
         keep = [one for other in available() if other.code != code for one in other.sentences()] if merges else []
-        old = with_language(old, texts[code], language=code, merges=merges, keep=keep)
+        old = with_language(old, texts[code], language=code, merges=merges * place // len(texts), keep=keep)
     return old
 
 
@@ -202,14 +208,24 @@ def _frontend_for(ws: Workspace, base: Base, clips: Sequence[Clip]) -> CorpusFro
         pieces = (base.vocabulary or {}).get("kind") == "pieces"  # of letters, always
         if not pieces and is_by_phones(base, own, (clip.text for clip in clips[:SOME]), language=ws.language):
             return own
-        language = load(ws.language)  # letters, as the base knows them: the workspace's own reading may be by phones
-        plain = for_language(language, settings=read_settings(ws).model_copy(update={"symbols": "characters"}))
-        return CharacterFrontend(language.code, lower=base.lower, pack=plain.pack, via=base.via)
+        if held["kind"] == LanguagesFrontend.kind:
+            return LanguagesFrontend(ws.language, {code: _letters(ws, base, code) for code in parts_of(held)})
+        return _letters(ws, base, ws.language)
     read, given = read_state(ws.readings / "frontend.json"), dict(base.frontend)
     if read["kind"] != LanguagesFrontend.kind and given["kind"] == LanguagesFrontend.kind:
         given = parts_of(given).get(ws.language, given)
     same = given.get("language") == ws.language and read["kind"] != LanguagesFrontend.kind
     return corpus_from_state({**(given if same else read), "inventory": None})
+
+
+def _letters(ws: Workspace, base: Base, code: str) -> CharacterFrontend:
+    """The letters of a language as a base knows them, where the workspace's own reading may be by phones."""
+    settings = read_settings(ws)
+    chosen = (
+        settings if code == ws.language else settings.languages.get(code, settings.model_copy(update={"options": {}}))
+    )
+    plain = for_language(load(code), settings=chosen.model_copy(update={"symbols": "characters"}))
+    return CharacterFrontend(code, lower=base.lower, pack=plain.pack, via=base.via)
 
 
 def _extended(corpus: Corpus, clips: Sequence[Clip], start: Run) -> Alphabet:
