@@ -78,7 +78,7 @@ def test_a_plan_says_rates_with_their_source_and_non_commercial_before_anything_
     planned = finish(plan(ws, base=base, device="cpu"))  # the folder tells of which family it is
     assert any("NON-COMMERCIAL" in note for note in planned.notes)
     assert "NON-COMMERCIAL" in planned.text and "untested" in planned.text
-    assert any("GB of disk" in note for note in planned.notes)
+    assert any("of disk; three have to fit" in note for note in planned.notes)
     values = {one["key"]: one["value"] for one in planned.settings}
     assert values["model.learning_rate"] == 5e-6 and values["data.max_seconds"] == 11.6
     assert values["plan.rates"] == {"gpt.text_embedding": 10.0, "gpt.text_head": 10.0}

@@ -67,8 +67,8 @@ def summarise(
         for takes in found
     ]
     figures = [
-        figure("stop_failures", share(ENDLESS, SILENCE), unit="share of takes", **said),
-        figure("loops", share(LOOP), unit="share of takes", **said),
+        figure("stop_failures", share(ENDLESS, SILENCE), unit="share of takes", counted=True, **said),
+        figure("loops", share(LOOP), unit="share of takes", counted=True, **said),
         figure("take_spread", spread, unit="of the mean length", **said),
     ]
     if any(one is not None for one in ratios):

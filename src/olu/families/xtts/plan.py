@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from olu.core.words import length
+from olu.core.words import length, size
 from olu.families.xtts.config import CODE_SAMPLES, RATE, XttsConfig
 from olu.text.piece_growth import tag_of
 from olu.train.plan.facts import Advice, Case, Setting
@@ -110,10 +110,10 @@ def _model(case: Case) -> list[Setting]:
 def _scratch(case: Case) -> list[Setting]:
     steps = case.asked("plan.steps") or SCRATCH_STEPS
     first, last = (round(share * steps) for share in SHARES)
-    size = case.asked("model.size") or "small"
+    chosen = case.asked("model.size") or "small"
     return [
         Setting("model.size", "small", "Without weights of XTTS v2 a small one of its kind, free of their licence."),
-        Setting("model.learning_rate", SCRATCH_RATE if size == "small" else 3e-3, "What this size learns with."),
+        Setting("model.learning_rate", SCRATCH_RATE if chosen == "small" else 3e-3, "What this size learns with."),
         Setting("model.codes_steps", first, "First its own codes of sound; the transformer learns those."),
         Setting("model.decoder_from", last, "Then its decoder, from what the transformer hears in the true codes."),
         Setting("plan.rates", {}, "Nothing is frozen."),
@@ -195,12 +195,12 @@ def _longest(case: Case) -> tuple[float, str]:
 def _notes(case: Case, config: XttsConfig) -> list[str]:
     if case.base is None:
         return []
-    notes = [f"a checkpoint takes {saved(config) / 1e9:.1f} GB of disk, and three are needed while one is written"]
+    notes = [f"a checkpoint takes {size(saved(config))} of disk; three have to fit: the newest, the best, the next"]
     if case.base.licence.non_commercial:
         notes.append(f"NON-COMMERCIAL: {case.base.licence.name} holds for the voice and for what it says")
     if is_new(case) and case.material.hours < 10:
         spoken = f"{length(3600 * case.material.hours)} of a language the base does not speak"
-        notes.append(f"{spoken}: nobody reports success with fewer than 50; a VITS of your own may be clearer")
+        notes.append(f"{spoken}: nobody reports success with less than 50 hours; a VITS of your own may be clearer")
     return notes
 
 
