@@ -124,8 +124,8 @@ class GraphCache:
 
     def run(self, feeds: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
         """Outputs by their names, but for the cache."""
-        given = {name: np.ascontiguousarray(value) for name, value in feeds.items() if name in self._graph.shapes}
-        for name, value in given.items():
+        given = {name: np.asarray(value, order="C") for name, value in feeds.items() if name in self._graph.shapes}
+        for name, value in given.items():  # their memory is not copied: `given` holds it until the run is over
             self._binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(value))
         for name in self._outputs:
             self._binding.bind_output(name, "cpu")

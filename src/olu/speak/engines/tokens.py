@@ -50,6 +50,7 @@ KNOBS = ("temperature", "top_p", "top_k", "repetition_penalty", "guards")
 TURN_CODES = 12  # made in one turn of a worker
 CHECKED_TOKENS = 41  # of a check sentence, so that opening stays quick
 CHECKED_LOGITS = 16
+ROUNDING, ROUNDING_8_BITS = 0.01, 0.06  # of logits; kernels for 8 bits round differently from one machine to another
 MOST_LISTED = 4096  # codes that voice.json lists
 SLOWEST, FASTEST = 0.8, 1.25  # speeds at which latents can be drawn apart or together and still sound right
 
@@ -103,6 +104,7 @@ class TokensEngine:
         self.rate, self._hop = count(facts["rate"], MOST_RATE), count(facts["hop"], MOST_HOP)
         self.context: int | None = count(facts["context"], MOST_CONTEXT, least=0)
         self.frame_seconds = self._hop / self.rate
+        self._rounding = ROUNDING_8_BITS if facts.get("bits") == 8 else ROUNDING
         self._code_seconds = number(facts.get("code_seconds", self.frame_seconds), 1e-4, 10.0)
         self.knobs = knobs_of(package, KNOBS)
         self._rules = StopRules.of(facts["stop_rules"])
@@ -336,7 +338,7 @@ class TokensEngine:
     def differs(self, ids: Sequence[int], row: Mapping[str, Any]) -> str:
         found, kept = self.proof(ids)["logits"], row.get("logits")
         told = isinstance(kept, list) and len(kept) == len(found) and all(type(one) in (int, float) for one in kept)
-        room = 1e-2 * max(1.0, *map(abs, found))
+        room = self._rounding * max(1.0, *map(abs, found))
         same = told and all(abs(one - other) <= room for one, other in zip(found, kept or [], strict=True))
         return "" if same else "answers with other logits than at its export"
 
