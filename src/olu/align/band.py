@@ -1,8 +1,8 @@
 """The best way through a long recording: all of its text against all of its sound, near where it was last found.
 
 Between words there may be silence, or a filler: sound that is not written. From a filler the way may lead over words
-that are not said to the filler behind them. Only states within a band are looked at, and only the scores of every
-EVERY-th frame are kept; the way back computes a stretch again. Shapes: F frames, S states, C classes.
+that are not said to the filler behind them. Only states within a band are looked at, and only the scores of some
+frames are kept; the way back computes a stretch again. Shapes: F frames, S states, C classes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 BlockScores = Callable[[int, int], Floats]  # frames from, to -> [frames, C] scores
 
-EVERY = 4096
+EVERY = 4096  # frames between kept scores, where the band is not too wide for that
+MOST_BACK = 2**26  # bytes to come back through
 FILLER = -2  # the owner of its states; silence has -1
 
 
@@ -137,22 +138,24 @@ def best_band(
     now = np.full(chain.size, LOWEST)
     fixed = (chain.emits, chain.links, chain.costs, chain.leaps, chain.leap_costs, chain.first)
     fixed += (stay_C, leave_C, low, high)  # type: ignore[assignment]
-    starts = list(range(0, frames, EVERY))
+    width = int((high - low).max())
+    every = max(64, min(EVERY, MOST_BACK // width))
+    starts = list(range(0, frames, every))
     kept = []
     none = np.zeros((0, 1), dtype=np.uint8)
     for start in starts:
         before = max(0, start - 1)
         kept.append(now[low[before] : high[before]].copy())
-        end = min(frames, start + EVERY)
+        end = min(frames, start + every)
         _sweep(scores(start, end), start, now, none, *fixed)
     state = max((end for end in chain.last if end >= low[-1]), key=lambda end: now[end])
     total = float(now[state])
     if total <= LOWEST / 2:
         raise AlignError("its text cannot be laid over its sound: one of them is much longer than the other")
     states_F = np.empty(frames, dtype=np.int32)
-    back = np.zeros((EVERY, int((high - low).max())), dtype=np.uint8)
+    back = np.zeros((every, width), dtype=np.uint8)
     for start, before_F in zip(reversed(starts), reversed(kept), strict=True):
-        end = min(frames, start + EVERY)
+        end = min(frames, start + every)
         now[:] = LOWEST
         first = low[max(0, start - 1)]
         now[first : first + len(before_F)] = before_F

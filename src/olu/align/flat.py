@@ -29,7 +29,8 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
 FOLD = 3  # frames of 10 ms that the first look takes as one
-FIRST_HALF_SECONDS = 1200.0  # how far from an even pace a word may lie
+FIRST_CELLS = 2e10  # frames times states of the first look: up to here it looks everywhere, some minutes of a core
+FIRST_HALF_SECONDS = 1200.0  # else, how far from an even pace a word may lie
 GAUSSIANS = (1, 1, 2, 4)  # of a class, in each round of them
 HALF_SECONDS = (60.0, 45.0, 30.0, 30.0, 20.0, 20.0)  # of the bands of the later rounds
 NETWORKS = 2
@@ -204,6 +205,7 @@ def _first_look(one: _Recording, phones: Sequence[str], chances: tuple[Floats, F
     spoken = np.cumsum(one.sound[: count * FOLD].reshape(-1, FOLD).mean(axis=1))
     centre = spoken / max(1.0, float(spoken[-1])) * chain.size
     half = FIRST_HALF_SECONDS * chain.size / (len(one.mels) * FRAME_SECONDS)
+    half = half if count * chain.size > FIRST_CELLS else chain.size
     stay, leave = _with_filler_chances(chances)
     states, _ = best_band(chain, scores, stay, leave, band(centre, half, chain.size))
     owner = np.repeat(chain.owner[states], FOLD)

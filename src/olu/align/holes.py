@@ -72,7 +72,8 @@ def _means(path: LongPath, first: NDArray[np.int64], last: NDArray[np.int64]) ->
     """Of each phone, how much worse than the best its frames are."""
     sums = np.concatenate([[0.0], np.cumsum(path.chances_F - path.best_F, dtype=np.float64)])
     counts = np.maximum(1, last - first)
-    return np.where(last > first, (sums[last] - sums[first]) / counts, LOWEST).tolist()
+    found: list[float] = np.where(last > first, (sums[last] - sums[first]) / counts, LOWEST).tolist()
+    return found
 
 
 def _unwritten(path: LongPath, seconds: float) -> Iterator[tuple[float, float]]:

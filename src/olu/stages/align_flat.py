@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 FLAT_VERSION = 1  # raise it when the same sound and text would be aligned otherwise
 CHUNK_SECONDS = 240.0
 MOST_UNSAID = 0.5  # of the words of a recording: with more its text is another's
-DENSEST, THINNEST = (
-    45.0,
-    1.5,
-)  # sounds of the text for a second of the recording: three times what anybody says, or little
+DENSEST, THINNEST = 45.0, 1.5  # sounds of a text for a second of its recording: people say 8 to 16
 
 
 class _KeptRounds:
@@ -79,8 +76,8 @@ def listen_flat(ws: Workspace, *, device: str | None, force: bool) -> Job[Listen
             f" {LEAST_MINUTES:.0f}: import more, or try it all the same with --force{first}"
         )
     yield Note(
-        f"{many(len(todo), 'recording')}, {minutes:.0f} minutes, and no short clips to learn from: a flat start, by what"
-        " sounds are like, then by what it learns itself"
+        f"{many(len(todo), 'recording')}, {minutes:.0f} minutes, and no short clips to learn from: a flat start, by"
+        " what sounds are like, then by what it learns itself"
     )
     words = {id: own for id, (_, own) in todo.items()}
     store = _KeptRounds(ws, hash_value([FLAT_VERSION, recordings(ws), words]))

@@ -60,7 +60,8 @@ class CutSummary:
         yield f"{over}: {len(self.cut)}{would} cut into {pieces}, {length(self.seconds)}."
         yield from (f"still long, for want of a pause: {id}" for id in self.still_long[:FEW])
         if self.left_out:
-            yield f"Left out of long recordings: {length(self.left_out_seconds)}, in {many(len(self.left_out), 'stretch')}"
+            stretches = f"{len(self.left_out)} stretch{'es' * (len(self.left_out) > 1)}"
+            yield f"Left out of long recordings: {length(self.left_out_seconds)}, {stretches}:"
             yield from self.left_out[:FEW]
             if len(self.left_out) > FEW:
                 yield f"... and {len(self.left_out) - FEW} more (--json names them all)"
