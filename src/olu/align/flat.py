@@ -39,10 +39,13 @@ MOST_FRAMES = 180 * 6000  # that are learnt from
 BLOCK = 20_000  # frames a network hears at once
 AROUND = 20  # frames heard on both sides of a block for its sake
 SOUND_COST = 2.0  # of calling a frame with sound silence: else foreign speech becomes a kind of silence
-# What a frame that is not written costs next to the best class there: this many times what a frame costs that is,
-# as it was found last. A network has learnt just that, and is too sure of it.
-GAUSSIAN_TIMES, NETWORK_TIMES = 2.5, 5.0
+# What a frame that is not written costs next to the best class there, in each round: this many times what a frame costs
+# that is, as it was found last. At first little: words may be missed, but nothing wrong is learnt. A network has learnt
+# just those frames, and is too sure of them.
+FILLER_TIMES = (1.0, 2.0, 2.0, 2.0, 4.0, 4.0)
 FILLER_LEAST = 1.5
+LONGEST_PHONE = 40  # frames: a longer one holds foreign sound, and is not learnt from
+LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of them becomes a home for foreign sound
 KINDS_COST = 1.0  # the same while nothing is learnt
 FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
 COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=12.0)
@@ -142,20 +145,20 @@ def flat_start(
     many, rounds = classes(len(phones)), 1 + len(GAUSSIANS) + NETWORKS
     model, paths = None, dict[str, LongPath]()
     for number in range(min(done, rounds - 1), rounds):
-        scores, times, chances = None, 1.0, _even(recordings, many)
+        scores, chances = None, _even(recordings, many)
         if number > len(GAUSSIANS):
             model = _network(recordings, phones, device=device, seed=seed)
-            scores, times = _heard_by(model), NETWORK_TIMES
+            scores = _heard_by(model)
         elif number:
-            scores, times = _gaussians(recordings, many, GAUSSIANS[number - 1]), GAUSSIAN_TIMES
+            scores = _gaussians(recordings, many, GAUSSIANS[number - 1])
         if number:
-            chances = passing([one.labels[one.labels >= 0] for one in recordings], many)
+            chances = _leaving(passing([one.labels[one.labels >= 0] for one in recordings], many))
         for at, one in enumerate(recordings):
             yield Tick(number * len(recordings) + at, len(recordings) * rounds, "finding the words")
             if scores is None:
                 one.found = _first_look(one, phones, chances)
             else:
-                paths[one.text.id] = _look(one, scores(one), chances, times, HALF_SECONDS[number - 1])
+                paths[one.text.id] = _look(one, scores(one), chances, FILLER_TIMES[number - 1], HALF_SECONDS[number - 1])
         kept.save(number + 1, {one.text.id: one.found for one in recordings if one.found is not None})
     assert model is not None
     yield Tick(rounds, rounds, "finding the words")
@@ -224,6 +227,19 @@ def _thirds(owner_F: Ints, one: _Recording) -> Ints:
     return labels
 
 
+def _too_long(owner_F: Ints) -> NDArray[np.bool_]:
+    """[F] whether a frame is in a phone that lasts longer than any."""
+    edges = np.flatnonzero(np.diff(owner_F, prepend=-3))
+    lengths = np.diff(np.append(edges, len(owner_F)))
+    return np.repeat((lengths > LONGEST_PHONE) & (owner_F[edges] >= 0), lengths)
+
+
+def _leaving(chances: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    leaving = np.exp(chances[1])
+    leaving[1:] = np.maximum(leaving[1:], LEAST_LEAVING)
+    return np.log(1.0 - leaving), np.log(leaving)
+
+
 def _with_filler(scores_FC: Floats, cost: float) -> Floats:
     filler = np.maximum(scores_FC[:, 0], scores_FC.max(axis=1) - np.float32(cost))
     return np.ascontiguousarray(np.concatenate([scores_FC, filler[:, None]], axis=1), dtype=np.float32)
@@ -247,9 +263,8 @@ def _look(
     starts = np.append(first, chain.size - 1)
     centre = np.interp(one.places, np.arange(len(starts)), starts)
     half = half_seconds * chain.size / (len(one.mels) * FRAME_SECONDS)
-    before = _along(heard, one.labels)
-    spoken = one.labels > 0
-    cost = max(FILLER_LEAST, times * float((before[1] - before[0])[spoken].mean()))
+    own, best = _along(heard, one.labels)
+    cost = max(FILLER_LEAST, times * float((best - own)[one.labels > 0].mean()))
 
     def with_filler(start: int, end: int) -> Floats:
         each = heard(start, end).copy()
@@ -259,9 +274,8 @@ def _look(
     stay, leave = _with_filler_chances(chances)
     states, _ = best_band(chain, with_filler, stay, leave, band(centre, half, chain.size))
     owner = np.asarray(chain.owner[states], dtype=np.int32)
-    learnt = (owner >= 0) | ~one.sound
-    labels = np.where(learnt, np.where(owner >= 0, chain.emits[states], 0), -1).astype(np.int32)
-    one.found = FoundFrames(owner, labels)
+    labels = np.where(owner >= 0, chain.emits[states], np.where(one.sound, -1, 0)).astype(np.int32)
+    one.found = FoundFrames(owner, np.where(_too_long(owner), -1, labels).astype(np.int32))
     return LongPath(owner, *_along(heard, np.minimum(chain.emits[states], many - 1)), one.sound)
 
 
