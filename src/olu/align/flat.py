@@ -158,7 +158,8 @@ def flat_start(
             if scores is None:
                 one.found = _first_look(one, phones, chances)
             else:
-                paths[one.text.id] = _look(one, scores(one), chances, FILLER_TIMES[number - 1], HALF_SECONDS[number - 1])
+                times, half = FILLER_TIMES[number - 1], HALF_SECONDS[number - 1]
+                paths[one.text.id] = _look(one, scores(one), chances, times, half)
         kept.save(number + 1, {one.text.id: one.found for one in recordings if one.found is not None})
     assert model is not None
     yield Tick(rounds, rounds, "finding the words")
