@@ -58,8 +58,8 @@ def several(folder: SourceFolder) -> str:
     if len(texts) < 2 or not recordings:
         return ""
     return (
-        f"has {many(len(recordings), 'recording')} and {len(texts)} texts ({first_names(texts, 3)}) of other names: give"
-        " each text the name of its recording, or leave one text for all of them in their order"
+        f"has {many(len(recordings), 'recording')} and {len(texts)} texts ({first_names(texts, 3)}) of other names:"
+        " give each text the name of its recording, or leave one text for all of them in their order"
     )
 
 
