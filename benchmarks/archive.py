@@ -258,7 +258,8 @@ def _count_pieces(
         counts["kept_seconds"] += piece.seconds
         counts["speech_kept"] += sum(one.end - one.start for one in inside)
         if wrong:
-            print(f"wrong: {piece.id} {start:.2f} {end:.2f} foreign {strange:.2f} s, {len(inside)} words for {piece.text}")
+            said_there = f"{len(inside)} words, {strange:.1f} s foreign"
+            print(f"wrong: {piece.id} {start:.2f} to {end:.2f}: {said_there}: {piece.text}")
 
 
 def main() -> None:
