@@ -44,7 +44,10 @@ SOUND_COST = 2.0  # of calling a frame with sound silence: else foreign speech b
 # just those frames, and is too sure of them.
 FILLER_TIMES = (1.0, 2.0, 2.0, 2.0, 4.0, 4.0)
 FILLER_LEAST = 1.5
-LONGEST_PHONE = 40  # frames: a longer one holds foreign sound, and is not learnt from
+LONGEST_PHONE = 40  # frames: a longer one may hold foreign sound, and is not learnt from
+NO_PHONE = 100  # frames: nobody says one sound that long; where it is found there is none, and the search goes again
+AGAIN = 2  # times at most
+NEVER = np.float32(-30.0)  # the score of a phone where there is none
 LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of them becomes a home for foreign sound
 KINDS_COST = 1.0  # the same while nothing is learnt
 FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
@@ -228,11 +231,11 @@ def _thirds(owner_F: Ints, one: _Recording) -> Ints:
     return labels
 
 
-def _too_long(owner_F: Ints) -> NDArray[np.bool_]:
-    """[F] whether a frame is in a phone that lasts longer than any."""
+def _longer(owner_F: Ints, most: int) -> NDArray[np.bool_]:
+    """[F] whether a frame is in a phone of more than so many frames."""
     edges = np.flatnonzero(np.diff(owner_F, prepend=-3))
     lengths = np.diff(np.append(edges, len(owner_F)))
-    return np.repeat((lengths > LONGEST_PHONE) & (owner_F[edges] >= 0), lengths)
+    return np.repeat((lengths > most) & (owner_F[edges] >= 0), lengths)
 
 
 def _leaving(chances: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
@@ -270,13 +273,21 @@ def _look(
     def with_filler(start: int, end: int) -> Floats:
         each = heard(start, end).copy()
         each[:, 0] -= SOUND_COST * one.sound[start:end]
-        return _with_filler(each, cost)
+        full = _with_filler(each, cost)
+        full[strange[start:end], 1:-1] = NEVER
+        return full
 
     stay, leave = _with_filler_chances(chances)
-    states, _ = best_band(chain, with_filler, stay, leave, band(centre, half, chain.size))
-    owner = np.asarray(chain.owner[states], dtype=np.int32)
+    strange = np.zeros(len(one.mels), dtype=np.bool_)
+    limits = band(centre, half, chain.size)
+    for _ in range(1 + AGAIN):
+        states, _ = best_band(chain, with_filler, stay, leave, limits)
+        owner = np.asarray(chain.owner[states], dtype=np.int32)
+        if not (found := _longer(owner, NO_PHONE)).any():
+            break
+        strange |= found
     labels = np.where(owner >= 0, chain.emits[states], np.where(one.sound, -1, 0)).astype(np.int32)
-    one.found = FoundFrames(owner, np.where(_too_long(owner), -1, labels).astype(np.int32))
+    one.found = FoundFrames(owner, np.where(_longer(owner, LONGEST_PHONE), -1, labels).astype(np.int32))
     return LongPath(owner, *_along(heard, np.minimum(chain.emits[states], many - 1)), one.sound)
 
 
