@@ -163,11 +163,11 @@ def estimate(
         network = build(many).to(device)
     random = np.random.default_rng(seed)
     optimiser = torch.optim.AdamW(network.parameters(), RATE, weight_decay=DECAY)
-    model = _model(phones, network, spread, guess, many)
+    model = model_of(phones, network, spread, guess, many)
     for number in range(rounds):
         yield Tick(total - rounds + number, total, "sharpening the boundaries")
-        _learn(network, optimiser, clips, guess, spread, random, device)
-        model = _model(phones, network, spread, guess, many)
+        learn_pieces(network, optimiser, clips, guess, spread, random, device)
+        model = model_of(phones, network, spread, guess, many)
         guess, _ = _realign(clips, guess, many, _scaled(model, clips))
     yield Tick(total, total, "sharpening the boundaries")
     return model
@@ -192,7 +192,7 @@ def _realign(
     clips: Sequence[TrainingClip], guess: list[Ints], many: int, scores: Callable[[int], Floats]
 ) -> tuple[list[Ints], float]:
     """The classes of the best ways through all clips, and their summed score."""
-    stay, leave = _passing(guess, many)
+    stay, leave = passing(guess, many)
     found, total = [], 0.0
     for number, clip in enumerate(clips):
         states = chain(clip.words, frames=len(clip.mels))
@@ -202,7 +202,7 @@ def _realign(
     return found, total
 
 
-def _passing(guess: Sequence[Ints], many: int) -> tuple[Floats, Floats]:
+def passing(guess: Sequence[Ints], many: int) -> tuple[Floats, Floats]:
     """[C] log chances of staying in a class for another frame and of leaving it."""
     frames = np.bincount(np.concatenate(guess), minlength=many) + 2.0
     entered = np.concatenate([own[np.flatnonzero(np.diff(own, prepend=-1))] for own in guess])
@@ -210,16 +210,16 @@ def _passing(guess: Sequence[Ints], many: int) -> tuple[Floats, Floats]:
     return np.log(1.0 - leaving).astype(np.float32), np.log(leaving).astype(np.float32)
 
 
-def _model(phones: tuple[str, ...], network: nn.Module, spread: Floats, guess: list[Ints], many: int) -> FrameModel:
+def model_of(phones: tuple[str, ...], network: nn.Module, spread: Floats, guess: list[Ints], many: int) -> FrameModel:
     counts = np.bincount(np.concatenate(guess), minlength=many) + RAREST
-    stay, leave = _passing(guess, many)
+    stay, leave = passing(guess, many)
     priors = np.log(counts / counts.sum()).astype(np.float32)
     return FrameModel(
         phones=phones, network=network.eval(), spread_M=spread, priors_C=priors, stay_C=stay, leave_C=leave
     )
 
 
-def _learn(
+def learn_pieces(
     network: nn.Module,
     optimiser: torch.optim.Optimizer,
     clips: Sequence[TrainingClip],

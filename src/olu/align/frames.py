@@ -44,8 +44,8 @@ QUIETEST = 1e-8  # mel power that counts as nothing: a little below the steps of
 BLOCK = 4096  # frames transformed at once
 
 
-def log_mels(audio: Audio) -> Floats:
-    """[frames, BINS] with the clip's own mean taken off; one frame for each whole or begun 10 ms."""
+def log_mels(audio: Audio, *, centred: bool = True) -> Floats:
+    """[frames, BINS], one for each whole or begun 10 ms; `centred`: with the clip's own mean taken off."""
     samples = resample(audio, RATE).samples
     count = max(1, -(-len(samples) // HOP))
     edge = (WINDOW - HOP) // 2
@@ -59,7 +59,7 @@ def log_mels(audio: Audio) -> Floats:
         spectrum = np.fft.rfft(frames[start : start + BLOCK] * window, FFT_SIZE, axis=1)
         power = (spectrum.real**2 + spectrum.imag**2).astype(np.float32)
         mels[start : start + BLOCK] = np.log(power @ _bank().T + QUIETEST)
-    return np.asarray(mels - mels.mean(axis=0), dtype=np.float32)
+    return np.asarray(mels - mels.mean(axis=0), dtype=np.float32) if centred else mels
 
 
 def cepstra(mels_FM: Floats) -> Floats:

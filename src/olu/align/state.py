@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -104,6 +104,7 @@ class Listened:
     notes: list[str]
     made_by: str
     doubt: str = ""  # why its times are worth little
+    holes: list[str] = field(default_factory=list)  # what is said and not written, or written and not said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

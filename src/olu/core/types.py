@@ -212,11 +212,15 @@ class Alignment:
     words: tuple[Span, ...]
     phones: tuple[Span, ...]
     score: float | None = None  # (forced - free) / frames: 0 is a perfect match, the lower the worse
-    method: str = ""  # what made it: "ctc", "frames", "textgrid"
+    method: str = ""  # what made it: "ctc", "frames", "textgrid", "flat"
+    unwritten: tuple[tuple[float, float], ...] = ()  # stretches of sound that the text does not have, in seconds
+    unspoken: tuple[tuple[int, int], ...] = ()  # words that are not said: the first, and the one after the last
 
     def row(self) -> dict[str, Any]:
         """What alignment.jsonl holds of it."""
+        holes = {"unwritten": self.unwritten, "unspoken": self.unspoken}
         return {
+            **{name: [list(one) for one in found] for name, found in holes.items() if found},
             "id": self.id,
             "seconds": round(self.seconds, 4),
             "score": None if self.score is None else round(self.score, 5),

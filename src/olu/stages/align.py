@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -12,26 +13,26 @@ from typing import Any, Literal, cast
 from olu.align.state import Listened, Spread, alignment_path, alignments, fitting, spread, to_align, unaligned
 from olu.align.text_match import Match, match_path, read_match, write_match
 from olu.align.textgrid_files import no_grid, read_grids, take_grids, write_durations, write_grids
-from olu.audit.fix import without_aside
 from olu.core.errors import ConfigError, CorpusError
-from olu.core.files import Workspace, hash_value, read_rows, write_jsonl
+from olu.core.files import Workspace, hash_value, write_jsonl, write_text
 from olu.core.job import Job, Note
 from olu.core.rows import from_row
 from olu.core.stage import Stage
 from olu.core.threads import settle
 from olu.core.told import Caution, Remedy, TextTable, Told
-from olu.core.types import Alignment
 from olu.core.workspace_lock import AFTER_WORK, writing
 from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, fingerprint, recordings
 from olu.stages import audit
 from olu.stages.import_ import doubts_of
+from olu.stages.long_path import is_cold, is_cuttable
 from olu.stages.read import read_corpus
 from olu.stages.status import status
 from olu.stages.verbs.training import AlignOptions
 
 ALIGN_VERSION = 1
 FEW = 5  # of a kind that are told
+HOLES = "holes.txt"  # in alignment/: what is said and not written, or written and not said
 
 
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
@@ -52,6 +53,7 @@ class AlignSummary:
     problems: list[str]  # clips without an alignment, and why
     notes: list[str]
     doubt: str = ""  # why its times are worth little
+    holes: list[str] = field(default_factory=list)  # what is said and not written, or written and not said
     fresh: bool = False  # aligned before, and nothing has changed since
 
     def row(self) -> dict[str, Any]:
@@ -72,6 +74,9 @@ class AlignSummary:
             yield f"fits its text least: {bad['id']} ({bad['score']:.2f})"
         for odd in found.outliers[:FEW]:
             yield f"very long: {odd['phone']} of {odd['id']} at {odd['start']:.2f} s lasts {odd['seconds']:.2f} s"
+        yield from self.holes[:FEW]
+        if len(self.holes) > FEW:
+            yield f"... and {len(self.holes) - FEW} more such stretches: see alignment/{HOLES} in the workspace"
         yield from self.notes
         yield from map(Caution, self.problems[:FEW])
         if len(self.problems) > FEW:
@@ -157,11 +162,19 @@ def align(
     earlier = None if force else _earlier(ws, options, keep=keep)
     if earlier is not None:
         return earlier
-    from olu.stages.align_listen import listen
-
-    Corpus.open(ws).check_sources()
+    corpus = Corpus.open(ws)
+    corpus.check_sources()
     begun = fingerprint(ws)
-    listened = yield from listen(ws, ctc_only=ctc_only, cross=cross, device=device, force=force)
+    if is_cold(corpus):
+        from olu.stages.align_flat import listen_flat
+
+        if ctc_only or cross:
+            raise ConfigError("--ctc-only and --cross need short clips: align without them, then 'olu cut', then again")
+        listened = yield from listen_flat(ws, device=device, force=force)
+    else:
+        from olu.stages.align_listen import listen
+
+        listened = yield from listen(ws, ctc_only=ctc_only, cross=cross, device=device, force=force)
     return _finish(ws, options, listened, begun=begun)
 
 
@@ -218,28 +231,22 @@ def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun
         problems=listened.problems,
         notes=listened.notes,
         doubt=listened.doubt,
+        holes=listened.holes,
     )
     with writing(ws, patience=AFTER_WORK):
         write_jsonl(alignment_path(ws), (one.row() for one in listened.found))
         write_match(ws, listened.matches)
+        write_text(ws.alignment / HOLES, "".join(f"{hole}\n" for hole in listened.holes))
         STAGE.stamp(ws, options, summary.row(), inputs=None if fingerprint(ws) == begun else "clips came or went")
     (ws.alignment / "part.jsonl").unlink(missing_ok=True)
+    shutil.rmtree(ws.alignment / "flat", ignore_errors=True)
     return summary
 
 
 def after_align(ws: Workspace) -> Remedy | str:
     """The one command to run next: cut what is too long, else whatever the workspace lacks."""
-    if _cuttable(ws):
+    if is_cuttable(ws):
         return Remedy("cut", (ws.root,))
     if audit.STAGE.state(ws) != "fresh":
         return Remedy("audit", (ws.root,))
     return status(ws).next
-
-
-def _cuttable(ws: Workspace) -> bool:
-    """Whether an aligned clip is too long to train and no cut was made yet: another would leave it long."""
-    corpus, aside = without_aside(Corpus.open(ws))
-    if aside:
-        return False
-    wanted = {clip.id for clip in audit.long_clips(corpus)}
-    return any(one.id in wanted for one in read_rows(alignment_path(ws), Alignment))

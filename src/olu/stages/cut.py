@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from olu.align.cut import CutLengths, CutPiece, choose, places
+from olu.align.cut import CutLengths, CutPiece, CutPoint, choose, places
+from olu.align.runs import SpokenRun, clock, narrowed, spoken_runs
 from olu.align.state import alignment_path, alignments, fitting, to_align, words_of
 from olu.align.text_match import low_score, named, unheard
 from olu.audit.fix import lost
@@ -41,6 +42,8 @@ class CutSummary:
     seconds: float  # of the new clips
     still_long: list[str]  # new clips without a pause to cut at
     refused: list[str]  # which, and why
+    left_out: list[str]  # stretches of long recordings without a clip, and why
+    left_out_seconds: float
     lost: list[str]  # clips that are as long, but that a fix left out before
     lost_seconds: float
     written: bool
@@ -56,6 +59,12 @@ class CutSummary:
         over = f"{many(self.clips, 'clip')} over {self.longest:g} s"
         yield f"{over}: {len(self.cut)}{would} cut into {pieces}, {length(self.seconds)}."
         yield from (f"still long, for want of a pause: {id}" for id in self.still_long[:FEW])
+        if self.left_out:
+            stretches = f"{len(self.left_out)} stretch{'es' * (len(self.left_out) > 1)}"
+            yield f"Left out of long recordings: {length(self.left_out_seconds)}, {stretches}:"
+            yield from self.left_out[:FEW]
+            if len(self.left_out) > FEW:
+                yield f"... and {len(self.left_out) - FEW} more (--json names them all)"
         yield from (Caution(f"not cut: {why}") for why in self.refused[:FEW])
         if len(self.refused) > FEW:
             yield Caution(f"... and {len(self.refused) - FEW} more that are not cut (--json names them all)")
@@ -111,6 +120,7 @@ class _Plan:
     clip: Clip
     clips: tuple[Clip, ...]  # its pieces
     alignments: tuple[Alignment, ...]
+    left_out: tuple[tuple[float, str], ...] = ()  # seconds of sound without a clip, and why
 
     @property
     def new_ids(self) -> list[str]:
@@ -169,27 +179,111 @@ def _plan(
 ) -> _Plan | str:
     spans = alignment.words
     bad = unheard(spans, low=bounds.low)
+    if alignment.method == "flat":
+        return _plan_runs(clip, alignment, frontend, cutting, bad, bounds.share, sha256=sha256)
     if len(bad) > bounds.share * len(spans):
         return f"{len(bad)} of its {len(spans)} words are not heard where they should be: {named(spans, bad)}"
-    pieces = _pieces(clip, spans, frontend, cutting, bad)
+    pieces = _pieces(clip.text, spans, places(clip.text, _labels(spans)), clip.seconds, frontend, cutting, bad)
     if len(pieces) == 1 and pieces[0].seconds <= cutting.longest:
         return "only the silence at its ends makes it long: 'olu audit --fix' trims it"
     if len(pieces) == 1:
         unsure = f"; words that are hardly heard: {named(spans, bad)}" if bad else ""
         return f"no pause between words to cut at was found{unsure}"
+    return _with_clips(clip, alignment, pieces, sha256=sha256)
+
+
+def _with_clips(
+    clip: Clip, alignment: Alignment, pieces: Sequence[CutPiece], left: Sequence[tuple[float, str]] = (), *, sha256: str
+) -> _Plan:
     clips = tuple(_clip(clip, piece, sha256) for piece in pieces)
     cuts = tuple(_part(alignment, piece, one) for piece, one in zip(pieces, clips, strict=True))
-    return _Plan(clip, clips, cuts)
+    return _Plan(clip, clips, cuts, tuple(left))
+
+
+def _plan_runs(
+    clip: Clip,
+    alignment: Alignment,
+    frontend: Frontend,
+    cutting: CutLengths,
+    bad: frozenset[int],
+    share: float,
+    *,
+    sha256: str,
+) -> _Plan | str:
+    """A long recording, run by run of its words: what is not written or not said is in no piece."""
+    spans = alignment.words
+    found = places(clip.text, _labels(spans))
+    kept: list[CutPiece] = []
+    left = [(end - start, f"{clip.id} {clock(start)}: not in the text") for start, end in alignment.unwritten]
+    for run in spoken_runs(alignment):
+        inner = narrowed(run, spans, found, bad, cutting)
+        if inner is None:
+            left.append((run.end - run.start, f"{clip.id} {clock(run.start)}: no pause beside what is not written"))
+            continue
+        for piece in _run_pieces(clip.text, spans, found, inner, frontend, cutting, bad):
+            unsure = [at for at in bad if piece.first <= at < piece.last]
+            if len(unsure) > share * (piece.last - piece.first):
+                why = f"not heard where they should be: {named(spans, unsure)}"
+                left.append((piece.seconds, f"{clip.id} {clock(piece.start)}: {why}"))
+            else:
+                kept.append(piece)
+    if not kept:
+        return f"no stretch of it is heard as it is written; the first: {left[0][1]}" if left else "it has no words"
+    return _with_clips(clip, alignment, kept, left, sha256=sha256)
+
+
+def _run_pieces(
+    text: str,
+    spans: Sequence[Span],
+    found: Mapping[int, CutPoint],
+    run: SpokenRun,
+    frontend: Frontend,
+    cutting: CutLengths,
+    bad: frozenset[int],
+) -> list[CutPiece]:
+    """The pieces of one run, as if it were all of the recording."""
+    begin = found[run.first].offset if run.first in found else 0
+    end = found[run.last].offset if run.last in found else len(text)
+    own = [
+        span._replace(start=span.start - run.start, end=span.end - run.start) for span in spans[run.first : run.last]
+    ]
+    inside = {
+        at - run.first: CutPoint(place.offset - begin, place.sentence)
+        for at, place in found.items()
+        if run.first < at < run.last
+    }
+    unsure = frozenset(at - run.first for at in bad if run.first <= at < run.last)
+    pieces = _pieces(text[begin:end], own, inside, run.end - run.start, frontend, cutting, unsure)
+    return [
+        replace(
+            piece,
+            start=piece.start + run.start,
+            end=piece.end + run.start,
+            first=piece.first + run.first,
+            last=piece.last + run.first,
+        )
+        for piece in pieces
+        if _read(frontend, piece.text) == _labels(own[piece.first : piece.last])
+    ]
+
+
+def _labels(spans: Sequence[Span]) -> list[str]:
+    return [word.label for word in spans]
 
 
 def _pieces(
-    clip: Clip, spans: Sequence[Span], frontend: Frontend, cutting: CutLengths, bad: frozenset[int]
+    text: str,
+    spans: Sequence[Span],
+    found: Mapping[int, CutPoint],
+    seconds: float,
+    frontend: Frontend,
+    cutting: CutLengths,
+    bad: frozenset[int],
 ) -> list[CutPiece]:
     """Where to cut so that each part, read by itself, has the words it has in the whole: a date may not be torn."""
-    labels = [word.label for word in spans]
-    found = places(clip.text, labels)
+    labels = _labels(spans)
     while True:
-        pieces = choose(spans, found, text=clip.text, seconds=clip.seconds, cutting=cutting, bad=bad)
+        pieces = choose(spans, found, text=text, seconds=seconds, cutting=cutting, bad=bad)
         torn = [piece for piece in pieces if _read(frontend, piece.text) != labels[piece.first : piece.last]]
         if not torn or len(pieces) == 1:
             return pieces
@@ -297,6 +391,7 @@ def _summary(
     written: bool,
 ) -> CutSummary:
     new = [clip for plan in plans for clip in plan.clips]
+    left = [one for plan in plans for one in plan.left_out]
     return CutSummary(
         longest=longest,
         clips=len(long),
@@ -304,6 +399,8 @@ def _summary(
         seconds=round(sum(clip.seconds for clip in new), 3),
         still_long=[clip.id for clip in new if clip.seconds > longest],
         refused=refused,
+        left_out=[why for _, why in left],
+        left_out_seconds=round(sum(seconds for seconds, _ in left), 3),
         lost=[clip.id for clip in gone],
         lost_seconds=round(sum(clip.seconds for clip in gone), 3),
         written=written,

@@ -33,6 +33,7 @@ from olu.corpus.readers import columns as by_name
 from olu.corpus.readers.rows import Timing
 from olu.corpus.readers.texts import check_encoding
 from olu.corpus.rights import Rights
+from olu.stages.long_path import is_cold
 from olu.stages.new import given_rights
 from olu.stages.verbs.corpus import ImportOptions
 from olu.text.languages import resolve
@@ -111,11 +112,12 @@ class ImportSummary:
     examples: tuple[str, ...] = ()  # of the skipped ones, of each reason
     lost: str = ""  # a sentence where more than a tenth was skipped
     untranscribed: int = 0  # of the corpus' clips: nobody has written down what is said in them
+    cold: bool = False  # it has long recordings, and no short clips to learn from
     plan: PlannedClips | None = None  # of a dry run
     preview: ImportPreview | None = None  # of a dry run
 
     def row(self, options: ImportOptions) -> dict[str, Any]:
-        following = self.mending or f"olu audit {options.ws}"
+        following = self.mending or str(self._following(options.ws))
         shown = {key: value for key, value in asdict(self).items() if key not in DRY or value is not None}
         return {"workspace": str(options.ws), **shown, "next": following if self.plan is None else WITHOUT_DRY}
 
@@ -139,12 +141,15 @@ class ImportSummary:
         if self.plan is not None:
             yield f"Nothing was written. Next: {WITHOUT_DRY}"
             return
-        audited = Remedy("audit", (ws,))
+        audited = self._following(ws)
         if self.mending:
             yield f"Next: listen to a few clips; if it is so, {self.mending}"
             yield f"Else: {self.fitting}, then {audited}"
         else:
             yield f"Next: {audited}"
+
+    def _following(self, ws: Path) -> Remedy:
+        return Remedy("align" if self.cold else "audit", (ws,))
 
     def _left_out(self, ws: Path) -> Iterator[str]:
         """What was skipped, and what is strange of the rest."""
@@ -361,6 +366,7 @@ def _summary(
         speakers=tuple(sorted({clip.speaker for clip in merge.clips.values()})),
         language=ws.language,
         untranscribed=sum(not clip.transcribed for clip in corpus),
+        cold=is_cold(corpus),
     )
 
 

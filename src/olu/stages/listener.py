@@ -21,6 +21,7 @@ from olu.evaluate.judge import INSTALL
 from olu.evaluate.metrics import f0, sanity, speaker
 from olu.families.runs import RECOGNISER, SECOND_HALF, Units, fitting, is_second, ready, runs_of
 from olu.stages.audit import audit
+from olu.stages.long_path import LEAST_MINUTES
 from olu.stages.plan import forecast
 from olu.stages.read import read_corpus
 from olu.stages.train import TrainSummary, train
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from olu.families.recogniser.recognise import Trained
 
 ENOUGH_TO_JUDGE = 60.0  # minutes of speech: see docs/recogniser.md
-LEAST_MINUTES = 10.0  # of speech: with less, boundaries are no better than spreading the sounds evenly
 
 
 def recogniser_for(

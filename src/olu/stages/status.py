@@ -24,6 +24,7 @@ from olu.corpus.manifest import Corpus
 from olu.families.runs import kind_of
 from olu.stages.audit import long_clips, most_seconds
 from olu.stages.import_ import STAGE as IMPORT
+from olu.stages.long_path import long_next
 from olu.stages.plan import training_advice, training_command
 from olu.stages.prepare import LISTENING, VOCODING
 from olu.stages.verbs.machine import StatusOptions
@@ -254,6 +255,9 @@ def _next(ws: Workspace, stages: list[StageStatus], runs: list[dict[str, Any]], 
         return Remedy.parse(first.command)
     if mending:
         return Remedy.parse(mending)
+    aligned = any(stage.name == "align" and stage.state == "fresh" for stage in others)
+    if long := long_next(ws, aligned=aligned):
+        return long
     for stage in others:
         if stage.name == "train" and (held := _of_runs(ws, runs, trained=stage.state == "fresh")):
             return held

@@ -7,15 +7,15 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Self
 
 from olu.core.errors import CorpusError
-from olu.core.files import Workspace, read_json, read_jsonl, write_json
-from olu.core.job import Job
+from olu.core.files import Workspace, hash_file, hash_value, read_json, read_jsonl, write_json
+from olu.core.job import Job, Tick
 from olu.core.workspace_lock import writing
 from olu.corpus.changed_files import RECORDING
-from olu.corpus.readers import Layout, Options, huggingface, recordings, shards
+from olu.corpus.readers import Layout, Options, huggingface, parts, recordings, shards
 from olu.corpus.readers.huggingface import DatasetRow
 from olu.corpus.readers.rows import Problem, Row, look
 
@@ -86,6 +86,31 @@ class Workbench(ExitStack):
             if row.audio in lost
         ]
         return kept, into, found
+
+    def join(self, source: Path, files: Sequence[str], name: str) -> Job[tuple[Path, list[Problem]]]:
+        """The sound of `files` one behind the other under this name; what was joined before is taken as it is."""
+        self.claim()
+        into = self.folder("films")
+        apart, to = into / ".parts", into / name
+        apart.mkdir(parents=True)
+        content = hash_value([hash_file(source / file) for file in files])
+        problems: list[Problem] = []
+        if content in (known := self._known()):
+            shutil.copyfile(known[content], to)
+        else:
+            names = {
+                file: f"{at:05d}{PurePosixPath(recordings.sound_of(file)).suffix}" for at, file in enumerate(files)
+            }
+            problems = yield from recordings.take_out(source, names, into=apart, known={}, made={})
+            shown = {names[file]: file for file in files}
+            for one in parts.join([apart / own for own in names.values() if (apart / own).exists()], to):
+                if isinstance(one, Problem):
+                    problems.append(replace(one, where=shown[one.where]))
+                else:
+                    yield Tick(0, 0, shown[one])
+        shutil.rmtree(apart)
+        self.made[content] = hash_file(to)
+        return into, problems
 
     def _known(self) -> dict[str, Path]:
         """Hash of a film -> its sound, decoded at an earlier import."""

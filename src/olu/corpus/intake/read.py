@@ -54,6 +54,10 @@ def read(bench: Workbench, source: LocatedSource) -> Job[FoundSource]:
     if media := source.layout.to_decode(SourceFolder(place.files, options)):
         root, more = yield from bench.decode(place.files, {file: sound_of(file) for file in media})
         options, lost = replace(options, sounds=root), lost + more
+    files, joined = source.layout.to_join(SourceFolder(place.files, options))
+    if files:
+        root, more = yield from bench.join(place.files, files, joined)
+        lost += more
     _check_paths(root, place.files)
     if source.layout.name == "subtitles" and options.shift is None and options.stretch is None:
         options = replace(options, remembered=doubts.load_timings(bench.ws))  # what was said of them before

@@ -14,7 +14,7 @@ from olu.core.config import did_you_mean
 from olu.core.errors import CorpusError
 from olu.core.files import Refused, read_inside
 from olu.core.words import first_names, many
-from olu.corpus.readers import columns, huggingface, lists, ljspeech, recordings, subtitles, tables
+from olu.corpus.readers import columns, huggingface, lists, ljspeech, parts, recordings, subtitles, tables
 from olu.corpus.readers.beside import FOLDER, LIBRITTS
 from olu.corpus.readers.rows import Doubt, Guessed, Problem, Read, Row, SourceNote, Timing
 from olu.corpus.readers.source import LOOKED_IN, PLAIN, Options, SourceFolder
@@ -41,6 +41,7 @@ class Layout:
     language: Callable[[SourceFolder], str | None] = lambda folder: None
     asked: Callable[[SourceFolder], str] | None = None  # like `seen`, where somebody asked for this layout
     films: Callable[[SourceFolder], list[str]] | None = None  # to take along, where one must be decoded first
+    joins: Callable[[SourceFolder], tuple[list[str], str]] | None = None  # recordings that become one, and its name
     complete: bool = False  # what is read of a recording is all of it: earlier clips with other times are replaced
 
     def why(self, folder: SourceFolder, *, asked: bool = False) -> str:
@@ -50,6 +51,9 @@ class Layout:
 
     def to_decode(self, folder: SourceFolder) -> list[str]:
         return self.films(folder) if self.films else []
+
+    def to_join(self, folder: SourceFolder) -> tuple[list[str], str]:
+        return self.joins(folder) if self.joins else ([], "")
 
     def read(
         self, folder: SourceFolder, *, notes: list[str] | None = None, doubts: list[Doubt | Timing] | None = None
@@ -91,6 +95,7 @@ LAYOUTS = {
         ),
         Layout("filelist", lists.filelist_seen, lists.filelist_rows, ("root", "encoding")),
         Layout("folder", FOLDER.seen, FOLDER.rows, ("encoding",)),
+        Layout("parts", parts.seen, parts.rows, ("encoding",), joins=parts.to_join),
         Layout("subtitles", subtitles.seen, subtitles.rows, _TIMES, films=subtitles.to_decode, complete=True),
         Layout(
             "recordings",
@@ -207,6 +212,8 @@ def refusal(folder: SourceFolder) -> CorpusError:
         return CorpusError(f"{there}, and texts for them in a folder inside: name {home}")
     if found := tables.unnamed_tables(folder):
         return CorpusError(f"{there}; {found[0].told()}")
+    if said := parts.several(folder):
+        return CorpusError(f"{source} {said}")
     if (path := ljspeech.metadata(folder)) is not None:
         return CorpusError(f"{path} has no line of the form id|text: write one for every recording")
     sheet = next((file for file in tree.files if file.lower().endswith(SHEETS)), None)

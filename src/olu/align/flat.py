@@ -1,0 +1,358 @@
+"""A flat start on long recordings: where every word of their whole texts is, with nothing else given.
+
+Four steps, each over all of the sound and all of the text at once (band.py). First by what sounds are like by their
+signs alone (kinds.py); then by Gaussians that learn from what was found, a few times; then by the frame classifier
+(frames.py), twice. After each the band in which the next one looks is narrower. Shapes: F frames, M mels, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from olu.align.band import BlockScores, ChainCosts, band, best_band, long_chain
+from olu.align.chain import STATES, classes
+from olu.align.estimate import DECAY, RATE, TrainingClip, fit, learn_pieces, model_of, passing, split
+from olu.align.frames import FRAME_SECONDS, FrameModel, build, cepstra, log_mels
+from olu.align.kinds import first_scores, ranks
+from olu.audio.activity import frame_dbfs, frame_rate, stretches
+from olu.core.errors import AlignError
+from olu.core.job import Job, Tick
+from olu.core.types import Audio
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+
+FOLD = 3  # frames of 10 ms that the first look takes as one
+FIRST_CELLS = 2e10  # frames times states of the first look: up to here it looks everywhere, some minutes of a core
+FIRST_HALF_SECONDS = 1200.0  # else, how far from an even pace a word may lie
+GAUSSIANS = (1, 1, 2, 4)  # of a class, in each round of them
+HALF_SECONDS = (60.0, 45.0, 30.0, 30.0, 20.0, 20.0)  # of the bands of the later rounds
+NETWORKS = 2
+PAUSE_FRAMES = 8  # of quiet that part two sounds
+MOST_FRAMES = 180 * 6000  # that are learnt from
+BLOCK = 20_000  # frames a network hears at once
+AROUND = 20  # frames heard on both sides of a block for its sake
+SOUND_COST = 2.0  # of calling a frame with sound silence: else foreign speech becomes a kind of silence
+# What a frame that is not written costs next to the best class there, in each round: this many times what a frame costs
+# that is, as it was found last. At first little: words may be missed, but nothing wrong is learnt. A network has learnt
+# just those frames, and is too sure of them.
+FILLER_TIMES = (1.0, 2.0, 2.0, 2.0, 4.0, 4.0)
+FILLER_LEAST = 1.5
+LONGEST_PHONE = 40  # frames: a longer one may hold foreign sound, and is not learnt from
+NO_PHONE = 100  # frames: nobody says one sound that long; where it is found there is none, and the search goes again
+AGAIN = 2  # times at most
+NEVER = np.float32(-30.0)  # the score of a phone where there is none
+LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of them becomes a home for foreign sound
+KINDS_COST = 1.0  # the same while nothing is learnt
+FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
+COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=12.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LongText:
+    """A long recording to be found in: its words as phones, and which of them begin a sentence."""
+
+    id: str
+    words: tuple[tuple[str, ...], ...]
+    sentences: frozenset[int]
+    chunks: Callable[[], Iterable[Audio]]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFrames:
+    """Of each frame of a recording the phone it is in (-1 silence, FILLER), and its class (-1: not to learn from)."""
+
+    owner_F: Ints
+    labels_F: Ints
+
+
+class RoundStore(Protocol):
+    """Keeps what a round found, so that a start that was killed goes on there."""
+
+    def load(self) -> tuple[int, dict[str, FoundFrames]]: ...
+
+    def save(self, done: int, found: dict[str, FoundFrames]) -> None: ...
+
+
+class NoStore:
+    def load(self) -> tuple[int, dict[str, FoundFrames]]:
+        return 0, {}
+
+    def save(self, done: int, found: dict[str, FoundFrames]) -> None:
+        return None
+
+
+@dataclass
+class _Recording:
+    text: LongText
+    mels: Floats
+    sound: NDArray[np.bool_]
+    ids: list[list[int]]
+    found: FoundFrames | None = None
+
+    @property
+    def labels(self) -> Ints:
+        assert self.found is not None
+        return self.found.labels_F
+
+    @property
+    def places(self) -> NDArray[np.float64]:
+        """[F] how many phones of the text lie before each frame."""
+        assert self.found is not None
+        owner = np.where(self.found.owner_F >= 0, self.found.owner_F, self.phones)
+        return np.minimum.accumulate(owner[::-1])[::-1].astype(np.float64)
+
+    @property
+    def phones(self) -> int:
+        return sum(map(len, self.ids))
+
+
+@dataclass(frozen=True, slots=True)
+class FlatStart:
+    """What was found: a model of the sounds, and each recording's path."""
+
+    model: FrameModel
+    paths: dict[str, LongPath]
+
+
+@dataclass(frozen=True, slots=True)
+class LongPath:
+    """Of each frame the phone it is in (-1 silence, FILLER), its log probability, and whether there is sound."""
+
+    owner_F: Ints
+    chances_F: Floats
+    best_F: Floats  # of the class that is likeliest
+    sound_F: NDArray[np.bool_]
+
+
+def flat_start(
+    texts: Sequence[LongText], *, store: RoundStore | None = None, device: str = "cpu", seed: int = 0
+) -> Job[FlatStart]:
+    """Find every word of these recordings. What is neither said nor written is left without a place."""
+    phones = tuple(sorted({phone for text in texts for word in text.words for phone in word}))
+    if not phones:
+        raise AlignError("no recording has a text to align: run 'olu read' first")
+    kept = store or NoStore()
+    done, held = kept.load()
+    recordings = []
+    for number, text in enumerate(texts):
+        yield Tick(number, len(texts), "hearing the recordings")
+        recordings.append(_hear(text, phones))
+        recordings[-1].found = held.get(text.id)
+    many, rounds = classes(len(phones)), 1 + len(GAUSSIANS) + NETWORKS
+    model, paths = None, dict[str, LongPath]()
+    for number in range(min(done, rounds - 1), rounds):
+        scores, chances = None, _even(recordings, many)
+        if number > len(GAUSSIANS):
+            model = _network(recordings, phones, device=device, seed=seed)
+            scores = _heard_by(model)
+        elif number:
+            scores = _gaussians(recordings, many, GAUSSIANS[number - 1])
+        if number:
+            chances = _leaving(passing([one.labels[one.labels >= 0] for one in recordings], many))
+        for at, one in enumerate(recordings):
+            yield Tick(number * len(recordings) + at, len(recordings) * rounds, "finding the words")
+            if scores is None:
+                one.found = _first_look(one, phones, chances)
+            else:
+                times, half = FILLER_TIMES[number - 1], HALF_SECONDS[number - 1]
+                paths[one.text.id] = _look(one, scores(one), chances, times, half)
+        kept.save(number + 1, {one.text.id: one.found for one in recordings if one.found is not None})
+    assert model is not None
+    yield Tick(rounds, rounds, "finding the words")
+    return FlatStart(model, paths)
+
+
+def _hear(text: LongText, phones: Sequence[str]) -> _Recording:
+    number = {phone: at for at, phone in enumerate(phones)}
+    mels, levels, rate = [], [], 0.0
+    for audio in text.chunks():
+        mels.append(log_mels(audio, centred=False))
+        levels.append(frame_dbfs(audio))
+        rate = frame_rate(audio.rate)
+    if not mels:
+        raise AlignError(f"{text.id}: nothing is heard in it")
+    heard = np.concatenate(mels)
+    heard -= heard.mean(axis=0)
+    sound = np.zeros(len(heard), dtype=np.bool_)
+    scale = 1.0 / (rate * FRAME_SECONDS)
+    for start, end in zip(*stretches(np.concatenate(levels), rate, pause_frames=PAUSE_FRAMES), strict=True):
+        sound[round(start * scale) : round(end * scale)] = True
+    return _Recording(text, heard, sound, [[number[phone] for phone in word] for word in text.words])
+
+
+def _even(recordings: Sequence[_Recording], many: int) -> tuple[Floats, Floats]:
+    """[C] log chances of staying in a class and leaving it, by the mean length of a phone alone, of folded frames."""
+    frames = sum(float(one.sound.sum()) for one in recordings) / FOLD / max(1, sum(one.phones for one in recordings))
+    leaving = np.full(many, 1.0 / np.clip(frames, 1.5, 6.0), dtype=np.float32)
+    leaving[0] = 0.05
+    return np.log(1.0 - leaving), np.log(leaving)
+
+
+def _first_look(one: _Recording, phones: Sequence[str], chances: tuple[Floats, Floats]) -> FoundFrames:
+    """Where the text is by what its sounds are like: coarse, and in nearly all of the recording."""
+    many = classes(len(phones))
+    chain = long_chain(
+        one.ids, classes=many, sentences=one.text.sentences, costs=FIRST_COSTS, parts=(1,), quiet_states=1
+    )
+    heard = ranks(one.mels, one.sound)
+    count = len(heard) // FOLD
+
+    def scores(start: int, end: int) -> Floats:
+        each = first_scores(heard[start * FOLD : end * FOLD], phones)
+        each[:, 0] -= SOUND_COST * one.sound[start * FOLD : end * FOLD]
+        return _with_filler(each.reshape(-1, FOLD, many).sum(axis=1), KINDS_COST * FOLD)
+
+    spoken = np.cumsum(one.sound[: count * FOLD].reshape(-1, FOLD).mean(axis=1))
+    centre = spoken / max(1.0, float(spoken[-1])) * chain.size
+    half = FIRST_HALF_SECONDS * chain.size / (len(one.mels) * FRAME_SECONDS)
+    half = half if count * chain.size > FIRST_CELLS else chain.size
+    stay, leave = _with_filler_chances(chances)
+    states, _ = best_band(chain, scores, stay, leave, band(centre, half, chain.size))
+    owner = np.repeat(chain.owner[states], FOLD)
+    owner = np.pad(owner, (0, len(heard) - len(owner)), mode="edge").astype(np.int32)
+    return FoundFrames(owner, _thirds(owner, one))
+
+
+def _thirds(owner_F: Ints, one: _Recording) -> Ints:
+    """Classes of the frames where each phone is cut evenly into its states; sound that is nobody's is not learnt."""
+    spoken = np.array([phone for word in one.ids for phone in word], dtype=np.int32)
+    labels = np.where(one.sound, -1, 0).astype(np.int32)
+    edges = np.flatnonzero(np.diff(owner_F, prepend=-3))
+    for start, end in zip(edges, np.append(edges[1:], len(labels)), strict=True):
+        if owner_F[start] >= 0:
+            labels[start:end] = 1 + STATES * spoken[owner_F[start]] + np.arange(end - start) * STATES // (end - start)
+    return labels
+
+
+def _longer(owner_F: Ints, most: int) -> NDArray[np.bool_]:
+    """[F] whether a frame is in a phone of more than so many frames."""
+    edges = np.flatnonzero(np.diff(owner_F, prepend=-3))
+    lengths = np.diff(np.append(edges, len(owner_F)))
+    return np.repeat((lengths > most) & (owner_F[edges] >= 0), lengths)
+
+
+def _leaving(chances: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    leaving = np.exp(chances[1])
+    leaving[1:] = np.maximum(leaving[1:], LEAST_LEAVING)
+    return np.log(1.0 - leaving), np.log(leaving)
+
+
+def _with_filler(scores_FC: Floats, cost: float) -> Floats:
+    filler = np.maximum(scores_FC[:, 0], scores_FC.max(axis=1) - np.float32(cost))
+    return np.ascontiguousarray(np.concatenate([scores_FC, filler[:, None]], axis=1), dtype=np.float32)
+
+
+def _with_filler_chances(chances: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    stay, leave = (np.append(values, 0.0).astype(np.float32) for values in chances)
+    return stay, leave
+
+
+Scorer = Callable[[_Recording], BlockScores]
+
+
+def _look(
+    one: _Recording, heard: BlockScores, chances: tuple[Floats, Floats], times: float, half_seconds: float
+) -> LongPath:
+    """Where the text is, near where it was found last."""
+    many = len(chances[0])
+    chain = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=COSTS)
+    first = np.flatnonzero((np.diff(chain.owner, prepend=-3) != 0) & (chain.owner >= 0))
+    starts = np.append(first, chain.size - 1)
+    centre = np.interp(one.places, np.arange(len(starts)), starts)
+    half = half_seconds * chain.size / (len(one.mels) * FRAME_SECONDS)
+    own, best = _along(heard, one.labels)
+    cost = max(FILLER_LEAST, times * float((best - own)[one.labels > 0].mean()))
+
+    def with_filler(start: int, end: int) -> Floats:
+        each = heard(start, end).copy()
+        each[:, 0] -= SOUND_COST * one.sound[start:end]
+        full = _with_filler(each, cost)
+        full[strange[start:end], 1:-1] = NEVER
+        return full
+
+    stay, leave = _with_filler_chances(chances)
+    strange = np.zeros(len(one.mels), dtype=np.bool_)
+    limits = band(centre, half, chain.size)
+    for _ in range(1 + AGAIN):
+        states, _ = best_band(chain, with_filler, stay, leave, limits)
+        owner = np.asarray(chain.owner[states], dtype=np.int32)
+        if not (found := _longer(owner, NO_PHONE)).any():
+            break
+        strange |= found
+    labels = np.where(owner >= 0, chain.emits[states], np.where(one.sound, -1, 0)).astype(np.int32)
+    one.found = FoundFrames(owner, np.where(_longer(owner, LONGEST_PHONE), -1, labels).astype(np.int32))
+    return LongPath(owner, *_along(heard, np.minimum(chain.emits[states], many - 1)), one.sound)
+
+
+def _along(heard: BlockScores, classes_F: Ints) -> tuple[Floats, Floats]:
+    """[F] the score of these classes, and of the best one."""
+    own, best = np.empty(len(classes_F), dtype=np.float32), np.empty(len(classes_F), dtype=np.float32)
+    for start in range(0, len(classes_F), BLOCK):
+        each = heard(start, min(len(classes_F), start + BLOCK))
+        own[start : start + BLOCK] = each[np.arange(len(each)), classes_F[start : start + BLOCK]]
+        best[start : start + BLOCK] = each.max(axis=1)
+    return own, best
+
+
+def _gaussians(recordings: Sequence[_Recording], many: int, each: int) -> Scorer:
+    """Mixtures of the classes as they were found last, from one Gaussian on."""
+    frames, labels = _to_learn(recordings)
+    mixtures = fit(frames, labels, classes=many)
+    while mixtures.means.shape[1] < each:
+        mixtures = split(mixtures)
+        mixtures = fit(frames, labels, classes=many, before=mixtures, many=mixtures.means.shape[1])
+
+    def scorer(one: _Recording) -> BlockScores:
+        return lambda start, end: mixtures.scores(_cepstra(one, start, end))
+
+    return scorer
+
+
+def _cepstra(one: _Recording, start: int, end: int) -> Floats:
+    low = max(0, start - AROUND)
+    return cepstra(one.mels[low : end + AROUND])[start - low : end - low]
+
+
+def _to_learn(recordings: Sequence[_Recording]) -> tuple[Floats, Ints]:
+    """Frames with their classes: all, or blocks from everywhere."""
+    blocks = [(one, start) for one in recordings for start in range(0, len(one.mels), BLOCK)]
+    step = max(1, -(-len(blocks) * BLOCK // MOST_FRAMES))
+    frames, labels = [], []
+    for one, start in blocks[::step]:
+        own = one.labels[start : start + BLOCK]
+        frames.append(_cepstra(one, start, start + len(own))[own >= 0])
+        labels.append(own[own >= 0])
+    return np.concatenate(frames), np.concatenate(labels)
+
+
+def _network(recordings: Sequence[_Recording], phones: tuple[str, ...], *, device: str, seed: int) -> FrameModel:
+    """The frame classifier, new each time: what it learnt from worse labels is forgotten."""
+    spread = np.concatenate([one.mels for one in recordings]).std(axis=0) + np.float32(1e-3)
+    many = classes(len(phones))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = build(many).to(device)
+    optimiser = torch.optim.AdamW(network.parameters(), RATE, weight_decay=DECAY)
+    clips = [TrainingClip(one.mels, (), ()) for one in recordings]
+    learn_pieces(
+        network, optimiser, clips, [one.labels for one in recordings], spread, np.random.default_rng(seed), device
+    )
+    return model_of(phones, network, spread, [one.labels[one.labels >= 0] for one in recordings], many)
+
+
+def _heard_by(model: FrameModel) -> Scorer:
+    def scorer(one: _Recording) -> BlockScores:
+        def scores(start: int, end: int) -> Floats:
+            low = max(0, start - AROUND)
+            return model.scores(one.mels[low : end + AROUND])[start - low : end - low]
+
+        return scores
+
+    return scorer

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olu.align import band as bands
+from olu.align.band import FILLER, ChainCosts, band, best_band, long_chain
+from olu.align.chain import STATES, classes
+from olu.core.errors import AlignError
+
+COSTS = ChainCosts(silence=1.0, filler=5.0, sentence=3.0, skip=2.0)
+PHONES = 3
+
+
+def chances(rng):
+    leaving = rng.uniform(0.1, 0.6, classes(PHONES) + 1)
+    return np.log(1 - leaving).astype(np.float32), np.log(leaving).astype(np.float32)
+
+
+def slow_best(chain, scores, stay, leave):
+    """The same search written out as a recursion over all states, without a band or kept scores."""
+    now = np.where(chain.first, scores[0, chain.emits], -1e30)
+    for s in range(chain.size):  # words passed over in the first frame
+        if chain.leaps[s] >= 0:
+            now[s] = max(now[s], now[chain.leaps[s]] - chain.leap_costs[s])
+    for row in scores[1:]:
+        new = np.empty(chain.size)
+        for s in range(chain.size):
+            tries = [now[s] + stay[chain.emits[s]]]
+            for k, other in enumerate(chain.links[s]):
+                if other >= 0:
+                    tries.append(now[other] + leave[chain.emits[other]] - chain.costs[s, k])
+            new[s] = max(tries) + row[chain.emits[s]]
+            if chain.leaps[s] >= 0:
+                new[s] = max(new[s], new[chain.leaps[s]] - chain.leap_costs[s])
+        now = new
+    return max(now[end] for end in chain.last)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_banded_search_finds_what_a_full_one_finds(seed, monkeypatch):
+    monkeypatch.setattr(bands, "EVERY", 64)
+    rng = np.random.default_rng(seed)
+    words = [rng.integers(0, PHONES, rng.integers(1, 4)).tolist() for _ in range(int(rng.integers(1, 7)))]
+    chain = long_chain(words, classes=classes(PHONES), sentences=frozenset({2}), costs=COSTS)
+    frames = 4 * chain.size
+    scores = (3 * rng.standard_normal((frames, classes(PHONES) + 1))).astype(np.float32)
+    stay, leave = chances(rng)
+    limits = band(np.linspace(0, chain.size, frames), chain.size, chain.size)
+    states, total = best_band(chain, lambda start, end: scores[start:end], stay, leave, limits)
+    assert total == pytest.approx(slow_best(chain, scores, stay, leave), abs=0.05)
+    assert (np.diff(chain.word[states]) >= 0).all()
+    assert (np.diff(states) >= 0).all()
+
+
+def spoken(words, *, frames_each=4):
+    """Classes of frames that say these words, state by state."""
+    return [1 + STATES * phone + part for word in words for phone in word for part in range(STATES) for _ in range(frames_each)]
+
+
+def sharp(said, *, filler=-3.0):
+    """Scores [frames, classes + 1] that are 0 for what is said and -8 for all else; -1 is foreign sound."""
+    scores = np.full((len(said), classes(PHONES) + 1), -8.0, dtype=np.float32)
+    for at, one in enumerate(said):
+        if one >= 0:
+            scores[at, one] = 0.0
+    scores[:, -1] = filler
+    return scores
+
+
+def found(words, said):
+    chain = long_chain(words, classes=classes(PHONES), costs=ChainCosts())
+    scores = sharp(said)
+    even = np.full(classes(PHONES) + 1, np.log(0.5), dtype=np.float32)
+    limits = band(np.linspace(0, chain.size, len(said)), chain.size, chain.size)
+    states, _ = best_band(chain, lambda start, end: scores[start:end], even, even, limits)
+    return chain.owner[states], chain.word[states]
+
+
+WORDS = [[0, 1], [2, 0, 1], [1, 2], [0, 2, 2]]
+
+
+def test_foreign_sound_between_words_is_nobodys():
+    said = [*spoken(WORDS[:2]), *[-1] * 60, *spoken(WORDS[2:])]
+    owner, _ = found(WORDS, said)
+    first = len(spoken(WORDS[:2]))
+    assert (owner[first : first + 60] == FILLER).all()
+    assert (np.delete(owner, np.s_[first : first + 60]) >= 0).all()
+
+
+def test_words_that_are_not_said_have_no_frames():
+    words = [*WORDS, *[[1, 0, 1, 0]] * 3, *WORDS]
+    owner, word = found(words, [*spoken(WORDS), -1, -1, *spoken(WORDS)])
+    assert sorted(set(word[owner >= 0].tolist())) == [0, 1, 2, 3, 7, 8, 9, 10]
+
+
+def test_a_text_without_room_is_one_sentence():
+    chain = long_chain(WORDS * 20, classes=classes(PHONES), costs=COSTS)
+    even = np.full(classes(PHONES) + 1, np.log(0.5), dtype=np.float32)
+    limits = (np.zeros(10, dtype=np.int32), np.full(10, chain.size, dtype=np.int32))
+    limits[1][:] = 5
+    limits[1][-1] = chain.size
+    limits[0][-1] = chain.size - 3
+    with pytest.raises(AlignError, match="much longer than the other"):
+        best_band(chain, lambda start, end: sharp([0] * 10)[start:end], even, even, limits)
