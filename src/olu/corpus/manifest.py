@@ -237,6 +237,11 @@ class Corpus:
             raise WorkspaceError(f"clip {clip.id} has no reading: run 'olu read {self.ws.root}'")
         return reading
 
+    def read_text(self, clip: Clip) -> str:
+        """The text as it is read, numbers in words; nothing where 'olu read' has not read this very text."""
+        reading = self._readings.get(clip.id)
+        return reading.normal if reading is not None and reading.text == clip.text else ""
+
     @cached_property
     def _alignments(self) -> dict[str, Alignment]:
         return {one.id: one for one in read_rows(self.ws.alignment / "alignment.jsonl", Alignment)}

@@ -16,6 +16,9 @@ LAYOUTS = (
 )
 
 
+CORPUS_FORMS = "ljspeech, hf, piper, coqui, kaldi, vits"
+
+
 stamped = partial(option, stamped=True)  # another value, another corpus
 
 
@@ -136,6 +139,22 @@ class SplitOptions:
     seed: int | None = option("Another number, another split.", metavar="N")
 
 
+@options
+class ExportCorpusOptions:
+    ws: Path = workspace(here=True)
+    to: str = option(f"The form: {CORPUS_FORMS}.", default=..., choices=tuple(CORPUS_FORMS.split(", ")))
+    output: Path | None = option(
+        "The folder to make; default: its name and the form, here.", "--output", "-o", role="output"
+    )
+    speaker: str | None = option("The clips of this speaker only.", metavar="NAME")
+    rate: int | None = option("Samples a second; default: what most of it has.", metavar="HZ")
+    loudness: float | None = option("Bring every clip to this, such as -23; else as it is.", metavar="LUFS")
+    licence: str = option("What it is given away under; default: what its sources say.", default="")
+    override_licence: str = option("Why --licence may differ.", default="", metavar="REASON")
+    push: str | None = option("Put it on the Hugging Face hub, as a dataset.", metavar="REPO")
+    public: bool = flag("With --push: for everyone to see.")
+
+
 # ---- what reads texts
 
 
@@ -246,6 +265,14 @@ VERBS = (
         "keep", "Take clips as they are, whatever the audit says of them.", DecideOptions, "olu.stages.decide:run_keep"
     ),
     Verb("correct", "Correct texts, or give clips their first. The source's stay on record.", CorrectOptions),
+    Verb(
+        "export-corpus",
+        "Write the clips as they train, with texts, sides and rights, for another program.",
+        ExportCorpusOptions,
+        "olu.stages.export_corpus:run",
+        label="writing",
+        job=True,
+    ),
     Verb("split", "Choose which clips train and which are kept for validation and tests.", SplitOptions),
     Verb(
         "read",
