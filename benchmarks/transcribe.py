@@ -115,7 +115,9 @@ def begun(asked: argparse.Namespace) -> tuple[Workspace, Task]:
     manifest = [replace(c, text=c.text if c.id in known else "") for c in corpus if c.id in kept]
     Corpus.save(ws, manifest, list(corpus.sources.values()), choose_sides(ws, manifest))
     sides = Corpus.open(ws).sides
-    train = [clip.id for clip in bare if sides[clip.id] == "train"]  # what a person writes for a test clip trains nothing
+    train = [
+        clip.id for clip in bare if sides[clip.id] == "train"
+    ]  # what a person writes for a test clip trains nothing
     return ws, Task({clip.id: clip.text for clip in corpus}, tuple(train), tuple(clip.id for clip in held))
 
 
@@ -195,7 +197,10 @@ def above(pairs: Sequence[tuple[float, bool]], level: float) -> dict[str, float]
 
 def tell(asked: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
     (asked.out / "result.json").write_text(json.dumps({"asked": vars(asked), "rows": rows}, default=str, indent=1))
-    lines = ["| round | corrected | texts (min) | letters wrong | words right | drafts right | CPU s |", "|" + "---|" * 7]
+    lines = [
+        "| round | corrected | texts (min) | letters wrong | words right | drafts right | CPU s |",
+        "|" + "---|" * 7,
+    ]
     for row in rows:
         lines.append(
             f"| {row['round']} | {row['arm']} | {row['texts_minutes']:.1f} | {100 * row['cer']:.1f} % |"

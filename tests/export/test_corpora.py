@@ -63,9 +63,7 @@ def expected(ws: Workspace, *, bars: bool) -> dict[str, tuple[str, float]]:
     taken = [corpus.taken(clip) for clip in corpus if corpus.why_not(clip) is None]
     assert len(taken) == 47
     return {
-        " ".join(clip.text.split()): (clip.speaker, clip.seconds)
-        for clip in taken
-        if not (bars and "|" in clip.text)
+        " ".join(clip.text.split()): (clip.speaker, clip.seconds) for clip in taken if not (bars and "|" in clip.text)
     }
 
 
@@ -147,7 +145,7 @@ def test_the_datasets_library_reads_it(ws: Workspace, tmp_path: Path) -> None:
 
 
 def test_piper_reads_it(ws: Workspace, tmp_path: Path) -> None:
-    """As piper.train parts the file: csv with '|'; the first cell is the sound, the second the speaker, the last the text."""
+    """As piper.train parts the file: csv with '|'; the sound first, then the speaker, the text last."""
     exported(ws, tmp_path / "out", "piper", rate=22050)
     found = {}
     for side in ("train", "valid", "test"):
@@ -190,17 +188,24 @@ def test_coqui_reads_it(ws: Workspace, tmp_path: Path) -> None:
     for name in ("train", "eval", "test"):
         with (tmp_path / "out" / f"metadata_{name}.csv").open(newline="", encoding="utf-8") as lines:
             for row in csv.DictReader(lines, delimiter="|"):
-                assert set(row) == {"audio_file", "text", "speaker_name"} and (tmp_path / "out" / row["audio_file"]).is_file()
+                assert (
+                    set(row) == {"audio_file", "text", "speaker_name"}
+                    and (tmp_path / "out" / row["audio_file"]).is_file()
+                )
                 found[row["text"]] = row["speaker_name"]
     assert found == want
     formatters = pytest.importorskip("TTS.tts.datasets.formatters")
-    items = [one for name in ("train", "eval", "test") for one in formatters.coqui(str(tmp_path / "out"), f"metadata_{name}.csv")]
+    items = [
+        one
+        for name in ("train", "eval", "test")
+        for one in formatters.coqui(str(tmp_path / "out"), f"metadata_{name}.csv")
+    ]
     assert {one["text"]: one["speaker_name"] for one in items} == want
     assert all(Path(one["audio_file"]).is_file() for one in items)
 
 
 def test_kaldi_folders_are_in_order(ws: Workspace, tmp_path: Path) -> None:
-    """What Kaldi's own check asks for: the same keys in the order of bytes, speakers in order too, and both tables agree."""
+    """What Kaldi's own check asks for: the same keys in the order of bytes, speakers in order, tables that agree."""
     exported(ws, tmp_path / "out", "kaldi")
     for place in (tmp_path / "out" / "data").iterdir():
         tables = {
@@ -208,10 +213,14 @@ def test_kaldi_folders_are_in_order(ws: Workspace, tmp_path: Path) -> None:
             for name in ("wav.scp", "text", "utt2spk", "spk2utt")
         }
         keys = [key for key, _ in tables["utt2spk"]]
-        assert keys == sorted(keys, key=str.encode) == [k for k, _ in tables["text"]] == [k for k, _ in tables["wav.scp"]]
+        assert (
+            keys == sorted(keys, key=str.encode) == [k for k, _ in tables["text"]] == [k for k, _ in tables["wav.scp"]]
+        )
         speakers = [speaker for _, speaker in tables["utt2spk"]]
         assert speakers == sorted(speakers, key=str.encode)
-        assert {(utt, who) for who, utts in tables["spk2utt"] for utt in utts.split()} == set(map(tuple, tables["utt2spk"]))
+        assert {(utt, who) for who, utts in tables["spk2utt"] for utt in utts.split()} == set(
+            map(tuple, tables["utt2spk"])
+        )
         assert all((tmp_path / "out" / path).is_file() for _, path in tables["wav.scp"])
 
 
@@ -286,11 +295,13 @@ def test_rights_hold_as_for_voices(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(OluError, match="no corpus is made of them"):
         exported(ws, tmp_path / "out", "coqui")
     assert not (tmp_path / "out").exists() and not asked
-    rights.write_text(told.partition("[rights]")[0] + '[rights]\nagreed = true\nlicence = "CC0-1.0"\n', encoding="utf-8")
+    rights.write_text(
+        told.partition("[rights]")[0] + '[rights]\nagreed = true\nlicence = "CC0-1.0"\n', encoding="utf-8"
+    )
     made = exported(ws, tmp_path / "out", "coqui", push="me/corpus")
     assert made.pushed == "there" and made.licence == "CC0-1.0"
     assert asked == [((tmp_path / "out", "me/corpus"), {"public": False, "kind": "dataset"})]
 
 
 def test_the_list_of_forms_is_typed_right() -> None:
-    assert CORPUS_FORMS == ", ".join(FORMS)
+    assert ", ".join(FORMS) == CORPUS_FORMS

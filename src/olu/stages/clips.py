@@ -327,7 +327,7 @@ class _View:
 
 def _read_by(ws: Workspace) -> list[Path]:
     """What a table is made of, beside decisions and corrections."""
-    corpus = [ws.corpus / name for name in ("clips.jsonl", "sources.json", "splits.jsonl")]
+    corpus = [ws.corpus / name for name in ("clips.jsonl", "sources.json", "splits.jsonl", "speakers.jsonl")]
     beside = [ws.audit_folder / "audit.jsonl", ws.readings / "readings.jsonl", ws.readings / "vocabulary.json"]
     return [*corpus, *beside, ws.root / THRESHOLDS]
 

@@ -284,7 +284,7 @@ FORMS = {
             "the original VITS",
             _vits,
             "`filelists/train.txt` and `filelists/val.txt` as `training_files` and `validation_files`. Paths begin\n"
-            "here: train in this folder, or put its path in front of them. The texts are as written: its cleaners read them.",
+            "here: train in this folder, or put its path in front of them. The texts are as written, for its cleaners.",
             (
                 "`filelists/train.txt`, `val.txt`, `test.txt`: `path|text`; with several speakers `path|number|text`",
                 "`filelists/speakers.json`: the number of each speaker",

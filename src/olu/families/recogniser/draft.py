@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +65,7 @@ def _between(best: NDArray[np.int64], gap: int) -> list[tuple[int, int]]:
     """The stretches of frames between gaps."""
     gaps = np.flatnonzero(best == gap)
     edges = [-1, *gaps.tolist(), len(best)]
-    return [(one + 1, other) for one, other in zip(edges[:-1], edges[1:], strict=True) if other > one + 1]
+    return [(one + 1, other) for one, other in pairwise(edges) if other > one + 1]
 
 
 def _collapsed(best: NDArray[np.int64]) -> list[int]:

@@ -79,7 +79,7 @@ class ImportOptions:
 class MergeOptions:
     ws: Path = workspace("The workspace that takes the clips in.")
     others: tuple[Path, ...] = argument("OTHER...", "The workspaces they come from.", role="workspace")
-    same_speakers: bool = flag("The same name is the same person.")
+    same_speakers: bool = flag("The same name is the same person, also of clips that came before.")
 
 
 @options
@@ -114,6 +114,21 @@ class DecideOptions:
     listed: Path | None = option("Take the ids from this file, one a line.", "--from", metavar="FILE", role="input")
     reason: str = option("Why; it is kept beside the decision.", default="", metavar="TEXT")
     undo: bool = flag("Take this decision back.")
+
+
+@options
+class SpeakersOptions:
+    ws: Path = workspace()
+    ids: tuple[str, ...] = argument(
+        "[ID...]", "With --to: clips, as 'olu clips WS --ids' lists them; - reads them from stdin.", default=()
+    )
+    rename: tuple[str, ...] = option("Call a speaker otherwise.", default=(), metavar="OLD=NEW")
+    join: tuple[str, ...] = option("These are one person; the first name stays.", default=(), metavar="NAME")
+    split: str | None = option("Part the clips of a speaker in two, by how they sound.", metavar="NAME")
+    to: str | None = option("Whose the clips are; with --split the name of the smaller part.", metavar="NAME")
+    dry_run: bool = flag("With --split: show it, write nothing.")
+    undo: bool = flag("Take the last change back.")
+    by: str | None = option("Who changes it. Default: your login name.", metavar="NAME")
 
 
 @options
@@ -263,6 +278,11 @@ VERBS = (
     ),
     Verb(
         "keep", "Take clips as they are, whatever the audit says of them.", DecideOptions, "olu.stages.decide:run_keep"
+    ),
+    Verb(
+        "speakers",
+        "List who speaks; rename, join and part speakers. The source's names stay on record.",
+        SpeakersOptions,
     ),
     Verb("correct", "Correct texts, or give clips their first. The source's stay on record.", CorrectOptions),
     Verb(
