@@ -19,13 +19,13 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
+from olu.align.ctc_words import HeardText
 from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.core.types import Clip
 from olu.corpus.correction_file import GivenText
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import choose_sides
-from olu.families.recogniser.draft import HeardText, draft
 from olu.families.recogniser.recognise import Trained
 from olu.stages.correct import correct
 from olu.stages.import_ import import_source
@@ -137,7 +137,7 @@ def heard_by(ws: Workspace, base: Run | None, steps: int, changes: Sequence[str]
 
 def drafts(ws: Workspace, recogniser: Trained, ids: Sequence[str]) -> dict[str, HeardText]:
     corpus = Corpus.open(ws)
-    return {clip.id: draft(recogniser, corpus.audio(clip)) for clip in corpus if clip.id in set(ids)}
+    return {clip.id: recogniser.draft(corpus.audio(clip)) for clip in corpus if clip.id in set(ids)}
 
 
 def choose(arm: Arm, *, seconds: float, by_chance: bool, seed: int) -> list[str]:

@@ -147,6 +147,32 @@ class CorrectOptions:
 
 
 @options
+class TranscribeOptions:
+    ws: Path = workspace()
+    listener: str = option(
+        "Who listens: own (the workspace's recogniser, trained on what has texts), whisper or mms.",
+        "--with",
+        default="own",
+        choices=("own", "whisper", "mms"),
+    )
+    model: str = option("The published model: an id on the hub, or a folder.", default="", metavar="ID|DIR")
+    list: Path | None = option(
+        "Write clips without a text to work on: sounds, a table and a page.", metavar="FOLDER", role="output"
+    )
+    minutes: float = option("With --list: so many.", default=10.0, metavar="N")
+    order: str = option(
+        "With --list: least (the least certain drafts first) or surest.", default="least", choices=("least", "surest")
+    )
+    accept: float | None = option("Take drafts of this confidence and more as texts.", metavar="CONFIDENCE")
+    base: Path | None = option("Begin with this run of a recogniser, of any language.", metavar="RUN", role="input")
+    changes: tuple[str, ...] = option(
+        "Change a setting of its training: plan.steps=500", "--set", default=(), metavar="KEY=VALUE"
+    )
+    force: bool = flag("Train it on however little speech has texts.")
+    device: str | None = option("cpu, cuda, cuda:1 or mps; default: the best there is")
+
+
+@options
 class SplitOptions:
     ws: Path = workspace(here=True)
     valid: float | None = option("For validation; 0.04 at first.", metavar="SHARE", least=0, most=0.5)
@@ -285,6 +311,13 @@ VERBS = (
         SpeakersOptions,
     ),
     Verb("correct", "Correct texts, or give clips their first. The source's stay on record.", CorrectOptions),
+    Verb(
+        "transcribe",
+        "Draft texts for clips without one, and list those to write down. Nothing learns from a draft.",
+        TranscribeOptions,
+        label="listening",
+        job=True,
+    ),
     Verb(
         "export-corpus",
         "Write the clips as they train, with texts, sides and rights, for another program.",
