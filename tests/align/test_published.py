@@ -47,7 +47,7 @@ def wav2vec(folder: Path, *, languages: tuple[str, ...] = ()) -> Path:
     network = transformers.Wav2Vec2ForCTC(config).eval()
     network.save_pretrained(folder)
     alphabet = {letter: id for id, letter in enumerate(LETTERS)}
-    vocabulary: dict[str, Any] = {code: alphabet for code in languages} if languages else alphabet
+    vocabulary: dict[str, Any] = dict.fromkeys(languages, alphabet) if languages else alphabet
     (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
     target = languages[0] if languages else None
     transformers.Wav2Vec2CTCTokenizer(str(folder / "vocab.json"), target_lang=target).save_pretrained(folder)

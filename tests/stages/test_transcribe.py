@@ -1,9 +1,10 @@
-"""Drafts: made for clips without a text, shown, listed, taken by people or by a confidence; and nothing learns from one."""
+"""Drafts: made for clips without a text, shown, listed, taken by people or by a confidence."""
 
 from __future__ import annotations
 
 import csv
 import math
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,8 @@ from olu.corpus import drafts
 from olu.corpus.manifest import Corpus
 from olu.stages import transcribe as stage
 from olu.stages.read import STAGE as READ
+
+from ..helpers import browser
 
 RATE = 16000
 SYMBOLS = ("", " ", *"abchri")
@@ -192,6 +195,38 @@ def test_damaged_drafts_are_told(tmp_path: Path) -> None:
     )
     with pytest.raises(OluError, match=r"drafts\.jsonl"):
         run("clips", ws=ws.root)
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(os.environ.get("OLU_SOAK") != "1", reason="the browser is started by make soak: OLU_SOAK=1")
+@pytest.mark.skipif(browser.BROWSER is None, reason="no chromium here")
+def test_the_page_gives_texts_back(tmp_path: Path, listened: list[Any]) -> None:
+    """Somebody puts a draft right, ticks another by Enter, leaves the third; the page is closed and opened again."""
+    ws = made(tmp_path, texts=1, bare=3)
+    run("transcribe", ws=ws.root)
+    run("transcribe", ws=ws.root, list=tmp_path / "todo")
+    address = (tmp_path / "todo" / "page.html").as_uri()
+    with browser.chromium(tmp_path / "profile") as tab:
+        tab.show(address, browser.Screen(900, 900))
+        assert tab.eval("document.querySelectorAll('mark').length") == 3 * 2, "words under 0.7, of two drafts"
+        tab.write("textarea", 'Habari, "ya" jioni; leo')
+        tab.press("input[type=checkbox]")
+        tab.eval("document.querySelectorAll('textarea')[1].focus()")
+        for kind in ("keyDown", "keyUp"):
+            tab.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13)
+        assert tab.eval("document.activeElement === document.querySelectorAll('textarea')[2]")
+        assert tab.eval("document.getElementById('place').textContent") == "2 of 3 done"
+        tab.show(address + "#again", browser.Screen(400, 800, phone=True))
+        tab.until("document.getElementById('place').textContent === '2 of 3 done'")
+        assert tab.eval("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        assert tab.eval("failures.length") == 0
+        text = tab.eval("table()")
+        tab.picture(tmp_path / "page.png")
+    (tmp_path / "texts.csv").write_text(text, encoding="utf-8")
+    back = run("correct", ws=ws.root, file=tmp_path / "texts.csv", by="amina")
+    assert len(back.ids) == 2
+    texts = sorted(clip.text for clip in Corpus.open(ws) if clip.id in back.ids)
+    assert texts == ['Habari, "ya" jioni; leo', "habari ya leo"]
 
 
 def test_the_workspace_trains_its_own_and_goes_on_from_it(tmp_path: Path) -> None:

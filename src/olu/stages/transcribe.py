@@ -148,6 +148,7 @@ def transcribe(ws: Workspace, options: TranscribeOptions) -> Job[TranscribeSumma
     if not bare:
         return TranscribeSummary(by="", drafted=0, seconds=0.0, left=0)
     trained: Trained | None = None
+    listener: Listener
     if options.listener == OWN:
         trained = yield from _own(ws, options)
         listener, by = trained.draft, trained.version
