@@ -173,7 +173,9 @@ def test_a_list_without_drafts_and_a_page_that_loads_nothing(tmp_path: Path) -> 
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("two commands", {"accept": 0.5, "list": Path("x")}),
     ("above 0 and up to 1", {"accept": 1.5}),
-    ("--minutes 0", {"minutes": 0.0}),
+    ("--minutes 0", {"minutes": 0.0, "list": Path("x")}),
+    ("are for --list", {"minutes": 5.0}),
+    ("use the drafts that are there", {"accept": 0.5, "force": True}),
     ("--model is for", {"model": "a/b"}),
     ("are for the workspace's own recogniser", {"listener": "mms", "base": Path("x")}),
     ("has 1.5 seconds of speech with texts", {}),

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95)
 LEAST_MINUTES = 10.0  # of speech with texts: from less, a network has not begun to hear
+MINUTES = 10.0  # of a list
 OWN = "own"
 TAKER = "olu transcribe --accept"
 
@@ -119,7 +120,7 @@ def run(options: TranscribeOptions) -> Job[TranscribeSummary | ListSummary | Acc
     if options.accept is not None:
         return accept(ws, confidence=options.accept)
     if options.list is not None:
-        return make_list(ws, options.list, seconds=60 * options.minutes, most=options.order == "surest")
+        return make_list(ws, options.list, seconds=60 * minutes_of(options), most=options.order == "surest")
     made = yield from transcribe(ws, options)
     yield from map(Note, made.notes)
     return made
@@ -130,13 +131,22 @@ def _check(options: TranscribeOptions) -> None:
         raise ConfigError("--accept and --list are two commands: give one at a time")
     if options.accept is not None and not 0 < options.accept <= 1:
         raise ConfigError(f"--accept {options.accept:g}: give a confidence above 0 and up to 1, such as 0.9")
-    if not options.minutes > 0:
+    if not minutes_of(options) > 0:
         raise ConfigError(f"--minutes {options.minutes:g}: give more than 0")
+    if options.list is None and (options.minutes is not None or options.order is not None):
+        raise ConfigError("--minutes and --order are for --list FOLDER: leave them out")
+    listens = options.listener != OWN or options.model or options.base or options.changes or options.force
+    if listens and (options.list is not None or options.accept is not None):
+        raise ConfigError("--list and --accept use the drafts that are there: leave out what is for making them")
     own = options.listener == OWN
     if options.model and own:
         raise ConfigError("--model is for --with whisper and --with mms: leave it out, or name one of them")
     if not own and (options.changes or options.base):
         raise ConfigError(f"--set and --base are for the workspace's own recogniser: {options.listener} learns nothing")
+
+
+def minutes_of(options: TranscribeOptions) -> float:
+    return MINUTES if options.minutes is None else options.minutes
 
 
 # ---- drafts

@@ -159,9 +159,9 @@ class TranscribeOptions:
     list: Path | None = option(
         "Write clips without a text to work on: sounds, a table and a page.", metavar="FOLDER", role="output"
     )
-    minutes: float = option("With --list: so many.", default=10.0, metavar="N")
-    order: str = option(
-        "With --list: least (the least certain drafts first) or surest.", default="least", choices=("least", "surest")
+    minutes: float | None = option("With --list: so many; 10 if not given.", metavar="N")
+    order: str | None = option(
+        "With --list: least (the least certain drafts first, if not given) or surest.", choices=("least", "surest")
     )
     accept: float | None = option("Take drafts of this confidence and more as texts.", metavar="CONFIDENCE")
     base: Path | None = option("Begin with this run of a recogniser, of any language.", metavar="RUN", role="input")
