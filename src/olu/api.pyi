@@ -17,6 +17,7 @@ from olu.stages.distil import DistilSummary
 from olu.stages.evaluate import EvaluateSummary
 from olu.stages.evaluate_copies import CopySummary
 from olu.stages.export import ExportSummary
+from olu.stages.export_corpus import ExportCorpusSummary
 from olu.stages.find_lr import RateSummary
 from olu.stages.fix import AuditOutcome, FixUndone
 from olu.stages.g2p import ReadTexts, ReadingExplained
@@ -29,9 +30,11 @@ from olu.stages.plan import PlanSummary
 from olu.stages.prepare import PrepareSummary
 from olu.stages.read import ReadSummary
 from olu.stages.runs import Removal, RunDetail, RunsSummary
+from olu.stages.speakers import SpeakersSummary
 from olu.stages.split import SplitSummary
 from olu.stages.status import Status
 from olu.stages.training import TrainOutcome
+from olu.stages.transcribe import AcceptSummary, ListSummary, TranscribeSummary
 from olu.studio.jobs_command import JobList
 
 OnEvent = Callable[[Event], None]
@@ -130,6 +133,19 @@ class VerbWorkspace(Workspace):
         undo: bool = False,
         on_event: OnEvent | None = None,
     ) -> DecideSummary: ...
+    def speakers(
+        self,
+        ids: Iterable[str] | str = (),
+        *,
+        rename: Iterable[str] | str = (),
+        join: Iterable[str] | str = (),
+        split: str | None = None,
+        to: str | None = None,
+        dry_run: bool = False,
+        undo: bool = False,
+        by: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> SpeakersSummary: ...
     def correct(
         self,
         file: str | Path | None = None,
@@ -140,6 +156,35 @@ class VerbWorkspace(Workspace):
         by: str | None = None,
         on_event: OnEvent | None = None,
     ) -> CorrectSummary | UndoSummary: ...
+    def transcribe(
+        self,
+        *,
+        listener: str = 'own',
+        model: str = '',
+        list: str | Path | None = None,
+        minutes: float | None = None,
+        order: str | None = None,
+        accept: float | None = None,
+        base: str | Path | None = None,
+        changes: Iterable[str] | str = (),
+        force: bool = False,
+        device: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> TranscribeSummary | ListSummary | AcceptSummary: ...
+    def export_corpus(
+        self,
+        *,
+        to: str,
+        output: str | Path | None = None,
+        speaker: str | None = None,
+        rate: int | None = None,
+        loudness: float | None = None,
+        licence: str = '',
+        override_licence: str = '',
+        push: str | None = None,
+        public: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> ExportCorpusSummary: ...
     def split(
         self,
         *,

@@ -31,14 +31,16 @@ class Hub(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     token = "hf_good"
     made: dict[str, str] = {}  # noqa: RUF012  repository -> who may see it
+    kinds: dict[str, str] = {}  # noqa: RUF012  repository -> model or dataset
     stored: dict[str, bytes] = {}  # noqa: RUF012  large objects by hash
     files: dict[str, bytes] = {}  # noqa: RUF012
     verified: list[str] = []  # noqa: RUF012
     refuse = 0  # an answer to every attempt to make a repository
 
     def do_GET(self) -> None:
-        name = self.path.removeprefix("/api/models/").partition("?")[0]
-        if self.path.startswith("/api/models/") and name not in self.made:
+        kind = "/api/datasets/" if self.path.startswith("/api/datasets/") else "/api/models/"
+        name = self.path.removeprefix(kind).partition("?")[0]
+        if self.path.startswith(kind) and name not in self.made:
             return self.reply({"error": "Repository not found"}, code=404 if self.knows() else 401)
         return self.reply({"id": name, "siblings": []})
 
@@ -78,6 +80,7 @@ class Hub(BaseHTTPRequestHandler):
             return self.reply({"error": "no"}, code=self.refuse)
         if name in self.made:
             return self.reply({"error": "there", "url": f"{self.here()}/{name}"}, code=409)
+        self.kinds[name] = asked.get("type") or "model"
         self.made[name] = asked.get("visibility") or ("private" if asked.get("private") else "public")
         return self.reply({"url": f"{self.here()}/{name}", "id": name})
 
@@ -134,12 +137,14 @@ def hub() -> Iterator[str]:
     thread.join()
 
 
-def pushed(folder: Path, endpoint: str, home: Path, *, token: str = "hf_good", public: bool = False) -> Any:
+def pushed(
+    folder: Path, endpoint: str, home: Path, *, token: str = "hf_good", public: bool = False, kind: str = "model"
+) -> Any:
     """In a process of its own: the address of the hub is read when its package is imported."""
     code = (
         "import sys\nfrom pathlib import Path\n"
         "from olu.core.errors import OluError\nfrom olu.export.formats import push\n"
-        f"try: print(push(Path(sys.argv[1]), 'me/v', public={public}))\nexcept OluError as bad: sys.exit(str(bad))"
+        f"try: print(push(Path(sys.argv[1]), 'me/v', public={public}, kind='{kind}'))\nexcept OluError as bad: sys.exit(str(bad))"
     )
     extra = {"HF_ENDPOINT": endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
     environment = {**os.environ, **extra, "HF_TOKEN": token}
@@ -175,6 +180,13 @@ def test_a_folder_goes_up_whole_and_for_nobody_else_at_first(hub: str, folder: P
 def test_public_when_asked(hub: str, folder: Path, tmp_path: Path) -> None:
     assert pushed(folder, hub, tmp_path, public=True).returncode == 0
     assert Hub.made == {"me/v": "public"}
+
+
+def test_a_corpus_goes_up_as_a_dataset(hub: str, folder: Path, tmp_path: Path) -> None:
+    done = pushed(folder, hub, tmp_path, kind="dataset")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == f"{hub}/me/v" and Hub.kinds["me/v"] == "dataset"
+    assert Hub.files["config.json"] == b"{}"
 
 
 def test_what_goes_wrong_is_one_sentence(hub: str, folder: Path, tmp_path: Path) -> None:

@@ -124,3 +124,15 @@ def _mono(blocks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]
 def _joined(parts: Iterator[Levels]) -> Levels:
     found = list(parts)
     return np.concatenate(found) if found else np.zeros(0, dtype=np.float32)
+
+
+def quiet_cuts(audio: Audio, *, longest: float, earliest: float) -> list[Audio]:
+    """Stretches of at most `longest` seconds, cut at the quietest place from `earliest` seconds on."""
+    sound, cuts = audio.samples, list[Audio]()
+    while len(sound) > longest * audio.rate:
+        levels = frame_dbfs(Audio(sound[: round(longest * audio.rate)], audio.rate))
+        first = round(earliest / FRAME_SECONDS)
+        cut = (first + int(np.argmin(levels[first:]))) * round(FRAME_SECONDS * audio.rate)
+        cuts.append(Audio(sound[:cut], audio.rate))
+        sound = sound[cut:]
+    return [*cuts, Audio(sound, audio.rate)]

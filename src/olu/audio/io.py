@@ -151,13 +151,13 @@ def fitting_rate(kind: str, rate: int, *, wanted: int | None = None) -> int:
     return wanted or next((one for one in rates if one >= rate), rates[-1])
 
 
-def write(path: Path, audio: Audio) -> None:
-    """Write by the file's ending; 16-bit where the format has bits."""
+def write(path: Path, audio: Audio, *, flush: bool = True) -> None:
+    """Write by the file's ending; 16-bit where the format has bits. `flush`: as of `files.whole`."""
     check_format(path)
     kind = path.suffix[1:].lower()
     form, subtype = KINDS[kind]
     audio = resample(audio, fitting_rate(kind, audio.rate))
-    with whole(path) as partial:
+    with whole(path, flush=flush) as partial:
         try:
             with soundfile.SoundFile(
                 str(partial), "w", samplerate=audio.rate, channels=1, format=form, subtype=subtype

@@ -41,16 +41,19 @@ def is_here(text: str) -> bool:
     return is_hub_id(text) or is_embedded(text) or Path(text).exists()
 
 
-def fetched(id: str) -> Path:
-    """Settings, words and weights of `owner/name`, or of a folder `owner/name/folder` in it; `@` names a version."""
+def fetched(id: str, *, weights: tuple[str, ...] = ()) -> Path:
+    """Settings, words and weights of `owner/name`, or of a folder `owner/name/folder` in it; `@` names a version.
+
+    `weights`: these files alone, where a repository has many; then no pickle is fetched.
+    """
     parts = ID.fullmatch(id)
     if parts is None:
         raise TrainError(f"{id!r} is no id on the hub: it looks like owner/name")
     repo, under, version = parts[1], parts[2].removeprefix("/"), parts[3]
     prefix = f"{under}/" if under else ""
-    wanted = [f"{prefix}{pattern}" for pattern in (*SMALL, SAFE)]
+    wanted = [f"{prefix}{pattern}" for pattern in (*SMALL, *(weights or (SAFE,)))]
     place = _snapshot(repo, wanted, version=version, id=id) / under
-    if not any(place.glob(SAFE)):
+    if not weights and not any(place.glob(SAFE)):
         wanted += [f"{prefix}{pattern}" for pattern in PICKLED]
         place = _snapshot(repo, wanted, version=version, id=id) / under
     if not place.is_dir() or not any(place.iterdir()):

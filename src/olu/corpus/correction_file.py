@@ -17,6 +17,7 @@ from olu.corpus.readers.texts import WESTERN, as_utf8
 
 IDS = ("id", "clip", "clip_id")
 MARKS = "\t,;|"
+RIGHT = "right"  # the column where a person marks drafts that need no other text
 KINDS = "a table whose header names id and text, as 'olu clips WS --csv FILE' writes it; id|text lines; or JSON lines"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # such a cell is written with an apostrophe, so that nothing runs it
 
@@ -83,10 +84,18 @@ def _table(text: str, mark: str, name: str) -> Iterator[GivenText]:
             if len(row) != len(header):
                 told = f"{len(row)} columns where the header has {len(header)}"
                 raise CorpusError(f"{where}: {told}: put texts with {mark!r} in quotes; nothing was recorded")
-            id, said = row[places[0]].strip(), row[places[1]]
+            id, said = row[places[0]].strip(), row[places[1]] if row[places[1]].strip() else _draft(header, row)
             if mark in ",;":
                 id, said = _bare(id), _bare(said)
             yield GivenText(id, said, where)
+
+
+def _draft(header: list[str], row: list[str]) -> str:
+    """The draft of a row of 'olu transcribe --list', where somebody has marked it as right and written nothing else."""
+    names = [name.strip().casefold() for name in header]
+    if "draft" not in names or RIGHT not in names or not row[names.index(RIGHT)].strip():
+        return ""
+    return row[names.index("draft")]
 
 
 def _bare(cell: str) -> str:

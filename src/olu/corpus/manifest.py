@@ -13,7 +13,7 @@ from olu.core.errors import AudioError, CorpusError, WorkspaceError
 from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl
 from olu.core.rows import as_row
 from olu.core.types import Alignment, Audio, Clip, Mark, MarkRow, Reading, ReadingRow, Split
-from olu.corpus import corrections, decisions
+from olu.corpus import corrections, decisions, speakers
 from olu.corpus.changed_files import ChangeWatch, Lost, lost, place_now, state_of, to_drop, to_import, told
 from olu.corpus.corrections import Correction
 from olu.corpus.decisions import Decision
@@ -23,7 +23,7 @@ SIDE = {"id": str, "split": str | None}  # a row of splits.jsonl
 
 
 class Corpus:
-    """Clips in manifest order, with the texts that people corrected laid over those imported.
+    """Clips in manifest order, with the texts that people corrected, and who speaks, laid over what was imported.
 
     Read-only: readers make new manifests, of clips as they were imported; stages write beside.
     """
@@ -35,16 +35,26 @@ class Corpus:
         sources: dict[str, Source],
         *,
         factor: float = 1.0,
-        corrected: Mapping[str, tuple[Correction, Clip]] | None = None,
+        corrected: Mapping[str, Correction] | None = None,
+        originals: Mapping[str, Clip] | None = None,
     ) -> None:
         self.ws, self.clips, self.sources, self.factor = ws, clips, sources, factor
-        self.corrected = corrected or {}  # id -> what was written, and the clip as it was imported
+        self.corrected = corrected or {}  # id -> what was written
+        self.originals = originals or {}  # id -> the clip as it was imported, where another is laid over it
 
     @staticmethod
     def open(ws: Workspace) -> Corpus:
-        clips, held = read_clips(ws), corrections.in_force(ws)
-        corrected = {clip.id: (held[clip.id], clip) for clip in clips if clip.id in held} if held else {}
-        return Corpus(ws, corrections.lay_over(clips, held), read_sources(ws), corrected=corrected)
+        return Corpus.laid_over(ws, read_clips(ws), read_sources(ws), written=corrections.in_force(ws))
+
+    @staticmethod
+    def laid_over(
+        ws: Workspace, clips: Sequence[Clip], sources: dict[str, Source], *, written: Mapping[str, Correction]
+    ) -> Corpus:
+        """Clips as they were imported, with the texts and the speakers that hold."""
+        made = speakers.in_force(ws).lay_over(corrections.lay_over(clips, written))
+        originals = {old.id: old for old, new in zip(clips, made, strict=True) if new is not old}
+        corrected = {id: written[id] for id in originals if id in written}
+        return Corpus(ws, made, sources, corrected=corrected, originals=originals)
 
     @staticmethod
     def save(ws: Workspace, clips: list[Clip], sources: list[Source], splits: Mapping[str, Split | None]) -> None:
@@ -65,19 +75,22 @@ class Corpus:
 
     def where(self, keep: Callable[[Clip], bool]) -> Corpus:
         kept = tuple(clip for clip in self.clips if keep(clip))
-        return Corpus(self.ws, kept, self.sources, factor=self.factor, corrected=self.corrected)
+        return self._with(kept, factor=self.factor)
 
     def resampled(self, factor: float) -> Corpus:
         """The same corpus, heard as a voice with this data.resample was trained on it."""
-        return Corpus(self.ws, self.clips, self.sources, factor=factor, corrected=self.corrected)
+        return self._with(self.clips, factor=factor)
+
+    def _with(self, clips: tuple[Clip, ...], *, factor: float) -> Corpus:
+        return Corpus(self.ws, clips, self.sources, factor=factor, corrected=self.corrected, originals=self.originals)
 
     def correction(self, clip: Clip) -> Correction | None:
         """Who wrote the text of this clip and when, where it is not the source's."""
-        return self.corrected[clip.id][0] if clip.id in self.corrected else None
+        return self.corrected.get(clip.id)
 
     def as_imported(self, clip: Clip) -> Clip:
-        """The clip with the text of its source, for manifests and sides."""
-        return self.corrected[clip.id][1] if clip.id in self.corrected else clip
+        """The clip with the text and the speaker of its source, for manifests and sides."""
+        return self.originals.get(clip.id, clip)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -88,17 +101,21 @@ class Corpus:
         """The corpus with the decisions and texts of these clips read anew; all else stays as it was."""
         decided = decisions.in_force(decisions.of_clips(self.ws, ids))
         written = {one.id: one for one in corrections.load(self.ws, ids=ids)}
-        clips, corrected = list(self.clips), dict(self.corrected)
+        clips, corrected, originals = list(self.clips), dict(self.corrected), dict(self.originals)
+        names = speakers.in_force(self.ws)
         for id in ids:
             if (place := self.places.get(id)) is None:
                 continue
             old = self.as_imported(clips[place])
-            corrected.pop(id, None)
+            for table in (corrected, originals):
+                table.pop(id, None)
+            clips[place] = names.lay_over(corrections.lay_over([old], written))[0]
+            if clips[place] is not old:
+                originals[id] = old
             if id in written:
-                corrected[id] = (written[id], old)
-            clips[place] = corrections.lay_over([old], written)[0]
+                corrected[id] = written[id]
         new = copy(self)
-        new.clips, new.corrected = tuple(clips), corrected
+        new.clips, new.corrected, new.originals = tuple(clips), corrected, originals
         new.decisions = {id: one for id, one in self.decisions.items() if id not in ids} | decided
         return new
 
@@ -236,6 +253,11 @@ class Corpus:
         if reading is None:
             raise WorkspaceError(f"clip {clip.id} has no reading: run 'olu read {self.ws.root}'")
         return reading
+
+    def read_text(self, clip: Clip) -> str:
+        """The text as it is read, numbers in words; nothing where 'olu read' has not read this very text."""
+        reading = self._readings.get(clip.id)
+        return reading.normal if reading is not None and reading.text == clip.text else ""
 
     @cached_property
     def _alignments(self) -> dict[str, Alignment]:

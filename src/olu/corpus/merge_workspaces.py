@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 from olu.core.errors import CorpusError
 from olu.core.files import Workspace, hash_file, read_jsonl
 from olu.core.types import Clip
+from olu.corpus import speakers
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.corrections import Correction, in_force
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.rows import exists
 from olu.corpus.sources import Source, free_name
+from olu.corpus.speakers import SpeakerNames
 
 Content = tuple[str, float, float]  # hash of a recording, start and seconds of a clip in it
 
@@ -44,6 +47,7 @@ class WorkspaceIndex:
     files: dict[str, dict[str, Any]]  # audio -> its row in files.jsonl
     decisions: tuple[Decision, ...]
     corrections: dict[str, Correction]
+    spoken_by: SpeakerNames  # who speaks, as it was put right
 
     @staticmethod
     def of(ws: Workspace) -> WorkspaceIndex:
@@ -51,7 +55,7 @@ class WorkspaceIndex:
         corpus = Corpus(ws, (), {}) if empty else Corpus.open(ws)
         files = {row["audio"]: row for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
         clips = tuple(map(corpus.as_imported, corpus))
-        return WorkspaceIndex(ws, clips, corpus.sources, files, load(ws), in_force(ws))
+        return WorkspaceIndex(ws, clips, corpus.sources, files, load(ws), in_force(ws), speakers.in_force(ws))
 
     def root(self, source: str) -> Path:
         return (self.ws.root / self.sources[source].root).resolve()
@@ -79,11 +83,13 @@ class Join:
         self.files = dict(host.files)
         self.names = {host.root(name): name for name in reversed(host.sources)}  # where a source lies -> its name
         self.contents = {_content(clip, host.row(clip)): clip.id for clip in reversed(host.clips)}
+        self.spoken_by = host.spoken_by
         self.decisions = {(one.id, one.by): one for one in host.decisions}
         self.corrections = dict(host.corrections)
         self.came: list[Decision] = []
         self.corrected: list[Correction] = []  # that came
         self.added: dict[str, int] = {}
+        self.moved: dict[str, str] = {}  # clips of before -> the speaker they have there, and now here too
         self.already = self.texts = 0
         self.duplicates: list[Duplicate] = []
         self.renamed: dict[str, dict[str, str]] = {}  # workspace -> speaker there -> speaker here, of clips that came
@@ -95,7 +101,7 @@ class Join:
         speakers = self._speakers(guest, here)
         ids: dict[str, str] = {}  # of a clip there -> of the same clip here
         for clip in guest.clips:
-            ids[clip.id] = self._clip(clip, here[clip.id], guest, speaker=speakers[clip.speaker])
+            ids[clip.id] = self._clip(clip, here[clip.id], guest, speaker=speakers[guest.spoken_by.of(clip)])
         self._decide(guest.decisions, ids)
         self._correct(guest.corrections.values(), ids)
 
@@ -103,6 +109,7 @@ class Join:
         same = self.clips.get(clip.id)
         if same is not None and same.audio == audio:
             self._text(same, clip)
+            self._speaker(same, clip, guest, speaker=speaker)
             self.already += 1
             return clip.id
         row = {**guest.row(clip), "audio": audio}
@@ -119,9 +126,21 @@ class Join:
         self.files[audio] = row
         key = str(guest.ws.root)
         self.added[key] = self.added.get(key, 0) + 1
-        if speaker != clip.speaker:
-            self.renamed.setdefault(key, {})[clip.speaker] = speaker
+        if speaker != guest.spoken_by.of(clip):
+            self.renamed.setdefault(key, {})[guest.spoken_by.of(clip)] = speaker
         return clip.id
+
+    def _speaker(self, mine: Clip, clip: Clip, guest: WorkspaceIndex, *, speaker: str) -> None:
+        """Take over who speaks, put right there or the same by name; what people said here stays."""
+        asked = self.same_speakers or guest.spoken_by.of(clip) != clip.speaker
+        target = self.spoken_by.names.get(speaker, speaker) if self.same_speakers else speaker
+        by_people = self.spoken_by.of(mine) != mine.speaker and mine.id not in self.spoken_by.merged
+        if asked and not by_people and self.spoken_by.of(mine) != target:
+            self.moved[mine.id] = target
+
+    def speaker_of(self, clip: Clip) -> str:
+        """Who speaks in a clip once all is written."""
+        return self.moved.get(clip.id) or self.spoken_by.of(clip)
 
     def _text(self, mine: Clip, clip: Clip) -> None:
         """Take over a text that only they have written down; where both have one, ours stays."""
@@ -139,15 +158,19 @@ class Join:
 
     def _speakers(self, guest: WorkspaceIndex, here: Mapping[str, str]) -> dict[str, str]:
         """Speaker there -> speaker here. A name that is taken here is taken to be somebody else."""
-        theirs = dict.fromkeys(clip.speaker for clip in guest.clips)
+        theirs = dict.fromkeys(map(guest.spoken_by.of, guest.clips))
         if self.same_speakers:
             return {name: name for name in theirs}
         known: dict[str, str] = {}  # from clips that came in earlier, so that more clips of a person stay theirs
         for clip in guest.clips:
-            before = self.clips.get(clip.id)
-            if before is not None and before.audio == here[clip.id]:
-                known.setdefault(clip.speaker, before.speaker)
-        taken = {clip.speaker for clip in self.clips.values()}
+            before, there = self.clips.get(clip.id), guest.spoken_by.of(clip)
+            if before is None or before.audio != here[clip.id]:
+                continue
+            if there == clip.speaker:
+                known.setdefault(there, before.speaker)
+            elif _is_apart(now := self.spoken_by.of(before), there, guest):  # put right there, and merged since
+                known.setdefault(there, now)
+        taken = {clip.speaker for clip in self.clips.values()} | self.spoken_by.known
         chosen = {}
         for name in theirs:
             prefix = guest.ws.name
@@ -185,6 +208,11 @@ def _moved(clip: Clip, names: Mapping[str, str], guest: WorkspaceIndex) -> str:
     if name not in names:
         raise CorpusError(f"clip {clip.id} of {guest.ws.root}: its source {name!r} is unknown there: import it again")
     return f"{names[name]}/{inside}"
+
+
+def _is_apart(here: str, there: str, guest: WorkspaceIndex) -> bool:
+    """Whether a name here is the one that a speaker there has, or got to be told apart."""
+    return here == there or bool(re.fullmatch(rf"{re.escape(guest.ws.name)}\d*-{re.escape(there)}", here))
 
 
 def _content(clip: Clip, row: Mapping[str, Any]) -> Content:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from olu.core.errors import ConfigError, WorkspaceError
 from olu.core.files import Workspace, read_json, read_jsonl, read_rows
 from olu.core.types import Clip, MarkRow, Split
+from olu.corpus import speakers
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.manifest import read_sides
 
@@ -284,6 +285,7 @@ def choose_sides(
     With `written`, the clips that have a text by now, these too are chosen anew.
     """
     contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
+    clips = speakers.in_force(ws).lay_over(clips)  # every speaker has clips on each side, whoever was named first
     shares, copies = shares or remembered(ws), _copies(ws)
     before = read_sides(ws) if written is None else {}
     clips = [replace(one, text=one.id) if not one.text.strip() and one.id in (written or ()) else one for one in clips]

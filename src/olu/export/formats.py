@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from olu.core.config import did_you_mean
 from olu.core.errors import ExportError, MissingExtra
@@ -46,15 +46,15 @@ def check_repo(repo: str) -> None:
     _library()
 
 
-def push(folder: Path, repo: str, *, public: bool) -> str:
+def push(folder: Path, repo: str, *, public: bool, kind: Literal["model", "dataset"] = "model") -> str:
     """Make the repository if it is not there and put the folder into it; returns its address."""
     api, utils = _library()
     utils.logging.set_verbosity_error()  # what goes wrong is told below
     if not sys.stderr.isatty():
         utils.disable_progress_bars()
     try:
-        made = api.create_repo(repo, private=not public, exist_ok=True)
-        api.upload_folder(repo_id=repo, folder_path=folder, commit_message="Made with Olu")
+        made = api.create_repo(repo, repo_type=kind, private=not public, exist_ok=True)
+        api.upload_folder(repo_id=repo, repo_type=kind, folder_path=folder, commit_message="Made with Olu")
     except Exception as failed:  # the network has many faces; none of them is a mistake of ours
         raise ExportError(_sentence(failed, repo, folder)) from None
     return str(made)

@@ -78,6 +78,7 @@ class ExportTerms:
     override: str = ""
     answer: Answer = ""  # of the speakers of all sources together
     foreign: bool = False  # of a bare checkpoint, which has no olu.toml
+    made: str = "voice"  # what is given away
 
     def facts(self) -> dict[str, Any]:
         """What voice.json keeps."""
@@ -100,7 +101,7 @@ class ExportTerms:
         said += [f"- Consent of the speakers of {part.what}: {OF_THE_BASE}" for part in self.parts if part.base]
         said += [f"- Credits: {' '.join(self.credits.split())}"] if self.credits else []
         said += [f"- Recordings from: {self.source}"] if self.source else []
-        differs = bool(contradiction(self.licence, list(self.parts)))
+        differs = bool(contradiction(self.licence, list(self.parts), made=self.made))
         why = "The licence differs from what its parts say; the reason given" if differs else "The reason given for it"
         said += [f"- {why}: {self.override}"] if self.override else []
         return said
@@ -120,7 +121,7 @@ class ExportTerms:
         said = [f"the licence of {part.what} is not stated" for part in self.parts if not part.licence]
         if not self.answer:
             how = ASK if self.foreign else "write it in olu.toml [rights]"
-            said.append(f"no consent of the speakers is stated: {how} before you publish this voice")
+            said.append(f"no consent of the speakers is stated: {how} before you publish this {self.made}")
         elif self.answer == "unclear":
             said.append(f"{_unclear(self.consent)}: {ASK if self.foreign else CLEAR}")
         return said
@@ -135,10 +136,12 @@ def claim(
     override: str = "",
     names: Mapping[str, str] | None = None,
     beside: Mapping[str, Licence] | None = None,
+    made: str = "voice",
 ) -> ExportTerms:
     """The licence asked for, or all that hold; one that contradicts its parts is refused unless a reason is given.
 
-    `names`: what people call each source. `beside`: the bases of other runs that the voice is made of.
+    `names`: what people call each source. `beside`: the bases of other runs that the voice is made of. `made`: what is
+    given away, where it is no voice.
     """
     parts = [
         LicensedPart(f"the recordings {_known_as(name, names)}", rights.licence) for name, rights in recordings.items()
@@ -150,11 +153,11 @@ def claim(
     if override and not licence:
         raise ExportError("--override-licence gives the reason for a licence: name it with --licence")
     if licence and not override:
-        if wrong := contradiction(licence, parts):
+        if wrong := contradiction(licence, parts, made=made):
             raise ExportError(f"{wrong}; without --licence all that hold are named; {REASON}")
-        _check_stated(licence, parts)
+        _check_stated(licence, parts, made=made)
     for name, rights in recordings.items():
-        check_consent(rights, of=f"the recordings {_known_as(name, names)}")
+        check_consent(rights, of=f"the recordings {_known_as(name, names)}", made=made)
     return ExportTerms(
         licence=licence or _all_that_hold(parts),
         answer=_answer_of_all(recordings),
@@ -164,16 +167,17 @@ def claim(
         source=_joined(recordings, "source"),
         parts=tuple(parts),
         override=override,
+        made=made,
     )
 
 
-def check_consent(rights: Rights, *, of: str, foreign: bool = False) -> None:
+def check_consent(rights: Rights, *, of: str, foreign: bool = False, made: str = "voice") -> None:
     """Refuse an export where the speakers said no."""
     if rights.answer == "no":
         told = f"agreed = false, consent = {rights.consent!r}" if rights.agreed else f"consent = {rights.consent!r}"
         how = ASK if foreign else "say so in olu.toml [rights] with agreed = true"
         raise ExportError(
-            f"the speakers of {of} did not agree ({told}): no voice is made of them; if that has changed, or the words"
+            f"the speakers of {of} did not agree ({told}): no {made} is made of them; if that has changed, or the words"
             f" mean a yes, {how}"
         )
 
@@ -185,13 +189,13 @@ def _answer_of_all(recordings: Mapping[str, Rights]) -> Answer:
     return min(said, key=order.index)
 
 
-def _check_stated(licence: str, parts: list[LicensedPart]) -> None:
+def _check_stated(licence: str, parts: list[LicensedPart], *, made: str) -> None:
     """Refuse a licence where a part states none that it could fit."""
     for part in parts:
         if not part.licence:
             how = "" if part.what.startswith(BASE) else "state it as licence in olu.toml [rights]; "
             raise ExportError(
-                f"the licence of {part.what} is not stated: ask whoever made {part.what} whether the voice can be"
+                f"the licence of {part.what} is not stated: ask whoever made {part.what} whether the {made} can be"
                 f" {licence}; {how}{REASON}"
             )
 
@@ -209,7 +213,7 @@ def _unclear(consent: str) -> str:
     return f"whether the speakers agreed is not clear from consent = {consent!r}"
 
 
-def contradiction(licence: str, parts: list[LicensedPart]) -> str:
+def contradiction(licence: str, parts: list[LicensedPart], *, made: str = "voice") -> str:
     """Why a licence cannot be given, or nothing."""
     asked = Terms.of(licence)
     for part in parts:
@@ -230,7 +234,7 @@ def contradiction(licence: str, parts: list[LicensedPart]) -> str:
         )
         for is_so, why, which in reasons:
             if is_so:
-                return f"{part.what}: {part.licence} {why}, so the voice cannot be {licence}{which}"
+                return f"{part.what}: {part.licence} {why}, so the {made} cannot be {licence}{which}"
     return ""
 
 
@@ -238,20 +242,19 @@ def check_publishing(held: ExportTerms) -> None:
     """Refuse to publish without consent; a reason for the licence says nothing of that."""
     if not held.answer:
         how = "write who agreed, when and to what as consent in olu.toml [rights]"
-        raise ExportError(
-            f"no consent of the speakers is stated, so this voice is not published: {ASK if held.foreign else how}"
-        )
+        done = ASK if held.foreign else how
+        raise ExportError(f"no consent of the speakers is stated, so this {held.made} is not published: {done}")
     if held.answer != "yes":
         how = ASK if held.foreign else CLEAR
-        raise ExportError(f"{_unclear(held.consent)}, so this voice is not published: {how}")
+        raise ExportError(f"{_unclear(held.consent)}, so this {held.made} is not published: {how}")
     if held.override:
         return
     for part in held.parts:
         terms = Terms.of(part.licence)
         if terms.reserved or terms.no_derivatives:
             raise ExportError(
-                f"{part.what}: {part.licence} does not allow to give away what is made from it, so this voice is not"
-                " published: ask for another licence, or give --licence with --override-licence 'the reason'"
+                f"{part.what}: {part.licence} does not allow to give away what is made from it, so this {held.made} is"
+                " not published: ask for another licence, or give --licence with --override-licence 'the reason'"
             )
 
 

@@ -205,7 +205,7 @@ def terms_of(
     return claim(
         of_sources(ws, sorted(corpus.sources)),
         _licence(base) if base else None,
-        names=_source_names(corpus),
+        names=source_names(corpus),
         base_name=shown(base),
         licence=licence,
         override=override,
@@ -251,7 +251,7 @@ def _length(seconds: float) -> str:
     return f"{seconds / 3600:.2f} hours" if seconds >= 3600 else f"{seconds / 60:.1f} minutes"
 
 
-def _source_names(corpus: Corpus) -> dict[str, str]:
+def source_names(corpus: Corpus) -> dict[str, str]:
     """What people know a source by: the folder it was imported from; two of one name stay apart by their short ones."""
     copied = origins(corpus.ws)
     names = {name: copied.get(name, Path(source.root)).name for name, source in corpus.sources.items()}

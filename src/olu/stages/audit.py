@@ -19,6 +19,7 @@ from olu.audit.measure import hear_all
 from olu.audit.report import exhibit, render
 from olu.audit.summary import AuditSummary, DefaultTraining, row, summarise
 from olu.audit.thresholds import Thresholds
+from olu.audit.voices import save_voices, voices_path
 from olu.core.config import Strict, check, read_toml
 from olu.core.errors import OluError, WorkspaceError
 from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl, write_text
@@ -28,6 +29,7 @@ from olu.core.types import Alignment, Clip, Mark, Span
 from olu.core.words import many
 from olu.corpus.decisions import Decision, load
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
+from olu.corpus.speakers import hash_speakers
 from olu.families import family
 from olu.stages.bases import advise
 from olu.stages.read import corpus_frontend
@@ -48,8 +50,9 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     written = hash_file(own) if own.exists() else ""
     known: list[Any] = [fingerprint(ws), sides(ws), recordings(ws), options.get("thresholds"), AUDIT_VERSION, written]
     known += [hash_file(path) for path in (match_path(ws), alignment_path(ws)) if path.exists()]
-    aside = set_aside(load(ws))
-    return hash_value([*known, sorted(aside)] if aside else known)
+    aside, spoken_by = set_aside(load(ws)), hash_speakers(ws)
+    known += [sorted(aside)] if aside else []
+    return hash_value([*known, {"speakers": spoken_by}] if spoken_by else known)
 
 
 STAGE = Stage(name="audit", command="olu audit {ws}", folder="audit", inputs=_inputs)
@@ -116,6 +119,8 @@ def audit(
     rows = sorted(chain.from_iterable(found.values()), key=lambda finding: places[finding.id])
     write_jsonl(summary.marks, map(row, rows))
     write_edges(ws, {one.clip.id: one.facts for one in heard if one.facts})
+    if deep:
+        save_voices(ws, heard)
     write_text(summary.report, page)
     write_json(summary.summary, summary.row())
     STAGE.stamp(ws, options, summary.row(), inputs=begun)
@@ -133,9 +138,9 @@ def _earlier(ws: Workspace, options: dict[str, Any]) -> AuditSummary | None:
     """What an audit said before, where nothing has changed since and all its files are there."""
     row = STAGE.done(ws, options) or STAGE.done(ws, {**options, "deep": True})
     summary = AuditSummary.from_row(row, folder=ws.audit_folder) if row is not None else None
-    if summary and all(path.exists() for path in (summary.marks, summary.report, summary.summary, edges_path(ws))):
-        return replace(summary, fresh=True)
-    return None
+    files = [] if summary is None else [summary.marks, summary.report, summary.summary, edges_path(ws)]
+    files += [voices_path(ws)] if options["deep"] else []
+    return replace(summary, fresh=True) if summary and all(path.exists() for path in files) else None
 
 
 def _heard(

@@ -24,7 +24,7 @@ from olu.core.files import Workspace, read_json, read_rows, whole
 from olu.core.told import TextTable, Told, Verbatim, quoted
 from olu.core.types import Clip, ReadingRow
 from olu.core.words import length, many
-from olu.corpus import corrections, decisions
+from olu.corpus import corrections, decisions, drafts
 from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal
 from olu.corpus.manifest import Corpus
@@ -52,9 +52,12 @@ COLUMNS: dict[str, Kind] = {
     "end": "number",
     "corrected": "text",  # who wrote the text, where it is not the source's
     "imported": "text",  # the source's text, where another holds
+    "draft": "text",  # what a recogniser would write, of a clip without a text
+    "confidence": "number",  # of its draft
     "text": "text",
 }
 CORRECTED = "* "  # before a text that is not the source's
+DRAFT = "? "  # before a draft
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
 NO_MARKS: list[str] = []  # most rows have none: they share this one
@@ -103,6 +106,8 @@ class ClipList:
         yield self.counted()
         if number := sum(bool(row["corrected"]) for row in shown):
             yield f"{CORRECTED.strip()} {many(number, 'text')} corrected; --json and --csv have the source's as well"
+        if number := sum(bool(row["draft"]) for row in shown):
+            yield f"{DRAFT.strip()} {many(number, 'draft')}, with its confidence: no text until somebody takes it"
         if len(shown) < self.found:
             asked = [f"--where {shlex.quote(options.where)}"] if options.where is not None else []
             asked += [f"--sort={shlex.quote(options.sort)}"] if options.sort is not None else []
@@ -120,7 +125,8 @@ def _shown(row: Row) -> list[str]:
     cells = [row["id"], row["speaker"], row["split"] or "-", f"{row['seconds']:.2f}", row["rate"], row["letters"]]
     cells += ["-" if row[name] is None else f"{row[name]:g}" for name in ("seconds_per_letter", "tokens")]
     cells += [row["frames"], f"{row['worst']}: {', '.join(row['marks'])}" if row["marks"] else "-"]
-    return [*map(str, cells), row["decision"] or "-", f"{CORRECTED}{text}" if row["corrected"] else text]
+    drafted = f"{DRAFT}{row['draft']} ({row['confidence']:.2f})" if row["draft"] else ""
+    return [*map(str, cells), row["decision"] or "-", f"{CORRECTED}{text}" if row["corrected"] else text or drafted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +263,7 @@ class ClipTable:
     def _read_all(self) -> None:
         self._ends = {name: journal(self.ws).end() for name, journal in JOURNALS.items()}
         self._corpus = Corpus.open(self.ws)
-        self._tokens = _tokens(self.ws)
+        self._tokens, self._drafts = _tokens(self.ws), drafts.load(self.ws)
         self._per_second = read_thresholds(self.ws).frames_per_second
         self._rows = [self._row(clip) for clip in self._corpus.clips]
         for view in self._views.values():
@@ -282,7 +288,7 @@ class ClipTable:
         seconds, letters = corpus.taken(clip).seconds, count_letters(clip.text)
         decision, correction = corpus.decision(clip), corpus.correction(clip)
         read, tokens = self._tokens.get(clip.id, ("", None))
-        side = corpus.split(clip)
+        side, draft = corpus.split(clip), None if clip.text.strip() else self._drafts.get(clip.id)
         return {
             "id": clip.id,
             "speaker": clip.speaker,
@@ -302,6 +308,8 @@ class ClipTable:
             "end": round(clip.start + clip.seconds, 3),
             "corrected": correction.by if correction else "",
             "imported": corpus.as_imported(clip).text if correction else "",
+            "draft": draft.text if draft else "",
+            "confidence": draft.confidence if draft else None,
             "text": clip.text,
         }
 
@@ -380,7 +388,8 @@ class _View:
 
 def _read_by(ws: Workspace) -> list[Path]:
     """What a table is made of, beside decisions and corrections."""
-    corpus = [ws.corpus / name for name in ("clips.jsonl", "sources.json", "splits.jsonl")]
+    names = ("clips.jsonl", "sources.json", "splits.jsonl", "speakers.jsonl", "drafts.jsonl")
+    corpus = [ws.corpus / name for name in names]
     beside = [ws.audit_folder / "audit.jsonl", ws.readings / "readings.jsonl", ws.readings / "vocabulary.json"]
     return [*corpus, *beside, ws.root / THRESHOLDS]
 

@@ -21,6 +21,7 @@ from olu.core.told import Caution, Remedy, Told
 from olu.core.types import Alignment, Clip, Frontend, Span, Split
 from olu.core.words import length, many
 from olu.core.workspace_lock import writing
+from olu.corpus import speakers
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.intake.probe import clip_id
@@ -339,7 +340,9 @@ def _cuts(ws: Workspace) -> dict[str, list[str]]:
 
 def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
     """Write the new clips first: a kill leaves them beside the long one, and the next cut finds the same."""
-    _save(ws, corpus, *_with_pieces(corpus, plans))
+    clips, sides = _with_pieces(corpus, plans)
+    speakers.keep_names(ws, clips, {id: plan.clip.speaker for plan in plans for id in plan.new_ids})
+    _save(ws, corpus, clips, sides)
     aligned = alignments(ws) | {one.id: one for plan in plans for one in plan.alignments}
     write_jsonl(alignment_path(ws), (one.row() for one in aligned.values()))
     cuts = _cuts(ws) | {plan.clip.id: plan.new_ids for plan in plans}
@@ -350,12 +353,18 @@ def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
 
 def _with_pieces(corpus: Corpus, plans: Sequence[_Plan]) -> tuple[list[Clip], dict[str, Split | None]]:
     """All clips, each long one followed by its pieces, and the side of each: a piece is on the side of the whole."""
-    new = {plan.clip.id: plan.clips for plan in plans}
+    new = {plan.clip.id: _as_imported(corpus, plan) for plan in plans}
     made = {clip.id for plan in plans for clip in plan.clips}
     before = [corpus.as_imported(clip) for clip in corpus if clip.id not in made]
     clips = [one for clip in before for one in (clip, *new.get(clip.id, ()))]
     sides: dict[str, Split | None] = {clip.id: corpus.sides.get(clip.id, "train") for clip in before}
     return clips, sides | {one.id: corpus.split(plan.clip) for plan in plans for one in plan.clips}
+
+
+def _as_imported(corpus: Corpus, plan: _Plan) -> list[Clip]:
+    """The pieces, of the speaker that the source named."""
+    speaker = corpus.as_imported(plan.clip).speaker
+    return [replace(one, speaker=speaker) for one in plan.clips]
 
 
 def _save(ws: Workspace, corpus: Corpus, clips: list[Clip], sides: Mapping[str, Split | None]) -> None:

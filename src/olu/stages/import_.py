@@ -363,7 +363,7 @@ def _summary(
         fitting=mended.fitting(ws) if mended else "",
         clips=len(merge.clips),
         seconds=round(sum(clip.seconds for clip in merge.clips.values()), 3),
-        speakers=tuple(sorted({clip.speaker for clip in merge.clips.values()})),
+        speakers=tuple(corpus.speakers),
         language=ws.language,
         untranscribed=sum(not clip.transcribed for clip in corpus),
         cold=is_cold(corpus),

@@ -34,12 +34,21 @@ ENOUGH_TO_JUDGE = 60.0  # minutes of speech: see docs/recogniser.md
 
 
 def recogniser_for(
-    ws: Workspace, *, units: Units, device: str | None = None, everything: bool = False, force: bool = False
+    ws: Workspace,
+    *,
+    units: Units,
+    device: str | None = None,
+    everything: bool = False,
+    force: bool = False,
+    base: Run | None = None,
+    settings: Sequence[str] = (),
+    judges: bool = True,
 ) -> Job[Trained]:
     """One that hears `units`; `everything`: learnt from all clips (to align), else from the train side (to judge).
 
     A finished run whose corpus, readings and settings fit is used again, an unfinished one is gone on with. `force`
-    trains even on a corpus that is too small to align with.
+    trains even on a corpus that is too small to align with. One that is trained begins with `base`, where that is
+    given, and has these `settings` (KEY=VALUE). `judges`: it is to judge voices.
     """
     need_training("a recogniser")
     use_threads()
@@ -53,8 +62,10 @@ def recogniser_for(
     def changes() -> Job[list[str]]:
         asked = [f"family={RECOGNISER}", f"model.units={units}", f"data.everything={str(everything).lower()}"]
         asked += ["data.hold_back=0.0"] if everything else []
+        asked += [f"base={base.folder}"] if base else []
+        asked += settings
         steps, hours = yield from forecast(ws, overrides=asked, device=where)
-        yield Note(_ahead(ws, steps=steps, hours=hours, judges=not everything))
+        yield Note(_ahead(ws, steps=steps, hours=hours, judges=judges and not everything))
         return asked
 
     return (yield from _newest(ws, known, changes, device=where, what="training the recogniser"))

@@ -13,7 +13,7 @@ from olu.core.job import Job, Tick
 from olu.core.told import Remedy, some
 from olu.core.words import many
 from olu.core.workspace_lock import appending, writing
-from olu.corpus import corrections, decisions
+from olu.corpus import corrections, decisions, speakers
 from olu.corpus.manifest import Corpus
 from olu.corpus.merge_workspaces import Join, WorkspaceIndex
 from olu.corpus.rights import of_sources, save_source
@@ -35,6 +35,7 @@ class MergeSummary:
     decisions: int
     corrections: int
     texts: int  # clips without a text that got theirs
+    moved: int  # clips of before that have another speaker now
     clips: int
     seconds: float
     speakers: tuple[str, ...]
@@ -58,6 +59,9 @@ class MergeSummary:
             yield f"{many(self.corrections, 'corrected text')} came along."
         if self.texts:
             yield f"{self.texts} clips that had no text have one now."
+        if self.moved:
+            back = Remedy("speakers", (options.ws,), {"undo": True})
+            yield f"{many(self.moved, 'clip')} of before changed speakers, as there; back again: {back}"
         if self.duplicates:
             yield f"Left out, since their sound is here already: {len(self.duplicates)}"
             yield from some(self.duplicates, most=SHOWN, more=f"see {options.ws / 'corpus' / 'duplicates.jsonl'}")
@@ -146,6 +150,8 @@ def _write_decided(ws: Workspace, join: Join) -> None:
         decisions.record(ws, [one for one in join.came if (one.id, one.by) not in here])
         known, batch = corrections.in_force(ws), corrections.new_batch()
         corrections.add(ws, [replace(one, batch=batch) for one in join.corrected if one.id not in known])
+        if join.moved:
+            speakers.assign(ws, join.moved, by=speakers.MERGE)
 
 
 def _summary(join: Join) -> MergeSummary:
@@ -158,7 +164,8 @@ def _summary(join: Join) -> MergeSummary:
         decisions=len(join.came),
         corrections=len(join.corrected),
         texts=join.texts,
+        moved=len(join.moved),
         clips=len(clips),
         seconds=round(sum(clip.seconds for clip in clips), 3),
-        speakers=tuple(sorted({clip.speaker for clip in clips})),
+        speakers=tuple(sorted(set(map(join.speaker_of, clips)))),
     )

@@ -21,6 +21,7 @@ from olu.core.words import length, lines, size
 from olu.corpus.decisions import hash_chosen
 from olu.corpus.doubts import in_doubt
 from olu.corpus.manifest import Corpus, fingerprint, sides
+from olu.corpus.speakers import hash_speakers
 from olu.families import FAMILIES, family_of_base
 from olu.families import family as family_named
 from olu.families.runs import voices
@@ -44,8 +45,9 @@ MAIN = ("model.size", "model.learning_rate", "plan.steps", "plan.batch_clips")  
 def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     marks = ws.audit_folder / "audit.jsonl"
     held = hash_file(marks) if marks.exists() else ""
-    aligned = alignment_path(ws).exists()
-    return hash_value([PLAN_VERSION, fingerprint(ws), sides(ws), hash_chosen(ws), held, aligned])
+    known = [PLAN_VERSION, fingerprint(ws), sides(ws), hash_chosen(ws), held, alignment_path(ws).exists()]
+    spoken_by = hash_speakers(ws)
+    return hash_value([*known, spoken_by] if spoken_by else known)
 
 
 STAGE = Stage(name="plan", command="olu plan {ws}", folder=".", inputs=_inputs)

@@ -24,6 +24,7 @@ from olu.core.threads import said_of_change, use_threads_for
 from olu.corpus.corrections import hash_texts
 from olu.corpus.decisions import hash_chosen
 from olu.corpus.manifest import Corpus
+from olu.corpus.speakers import hash_speakers
 from olu.families import family as family_named
 from olu.families.runs import kind_of, passed_over, runs_of, whole_runs
 from olu.stages.plan import advice_on, choose_recipe, recipe_path
@@ -51,8 +52,8 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     paths = [ws.corpus / "clips.jsonl", ws.corpus / "splits.jsonl", ws.audit_folder / "audit.jsonl"]
     paths.append(ws.readings / "readings.jsonl")
     known = [TRAIN_VERSION, hash_chosen(ws), [hash_file(path) if path.exists() else "" for path in paths]]
-    texts = hash_texts(ws)
-    return hash_value([*known, texts] if texts else known)
+    changed = [one for one in (hash_texts(ws), hash_speakers(ws)) if one]
+    return hash_value([*known, *changed])
 
 
 STAGE = Stage(name="train", command="olu train {ws}", folder="runs", inputs=_inputs)

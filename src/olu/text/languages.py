@@ -132,6 +132,11 @@ def resolve(code: str) -> str:
     )
 
 
+def two_letters(code: str) -> str | None:
+    """The ISO 639-1 code of a language, where it has one."""
+    return next((row[0] for row in _iso639_1() if row[1] == code), None)
+
+
 def load(code_or_path: str | Path) -> Language:
     """A language by code, or by the path of a folder with a language.toml; a string with a slash is a path."""
     if isinstance(code_or_path, Path) or "/" in code_or_path or "\\" in code_or_path:

@@ -10,10 +10,10 @@ from pathlib import PurePosixPath
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from olu.audit.check import Finding, MeasuredClip, define, each
 from olu.audit.thresholds import Thresholds
+from olu.audit.voices import LEAST_CLIPS, Voices, second_voice, unit
 from olu.core.types import Mark, Severity
 from olu.core.words import many
 
@@ -82,17 +82,9 @@ def _tell_quality(heard: Sequence[MeasuredClip], found: Sequence[Finding], limit
 define("quality", each(_judge_quality, badness=lambda mark: -mark.value), tell=_tell_quality)
 
 
-LEAST_CLIPS = 10  # of a speaker: fewer have no middle
-ROUNDS = 20
-LEAST_SHARE = 0.03  # of the clips: fewer are outliers, not a second person
-APART = 4.0  # times their own spread, between the middles of two groups
-
-Voices = NDArray[np.float64]
-
-
 def _look_speakers(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterable[Finding]:
     for clips, voices in _by_speaker(heard):
-        likeness = voices @ _unit(np.median(voices, axis=0))
+        likeness = voices @ unit(np.median(voices, axis=0))
         for one, value in zip(clips, likeness.tolist(), strict=True):
             if value < limits.speaker_warn:
                 message = f"sounds unlike the other clips of {one.clip.speaker}: a likeness of {value:.2f}"
@@ -103,13 +95,13 @@ def _look_speakers(heard: Sequence[MeasuredClip], limits: Thresholds) -> Iterabl
 def _tell_speakers(heard: Sequence[MeasuredClip], found: Sequence[Finding], limits: Thresholds) -> str:
     said = []
     for clips, voices in _by_speaker(heard):
-        second = _second(voices, limits)
+        second = second_voice(voices, most_alike=limits.speaker_parts)
         if second is not None:
             few = [one.clip.id for one, other in zip(clips, second.tolist(), strict=True) if other]
             said.append(
                 f"{clips[0].clip.speaker} may be two people, or one recorded in two ways: {len(few)} of {len(clips)} "
-                f"clips sound alike and unlike the rest, such as {', '.join(few[:3])}. Listen, and import them as "
-                "another speaker if so."
+                f"clips sound alike and unlike the rest, such as {', '.join(few[:3])}. Listen; if so, 'olu speakers' "
+                "parts them."
             )
     return " ".join(said)
 
@@ -122,30 +114,6 @@ def _by_speaker(heard: Sequence[MeasuredClip]) -> Iterator[tuple[list[MeasuredCl
     for clips in groups.values():
         if len(clips) >= LEAST_CLIPS:
             yield clips, np.array([one.deep.voice for one in clips if one.deep])
-
-
-def _second(voices: Voices, limits: Thresholds) -> NDArray[np.bool_] | None:
-    """Which clips make the smaller of two groups, or nothing when they are one."""
-    away = voices - voices.mean(axis=0)
-    side: NDArray[np.bool_] = away @ np.linalg.svd(away, full_matrices=False)[2][0] > 0
-    for _ in range(ROUNDS):
-        if side.all() or not side.any():
-            return None
-        one, other = _unit(voices[side].mean(axis=0)), _unit(voices[~side].mean(axis=0))
-        side = voices @ one > voices @ other
-    if side.sum() * 2 > len(side):
-        side = ~side
-    if side.sum() < max(3, LEAST_SHARE * len(side)):
-        return None
-    lean = voices @ one - voices @ other
-    spread = float(np.sqrt((lean[side].var() + lean[~side].var()) / 2))
-    apart = abs(float(lean[side].mean() - lean[~side].mean())) / max(spread, 1e-6)
-    return side if float(one @ other) < limits.speaker_parts and apart > APART else None
-
-
-def _unit(voice: Voices) -> Voices:
-    unit: Voices = voice / max(float(np.linalg.norm(voice)), 1e-6)
-    return unit
 
 
 define("speakers", _look_speakers, tell=_tell_speakers, more=lambda t: str(LEAST_CLIPS))

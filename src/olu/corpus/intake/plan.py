@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from olu.corpus import corrections
 from olu.corpus.changed_files import ChangeWatch
 from olu.corpus.doubts import Standing
 from olu.corpus.intake.held import HeldCorpus
@@ -219,11 +218,10 @@ class ImportPlan:
 
     def corpus(self) -> Corpus:
         """The corpus as it will be, for whoever only shows the plan: nothing is written for it."""
-        clips, held = tuple(self.merge.clips.values()), self.held.corrected
-        corrected = {clip.id: (held[clip.id], clip) for clip in clips if clip.id in held}
+        clips = tuple(self.merge.clips.values())
         made = {*self.copies, *(self.merge.seen if self.found.streamed else ())}
         known = {audio: row for audio, row in self.files.items() if audio not in made}
-        corpus = Corpus(self.held.ws, corrections.lay_over(clips, held), self.sources, corrected=corrected)
+        corpus = Corpus.laid_over(self.held.ws, clips, self.sources, written=self.held.corrected)
         corpus._watch = ChangeWatch(self.held.ws, imported=known)
         return corpus
 

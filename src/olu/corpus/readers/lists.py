@@ -10,10 +10,15 @@ from functools import partial
 from pathlib import Path
 
 from olu.audio.media import is_recording
+from olu.core.files import Refused, read_inside
+from olu.core.parse import BadData, from_json
+from olu.corpus.readers.columns import cells
 from olu.corpus.readers.rows import Problem, Read, Row, TextLine, Tree, Why, folder_of, name_of, speaker_name
 from olu.corpus.readers.source import LOOKED_IN, AudioIndex, SourceFolder
 
 LONGEST_SPEAKER = 64
+SPEAKERS = "speakers.json"  # beside a list with numbers of speakers: name -> number
+MOST_SPEAKERS = 1 << 20  # bytes
 PROMPTS = "txt.done.data"
 PROMPT = re.compile(r'\s*\(\s*([^\s"()]++)\s+"((?:[^"\\]|\\.)*+)"\s*\)\s*')
 VOICE = re.compile(r"cmu_[a-z]+_(\w+)_arctic")  # the speaker's letters in the names of the best known of them
@@ -32,10 +37,20 @@ def filelist_seen(folder: SourceFolder) -> str:
 def filelist_rows(folder: SourceFolder) -> Iterator[Read]:
     for file in _filelists(folder):
         lines, near = list(folder.lines(file)), folder_of(file)
-        spoken_by = _second_is_speaker(lines)
+        spoken_by, names = _second_is_speaker(lines), _speaker_names(folder, near)
         for line in lines:
-            row = partial(_path_row, index=folder.index, near=near, spoken_by=spoken_by)
+            row = partial(_path_row, index=folder.index, near=near, spoken_by=spoken_by, names=names)
             yield row(line) if isinstance(line, TextLine) else line
+
+
+def _speaker_names(folder: SourceFolder, near: str) -> dict[str, str]:
+    """The number of a speaker in a list -> the name that speakers.json beside it gives."""
+    try:
+        told = from_json(read_inside(folder.home or folder.path, folder.path / near / SPEAKERS, most=MOST_SPEAKERS))
+    except (Refused, OSError, BadData):
+        return {}
+    pairs = told.items() if isinstance(told, dict) else ()
+    return {str(number): name for name, number in pairs if isinstance(number, int)}
 
 
 def _filelists(folder: SourceFolder) -> list[str]:
@@ -54,8 +69,10 @@ def _second_is_speaker(lines: Sequence[object]) -> bool:
     )
 
 
-def _path_row(line: TextLine, *, index: AudioIndex, near: str, spoken_by: bool) -> Row | Problem:
-    parts = line.text.split("|")
+def _path_row(
+    line: TextLine, *, index: AudioIndex, near: str, spoken_by: bool, names: Mapping[str, str]
+) -> Row | Problem:
+    parts = cells(line.text, "|")
     if not 2 <= len(parts) <= 3:
         number = f"{len(parts)} column{'s' if len(parts) > 1 else ''}"
         return Problem(line.where, f"{number}: write path|text or path|speaker|text", Why.FORM)
@@ -63,7 +80,8 @@ def _path_row(line: TextLine, *, index: AudioIndex, near: str, spoken_by: bool) 
     if isinstance(audio, Problem):
         return audio
     if len(parts) == 3 and spoken_by:
-        return Row(audio=audio, text=parts[2], where=line.where, speaker=speaker_name(parts[1]))
+        who = names.get(parts[1].strip(), parts[1])
+        return Row(audio=audio, text=parts[2], where=line.where, speaker=speaker_name(who))
     return Row(audio=audio, text=parts[1], where=line.where)
 
 

@@ -17,7 +17,7 @@ from olu.corpus.readers.columns import cells, delimiter, named_row, pick, record
 from olu.corpus.readers.rows import Problem, Read, Row, TextLine, Why, folder_of, name_of, speaker_name
 from olu.corpus.readers.source import LOOKED_IN, AudioIndex, SourceFolder, is_inside_name
 
-COQUI = ("metadata_train.csv", "metadata_eval.csv")
+COQUI = ("metadata_train.csv", "metadata_eval.csv", "metadata_test.csv")
 COMMON_VOICE = {"audio": "path", "text": "sentence", "speaker": "client_id"}
 CHECKED = "validated.tsv"
 PARTS = ("train.tsv", "dev.tsv", "test.tsv")  # what other listeners refused or did not hear yet stays out

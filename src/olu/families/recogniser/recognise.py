@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from olu.align.ctc_words import HeardText, words_heard
 from olu.audio.io import resample, to_int16
 from olu.core.config import check
 from olu.core.errors import TrainError
@@ -102,6 +103,10 @@ class Trained:
         """The best symbol of each frame, as text; phones are parted by spaces."""
         heard = self.heard(audio)
         return "".join(heard) if self.units == "letters" else " ".join(heard)
+
+    def draft(self, audio: Audio) -> HeardText:
+        """What it would write for a recording, with the chance of each word; letters only."""
+        return words_heard(self.log_probs(audio), self.symbols, gap=" ", spell=self.writing.spell)
 
     def heard(self, audio: Audio) -> list[str]:
         """The letters or phones of a recording."""

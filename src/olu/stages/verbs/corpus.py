@@ -16,6 +16,9 @@ LAYOUTS = (
 )
 
 
+CORPUS_FORMS = "ljspeech, hf, piper, coqui, kaldi, vits"
+
+
 stamped = partial(option, stamped=True)  # another value, another corpus
 
 
@@ -80,7 +83,7 @@ class ImportOptions:
 class MergeOptions:
     ws: Path = workspace("The workspace that takes the clips in.")
     others: tuple[Path, ...] = argument("OTHER...", "The workspaces they come from.", role="workspace")
-    same_speakers: bool = flag("The same name is the same person.")
+    same_speakers: bool = flag("The same name is the same person, also of clips that came before.")
     several_languages: bool = flag("Clips of other languages may come, and keep theirs.")
 
 
@@ -119,6 +122,21 @@ class DecideOptions:
 
 
 @options
+class SpeakersOptions:
+    ws: Path = workspace()
+    ids: tuple[str, ...] = argument(
+        "[ID...]", "With --to: clips, as 'olu clips WS --ids' lists them; - reads them from stdin.", default=()
+    )
+    rename: tuple[str, ...] = option("Call a speaker otherwise.", default=(), metavar="OLD=NEW")
+    join: tuple[str, ...] = option("These are one person; the first name stays.", default=(), metavar="NAME")
+    split: str | None = option("Part the clips of a speaker in two, by how they sound.", metavar="NAME")
+    to: str | None = option("Whose the clips are; with --split the name of the smaller part.", metavar="NAME")
+    dry_run: bool = flag("With --split: show it, write nothing.")
+    undo: bool = flag("Take the last change back.")
+    by: str | None = option("Who changes it. Default: your login name.", metavar="NAME")
+
+
+@options
 class CorrectOptions:
     ws: Path = workspace()
     file: Path | None = argument(
@@ -134,11 +152,53 @@ class CorrectOptions:
 
 
 @options
+class TranscribeOptions:
+    ws: Path = workspace()
+    listener: str = option(
+        "Who listens: own (the workspace's recogniser, trained on what has texts), whisper or mms.",
+        "--with",
+        default="own",
+        choices=("own", "whisper", "mms"),
+    )
+    model: str = option("The published model: an id on the hub, or a folder.", default="", metavar="ID|DIR")
+    list: Path | None = option(
+        "Write clips without a text to work on: sounds, a table and a page.", metavar="FOLDER", role="output"
+    )
+    minutes: float | None = option("With --list: so many; 10 if not given.", metavar="N")
+    order: str | None = option(
+        "With --list: least (the least certain drafts first, if not given) or surest.", choices=("least", "surest")
+    )
+    accept: float | None = option("Take drafts of this confidence and more as texts.", metavar="CONFIDENCE")
+    base: Path | None = option("Begin with this run of a recogniser, of any language.", metavar="RUN", role="input")
+    changes: tuple[str, ...] = option(
+        "Change a setting of its training: plan.steps=500", "--set", default=(), metavar="KEY=VALUE"
+    )
+    force: bool = flag("Train it on however little speech has texts.")
+    device: str | None = option("cpu, cuda, cuda:1 or mps; default: the best there is")
+
+
+@options
 class SplitOptions:
     ws: Path = workspace(here=True)
     valid: float | None = option("For validation; 0.04 at first.", metavar="SHARE", least=0, most=0.5)
     test: float | None = option("For tests; 0.04 at first.", metavar="SHARE", least=0, most=0.5)
     seed: int | None = option("Another number, another split.", metavar="N")
+
+
+@options
+class ExportCorpusOptions:
+    ws: Path = workspace(here=True)
+    to: str = option(f"The form: {CORPUS_FORMS}.", default=..., choices=tuple(CORPUS_FORMS.split(", ")))
+    output: Path | None = option(
+        "The folder to make; default: its name and the form, here.", "--output", "-o", role="output"
+    )
+    speaker: str | None = option("The clips of this speaker only.", metavar="NAME")
+    rate: int | None = option("Samples a second; default: what most of it has.", metavar="HZ")
+    loudness: float | None = option("Bring every clip to this, such as -23; else as it is.", metavar="LUFS")
+    licence: str = option("What it is given away under; default: what its sources say.", default="")
+    override_licence: str = option("Why --licence may differ.", default="", metavar="REASON")
+    push: str | None = option("Put it on the Hugging Face hub, as a dataset.", metavar="REPO")
+    public: bool = flag("With --push: for everyone to see.")
 
 
 # ---- what reads texts
@@ -261,7 +321,27 @@ VERBS = (
     Verb(
         "keep", "Take clips as they are, whatever the audit says of them.", DecideOptions, "olu.stages.decide:run_keep"
     ),
+    Verb(
+        "speakers",
+        "List who speaks; rename, join and part speakers. The source's names stay on record.",
+        SpeakersOptions,
+    ),
     Verb("correct", "Correct texts, or give clips their first. The source's stay on record.", CorrectOptions),
+    Verb(
+        "transcribe",
+        "Draft texts for clips without one, and list those to write down. Nothing learns from a draft.",
+        TranscribeOptions,
+        label="listening",
+        job=True,
+    ),
+    Verb(
+        "export-corpus",
+        "Write the clips as they train, with texts, sides and rights, for another program.",
+        ExportCorpusOptions,
+        "olu.stages.export_corpus:run",
+        label="writing",
+        job=True,
+    ),
     Verb("split", "Choose which clips train and which are kept for validation and tests.", SplitOptions),
     Verb(
         "read",
