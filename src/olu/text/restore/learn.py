@@ -30,9 +30,9 @@ from olu.text.restore.marks import (
 )
 from olu.text.restore.traits import surroundings, word_shapes, word_traits
 
-SLOTS, LETTER_SLOTS = 1 << 21, 1 << 18
+SLOTS, LETTER_SLOTS = 1 << 22, 1 << 20
 LEAST = 2  # times a feature is seen beside a word, below which it teaches nothing
-WEAKEST = 0.08  # of the largest weight: what weighs less is not kept
+WEAKEST = 0.04  # of the largest weight: what weighs less is not kept
 FOLDS = 5
 BEARS = 0.2  # of the times a letter is seen it carries a tone: else it is none that bears one
 LEAST_WORDS = 20  # of different words with marks

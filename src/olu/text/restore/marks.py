@@ -309,9 +309,7 @@ class MarkRestorer:
         best = dict(zip(several, self._best(tokens, several, forms), strict=True)) if several else {}
         return [self._choice(tokens, at, forms, best.get(at, (0, 1.0))) for at in range(len(tokens))]
 
-    def _choice(
-        self, tokens: Sequence[MarkedToken], at: int, shapes: Sequence[str], best: tuple[int, float]
-    ) -> Choice:
+    def _choice(self, tokens: Sequence[MarkedToken], at: int, shapes: Sequence[str], best: tuple[int, float]) -> Choice:
         token, model = tokens[at], self.model
         if not token.is_open:
             return Choice()
