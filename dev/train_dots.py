@@ -29,7 +29,7 @@ from olu.languages.ibo.dots import (
     to_bytes,
     traits,
 )
-from olu.text.restore.engine import Numbers, WeightedChoice, fit_choices, hashes, letter_cases, slots
+from olu.text.restore.engine import Numbers, TaughtWord, WeightedChoice, fit_choices, hashes, letter_cases, slots
 
 WORD_SLOTS, LETTER_SLOTS = 1 << 18, 1 << 18
 HELD = 0
@@ -94,7 +94,7 @@ def fit_letters(counts: Counts, model: Model) -> Numbers:
     told = {name: (tuple(map(int, ordered(forms)[0])), forms.total() ** 0.5) for name, forms in counts.items()}
     plain = {name: row for name, row in told.items() if name.isascii()}
     mean = sum(weight for _, weight in plain.values()) / max(len(plain), 1)
-    scaled = {name: (labels, weight / mean) for name, (labels, weight) in plain.items()}
+    scaled = [TaughtWord(name, labels, weight / mean) for name, (labels, weight) in plain.items()]
     found = [replace(one, places=_against_nothing(one.places)) for one in letter_cases(scaled, model.letters)]
     return fit_choices(found, LETTER_SLOTS, epochs=8, rate=0.3, batch=64)
 

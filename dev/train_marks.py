@@ -12,6 +12,7 @@ import argparse
 import json
 import re
 import sys
+import unicodedata
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,14 +20,16 @@ from olu.languages.yor.code import canonical, marked_speller
 from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
 from olu.text.restore.learn import learn
+from olu.text.restore.marks import in_capitals
 
 NOISE = re.compile(r"\[\w+\]")  # what the speakers' recordings are marked with, not said
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a text, each once."""
+    """The lines of a text, each once, in their capitals."""
     rows = (NOISE.sub("", row).strip() for row in path.read_text(encoding="utf-8").split("\n"))
-    return list(dict.fromkeys(canonical(row, ReadingTrace()) for row in rows if row))
+    found = {canonical(row, ReadingTrace()): row for row in rows if row}
+    return [in_capitals(line, like=unicodedata.normalize("NFC", row)) for line, row in found.items()]
 
 
 def main() -> None:

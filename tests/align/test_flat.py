@@ -61,7 +61,9 @@ def test_what_is_not_said_is_named_with_its_words(found):
     unsaid = {at for at, time in enumerate(made.times) if time is None}
     told = {at for first, last in alignment.unspoken for at in range(first, last)}
     assert len(unsaid & told) >= len(unsaid) - 1 and len(told - unsaid) <= 2
-    assert any("that nobody says" in said and made.words[min(unsaid & told)] in said for said in unspoken_named(alignment))
+    assert any(
+        "that nobody says" in said and made.words[min(unsaid & told)] in said for said in unspoken_named(alignment)
+    )
     runs = spoken_runs(alignment)
     assert len(runs) >= 3 and all(not told & set(range(run.first, run.last)) for run in runs)
 

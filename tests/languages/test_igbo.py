@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from olu.languages.ibo.code import Igbo, canonical, detect, make, shaped, syllables
 from olu.text import tones
-from olu.text.frontend import for_language
+from olu.text.frontend import ReadingSettings, for_language
 from olu.text.language_data import Pack, Pronunciation, ReadingTrace
 from olu.text.languages import load
 from olu.text.rules.engine import Rules
@@ -331,3 +331,25 @@ def test_running_text_is_read_whole() -> None:
                 lost.update(said.dropped)
             lost.update(notes.dropped)
     assert all("\uf000" <= char <= "\uf0ff" for char in lost), lost
+
+
+@pytest.mark.parametrize(
+    ("text", "tones"),
+    [
+        ("ísí éwú", ["H H", "H D"]),  # a goat's head: the second of two nouns
+        ("rírí ńrí", ["H H", "H D"]),  # ate food: a verb's object, nri HH -> HD
+        ("ísí ákwà", ["H H", "H L"]),  # nothing high at its end
+        ("ísí àkwá", ["H H", "L H"]),  # no downstep after a low tone
+        ("ísí, éwú", ["H H", "H H"]),  # a pause parts them
+        ("ísí ányị́", ["H H", "H H"]),  # a pronoun
+        ("ísí ánọ́", ["H H", "H H"]),  # a number
+        ("éwú", ["H H"]),
+    ],
+)
+def test_tones_in_a_phrase(text: str, tones: list[str]) -> None:
+    chosen = ReadingSettings(options={"tone_convention": "full", "phrase_tones": "phrase"})
+    reading, notes = for_language(load("ibo"), settings=chosen).explain(text)
+    assert [" ".join(word.tones) for word in reading.words] == tones
+    assert [step.stage for step in notes.steps].count("phrase") == sum(tone.endswith("D") for tone in tones)
+    alone = for_language(load("ibo"), settings=ReadingSettings(options={"tone_convention": "full"})).read(text)
+    assert not any("D" in word.tones for word in alone.words)  # off unless it is asked for

@@ -17,7 +17,7 @@ from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import Language, load
 from olu.text.letters import Symbols
 from olu.text.restore.learn import MarkReport, learn
-from olu.text.restore.marks import is_mark
+from olu.text.restore.marks import in_capitals, is_mark
 from olu.text.restore.phones import PhoneReport, learn_phones
 
 
@@ -100,7 +100,8 @@ def marked_lines(path: Path, language: Language) -> list[str]:
     tidy = algorithms.canonical(pack) if pack else None
     if path.suffix == ".tsv":
         rows = _column([row.rstrip("\r").split("\t") for row in rows], pack)
-    return [tidy(row, ReadingTrace()) if tidy else unicodedata.normalize("NFC", row.lower()) for row in rows]
+    typed = [unicodedata.normalize("NFC", row) for row in rows]
+    return [in_capitals(tidy(row, ReadingTrace()), like=row) if tidy else row for row in typed]
 
 
 def _column(rows: Sequence[Sequence[str]], pack: Pack | None) -> list[str]:

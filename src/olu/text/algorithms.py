@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
 from olu.core.errors import LanguageError
+from olu.core.types import Word
 from olu.text.language_data import Pack, Pronouncer, ReadingTrace
 from olu.text.languages import FOLDERS
 from olu.text.rules.engine import RulePronouncer
 
 APOSTROPHE = re.compile(r"(?<=[^\W_])[‘`´′＇](?=[^\W_])")
 Change = Callable[[str, ReadingTrace], str]
+PhraseChange = Callable[[Sequence[Word], Sequence[str], ReadingTrace], list[Word]]  # words, what stands before each
 
 NAMED = re.compile(r'^ALGORITHM = "(\w+)"$', re.MULTILINE)
 
@@ -48,6 +50,13 @@ def pronouncer(pack: Pack) -> Pronouncer:
     if name == "rules":
         return RulePronouncer(pack)
     return cast(Pronouncer, _find("make", name or "", pack, key="pronounce")(pack))
+
+
+def phrase(pack: Pack) -> PhraseChange | None:
+    """What changes the tones of words beside one another, where the language has that and it is asked for."""
+    name = pack.facts.reading.pronounce or ""
+    made = getattr(import_module(_modules()[name]), "phrase", None) if name in _modules() else None
+    return cast(PhraseChange | None, made(pack)) if made else None
 
 
 def detected(pack: Pack, texts: Iterable[str]) -> dict[str, str]:

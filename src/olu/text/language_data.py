@@ -181,7 +181,7 @@ class Pronouncer(Protocol):
 class Step:
     """One rule that changed a stretch of the text."""
 
-    stage: str  # canonical, restore, normalise, pronounce
+    stage: str  # canonical, restore, normalise, pronounce, phrase
     rule: str
     before: str
     after: str

@@ -132,6 +132,7 @@ def resolve(code: str) -> str:
     )
 
 
+@cache
 def two_letters(code: str) -> str | None:
     """The ISO 639-1 code of a language, where it has one."""
     return next((row[0] for row in _iso639_1() if row[1] == code), None)
@@ -194,12 +195,6 @@ def _names() -> dict[str, str]:
 def _codes() -> dict[str, str]:
     """Two-letter codes and the bibliographic three-letter ones."""
     return {code: row[1] for row in _iso639_1() for code in (row[0], row[3]) if code}
-
-
-@cache
-def two_letters() -> dict[str, str]:
-    """ISO 639-3 code -> the one of two letters, for languages that have one."""
-    return {row[1]: row[0] for row in _iso639_1() if row[0]}
 
 
 @cache

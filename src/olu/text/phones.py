@@ -90,6 +90,7 @@ class PhoneFrontend:
             self._pronouncer = ChainPronouncer(pack, rules, self._own)
         else:
             self._pronouncer = algorithms.pronouncer(pack)
+        self._phrase = algorithms.phrase(pack)
         self._known: KnownWords = {}
 
     def read(self, text: str, *, plain: bool = False) -> Reading:
@@ -121,6 +122,8 @@ class PhoneFrontend:
                 self._take(normal, said, breaks, notes, told, known)
         heard = [words.fold(raw, notes.dropped) for raw in breaks]
         said = _stepped(said, heard, notes)
+        if self._phrase is not None:
+            said = self._phrase(said, heard, notes)
         heard[0], heard[-1] = heard[0].strip(), heard[-1].rstrip() if said else ""
         if self._fit is not None:
             heard = [self._fit.pause(between) for between in heard]

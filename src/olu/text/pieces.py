@@ -45,7 +45,7 @@ def vocabulary_from(state: dict[str, Any]) -> SymbolVocabulary:
 
 def tag_of(language: str) -> str:
     """ISO 639-1 where there is one, else 639-3: what stands in brackets before a text."""
-    return two_letters().get(language, language)
+    return two_letters(language) or language
 
 
 class PieceVocabulary(SymbolVocabulary):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from olu.languages.ibo.phrases import Change, phrase_change
 from olu.text import tones
 from olu.text.english import English, certain, repair
 from olu.text.language_data import Pack, Pronunciation, ReadingTrace
@@ -274,6 +275,11 @@ def _joined(parts: Sequence[Pronunciation]) -> Pronunciation:
 def make(pack: Pack) -> Igbo:
     """The pronouncer that language.toml calls `igbo`."""
     return Igbo(pack)
+
+
+def phrase(pack: Pack) -> Change | None:
+    """What words do to the tones of their neighbours, where that is asked for."""
+    return phrase_change(pack)
 
 
 def detect(pack: Pack, texts: Iterable[str]) -> dict[str, str]:

@@ -158,7 +158,7 @@ class Normal:
             notes.add("restore", "restore", plain, restored)
             plain = restored
         if self.marks is not None:
-            plain = self.marks(plain, notes, typed=typed)
+            plain = self.marks(plain, notes, typed=typed, cased=text)
         return self._normaliser.normalise(plain, notes)
 
     def say_as(self, text: str, how: str, notes: ReadingTrace) -> str:

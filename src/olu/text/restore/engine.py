@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -34,14 +34,19 @@ Look = tuple[tuple[int, int], ...]  # one feature: (words away, which of its tra
 # ---- a word beside its neighbours
 
 
-def contexts(beside: Numbers, at: Numbers, looks: Sequence[Look], *, edge: int) -> Numbers:
-    """Hashed features of the words at `at`, from the traits of their neighbours (`edge` rows on each side)."""
+def contexts(
+    beside: Numbers, at: Numbers, looks: Sequence[Look], *, edge: int, names: Sequence[int] | None = None
+) -> Numbers:
+    """Hashed features of the words at `at`, from the traits of their neighbours (`edge` rows on each side).
+
+    Looks of the same name (each has its own, unless said) share their weights.
+    """
     columns = np.zeros((len(at), len(looks)), dtype=np.uint64)
     for place, look in enumerate(looks):
         for offset, trait in look:
             columns[:, place] = columns[:, place] * np.uint64(31) + beside[at + (edge + offset), trait]
-    names = (np.arange(columns.shape[1], dtype=np.uint64) + np.uint64(1)) * np.uint64(SPREAD)
-    mixed = (columns + names) * np.uint64(MIX)
+    named = np.array(range(len(looks)) if names is None else names, dtype=np.uint64) + np.uint64(1)
+    mixed = (columns + named * np.uint64(SPREAD)) * np.uint64(MIX)
     return np.asarray(mixed ^ (mixed >> np.uint64(29)))
 
 
@@ -97,6 +102,17 @@ def stem_features(plain: str, at: int, vowels: str, stems: Mapping[str, str]) ->
     yield f"n{size}{at}{here}"
 
 
+def place_features(plain: str, at: int, vowels: str, around: Sequence[str]) -> Iterator[str]:
+    """What is known of the word's place: `around` has its capitals, its line, and the capitals of its neighbours."""
+    here, (shape, line, before, after) = plain[at], around
+    yield f"C{shape}"
+    yield f"D{shape}{here}"
+    yield f"E{shape}{line}"
+    yield f"F{shape}{before}{after}{line}"
+    yield f"G{shape}{at == len(plain) - 1}{plain[-1] in vowels}"
+    yield f"H{shape}{line}{here}{at == 0}"
+
+
 def chain_features(plain: str, at: int, last: str, older: str) -> Iterator[str]:
     """What was decided before this one."""
     padded, centre = f"^^{plain}$$", at + 2
@@ -123,8 +139,10 @@ class LetterModel:
         """Every character of its labels."""
         return frozenset("".join(self.labels))
 
-    def features(self, plain: str, at: int) -> Iterator[str]:
+    def features(self, plain: str, at: int, around: Sequence[str] = ()) -> Iterator[str]:
         yield from letter_features(plain, at, self.vowels)
+        if around:
+            yield from place_features(plain, at, self.vowels, around)
         if self.stems:
             yield from stem_features(plain, at, self.vowels, self.stems)
 
@@ -141,7 +159,9 @@ class LetterModel:
         found = self.table[self.places(features, among)].astype(np.float64).sum(axis=0)
         return np.concatenate([[0.0], found]) if self.binary else found
 
-    def guess(self, plain: str, fixed: Mapping[int, tuple[int, ...]] | None = None) -> tuple[tuple[int, ...], float]:
+    def guess(
+        self, plain: str, fixed: Mapping[int, tuple[int, ...]] | None = None, around: Sequence[str] = ()
+    ) -> tuple[tuple[int, ...], float]:
         """The likeliest label of each letter, and how likely they are all together. `fixed` limits some letters."""
         beams: list[tuple[float, tuple[int, ...], str, str]] = [(0.0, (), "-", "-")]
         for at, char in enumerate(plain):
@@ -154,7 +174,7 @@ class LetterModel:
                     for cost, signs, last, older in beams
                 ]
                 continue
-            base = self._scores(self.features(plain, at), among)
+            base = self._scores(self.features(plain, at, around), among)
             found = []
             for cost, signs, last, older in beams:
                 score = base + self._scores(chain_features(plain, at, last, older), among)
@@ -238,15 +258,24 @@ def _without_rare(cases: Sequence[WeightedChoice], size: int, least: int) -> lis
     return [replace(one, places=np.where(seen[one.places] < least, size, one.places)) for one in cases]
 
 
-def letter_cases(words: Mapping[str, tuple[tuple[int, ...], float]], model: LetterModel) -> list[WeightedChoice]:
-    """Every letter with a choice of every word; words give their labels and their weight."""
+class TaughtWord(NamedTuple):
+    """A word with the labels of its letters, its weight, and what is known of its place."""
+
+    plain: str
+    labels: Sequence[int]
+    weight: float = 1.0
+    around: Sequence[str] = ()
+
+
+def letter_cases(words: Iterable[TaughtWord], model: LetterModel) -> list[WeightedChoice]:
+    """Every letter with a choice of every word."""
     cases = []
-    for plain, (labels, weight) in words.items():
+    for plain, labels, weight, around in words:
         last = older = "-"
         for at, (char, label) in enumerate(zip(plain, labels, strict=True)):
             among = model.allowed.get(char, (0,))
             if len(among) > 1:
-                features = [*model.features(plain, at), *chain_features(plain, at, last, older)]
+                features = [*model.features(plain, at, around), *chain_features(plain, at, last, older)]
                 cases.append(WeightedChoice(model.places(features, among).T, among.index(label), weight))
             if char in model.vowels:
                 last, older = f"{char}{label}", last

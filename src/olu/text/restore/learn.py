@@ -5,38 +5,35 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from olu.core.errors import LanguageError
-from olu.text.restore.engine import LetterModel, WeightedChoice, contexts, fit_choices, hashes, letter_cases, slots
+from olu.text.restore.confidence import NEW, Evidence, confidence, fit_confidence, threshold
+from olu.text.restore.engine import LetterModel, TaughtWord, WeightedChoice, fit_choices, hashes, letter_cases, slots
 from olu.text.restore.marks import (
-    BUCKETS,
-    EDGE,
     FREQUENT,
-    LOOKS,
+    NOWHERE,
     SIGNS,
-    Chances,
     MarkedToken,
     MarkModel,
     MarkRestorer,
     dots_of,
     has_tone,
-    line_traits,
+    show,
     split_marks,
     token_pattern,
-    word_traits,
+    usual_marks,
 )
+from olu.text.restore.traits import surroundings, word_shapes, word_traits
 
-SLOTS, LETTER_SLOTS = 1 << 21, 1 << 18
+SLOTS, LETTER_SLOTS = 1 << 22, 1 << 20
 LEAST = 2  # times a feature is seen beside a word, below which it teaches nothing
-WEAKEST = 0.08  # of the largest weight: what weighs less is not kept
+WEAKEST = 0.04  # of the largest weight: what weighs less is not kept
 FOLDS = 5
-SURE = 0.97  # of the words that are called sure, in lines that were held back
-BINS = 60  # of words with several forms, and of new ones, by what the model thought of them
 BEARS = 0.2  # of the times a letter is seen it carries a tone: else it is none that bears one
 LEAST_WORDS = 20  # of different words with marks
 RAREST_LABEL = 2  # a mark that is seen less often is a slip of the pen
@@ -49,13 +46,12 @@ LETTER_FIT: dict[str, Any] = {"epochs": 8, "rate": 0.1, "batch": 64, "start": 0.
 class JudgedWord:
     """One word of a line that was held back."""
 
-    kind: str
-    chance: float
+    evidence: Evidence
     right: bool
     dots: bool  # whether its dots are right
     tones: int  # of its letters that can carry a tone
     tones_right: int
-    is_word: bool = True
+    trusted: float = 0.0  # its confidence, fitted to the other folds
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,45 +90,73 @@ def learn(
         raise LanguageError(
             f"these texts have fewer than {LEAST_WORDS} different words with marks: give texts with their marks written"
         )
-    listed = sum(len(_words(line)) for line in lines) <= 1.5 * len(lines)
-    judged: list[JudgedWord] = []
+    folds = []
     for fold in range(FOLDS):
         model = fit([one for one in lines if part(one) != fold], language, convention, words)
-        held = [one for one in lines if part(one) == fold]
-        judged += judge(held, MarkRestorer(model))
-    whole = fit(lines, language, convention, words)
-    chances = _chances(judged)
-    known = replace(whole, chances=chances, sure=_threshold(judged, chances), listed=listed)
+        folds.append(list(judge([one for one in lines if part(one) == fold], MarkRestorer(model))))
+    judged = list(_trusted(folds))
+    trust = fit_confidence([(one.evidence, one.right) for one in judged])
+    sure = threshold([(one.trusted, one.right) for one in judged])
+    known = replace(fit(lines, language, convention, words), trust=trust, sure=sure)
     return known, report(judged, known)
+
+
+def _trusted(folds: Sequence[Sequence[JudgedWord]]) -> Iterator[JudgedWord]:
+    """Every word with its confidence, by weights that were fitted to the other folds."""
+    for place, fold in enumerate(folds):
+        others = [one for other in (*folds[:place], *folds[place + 1 :]) for one in other]
+        weights = fit_confidence([(one.evidence, one.right) for one in others])
+        for one in fold:
+            yield replace(one, trusted=confidence(one.evidence, weights))
 
 
 def _words(line: str) -> list[str]:
     return [word for word in token_pattern().findall(line) if word[0].isalpha()]
 
 
-def fit(lines: Iterable[str], language: str, convention: str, words: Sequence[str] = ()) -> MarkModel:
+@dataclass(frozen=True, slots=True)
+class MarkedLine:
+    """A line of a text: its words in small letters without marks, their marks, and how they are written."""
+
+    words: tuple[str, ...]
+    marks: tuple[list[str], ...]
+    shapes: tuple[str, ...]
+
+    @staticmethod
+    def of(line: str) -> MarkedLine:
+        tokens = token_pattern().findall(line)
+        split = [split_marks(token) for token in tokens]
+        plain, marks = tuple(one for one, _ in split), tuple(one for _, one in split)
+        return MarkedLine(plain, marks, tuple(word_shapes(tokens)))
+
+    def pairs(self) -> Iterator[tuple[str, list[str]]]:
+        return zip(self.words, self.marks, strict=True)
+
+
+def fit(lines: Sequence[str], language: str, convention: str, words: Sequence[str] = ()) -> MarkModel:
     """A model of these lines, which does not know yet how right it is."""
-    pattern = token_pattern()
-    split = [[split_marks(token) for token in pattern.findall(line)] for line in lines]
+    split = [MarkedLine.of(line) for line in lines]
+    listed = sum(len(_words(line)) for line in lines) <= 1.5 * len(lines)
     taught = [split_marks(word) for word in words]
-    labels = _labels([*(one for line in split for one in line), *taught])
-    counts = _counts((one for line in split for one in line if one[0].isalpha()), labels)
-    more = {name: forms for name, forms in _counts(taught, labels).items() if name not in counts}
-    forms = {name: tuple(sorted(seen, key=lambda signs: (-seen[signs], signs))) for name, seen in counts.items()}
-    stems = {name: some[0] for name, some in forms.items()}
-    letters = _letter_model({**counts, **more}, labels, stems)
-    often = Counter(plain for line in split for plain, _ in line if plain.isalpha() and len(forms.get(plain, ())) > 1)
+    labels = _labels([*(one for line in split for one in line.pairs()), *taught])
+    counts = _counts((one for line in split for one in line.pairs() if one[0].isalpha()), labels)
+    more = [one for one in taught if one[0] not in counts]
+    ranked = {name: sorted(seen.items(), key=lambda one: (-one[1], one[0])) for name, seen in counts.items()}
+    forms = {name: tuple(form for form, _ in seen) for name, seen in ranked.items()}
+    often = Counter(word for line in split for word in line.words if word.isalpha() and len(forms.get(word, ())) > 1)
     model = MarkModel(
         language=language,
         convention=convention,
         labels=labels,
         forms=forms,
-        seen={name: sum(seen.total() > most for most in BUCKETS) for name, seen in counts.items()},
+        counts={name: tuple(count for _, count in seen) for name, seen in ranked.items()},
         frequent=tuple(sorted(often, key=lambda word: (-often[word], word))[:FREQUENT]),
         words=np.zeros(SLOTS),
         scale=1.0,
-        letters=letters,
+        letters=LetterModel(labels, {}, "", np.zeros(LETTER_SLOTS)),
+        listed=listed,
     )
+    model = replace(model, letters=_letter_model(list(_taught(split, more, model)), model))
     cases = [case for line in split for case in _word_cases(line, model)]
     table = fit_choices(cases, SLOTS, **WORD_FIT) if cases else model.words
     table = np.where(np.abs(table) < WEAKEST * np.abs(table).max(), 0.0, table)
@@ -155,34 +179,48 @@ def _counts(words: Iterable[tuple[str, list[str]]], labels: Sequence[str]) -> Fo
     return found
 
 
-def _letter_model(counts: Mapping[str, Counter[str]], labels: tuple[str, ...], stems: Mapping[str, str]) -> LetterModel:
+def _taught(
+    lines: Sequence[MarkedLine], more: Iterable[tuple[str, list[str]]], model: MarkModel
+) -> Iterator[TaughtWord]:
+    """Every form of every word in every place, weighing together the square root of the times it was seen."""
+    seen = Counter[tuple[str, str, tuple[str, ...]]]()
+    for line in lines:
+        for at, (plain, marks) in enumerate(line.pairs()):
+            signs = model.signs(marks) if plain.isalpha() else None
+            if signs is not None:
+                seen[plain, signs, NOWHERE if model.listed else surroundings(line.shapes, at)] += 1
+    found = [
+        (plain, signs, times / sum(model.counts[plain]) ** 0.5, around)
+        for (plain, signs, around), times in sorted(seen.items())
+    ]
+    found += [(plain, signs, 1.0, NOWHERE) for plain, marks in more if (signs := model.signs(marks)) is not None]
+    mean = sum(weight for _, _, weight, _ in found) / max(len(found), 1)
+    for plain, signs, weight, around in found:
+        yield TaughtWord(plain, tuple(SIGNS.index(sign) for sign in signs), weight / mean, around)
+
+
+def _letter_model(words: Sequence[TaughtWord], model: MarkModel) -> LetterModel:
     allowed: dict[str, set[int]] = defaultdict(set)
-    told: dict[str, tuple[tuple[int, ...], float]] = {}
-    for name, seen in sorted(counts.items()):
-        best = min(seen, key=lambda signs: (-seen[signs], signs))
-        numbers = tuple(SIGNS.index(sign) for sign in best)
-        told[name] = (numbers, seen.total() ** 0.5)
-        for char, label in zip(name, numbers, strict=True):
+    for word in words:
+        for char, label in zip(word.plain, word.labels, strict=True):
             allowed[char].add(label)
     chosen = {char: tuple(sorted({0, *some})) for char, some in sorted(allowed.items()) if some != {0}}
-    empty = LetterModel(labels, chosen, "".join(chosen), np.zeros(LETTER_SLOTS), stems=stems)
-    mean = sum(weight for _, weight in told.values()) / max(len(told), 1)
-    scaled = {name: (numbers, weight / mean) for name, (numbers, weight) in told.items()}
-    cases = letter_cases(scaled, empty)
+    stems = {name: some[0] for name, some in model.forms.items()}
+    empty = LetterModel(model.labels, chosen, "".join(chosen), np.zeros(LETTER_SLOTS), stems=stems)
+    cases = letter_cases(words, empty)
     return replace(empty, table=fit_choices(cases, LETTER_SLOTS, **LETTER_FIT)) if cases else empty
 
 
-def _word_cases(line: Sequence[tuple[str, list[str]]], model: MarkModel) -> Iterator[WeightedChoice]:
+def _word_cases(line: MarkedLine, model: MarkModel) -> Iterator[WeightedChoice]:
     """Each word of a line that has several forms, in its context."""
-    right = [model.signs(marks) if len(model.forms.get(plain, ())) > 1 else None for plain, marks in line]
+    right = [model.signs(marks) if len(model.forms.get(plain, ())) > 1 else None for plain, marks in line.pairs()]
     several = [at for at, signs in enumerate(right) if signs is not None]
     if not several:
         return
-    tokens = [MarkedToken(word_traits(plain, model), plain) for plain, _ in line]
-    spread = contexts(line_traits(tokens, model), np.array(several), LOOKS, edge=EDGE)
-    for row, at in zip(spread, several, strict=True):
-        forms = model.forms[line[at][0]]
-        hashed = np.array(hashes(line[at][0], forms), dtype=np.uint64)
+    tokens = [MarkedToken(plain, word_traits(plain, usual_marks(plain, model))) for plain in line.words]
+    for row, at in zip(show(tokens, several, line.shapes, model), several, strict=True):
+        forms = model.forms[line.words[at]]
+        hashed = np.array(hashes(line.words[at], forms), dtype=np.uint64)
         places = slots(np.repeat(row[None, :], len(forms), axis=0), hashed, model.words)
         yield WeightedChoice(places, forms.index(right[at] or ""))
 
@@ -192,29 +230,19 @@ def _word_cases(line: Sequence[tuple[str, list[str]]], model: MarkModel) -> Iter
 
 def judge(lines: Iterable[str], restorer: MarkRestorer) -> Iterator[JudgedWord]:
     """Every word of lines whose marks are taken off, restored."""
-    pattern = token_pattern()
     model = restorer.model
     bearers = _bearers(model)
-    for line in lines:
-        true = pattern.findall(line)
-        bare = [split_marks(word)[0] for word in true]
-        for word, plain, choice in zip(true, bare, restorer.choose(bare), strict=True):
-            if not word[0].isalpha():
+    for line in map(MarkedLine.of, lines):
+        for plain, marks, choice in zip(
+            line.words, line.marks, restorer.choose(line.words, shapes=line.shapes), strict=True
+        ):
+            if choice.evidence is None:
                 continue
-            marks = split_marks(word)[1]
-            given = model.marks(choice.signs) if choice.signs else [""] * len(marks)
-            forms = len(model.forms.get(plain, ()))
-            kind = f"many{model.seen[plain]}" if forms > 1 else "one" if forms else "new"
+            given = model.marks(choice.signs)
             bearing = [at for at, char in enumerate(plain) if char in bearers or _tone(marks[at] + given[at])]
             same = sum(_tone(marks[at]) == _tone(given[at]) for at in bearing)
-            yield JudgedWord(
-                kind,
-                model.seen[plain] if kind == "one" else choice.confidence,
-                given == marks,
-                dots_of(given) == dots_of(marks),
-                len(bearing),
-                same,
-            )
+            dots = dots_of(given) == dots_of(marks)
+            yield JudgedWord(choice.evidence, given == marks, dots, len(bearing), same)
 
 
 def _bearers(model: MarkModel) -> frozenset[str]:
@@ -231,39 +259,9 @@ def _tone(marks: str) -> str:
     return "".join(one for one in marks if has_tone([one]))
 
 
-def _chances(judged: Sequence[JudgedWord]) -> dict[str, Chances]:
-    found = {}
-    for kind in sorted({one.kind for one in judged}):
-        some = sorted((one.chance, one.right) for one in judged if one.kind == kind)
-        if not some:
-            continue
-        chance = np.array([one for one, _ in some])
-        right = np.array([float(hit) for _, hit in some])
-        shares = np.linspace(0, 1, min(BINS, max(len(some) // 150, 1)) + 1)[1:-1]
-        edges = np.array([1, 2, 3]) if kind == "one" else np.unique(np.quantile(chance, shares))
-        bins = np.searchsorted(edges, chance, side="right")
-        hits = np.bincount(bins, right, minlength=len(edges) + 1)
-        sizes = np.bincount(bins, minlength=len(edges) + 1)
-        level = (hits + 1) / (sizes + 2)
-        found[kind] = Chances(tuple(map(float, edges)), tuple(map(float, np.maximum.accumulate(level))))
-    return found
-
-
-def _threshold(judged: Sequence[JudgedWord], chances: Mapping[str, Chances]) -> float:
-    """From which confidence on words are right often enough, all of them together."""
-    rows = sorted(((chances[one.kind].of(one.chance), one.right) for one in judged), reverse=True)
-    best, right = 1.0, 0
-    for number, (confidence, hit) in enumerate(rows, 1):
-        right += hit
-        last = number == len(rows) or rows[number][0] != confidence
-        if last and right >= SURE * number:
-            best = confidence
-    return best
-
-
 def report(judged: Sequence[JudgedWord], model: MarkModel) -> MarkReport:
-    sure = [one for one in judged if model.chances[one.kind].of(one.chance) >= model.sure]
-    new = [one for one in judged if one.kind == "new"]
+    sure = [one for one in judged if one.trusted >= model.sure]
+    new = [one for one in judged if one.evidence.kind == NEW]
     total = max(len(judged), 1)
     return MarkReport(
         words=len(model.forms),

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -22,7 +22,19 @@ from olu.core.errors import LanguageError
 from olu.core.parse import from_json
 from olu.text.language_data import Pack, ReadingTrace, RestoredWord
 from olu.text.languages import MARKS as FILE
-from olu.text.restore.engine import LetterModel, Look, Numbers, contexts, eight_bits, hashes, slots
+from olu.text.restore.confidence import MANY, NEW, ONE, Evidence, confidence
+from olu.text.restore.engine import LetterModel, Numbers, contexts, eight_bits, hashes, slots
+from olu.text.restore.traits import (
+    ALL_LOOKS,
+    EDGE,
+    LONG_LINE,
+    NAMES,
+    PUNCTUATION,
+    line_traits,
+    surroundings,
+    word_shapes,
+    word_traits,
+)
 from olu.text.words import combining_marks
 
 KIND = "marks"
@@ -31,29 +43,9 @@ LONG_MARKS = "\u135d\u135e\u135f"  # what Ethiopic letters carry where their con
 SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
 MARKED_TEXT = 0.4  # of all words: where so many carry a tone, those without one are meant so
 DOTTED_TEXT = 0.2  # of all words: where so many carry a dot, those without one are meant so
-PUNCTUATION = ".,;:?!“”‘—"
 CACHED = 200_000
-BUCKETS = (1, 3, 9)  # how often a word of one form was seen: once, up to three times, up to nine, more
-EDGE = 3  # rows beyond a line on each side
-CLAUSE = 8  # words looked at on each side for what stands there
 FREQUENT = 6
-
-# What a word shows to its neighbours, by place in a row of traits: the word, the marks of its usual form, the last and
-# first two of them, its last two and first two letters, its last and its first one, its length. The last six are of the
-# place in the line: words since and until a mark of punctuation, the clause's first word, frequent words on each side.
-WORD, USUAL, LAST, FIRST, TAIL, HEAD, END, BEGIN, LENGTH, SINCE, UNTIL, OPENING, LEFT, RIGHT = range(14)
-TRAITS = 14
-LOOKS: tuple[Look, ...] = (
-    (),
-    *(((-1, one),) for one in (WORD, TAIL, END, HEAD, USUAL)),
-    *(((1, one),) for one in (WORD, HEAD, TAIL, BEGIN, USUAL, LENGTH)),
-    *(((away, WORD),) for away in (-2, 2, -3, 3)),
-    *(((-1, WORD), (-2, WORD)), ((1, WORD), (2, WORD)), ((-1, WORD), (1, WORD)), ((-1, LAST), (1, FIRST))),
-    *(((-2, USUAL), (-1, USUAL)), ((1, USUAL), (2, USUAL)), ((-1, WORD), (1, BEGIN)), ((1, WORD), (-1, BEGIN))),
-    *(((-1, WORD), (1, FIRST)), ((-1, USUAL), (1, WORD))),
-    *(((0, SINCE),), ((0, UNTIL),), ((0, SINCE), (0, UNTIL)), ((0, OPENING), (0, SINCE)), ((-1, WORD), (0, SINCE))),
-    *(((0, LEFT),), ((0, RIGHT),)),
-)
+NOWHERE = ("-", "-", "-", "-")  # the place of a word of a list
 
 
 def token_pattern() -> re.Pattern[str]:
@@ -84,23 +76,29 @@ def with_marks(word: str, marks: Sequence[str]) -> str:
     return unicodedata.normalize("NFC", "".join(a + b for a, b in zip(letters, marks, strict=True)))
 
 
+def in_capitals(text: str, *, like: str) -> str:
+    """A text whose capitals were made small, with the capitals of the one that it was made from."""
+    pattern = token_pattern()
+    found, typed = list(pattern.finditer(text)), pattern.findall(like)
+    if len(found) != len(typed):
+        return text
+    pieces: list[str] = []
+    at = 0
+    for match, word in zip(found, typed, strict=True):
+        own = match.group()
+        pieces += (text[at : match.start()], own.upper() if word.isupper() and len(word) > 1 else own)
+        if word[0].isupper():
+            pieces[-1] = pieces[-1][0].upper() + pieces[-1][1:]
+        at = match.end()
+    return "".join([*pieces, text[at:]])
+
+
 def dots_of(marks: Iterable[str]) -> tuple[str, ...]:
     return tuple("".join(one for one in here if one in BELOW) for here in marks)
 
 
 def has_tone(marks: Iterable[str]) -> bool:
     return any(one not in BELOW for here in marks for one in here)
-
-
-@dataclass(frozen=True, slots=True)
-class Chances:
-    """How often words of a kind were right in lines that were held back, by what the model thought of them."""
-
-    edges: tuple[float, ...]
-    right: tuple[float, ...]  # one more than edges
-
-    def of(self, chance: float) -> float:
-        return self.right[sum(chance >= edge for edge in self.edges)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +109,12 @@ class MarkModel:
     convention: str  # what a letter without a mark means in its texts
     labels: tuple[str, ...]  # marks of one letter; a sign is the place of its label in SIGNS
     forms: Mapping[str, tuple[str, ...]]
-    seen: Mapping[str, int]  # word -> its bucket
+    counts: Mapping[str, tuple[int, ...]]  # how often each form was seen
     frequent: tuple[str, ...]
     words: Numbers
     scale: float
     letters: LetterModel
-    chances: Mapping[str, Chances] = field(default_factory=dict)
+    trust: Mapping[str, Sequence[float]] = field(default_factory=dict)  # weights of the confidence
     sure: float = 1.0  # a word with less confidence is unsure
     listed: bool = False  # learnt from a list: what stands there is right
 
@@ -146,31 +144,37 @@ class MarkModel:
             "vowels": self.letters.vowels,
             "frequent": self.frequent,
             "scales": [scale, letter_scale],
-            "chances": {name: [one.edges, one.right] for name, one in self.chances.items()},
+            "trust": {name: list(some) for name, some in self.trust.items()},
             "sure": self.sure,
             "listed": self.listed,
         }
-        listed = (f"{self.seen[name]} {name} {' '.join(self.forms[name])}" for name in sorted(self.forms))
-        return archive(about, listed, words=words, letters=letters)
+        rows = (
+            " ".join([name, *(f"{form} {count}" for form, count in zip(forms, self.counts[name], strict=True))])
+            for name, forms in sorted(self.forms.items())
+        )
+        return archive(about, rows, words=words, letters=letters)
 
     @staticmethod
     def from_bytes(data: bytes, *, where: str = FILE, language: str = "") -> MarkModel:
         about, lines, tables = opened(data, kind=KIND, where=where, language=language)
+        if "trust" not in about:
+            raise LanguageError(f"{where} was learnt by an older Olu: learn it again with 'olu marks learn'")
         rows = [line.split() for line in lines if line]
         allowed = {char: tuple(some) for char, some in about["allowed"].items()}
         letters = tables["letters"].astype(np.float32) * about["scales"][1]
-        stems = {row[1]: row[2] for row in rows}
+        forms = {row[0]: tuple(row[1::2]) for row in rows}
+        stems = {name: some[0] for name, some in forms.items()}
         return MarkModel(
             language=about["language"],
             convention=about["convention"],
             labels=tuple(about["labels"]),
-            forms={row[1]: tuple(row[2:]) for row in rows},
-            seen={row[1]: int(row[0]) for row in rows},
+            forms=forms,
+            counts={row[0]: tuple(map(int, row[2::2])) for row in rows},
             frequent=tuple(about["frequent"]),
             words=tables["words"].astype(np.int16),
             scale=about["scales"][0],
             letters=LetterModel(about["labels"], allowed, about["vowels"], letters, stems=stems),
-            chances={name: Chances(tuple(a), tuple(b)) for name, (a, b) in about["chances"].items()},
+            trust=about["trust"],
             sure=about["sure"],
             listed=about["listed"],
         )
@@ -213,12 +217,18 @@ def opened(
 class MarkedToken:
     """One word of a text: what it shows to others, which forms it may take, and how it is known."""
 
+    plain: str
     traits: tuple[int, ...]
-    plain: str = ""
-    choices: tuple[str, ...] = ()  # none: the word stays as it is
+    choices: tuple[str, ...] = ()
     hashed: tuple[int, ...] = ()  # of the choices, where there are several
-    kind: str = ""  # one; many and how often it was seen; new
-    chance: float = 1.0
+    counts: tuple[int, ...] = ()  # of the choices, where there are any
+    is_open: bool = False  # a word that may take marks
+    limits: Mapping[int, tuple[int, ...]] | None = None  # labels that a new word's letters may have
+
+    @property
+    def spread(self) -> float:
+        total = sum(self.counts)
+        return -sum(one / total * math.log(one / total) for one in self.counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,36 +238,22 @@ class Choice:
     signs: str = ""  # none: the word stays as it is
     confidence: float = 1.0
     sure: bool = True
+    evidence: Evidence | None = None
 
 
-def word_traits(plain: str, model: MarkModel) -> tuple[int, ...]:
+def usual_marks(plain: str, model: MarkModel) -> str:
+    """The marks of the vowels of a word's usual form."""
     known = model.forms.get(plain)
-    usual = "?"
-    if known is not None:
-        usual = "".join(sign for char, sign in zip(plain, known[0], strict=True) if char in model.letters.vowels)
-    shown = (plain, usual, f"l{usual[-1:]}", f"f{usual[:2]}", plain[-2:], plain[:2], plain[-1:], plain[:1])
-    return (*(crc32(one.encode("utf-8")) for one in shown), len(plain))
+    if known is None:
+        return "?"
+    return "".join(sign for char, sign in zip(plain, known[0], strict=True) if char in model.letters.vowels)
 
 
-def place_traits(words: Sequence[str], frequent: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """Of each word, what its clause shows: how far its ends are, its first word, frequent words on both sides."""
-    stops = [at for at, word in enumerate(words) if word in PUNCTUATION]
-    bits = {word: 1 << place for place, word in enumerate(frequent)}
-    here = [bits.get(word, 0) for word in words]
-    passed = 0
-    for at in range(len(words)):
-        while passed < len(stops) and stops[passed] < at:
-            passed += 1
-        start = max(stops[passed - 1] + 1 if passed else 0, at - CLAUSE)
-        coming = stops[passed + (passed < len(stops) and stops[passed] == at) :][:1]
-        end = min(coming[0] if coming else len(words), at + CLAUSE + 1)
-        left = right = 0
-        for one in here[start:at]:
-            left |= one
-        for one in here[at + 1 : end]:
-            right |= one
-        opening = crc32(words[start].encode("utf-8")) if start < len(words) else 0
-        yield min(at - start, 6), min(end - 1 - at, 6), opening, left, right
+def show(tokens: Sequence[MarkedToken], at: Sequence[int], shapes: Sequence[str], model: MarkModel) -> Numbers:
+    """Hashed features of the words at `at`, each in its line."""
+    words = [token.plain for token in tokens]
+    beside = line_traits(words, [token.traits for token in tokens], shapes, model.frequent)
+    return contexts(beside, np.array(at), ALL_LOOKS, edge=EDGE, names=NAMES)
 
 
 class MarkRestorer:
@@ -267,12 +263,18 @@ class MarkRestorer:
         self.model = model
         self._pattern = token_pattern()
         self._tokens: dict[tuple[str, bool], MarkedToken] = {}
+        self._guesses: dict[tuple[Any, ...], tuple[str, float]] = {}
 
-    def __call__(self, text: str, notes: ReadingTrace, *, typed: str | None = None) -> str:
-        """`typed`: the text before its dots were restored by other means; those may be corrected."""
+    def __call__(self, text: str, notes: ReadingTrace, *, typed: str | None = None, cased: str = "") -> str:
+        """`typed`: the text before its dots were restored by other means; those may be corrected.
+
+        `cased`: the text in its capitals, which tell names.
+        """
         found = list(self._pattern.finditer(text))
         words = [match.group() for match in found]
-        before = [match.group() for match in self._pattern.finditer(text if typed is None else typed)]
+        before = self._pattern.findall(text if typed is None else typed)
+        capital = self._pattern.findall(cased or text)
+        shapes = word_shapes(capital if len(capital) == len(words) else words)
         split = [split_marks(word)[1] for word in before]
         letters = [at for at, word in enumerate(words) if word[0].isalpha()]
         if (
@@ -286,7 +288,7 @@ class MarkRestorer:
         firm = [is_dotted or any(marks) for marks in split]
         pieces: list[str] = []
         at = 0
-        for match, choice in zip(found, self.choose(words, firm=firm), strict=True):
+        for match, choice in zip(found, self.choose(words, firm=firm, shapes=shapes), strict=True):
             if choice.signs and (choice.sure or not model.is_length):
                 word = match.group()
                 after = with_marks(word, model.marks(choice.signs))
@@ -296,30 +298,41 @@ class MarkRestorer:
                 notes.restored.append(RestoredWord(after, choice.confidence, choice.sure))
         return "".join([*pieces, text[at:]])
 
-    def choose(self, words: Sequence[str], *, firm: Sequence[bool] | None = None) -> list[Choice]:
+    def choose(
+        self, words: Sequence[str], *, firm: Sequence[bool] | None = None, shapes: Sequence[str] | None = None
+    ) -> list[Choice]:
         """A choice for each word. `firm`: whether the dots that a word has, or has not, are meant."""
         fixed = firm or [False] * len(words)
+        forms = shapes or word_shapes(words)
         tokens = [self._token(word, one) for word, one in zip(words, fixed, strict=True)]
         several = [at for at, token in enumerate(tokens) if token.hashed]
-        chosen = [self._single(token) for token in tokens]
-        if several:
-            for at, (best, chance) in zip(several, self._best(tokens, several), strict=True):
-                chosen[at] = self._choice(tokens[at].choices[best], tokens[at].kind, chance)
-        return chosen
+        best = dict(zip(several, self._best(tokens, several, forms), strict=True)) if several else {}
+        return [self._choice(tokens, at, forms, best.get(at, (0, 1.0))) for at in range(len(tokens))]
 
-    def _single(self, token: MarkedToken) -> Choice:
-        return self._choice(token.choices[0], token.kind, token.chance) if token.choices else Choice()
+    def _choice(self, tokens: Sequence[MarkedToken], at: int, shapes: Sequence[str], best: tuple[int, float]) -> Choice:
+        token, model = tokens[at], self.model
+        if not token.is_open:
+            return Choice()
+        known: dict[str, Any] = {"letters": len(token.plain), "shape": shapes[at], "is_long": len(tokens) >= LONG_LINE}
+        if token.choices:
+            place, chance = best
+            signs = token.choices[place]
+            known |= {"chance": chance, "seen": sum(token.counts), "form_seen": token.counts[place]}
+            known |= {"forms": len(token.choices), "spread": token.spread}
+            evidence = Evidence(MANY if token.hashed else ONE, **known)
+        else:
+            signs, chance = self._guess(token, NOWHERE if model.listed else surroundings(shapes, at))
+            evidence = Evidence(NEW, chance=chance, **known)
+        trusted = confidence(evidence, model.trust)
+        sure = trusted >= model.sure or (model.listed and evidence.kind != NEW)
+        return Choice(signs, trusted, sure, evidence)
 
-    def _choice(self, signs: str, kind: str, chance: float) -> Choice:
-        model = self.model
-        known = model.chances.get(kind)
-        confidence = known.of(chance) if known else 1.0 if kind == "one" else chance
-        return Choice(signs, confidence, confidence >= model.sure or (model.listed and kind != "new"))
-
-    def _best(self, tokens: Sequence[MarkedToken], several: Sequence[int]) -> Iterator[tuple[int, float]]:
+    def _best(
+        self, tokens: Sequence[MarkedToken], several: Sequence[int], shapes: Sequence[str]
+    ) -> Iterator[tuple[int, float]]:
         """Of each word with several forms, the likeliest one and how likely it is."""
         model = self.model
-        spread = contexts(line_traits(tokens, model), np.array(several), LOOKS, edge=EDGE)
+        spread = show(tokens, several, shapes, model)
         counts = [len(tokens[at].hashed) for at in several]
         forms = np.array([form for at in several for form in tokens[at].hashed], dtype=np.uint64)
         scores = model.words[slots(np.repeat(spread, counts, axis=0), forms, model.words)].sum(axis=1, dtype=np.int64)
@@ -329,6 +342,18 @@ class MarkRestorer:
         for start, count, total in zip(starts.tolist(), counts, totals.tolist(), strict=True):
             best = int(scores[start : start + count].argmax())
             yield best, float(shares[start + best]) / total
+
+    def _guess(self, token: MarkedToken, around: tuple[str, ...]) -> tuple[str, float]:
+        """A new word by its letters."""
+        key = token.plain, around, tuple((token.limits or {}).values())
+        known = self._guesses.get(key)
+        if known is None:
+            labels, chance = self.model.letters.guess(token.plain, token.limits, around)
+            known = "".join(SIGNS[one] for one in labels), chance
+            if len(self._guesses) >= CACHED:
+                self._guesses.clear()
+            self._guesses[key] = known
+        return known
 
     def _token(self, word: str, firm: bool) -> MarkedToken:
         known = self._tokens.get((word, firm))
@@ -342,21 +367,19 @@ class MarkRestorer:
     def _made(self, word: str, firm: bool) -> MarkedToken:
         model = self.model
         plain, marks = split_marks(word)
-        traits = word_traits(plain, model)
+        traits = word_traits(plain, usual_marks(plain, model))
         is_strange = not model.letters.known.issuperset("".join(marks))
         if not word[0].isalpha() or has_tone(marks) or is_strange:
-            return MarkedToken(traits, plain)
-        forms = model.forms.get(plain, ())
+            return MarkedToken(plain, traits)
         dots = dots_of(marks)
-        fitting = tuple(form for form in forms if dots_of(model.marks(form)) == dots) if any(dots) or firm else forms
-        forms = fitting or (() if firm else forms)
-        if len(forms) > 1:
-            return MarkedToken(traits, plain, forms, hashes(plain, forms), f"many{model.seen[plain]}")
-        if forms:
-            return MarkedToken(traits, plain, forms, (), "one", model.seen[plain])
-        limits = self._limits(plain, dots) if any(dots) or firm else None
-        labels, chance = model.letters.guess(plain, limits)
-        return MarkedToken(traits, plain, ("".join(SIGNS[one] for one in labels),), (), "new", chance)
+        told = any(dots) or firm
+        known = list(zip(model.forms.get(plain, ()), model.counts.get(plain, ()), strict=True))
+        fitting = [one for one in known if dots_of(model.marks(one[0])) == dots] if told else known
+        chosen = fitting or ([] if firm else known)
+        if not chosen:
+            return MarkedToken(plain, traits, is_open=True, limits=self._limits(plain, dots) if told else None)
+        forms, counts = tuple(form for form, _ in chosen), tuple(count for _, count in chosen)
+        return MarkedToken(plain, traits, forms, hashes(plain, forms) if len(forms) > 1 else (), counts, is_open=True)
 
     def _limits(self, plain: str, dots: Sequence[str]) -> dict[int, tuple[int, ...]]:
         """Of each letter the labels that have its dots."""
@@ -366,14 +389,6 @@ class MarkRestorer:
             some = range(len(letters.labels)) if dot else letters.allowed.get(char, (0,))
             found[at] = tuple(one for one in some if dots_of([letters.labels[one]]) == (dot,)) or (0,)
         return found
-
-
-def line_traits(tokens: Sequence[MarkedToken], model: MarkModel) -> Numbers:
-    """The traits of a line's words, with rows of its edges around them."""
-    edge = tuple(range(1, TRAITS + 1))
-    places = place_traits([token.plain for token in tokens], model.frequent)
-    rows = [(*token.traits, *place) for token, place in zip(tokens, places, strict=True)]
-    return np.array([*[edge] * EDGE, *rows, *[edge] * EDGE], dtype=np.uint64)
 
 
 def make(pack: Pack) -> MarkRestorer | None:

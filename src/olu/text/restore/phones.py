@@ -13,7 +13,7 @@ import numpy as np
 from olu.core.errors import LanguageError
 from olu.text.language_data import Pack, Pronunciation
 from olu.text.letters import Symbols, align_letters, error_rate
-from olu.text.restore.engine import LetterModel, eight_bits, fit_choices, letter_cases
+from olu.text.restore.engine import LetterModel, TaughtWord, eight_bits, fit_choices, letter_cases
 from olu.text.restore.marks import archive, opened
 
 FILE = "g2p.npz"
@@ -146,6 +146,6 @@ def _fitted(words: Mapping[str, Symbols], language: str) -> PhoneModel:
     number = {label: place for place, label in enumerate(labels)}
     allowed = {letter: tuple(sorted(number[label] for label in counts)) for letter, counts in sorted(seen.items())}
     empty = LetterModel(labels, allowed, "".join(allowed), np.zeros(SLOTS))
-    told = {word: (tuple(number[" ".join(share)] for share in shares), 1.0) for word, shares in aligned}
+    told = [TaughtWord(word, tuple(number[" ".join(share)] for share in shares)) for word, shares in aligned]
     table = fit_choices(letter_cases(told, empty), SLOTS, epochs=10, rate=0.1, batch=32, start=0.1)
     return PhoneModel.from_bytes(PhoneModel(language, replace(empty, table=table)).to_bytes())
