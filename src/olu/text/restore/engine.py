@@ -55,8 +55,8 @@ def hashes(name: str, choices: Iterable[str]) -> tuple[int, ...]:
 
 
 def slots(context: Numbers, forms: Numbers, table: Numbers) -> Numbers:
-    """Where the weights of each form in its context lie."""
-    mixed = (context ^ forms[:, None]) * np.uint64(MIX)
+    """Where the weights of each form in its context lie. A feature of 0 has one place for all: it tells nothing."""
+    mixed = np.where(context == 0, np.uint64(0), (context ^ forms[:, None]) * np.uint64(MIX))
     return np.asarray((mixed >> np.uint64(65 - len(table).bit_length())).astype(np.int64))
 
 

@@ -30,7 +30,7 @@ from olu.text.restore.marks import (
 )
 from olu.text.restore.traits import surroundings, word_shapes, word_traits
 
-SLOTS, LETTER_SLOTS = 1 << 22, 1 << 20
+LEAST_SLOTS, MOST_SLOTS = 1 << 14, 1 << 22
 LEAST = 2  # times a feature is seen beside a word, below which it teaches nothing
 WEAKEST = 0.04  # of the largest weight: what weighs less is not kept
 FOLDS = 5
@@ -94,14 +94,14 @@ def learn(
     for fold in range(FOLDS):
         model = fit([one for one in lines if part(one) != fold], language, convention, words)
         folds.append(list(judge([one for one in lines if part(one) == fold], MarkRestorer(model))))
-    judged = list(_trusted(folds))
+    judged = list(trusted(folds))
     trust = fit_confidence([(one.evidence, one.right) for one in judged])
     sure = threshold([(one.trusted, one.right) for one in judged])
     known = replace(fit(lines, language, convention, words), trust=trust, sure=sure)
     return known, report(judged, known)
 
 
-def _trusted(folds: Sequence[Sequence[JudgedWord]]) -> Iterator[JudgedWord]:
+def trusted(folds: Sequence[Sequence[JudgedWord]]) -> Iterator[JudgedWord]:
     """Every word with its confidence, by weights that were fitted to the other folds."""
     for place, fold in enumerate(folds):
         others = [one for other in (*folds[:place], *folds[place + 1 :]) for one in other]
@@ -151,16 +151,21 @@ def fit(lines: Sequence[str], language: str, convention: str, words: Sequence[st
         forms=forms,
         counts={name: tuple(count for _, count in seen) for name, seen in ranked.items()},
         frequent=tuple(sorted(often, key=lambda word: (-often[word], word))[:FREQUENT]),
-        words=np.zeros(SLOTS),
+        words=np.zeros(_slots(128 * often.total())),
         scale=1.0,
-        letters=LetterModel(labels, {}, "", np.zeros(LETTER_SLOTS)),
+        letters=LetterModel(labels, {}, "", np.zeros(1)),
         listed=listed,
     )
     model = replace(model, letters=_letter_model(list(_taught(split, more, model)), model))
     cases = [case for line in split for case in _word_cases(line, model)]
-    table = fit_choices(cases, SLOTS, **WORD_FIT) if cases else model.words
+    table = fit_choices(cases, len(model.words), **WORD_FIT) if cases else model.words
     table = np.where(np.abs(table) < WEAKEST * np.abs(table).max(), 0.0, table)
     return MarkModel.from_bytes(replace(model, words=table).to_bytes())
+
+
+def _slots(wanted: int) -> int:
+    """The size of a table that has room for so many features: a power of two."""
+    return int(min(max(1 << max(wanted - 1, 1).bit_length(), LEAST_SLOTS), MOST_SLOTS))
 
 
 def _labels(words: Iterable[tuple[str, list[str]]]) -> tuple[str, ...]:
@@ -206,9 +211,9 @@ def _letter_model(words: Sequence[TaughtWord], model: MarkModel) -> LetterModel:
             allowed[char].add(label)
     chosen = {char: tuple(sorted({0, *some})) for char, some in sorted(allowed.items()) if some != {0}}
     stems = {name: some[0] for name, some in model.forms.items()}
-    empty = LetterModel(model.labels, chosen, "".join(chosen), np.zeros(LETTER_SLOTS), stems=stems)
+    empty = LetterModel(model.labels, chosen, "".join(chosen), np.zeros(_slots(64 * len(words))), stems=stems)
     cases = letter_cases(words, empty)
-    return replace(empty, table=fit_choices(cases, LETTER_SLOTS, **LETTER_FIT)) if cases else empty
+    return replace(empty, table=fit_choices(cases, len(empty.table), **LETTER_FIT)) if cases else empty
 
 
 def _word_cases(line: MarkedLine, model: MarkModel) -> Iterator[WeightedChoice]:

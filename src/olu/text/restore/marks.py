@@ -23,13 +23,11 @@ from olu.core.parse import from_json
 from olu.text.language_data import Pack, ReadingTrace, RestoredWord
 from olu.text.languages import MARKS as FILE
 from olu.text.restore.confidence import MANY, NEW, ONE, Evidence, confidence
-from olu.text.restore.engine import LetterModel, Numbers, contexts, eight_bits, hashes, slots
+from olu.text.restore.engine import LetterModel, Numbers, eight_bits, hashes, slots
 from olu.text.restore.traits import (
-    ALL_LOOKS,
-    EDGE,
     LONG_LINE,
-    NAMES,
     PUNCTUATION,
+    features,
     line_traits,
     surroundings,
     word_shapes,
@@ -253,7 +251,7 @@ def show(tokens: Sequence[MarkedToken], at: Sequence[int], shapes: Sequence[str]
     """Hashed features of the words at `at`, each in its line."""
     words = [token.plain for token in tokens]
     beside = line_traits(words, [token.traits for token in tokens], shapes, model.frequent)
-    return contexts(beside, np.array(at), ALL_LOOKS, edge=EDGE, names=NAMES)
+    return features(beside, at)
 
 
 class MarkRestorer:
@@ -289,8 +287,9 @@ class MarkRestorer:
         pieces: list[str] = []
         at = 0
         for match, choice in zip(found, self.choose(words, firm=firm, shapes=shapes), strict=True):
-            if choice.signs and (choice.sure or not model.is_length):
-                word = match.group()
+            word = match.group()
+            elided = len(word) == 1 and text[match.end() :].startswith("'")  # n' of n'ụlọ is no word of a list
+            if choice.signs and not elided and (choice.sure or not model.is_length):
                 after = with_marks(word, model.marks(choice.signs))
                 pieces += (text[at : match.start()], after)
                 at = match.end()
@@ -307,18 +306,20 @@ class MarkRestorer:
         tokens = [self._token(word, one) for word, one in zip(words, fixed, strict=True)]
         several = [at for at, token in enumerate(tokens) if token.hashed]
         best = dict(zip(several, self._best(tokens, several, forms), strict=True)) if several else {}
-        return [self._choice(tokens, at, forms, best.get(at, (0, 1.0))) for at in range(len(tokens))]
+        return [self._choice(tokens, at, forms, best.get(at, (0, 1.0, 0))) for at in range(len(tokens))]
 
-    def _choice(self, tokens: Sequence[MarkedToken], at: int, shapes: Sequence[str], best: tuple[int, float]) -> Choice:
+    def _choice(
+        self, tokens: Sequence[MarkedToken], at: int, shapes: Sequence[str], best: tuple[int, float, int]
+    ) -> Choice:
         token, model = tokens[at], self.model
         if not token.is_open:
             return Choice()
         known: dict[str, Any] = {"letters": len(token.plain), "shape": shapes[at], "is_long": len(tokens) >= LONG_LINE}
         if token.choices:
-            place, chance = best
+            place, chance, support = best
             signs = token.choices[place]
             known |= {"chance": chance, "seen": sum(token.counts), "form_seen": token.counts[place]}
-            known |= {"forms": len(token.choices), "spread": token.spread}
+            known |= {"forms": len(token.choices), "spread": token.spread, "support": support}
             evidence = Evidence(MANY if token.hashed else ONE, **known)
         else:
             signs, chance = self._guess(token, NOWHERE if model.listed else surroundings(shapes, at))
@@ -329,19 +330,21 @@ class MarkRestorer:
 
     def _best(
         self, tokens: Sequence[MarkedToken], several: Sequence[int], shapes: Sequence[str]
-    ) -> Iterator[tuple[int, float]]:
-        """Of each word with several forms, the likeliest one and how likely it is."""
+    ) -> Iterator[tuple[int, float, int]]:
+        """Of each word with several forms, the likeliest one, how likely it is, and how many features weigh for it."""
         model = self.model
         spread = show(tokens, several, shapes, model)
         counts = [len(tokens[at].hashed) for at in several]
         forms = np.array([form for at in several for form in tokens[at].hashed], dtype=np.uint64)
-        scores = model.words[slots(np.repeat(spread, counts, axis=0), forms, model.words)].sum(axis=1, dtype=np.int64)
+        found = model.words[slots(np.repeat(spread, counts, axis=0), forms, model.words)]
+        scores = found.sum(axis=1, dtype=np.int64)
+        weighing = (found > 0).sum(axis=1).tolist()
         starts = np.cumsum([0, *counts[:-1]])
         shares = np.exp((scores - np.repeat(np.maximum.reduceat(scores, starts), counts)) * model.scale)
         totals = np.add.reduceat(shares, starts)
         for start, count, total in zip(starts.tolist(), counts, totals.tolist(), strict=True):
             best = int(scores[start : start + count].argmax())
-            yield best, float(shares[start + best]) / total
+            yield best, float(shares[start + best]) / total, weighing[start + best]
 
     def _guess(self, token: MarkedToken, around: tuple[str, ...]) -> tuple[str, float]:
         """A new word by its letters."""

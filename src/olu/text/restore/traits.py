@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from olu.text.restore.engine import Look, Numbers
+from olu.text.restore.engine import Look, Numbers, contexts
 
 PUNCTUATION = ".,;:?!“”‘—"
 STOPS = frozenset(".?!:;“”‘")  # a capital behind one of these says nothing
@@ -94,11 +94,20 @@ def _clauses(words: Sequence[str], frequent: Sequence[str]) -> Iterator[tuple[in
         yield min(at - start, 6), min(end - 1 - at, 6), opening, left, right
 
 
+def features(beside: Numbers, at: Sequence[int]) -> Numbers:
+    """Hashed features of the words at these places of a line, from the traits of their neighbours."""
+    places = np.array(at)
+    found = contexts(beside, places, ALL_LOOKS, edge=EDGE, names=NAMES)
+    for column, ((away, trait),) in enumerate(NEAR, len(LOOKS)):
+        found[beside[places + (EDGE + away), trait] == 0, column] = 0
+    return found
+
+
 def line_traits(
     words: Sequence[str], traits: Sequence[tuple[int, ...]], shapes: Sequence[str], frequent: Sequence[str]
 ) -> Numbers:
     """The traits of a line's words, with rows of its edges around them."""
-    edge = tuple(range(1, TRAITS + 1))
+    edge = tuple(0 if one == TOPIC else one + 1 for one in range(TRAITS))
     size = len(words)
     line = (min(size // SIZES, SIZES), int(size >= LONG_LINE), int("?" in words))
     clauses = _clauses(words, frequent)
