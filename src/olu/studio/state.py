@@ -8,9 +8,12 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from olu.studio.jobs import Jobs
+from olu.studio.readers import Readers
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
+from olu.studio.sound import SoundCache
 from olu.studio.status import Statuses
+from olu.studio.tables import Tables
 from olu.studio.uploads import Uploads
 
 
@@ -22,6 +25,9 @@ class Studio:
         self.statuses = Statuses()
         self.uploads = Uploads(settings)
         self.owner = _login()
+        self.tables = Tables()
+        self.sounds = SoundCache()
+        self.readers = Readers(self.roots)
 
     def workspace(self, name: str) -> StudioWorkspace:
         """The workspace of an address; `NotHere` where there is none of this name below a root."""
