@@ -94,7 +94,8 @@ def test_samples_are_sounds_and_nothing_else(client: StudioClient, place: Worksp
 def test_names_lead_nowhere_else(client: StudioClient, name: str) -> None:
     for address in ("/api/w/ws/runs/{}", "/w/ws/runs/{}", "/w/ws/evaluate/{}", "/api/w/ws/voices/{}/download"):
         answer = client.get(address.format(quote(name, safe="")))
-        assert answer.status == 404 and "Traceback" not in answer.text and "<script>" not in answer.text
+        assert answer.status == 404 and "Traceback" not in answer.text
+        assert "<script>" not in answer.text or answer.headers["content-type"] == "application/json"
 
 
 def test_runs_side_by_side(client: StudioClient, place: Workspace) -> None:
@@ -158,14 +159,17 @@ def test_rights_are_completed_before_a_package_goes_out(client: StudioClient, pl
     assert client.post("/api/w/ws/rights", {"agreed": "maybe"}).status == 422
 
 
-def test_a_package_goes_out_as_one_zip(client: StudioClient, place: Workspace, tmp_path: Path) -> None:
+def test_a_package_goes_out_as_one_zip(place: Workspace, tmp_path: Path) -> None:
     (place.voices / "ade.voice" / "leak").symlink_to(place.root / "olu.toml")
-    sent = client.get("/api/w/ws/voices/ade.voice/download")
+    with running(place.root.parent) as address, httpx2.Client(timeout=60, follow_redirects=True) as web:
+        web.get(address)
+        sent = web.get(f"{address.partition('/?')[0]}/api/w/ws/voices/ade.voice/download")
     (place.voices / "ade.voice" / "leak").unlink()
-    assert sent.status == 200 and "ade.zip" in sent.headers["content-disposition"]
+    assert sent.status_code == 200 and "ade.zip" in sent.headers["content-disposition"]
     path = tmp_path / "ade.zip"
-    path.write_bytes(sent.body)
-    assert "leak" not in zipfile.ZipFile(path).namelist()
+    path.write_bytes(sent.content)
+    with zipfile.ZipFile(path) as archive:
+        assert "leak" not in archive.namelist() and archive.testzip() is None
     one, other = (Voice.open(where).speak("Ẹ káàárọ̀.") for where in (path, place.voices / "ade.voice"))
     assert np.array_equal(one.samples, other.samples), "every Olu opens it as it is"
 
