@@ -221,6 +221,7 @@ class VerbWorkspace(Workspace):
         recipe: str | Path | None = None,
         changes: Iterable[str] | str = (),
         resume: bool = False,
+        resumed: str | None = None,
         from_run: str | None = None,
         match: str | None = None,
         base: str | Path | None = None,

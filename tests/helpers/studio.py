@@ -43,6 +43,7 @@ class StudioClient:
     app: Any
     cookie: str = ""
     host: str = HOST
+    client: str = "127.0.0.1"
     headers: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
@@ -62,7 +63,8 @@ class StudioClient:
     ) -> Answer:
         """One request. `cut`: the client leaves in the middle of its body."""
         path, _, query = url.partition("?")
-        given = {"host": self.host, "cookie": self.cookie, **self.headers, **(headers or {})}
+        length = {"content-length": str(len(body))} if body and not cut else {}
+        given = {"host": self.host, "cookie": self.cookie, **length, **self.headers, **(headers or {})}
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -74,7 +76,7 @@ class StudioClient:
             "query_string": query.encode(),
             "root_path": "",
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given.items() if value],
-            "client": ("127.0.0.1", 40000),
+            "client": (self.client, 40000),
             "server": ("127.0.0.1", 8420),
         }
         answer = Answer(0, {}, b"")

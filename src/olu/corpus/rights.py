@@ -13,7 +13,7 @@ from typing import Any, Literal
 from olu.core.config import did_you_mean, read_toml
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_json, write_json, write_text
-from olu.core.parse import load_toml
+from olu.core.parse import from_toml, load_toml
 from olu.core.rows import corrupt_file, schema_error
 from olu.core.workspace_lock import writing
 
@@ -130,6 +130,30 @@ def save_workspace(ws: Workspace, rights: Rights) -> None:
     said = {name: value for name, value in asdict(rights).items() if value or name != "agreed"}
     lines = [f"{name} = {json.dumps(value or NOT_STATED, ensure_ascii=False)}" for name, value in said.items()]
     write_text(path, path.read_text(encoding="utf-8") + "\n[rights]\n" + "\n".join(lines) + "\n")
+
+
+def change_workspace(ws: Workspace, rights: Rights) -> None:
+    """Other words in [rights] of olu.toml, in the place of those that stand there; the rest of it stays as it is."""
+    path = ws.root / "olu.toml"
+    with writing(ws):
+        before = path.read_text(encoding="utf-8")
+        kept, inside = list[str](), False
+        for line in before.splitlines(keepends=True):
+            if line.lstrip().startswith("["):
+                inside = line.split("#")[0].strip() == "[rights]"
+            kept += [] if inside else [line]
+        rest = "".join(kept).rstrip("\n") + "\n"
+        if from_toml(rest) != {name: value for name, value in from_toml(before).items() if name != "rights"}:
+            raise WorkspaceError(
+                f"{path} is written in a way that its [rights] cannot be changed here: edit it by hand"
+            )
+        write_text(path, rest)
+        try:
+            save_workspace(ws, rights)
+            of_workspace(ws)
+        except BaseException:
+            write_text(path, before)
+            raise
 
 
 def answer(words: str) -> Answer:

@@ -71,24 +71,33 @@ def _figures(evaluation: Evaluation, domains: Sequence[Domain]) -> Iterator[dict
 
 def render(evaluation: Evaluation, *, hear: Callable[[SentenceResult], ShownSounds | None]) -> str:
     """The evaluation as HTML; `hear` gives the sound and pictures of a sentence."""
+    sentences = list(_sentences(evaluation, hear))
+    return render_page("evaluation.html", **shown_figures(evaluation), sentences=sentences)
+
+
+def shown_figures(evaluation: Evaluation) -> dict[str, Any]:
+    """What a page shows of an evaluation but for its sentences."""
     domains = [domain for domain in DOMAINS if evaluation.figures.get(domain)]
     head = [evaluation.figure(name) or evaluation.figure(name, "out") for name in HEAD]
-    return render_page(
-        "evaluation.html",
-        evaluation=evaluation,
-        split=SPLIT,
-        named=named,
-        written=written,
-        spread=spread,
-        head=[one for one in head if one and one.mean is not None],
-        domains=domains,
-        figures=list(_figures(evaluation, domains)),
-        copies=list(_copies(evaluation)),
-        curves=list(_curves(evaluation)),
-        sentences=list(_sentences(evaluation, hear)),
-        instruments=list(dict.fromkeys(one.instrument for held in evaluation.figures.values() for one in held)),
-        facts=[(name, _plain(value)) for name, value in evaluation.facts.items()],
-    )
+    return {
+        "evaluation": evaluation,
+        "split": SPLIT,
+        "named": named,
+        "written": written,
+        "spread": spread,
+        "head": [one for one in head if one and one.mean is not None],
+        "domains": domains,
+        "figures": list(_figures(evaluation, domains)),
+        "copies": list(_copies(evaluation)),
+        "curves": list(_curves(evaluation)),
+        "instruments": list(dict.fromkeys(one.instrument for held in evaluation.figures.values() for one in held)),
+        "facts": [(name, _plain(value)) for name, value in evaluation.facts.items()],
+    }
+
+
+def sentence_figures(evaluation: Evaluation, item: SentenceResult) -> ShownSentence:
+    """A sentence with its figures, without sounds."""
+    return _sentence(evaluation, item, None)
 
 
 def table_of(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -52,14 +52,17 @@ class VoiceCatalog:
         every: float = LOOK_SECONDS,
         most_bytes: int = 0,
         aliases: Mapping[Path, str] | None = None,
+        called: Callable[[Path], str] | None = None,
     ) -> None:
         """A place is a voice, or a folder of voices to which others may come later.
 
         `most_bytes`: what a worker may take; a larger voice cannot be used. `aliases`: other names of some places.
+        `called`: the name of the voice that lies there, in place of its own, which others may have too.
         """
         self._places, self._every = tuple(place.absolute() for place in places), every  # workers stand elsewhere
         self._most_bytes = most_bytes
         self._aliases = {place.absolute(): name for place, name in (aliases or {}).items()}
+        self._called = called
         self._lock = threading.Lock()
         self._looked = -every
         self._known: dict[str, Entry] = {}  # by key, with faults of their own only
@@ -91,6 +94,13 @@ class VoiceCatalog:
         """See what came, went or changed, unless that was done just now."""
         with self._lock:
             if time.monotonic() - self._looked >= self._every:
+                self._look(at_start=False)
+
+    def put(self, places: Sequence[Path]) -> None:
+        """Look in these places from now on."""
+        with self._lock:
+            if (whole := tuple(place.absolute() for place in places)) != self._places:
+                self._places = whole
                 self._look(at_start=False)
 
     def spoil(self, key: str, why: str) -> None:
@@ -131,6 +141,7 @@ class VoiceCatalog:
                 raise VoiceError(f"{path.name} has {room} (--worker-memory)")
             alias = self._aliases.get(path)
             info = replace(_described(path, read_outline(path)), size=size, aliases=(alias,) if alias else ())
+            info = replace(info, name=self._called(path)) if self._called else info
         except OluError as bad:  # without the path of this machine: it may be shown to those who ask
             info = VoiceInfo(name, "", 0, (), size, False, fault=str(bad).replace(str(path), path.name))
         except OSError as bad:

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from olu.core.errors import OluError, TextError, VoiceError
+from olu.core.rows import from_row
 from olu.serve.catalog import Entry, VoiceCatalog
 from olu.serve.process import Link, watchdog
 from olu.serve.protocol import (
@@ -34,6 +35,7 @@ from olu.serve.protocol import (
     TooLong,
     VoiceInfo,
 )
+from olu.speak.melody import Melody
 from olu.speak.voice import TooManyTokens
 
 log = logging.getLogger("olu.serve")
@@ -48,7 +50,7 @@ LOOK_SECONDS = 1.0  # that somebody who asks waits for a look at the shelf, wher
 ANSWER_SECONDS = 3.0  # within which a worker answers, or is not well
 
 
-Answer = SoundPiece | Exception | None  # sound, a failure, or the end
+Answer = SoundPiece | Melody | Exception | None  # sound, a plan, a failure, or the end
 
 
 class Saying:
@@ -73,21 +75,32 @@ class Saying:
     async def __anext__(self) -> SoundPiece:
         if self.over:
             raise StopAsyncIteration
+        answer = await self._next()
+        if isinstance(answer, SoundPiece):
+            self._taken = len(answer.samples) / 2 / answer.rate
+            return answer
+        self._pool.leave(self)
+        raise answer if isinstance(answer, Exception) else StopAsyncIteration
+
+    async def planned(self) -> Melody:
+        """The melody, where that is all that was asked for."""
+        answer = await self._next()
+        self._pool.leave(self)
+        if isinstance(answer, Melody):
+            return answer
+        raise answer if isinstance(answer, Exception) else Gone("the worker gave no melody")
+
+    async def _next(self) -> Answer:
         try:
             async with asyncio.timeout(self.came + self._deadline - time.monotonic()):
                 await self._ask_for_more()
-                answer = await self.answers.get()
+                return await self.answers.get()
         except TimeoutError:
             self._pool.leave(self)
             raise Late(self._deadline) from None
         except BaseException:  # also when the task that waits is cancelled
             self._pool.leave(self)
             raise
-        if isinstance(answer, SoundPiece):
-            self._taken = len(answer.samples) / 2 / answer.rate
-            return answer
-        self._pool.leave(self)
-        raise StopAsyncIteration if answer is None else answer
 
     async def _ask_for_more(self) -> None:
         if not self._asked:
@@ -225,6 +238,10 @@ class Pool:
         self._counts["asks"] += 1
         return saying
 
+    async def plan(self, ask: SpeechJob) -> Melody:
+        """How a voice would say a text, in numbers: as `Voice.plan`."""
+        return await self.speak(replace(ask, plan=True)).planned()
+
     def state(self) -> dict[str, float]:
         heard = sum(saying.heard for saying in self._sayings.values())
         return {
@@ -347,7 +364,7 @@ class Pool:
 
     async def _hear(self, link: Link, message: Message, sound: bytes) -> None:
         match message["is"]:
-            case "piece" | "end" | "error":
+            case "piece" | "plan" | "end" | "error":
                 if message["is"] != "piece":
                     link.holds.pop(message["number"], None)
                 if (saying := self._sayings.get(message["number"])) is not None:
@@ -384,6 +401,8 @@ class Pool:
             return None
         if message["is"] == "error":
             return _failure(message, saying.ask)
+        if message["is"] == "plan":
+            return from_row(message["melody"], Melody)
         self._counts["pieces"] += 1
         self._seconds += len(sound) / 2 / message["rate"]
         told = {name: value for name, value in message.items() if name not in ("is", "number")}

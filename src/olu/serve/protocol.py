@@ -27,6 +27,7 @@ class SpeechJob:
     manner: Manner
     seconds: float  # the most sound there may be; past it comes TooLong
     tokens: int = MOST_TOKENS  # the most the text may be when it is read
+    plan: bool = False  # no sound is asked for, but the melody it would be said with
 
 
 @dataclass(frozen=True)

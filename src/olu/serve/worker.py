@@ -13,10 +13,12 @@ from typing import Any, Protocol, TypeVar
 
 from olu.audio.io import to_int16
 from olu.core.errors import OluError, VoiceError
+from olu.core.rows import as_row, from_row
 from olu.core.types import Audio
 from olu.serve.protocol import Message, NoRoom, SpeechJob, Stuck, TooLong
 from olu.speak.engines import MOST_SECONDS
 from olu.speak.graphs import Ended, NoMemory, RunTerminator
+from olu.speak.melody import Melody
 from olu.speak.stream import Chunk, Making, Manner, ReadText, SpokenChunk
 from olu.speak.voice import Voice
 
@@ -138,13 +140,12 @@ class Worker:
     def hear(self, message: Message) -> None:
         match message["do"]:
             case "say":
-                ask: dict[str, Any] = message["ask"]
                 job = OpenRequest(
                     came=self._clock(),
                     number=message["number"],
                     key=message["key"],
                     path=message["path"],
-                    ask=SpeechJob(**{**ask, "manner": Manner(**ask["manner"])}),
+                    ask=_asked(message["ask"]),
                 )
                 self._jobs[job.number] = job
             case "took" if message["number"] in self._jobs:
@@ -203,9 +204,19 @@ class Worker:
             return
         if job.making is None:
             voice = self._open(job.key, job.path)
+            if job.ask.plan:
+                self._plan(job, voice)
+                return
             job.read = voice.read(job.ask.text, most_tokens=job.ask.tokens, plain=job.ask.manner.plain)
             job.making = voice.begin(job.read, manner=job.ask.manner, hurry=self._hurry)
         self._take(job, next(job.making, None))
+
+    def _plan(self, job: OpenRequest, voice: Voice) -> None:
+        """No sound: the melody it would have. A text is counted as it is read for sound."""
+        voice.read(job.ask.text, most_tokens=job.ask.tokens, plain=job.ask.manner.plain)
+        melody = voice.plan(job.ask.text, manner=job.ask.manner)
+        self._send({"is": "plan", "number": job.number, "melody": as_row(melody)})
+        self._end(job)
 
     def _hurry(self) -> bool:
         """Whether chunks are short, for few requests; a crowd is served in long ones, which are less work."""
@@ -325,6 +336,13 @@ class Worker:
                 del self._voices[key]
                 self._send({"is": "closed", "key": key})
         self._dropped &= self._voices.keys()
+
+
+def _asked(row: dict[str, Any]) -> SpeechJob:
+    """A request as the front sent it."""
+    melody = row["manner"]["melody"]
+    manner = {**row["manner"], "melody": None if melody is None else from_row(melody, Melody)}
+    return SpeechJob(**{**row, "manner": Manner(**manner)})
 
 
 def _said(bad: Exception, path: str) -> str:

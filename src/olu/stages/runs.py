@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from olu.families.runs import kind_of
 from olu.stages.align import STAGE as ALIGN
 from olu.stages.verbs.training import RunsOptions
 from olu.train.run import HEARD_BY, Run
-from olu.train.view.history import row_figures, run_state, whole_rows
+from olu.train.view.history import Progress, progress_of, row_figures, run_state, whole_rows
 from olu.train.view.viewer import PAGE
 
 MOST_SETTINGS = 8  # that differ, in the table; --json has all
@@ -147,19 +147,26 @@ def _keys_apart(settings: Mapping[str, dict[str, Any]], given: Mapping[str, dict
     ]
 
 
-def runs(ws: Workspace) -> list[RunRow]:
-    """A row for every run; a damaged one has a row too, and is not compared with the others."""
+def runs(ws: Workspace, progress: Callable[[Run], Progress] = progress_of) -> list[RunRow]:
+    """A row for every run; a damaged one has a row too, and is not compared with the others.
+
+    `progress` tells how far each is: who asks often need not read all records each time.
+    """
     everything = Run.all(ws.runs_folder)
     faults = {run.name: run.fault for run in everything}
     found = [run for run in everything if not faults[run.name]]
-    settings = {run.name: flat(run.recipe.model_dump(mode="json")) for run in found}
-    apart = _keys_apart(settings, {run.name: _of_its_size(run) for run in found})
+    apart = differing(found)
     return [
-        _damaged_row(run, fault)
-        if (fault := faults[run.name])
-        else _row(run, {key: settings[run.name].get(key) for key in apart})
+        _damaged_row(run, fault) if (fault := faults[run.name]) else _row(run, apart[run.name], progress(run))
         for run in everything
     ]
+
+
+def differing(found: Sequence[Run]) -> dict[str, dict[str, Any]]:
+    """By run, the settings in which these runs are not all alike."""
+    settings = {run.name: flat(run.recipe.model_dump(mode="json")) for run in found}
+    apart = _keys_apart(settings, {run.name: _of_its_size(run) for run in found})
+    return {name: {key: held.get(key) for key in apart} for name, held in settings.items()}
 
 
 def _of_its_size(run: Run) -> dict[str, Any]:
@@ -197,12 +204,9 @@ def run_detail(ws: Workspace, name: str) -> RunDetail:
     )
 
 
-def _row(run: Run, differs: dict[str, Any]) -> RunRow:
-    rewinds, seconds = 0, 0.0
-    for held in whole_rows(run.folder / "metrics.jsonl"):
-        rewinds, seconds = held["rewinds"], seconds + held["seconds"]
+def _row(run: Run, differs: dict[str, Any], told: Progress) -> RunRow:
     happened = Counter(event["verdict"] for event in whole_rows(run.folder / "events.jsonl"))
-    stands = run_state(run)
+    stands = run_state(run, told)
     return RunRow(
         run=run.name,
         state=stands.state,
@@ -210,9 +214,9 @@ def _row(run: Run, differs: dict[str, Any]) -> RunRow:
         steps=stands.steps,
         saved=stands.saved,
         best=run.best,
-        hours=round(seconds / 3600, 6),
+        hours=round(told.seconds / 3600, 6),
         events=dict(sorted(happened.items())),
-        rewinds=rewinds,
+        rewinds=told.rewinds,
         differs=differs,
         started_from=run.document("facts.json").get("from"),
     )

@@ -129,6 +129,12 @@ def run(options: TrainOptions) -> Job[TrainOutcome | RateSummary]:
 
 def _refuse(options: TrainOptions) -> None:
     """Refuse options that would be ignored."""
+    if options.resumed and not options.resume:
+        raise TrainError(
+            "--run says which run --resume goes on with: add --resume, or --from-run for its weights alone"
+        )
+    if options.resumed and options.from_hf_vits:
+        raise TrainError("--run has no effect with --from-hf-vits: its own run is gone on with")
     starts = (options.from_run, options.resume, options.from_hf_vits)
     if options.find_lr and any((*starts, options.new, options.dry_run, options.profile, options.evaluate)):
         raise TrainError("--find-lr starts from fresh weights or --base: it takes no run and no other mode")
@@ -153,6 +159,7 @@ def _plainly(options: TrainOptions, root: Path, device: str) -> Job[TrainSummary
         recipe=options.recipe,
         base=options.base,
         resume=options.resume,
+        resumed=options.resumed,
         new=options.new,
         from_run=options.from_run,
         profile=options.profile,

@@ -27,6 +27,11 @@ PAGES = (
     "home",
     "imports",
     "jobs",
+    "train",
+    "runs",
+    "evaluate",
+    "export",
+    "speak",
     "options",
     "settings",
     "clips",
@@ -76,6 +81,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        await studio.close()
 
 
 def _answer(request: Request, status: int, sentence: str) -> Response:

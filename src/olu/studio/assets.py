@@ -26,10 +26,12 @@ def _below(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, bytes]]
 
 
 def assets() -> APIRouter:
-    """`/parts/NAME` for all of parts/, `/parts/vendor/NAME` for all of vendor/."""
+    """`/parts/NAME` for all of parts/, `/parts/vendor/NAME` for vendor/, `/parts/speech/NAME` for what plays speech."""
     home = files("olu.studio")
     held = dict(_below(home.joinpath("parts")))
     held |= {f"vendor/{name}": data for name, data in _below(home.joinpath("vendor"))}
+    speaks = ("memory.js", "player.js", "speech.js", "words.js")  # the same on the page of 'olu serve'
+    held |= {f"speech/{name}": files("olu.serve").joinpath("page", name).read_bytes() for name in speaks}
     held["style.css"] = style_sheet().encode()
     router = APIRouter()
 

@@ -19,6 +19,7 @@ READS = ("GET", "HEAD")
 HEADER = "x-olu-studio"  # a page elsewhere cannot send it without being asked first
 OPEN = "/parts/"  # scripts and style: the same for everybody
 WRONG_KEYS = 5  # a minute and client
+MOST_BODY = 4 * 2**20  # bytes of a request that is no upload
 CLOSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Olu Studio</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/parts/style.css">
 <main><h1>Olu Studio</h1><p class="lead">{sentence}</p></main></html>"""
@@ -72,6 +73,16 @@ class StudioGuard:
             )
         if scope["method"] not in READS and not self._from_here(headers, host):
             return _refuse(scope, 403, "a change is taken from the studio's own pages only")
+        if scope["method"] not in (*READS, "PUT"):  # uploads have limits of their own
+            return self._too_large(scope, headers)
+        return None
+
+    def _too_large(self, scope: Scope, headers: Headers) -> Response | None:
+        length = headers.get("content-length")
+        if length is None and "transfer-encoding" in headers:
+            return _refuse(scope, 411, "a request says how long it is")
+        if length is not None and not (length.isdecimal() and int(length) <= MOST_BODY):
+            return _refuse(scope, 413, f"a request has {MOST_BODY // 2**20} MiB at most")
         return None
 
     def _is_ours(self, host: str) -> bool:

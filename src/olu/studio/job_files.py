@@ -42,6 +42,7 @@ NO_ROOM = 64 * 1024  # bytes: with less the disk is full
 FILES = {"events": "events.jsonl", "log": "log.txt", "summary": "summary.json"}
 OWN = frozenset((*FILES.values(), "ask.json", "started.json", "exit.json", "lock", "stop"))
 KEPT = "what it had finished is kept"
+FULL = f"the disk is full: free some space and run it again, {KEPT}"
 
 
 @dataclass(frozen=True)
@@ -123,15 +124,20 @@ def begin(job: Job, *, device: int | None = None) -> subprocess.Popen[bytes] | N
         handle = os.open(job.folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         held.callback(os.close, handle)
         _take(handle)
-        child = subprocess.Popen(
-            [*command, *job.argv[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=held.enter_context(job.path("summary").open("wb")),
-            stderr=held.enter_context(job.path("log").open("ab")),
-            cwd=job.folder,
-            env=environment,
-            **_apart(handle),
-        )
+        try:
+            child = subprocess.Popen(
+                [*command, *job.argv[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=held.enter_context(job.path("summary").open("wb")),
+                stderr=held.enter_context(job.path("log").open("ab")),
+                cwd=job.folder,
+                env=environment,
+                **_apart(handle),
+            )
+        except OSError as bad:  # no memory for another process, or too many of them
+            job.path("log").write_text(f"olu: the system began no process ({bad.strerror}): run it again\n")
+            write_json(job.folder / "exit.json", {"code": 2, "at": now()})
+            return None
     write_json(job.folder / "started.json", {**facts, "pid": child.pid})
     return child
 
@@ -219,6 +225,10 @@ def _outcome(folder: Path, started: Mapping[str, Any], events: list[dict[str, An
             return "stopped", code, f"ended at once, as somebody asked: {KEPT}"
         return "lost", code, without_a_word(folder, started, code)
     said = _sentence(folder, end)
+    if stop and end is None and code != 0:  # it had hardly begun
+        return "stopped", code, f"ended before it had begun its work: {KEPT}"
+    if code != 0 and not said:
+        said = _silent(folder, code)
     if code == 0 and not said:
         return "done", 0, ""
     if code == INTERRUPTED or (stop and code in (0, 128 + signal.SIGINT, 128 + signal.SIGTERM)):
@@ -232,6 +242,13 @@ def _sentence(folder: Path, end: Mapping[str, Any] | None) -> str:
     if said.startswith("MemoryError") or "out of memory" in said.lower():
         return f"memory ran out: close other programs, or ask for less at a time; {KEPT} ({said[:120]})"
     return said
+
+
+def _silent(folder: Path, code: int | None) -> str:
+    """Of a job that could write nothing of its end."""
+    if shutil.disk_usage(folder).free < NO_ROOM:
+        return FULL
+    return f"ended with exit code {code} and said nothing more: the log may tell why"
 
 
 def _guessed_code(folder: Path) -> int | None:
@@ -248,7 +265,7 @@ def without_a_word(folder: Path, started: Mapping[str, Any], code: int | None) -
     if started.get("boot") and boot_id() and started["boot"] != boot_id():
         return f"the machine was started anew while it ran: run it again, {KEPT}"
     if shutil.disk_usage(folder).free < NO_ROOM:
-        return f"the disk is full: free some space and run it again, {KEPT}"
+        return FULL
     killed = code is None or code == -getattr(signal, "SIGKILL", 9)
     if killed and memory_kills() > int(started.get("memory_kills", 0)):
         return f"killed by the system because memory ran out: ask for less at a time and run it again, {KEPT}"

@@ -42,20 +42,17 @@ def source_sound(source: Path, clip: Mapping[str, Any]) -> bytes:
 def _of_media(path: Path, *, start: float, seconds: float) -> Audio:
     """A stretch of the sound of a film, which is decoded up to its end and no further."""
     media.need_media("hearing a film")
+    held, at, last = list[NDArray[np.float32]](), 0, 1
     with media.AudioTrack(path) as track:
-        first, last = round(start * track.rate), round((start + seconds) * track.rate)
-        held, at = list[NDArray[Any]](), 0
-        for block in track.blocks():
+        for block in track.blocks():  # its rate is known from the first one on
+            first, last = round(start * track.rate), round((start + seconds) * track.rate)
             if at + len(block) > first:
                 held.append(block[max(0, first - at) : last - at])
             at += len(block)
             if at >= last:
                 break
         rate = track.rate
-    samples = np.concatenate(held) if held else np.zeros(1)
-    if samples.dtype.kind == "i":
-        samples = samples / 32768
-    return Audio(samples.astype(np.float32), rate)
+    return Audio(np.concatenate(held) if held else np.zeros(1, np.float32), rate)
 
 
 def _unpacked(archive: Path, file: str, place: Path) -> Path:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import getpass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
 from olu.studio.jobs import Jobs
 from olu.studio.readers import Readers
+from olu.studio.records import RunShelf
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
 from olu.studio.sound import SoundCache
 from olu.studio.status import Statuses
 from olu.studio.tables import Tables
 from olu.studio.uploads import Uploads
+
+if TYPE_CHECKING:
+    from olu.studio.speaking import SpeechDesk
 
 
 class Studio:
@@ -28,6 +32,22 @@ class Studio:
         self.tables = Tables()
         self.sounds = SoundCache()
         self.readers = Readers(self.roots)
+        self.runs = RunShelf()
+        self._speech: SpeechDesk | None = None
+
+    @property
+    def speech(self) -> SpeechDesk:
+        """Who speaks with the voices here; its processes are started by the first request."""
+        if self._speech is None:
+            from olu.studio.speaking import SpeechDesk  # onnxruntime comes with it
+
+            self._speech = SpeechDesk(self.roots)
+        return self._speech
+
+    async def close(self) -> None:
+        """End what was started for this studio alone; jobs go on."""
+        if self._speech is not None:
+            await self._speech.stop()
 
     def workspace(self, name: str) -> StudioWorkspace:
         """The workspace of an address; `NotHere` where there is none of this name below a root."""

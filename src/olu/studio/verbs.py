@@ -16,6 +16,7 @@ NO_FORMS = {
     "serve": "a server of its own: it runs until it is ended in the terminal where it was started",
     "studio": "this is it",
 }
+LONGEST_WORD, LONGEST_COMMAND = 100_000, 1_000_000  # bytes; systems take 128 KiB and more
 NO_FIELDS = {"as_json": "the studio always asks for JSON"}
 
 
@@ -56,10 +57,27 @@ def argv(verb: Verb, given: Mapping[str, Any]) -> list[str]:
         elif skipped:
             raise ConfigError(f"the option {skipped!r} must be given before {one.name!r}")
         placed += values
-    for word in (*named, *placed):
-        if "\0" in word:
-            raise ConfigError("a value holds a character that no command can be given (NUL): take it out")
+    _check_words([*named, *placed])
     return [verb.name, *named, *(["--", *placed] if placed else [])]
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """Refuse what no system can hand to a process."""
+    if any("\0" in word for word in words):
+        raise ConfigError("a value holds a character that no command can be given (NUL): take it out")
+    sizes = [len(word.encode("utf-8", "surrogateescape")) for word in words if _is_text(word)]
+    if len(sizes) < len(words):
+        raise ConfigError("a value holds half a letter: write it again")
+    if max(sizes, default=0) > LONGEST_WORD or sum(sizes) > LONGEST_COMMAND:
+        raise ConfigError("this is too long for a command: put it into a file, and name the file")
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _named(one: Parameter, value: Any) -> list[str]:

@@ -293,6 +293,7 @@ class Format:
     also: tuple[str, ...] = ()  # other names it goes by
     trains: bool = False  # whether it holds the discriminator too
     noiseless: str = ""  # why its files cannot hold what noise to speak with
+    loses: str = ""  # what it has no place for, as a page says it before; `write` says what it was for this voice
 
 
 @dataclass(frozen=True)

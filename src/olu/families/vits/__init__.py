@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from olu.export.subject import ExportSubject
     from olu.features.store import PreparedFeature
 
+READING = "rules for numbers, dates, abbreviations and markup"  # what no other program's files have a place for
+
 
 def _refuses(config: VitsConfig, *, samples: int, tokens: int) -> str | None:
     """Why a clip cannot be learned from: every token needs a frame, and every clip a whole segment."""
@@ -143,13 +145,14 @@ FAMILY = Family(
         with_knob=_with_knob,
         with_tempo=_with_tempo,
         formats=(
-            Format("hf", "transformers", _writer("checkpoints", "write_hf")),
+            Format("hf", "transformers", _writer("checkpoints", "write_hf"), loses=f"the discriminator; {READING}"),
             Format(
                 "hf-train",
                 "finetune-hf-vits",
                 _writer("checkpoints", "write_hf_train"),
                 also=("hf-training",),
                 trains=True,
+                loses=f"the state of the optimisers; {READING}",
             ),
             Format(
                 "mms",
@@ -157,14 +160,26 @@ FAMILY = Family(
                 _writer("checkpoints", "write_mms"),
                 also=("vits",),
                 trains=True,
+                loses=f"the state of the optimisers; {READING}",
                 noiseless="the original code takes the noise each time it speaks (infer's noise_scale)",
             ),
-            Format("onnx", "ONNX Runtime, one graph", _writer("checkpoints", "write_onnx")),
-            Format("piper", "piper-tts", _writer("piper", "write_piper")),
+            Format(
+                "onnx",
+                "ONNX Runtime, one graph",
+                _writer("checkpoints", "write_onnx"),
+                loses=f"all reading: it takes ids of symbols; seeds; {READING}",
+            ),
+            Format(
+                "piper",
+                "piper-tts",
+                _writer("piper", "write_piper"),
+                loses=f"{READING}; how far its ids are off is measured",
+            ),
             Format(
                 "sherpa",
                 "sherpa-onnx",
                 _writer("sherpa", "write_sherpa"),
+                loses=f"{READING}; how far its ids are off is measured",
                 noiseless="sherpa-onnx takes the noise each time it speaks (--vits-noise-scale)",
             ),
         ),

@@ -3,6 +3,7 @@
 export const RATE = 24000; // of pcm
 const WAV_HEAD = 44; // bytes
 const MOST_NAMED = 20; // kinds of letters
+const ADDRESS = "v1/audio/speech";
 const BAD_KEY = "The server does not take this key. Please check it.";
 
 // A sentence for people, and what the page may do about it.
@@ -18,8 +19,8 @@ export async function voices(key) {
   return await answer.json();
 }
 
-export async function file(wish, { key, signal }) {
-  const answer = await ask("v1/audio/speech", { key, signal, wish });
+export async function file(wish, { key, signal, address = ADDRESS }) {
+  const answer = await ask(address, { key, signal, wish });
   const whole = await answer.blob();
   const unsaid = JSON.parse(answer.headers.get("X-Olu-Unsaid") ?? "{}");
   return { made: wish.response_format === "wav" ? await measured(whole) : whole, unsaid };
@@ -43,9 +44,9 @@ export function leftOut(unsaid) {
 }
 
 // Yields {unsaid, count}, {samples} and {words, text, start, end, unsaid} as they come.
-export async function* speech(wish, { key, signal }) {
+export async function* speech(wish, { key, signal, address = ADDRESS }) {
   const more = { response_format: "pcm", stream_format: "sse", timings: true };
-  const answer = await ask("v1/audio/speech", { key, signal, wish: { ...wish, ...more } });
+  const answer = await ask(address, { key, signal, wish: { ...wish, ...more } });
   const whole = new Samples();
   for await (const event of events(answer.body, signal)) {
     if (event.error) throw new Trouble(sentence(event.error.message));
@@ -77,7 +78,7 @@ async function ask(address, { key, signal, wish }) {
 
 async function reason(answer, keyed) {
   const told = await answer.json().catch(() => null);
-  const message = told?.error?.message;
+  const message = told?.error?.message ?? (typeof told?.error === "string" ? told.error : "");
   if (answer.status === 401 || answer.status === 403)
     return keyed ? BAD_KEY : "This server wants a key. Please enter it above.";
   if (answer.status === 429) {

@@ -104,6 +104,7 @@ class TrainOptions:
     recipe: Path | None = recipe_option("Settings in TOML.")
     changes: tuple[str, ...] = set_option()
     resume: bool = flag("Go on with the newest unfinished run, exactly.")
+    resumed: str | None = option("With --resume: go on with this run.", "--run", metavar="RUN")
     from_run: str | None = option("Start from its weights.", metavar="RUN[@STEP]")
     match: str | None = option("A vocoder: learn an acoustic model's own mels.", metavar="RUN[@STEP]")
     base: Path | None = base_option()
@@ -118,7 +119,6 @@ class TrainOptions:
     device: str | None = device_option()
     threads: int | None = threads_option()
     profile: int = option("Profile N steps of the run.", default=0, metavar="N", least=0, checked=True)
-    resumed: str | None = None  # the run to go on with, where it need not be the newest
     compares: bool = False  # beside an unfinished run: refuse only once it is known whether both have the same settings
 
 

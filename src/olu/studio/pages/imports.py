@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import ClientDisconnect
 
 from olu.core.errors import ConfigError
 from olu.studio.forms import form
@@ -149,6 +150,8 @@ async def put(
         told = await studio.uploads.put(held, id, name, offset=offset, total=total, body=request.stream())
     except WrongOffset as other:
         return JSONResponse({"error": str(other), "offset": other.offset}, status_code=409)
+    except ClientDisconnect:  # what has come is kept; nobody is there to be told
+        return JSONResponse({"error": "the upload broke off"}, status_code=400)
     return JSONResponse(told)
 
 

@@ -46,6 +46,15 @@ class Draft:
         self.settings.append(Setting(key, value, reason))
         return value
 
+    def keep_asked(self) -> None:
+        """What a person has set and no plan decides on is a line too."""
+        known = {one.key for one in self.settings}
+        for section, held in self.case.given.items():
+            asked = (
+                {f"{section}.{key}": one for key, one in held.items()} if isinstance(held, Mapping) else {section: held}
+            )
+            self.settings += [Setting(key, one, "You set it.") for key, one in asked.items() if key not in known]
+
 
 def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     """The plan for a case; `pace`: measured seconds of a step, where there are any."""
@@ -70,6 +79,7 @@ def make_plan(case: Case, family: Family, *, pace: float | None = None) -> Plan:
     parts = next(one.value for one in draft.settings if one.key == "plan.accumulate")
     pace = once * parts if pace is None else pace
     _times(draft, config, advice, pace, speaks=family.kind != "listener")
+    draft.keep_asked()
     values = {one.key: one.value for one in draft.settings}
     needed = peak(config, family, ladder(kept(case, values)), values["plan.batch_clips"], values["plan.batch_seconds"])
     notes = [*left_out, *_notes(case, needed, family.data.rate(config), held_back=values.get("data.hold_back", 0.0))]
@@ -273,7 +283,7 @@ def largest(case: Case, config: Any, family: Family, pieces: list[PlanClip], tar
 
 
 WIDTH = 116
-SECTIONS = ("data", "model", "plan", "guards")
+SECTIONS = ("data", "model", "plan", "guards", "voice")
 
 
 def plan_head(name: str, made: Plan, case: Case, command: str, measured: dict[str, Any]) -> list[str]:
@@ -298,7 +308,7 @@ def plan_head(name: str, made: Plan, case: Case, command: str, measured: dict[st
 
 
 def plan_toml(plan: Plan, *, head: Sequence[str]) -> str:
-    lines = [line for text in head for line in _comment(text)]
+    lines = [*(line for text in head for line in _comment(text)), ""]
     section = ""
     top = [one for one in plan.settings if "." not in one.key]
     inside = [one for one in plan.settings if "." in one.key]
@@ -311,7 +321,7 @@ def plan_toml(plan: Plan, *, head: Sequence[str]) -> str:
 
 
 def _lines(one: Setting) -> list[str]:
-    return [*_comment(one.reason), f"{one.key.rpartition('.')[2]} = {_value(one.value)}"]
+    return [*_comment(one.reason), f"{one.key.rpartition('.')[2]} = {toml_value(one.value)}"]
 
 
 def _comment(text: str) -> list[str]:
@@ -319,12 +329,13 @@ def _comment(text: str) -> list[str]:
     return [f"# {line}" for line in textwrap.wrap(clean, WIDTH, break_long_words=False, break_on_hyphens=False)]
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A setting's value as a recipe has it, and as --set takes it."""
     if isinstance(value, dict):
-        held = ", ".join(f"{json.dumps(key)} = {_value(inner)}" for key, inner in value.items())
+        held = ", ".join(f"{json.dumps(key)} = {toml_value(inner)}" for key, inner in value.items())
         return f"{{ {held} }}" if held else "{}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, bool | str):
         return json.dumps(value, ensure_ascii=False)
     return repr(value)

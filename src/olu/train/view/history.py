@@ -183,13 +183,28 @@ class RunState:
         return f"{self.state} at step {self.step} of {self.steps}{kept}"
 
 
-def run_state(run: Run) -> RunState:
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is by its own records."""
+
+    step: int = 0  # that was tried last
+    rewinds: int = 0
+    seconds: float = 0.0  # of all steps
+
+
+def progress_of(run: Run) -> Progress:
+    step, rewinds, seconds = 0, 0, 0.0
+    for held in whole_rows(run.folder / "metrics.jsonl"):
+        step, rewinds, seconds = held["step"], held["rewinds"], seconds + held["seconds"]
+    return Progress(step, rewinds, seconds)
+
+
+def run_state(run: Run, progress: Progress | None = None) -> RunState:
+    """How a run stands; `progress` where it is known already, else the records are read."""
     saved = max(run.checkpoints().steps(), default=0)
     if fault := run.fault:
         return RunState("damaged", saved, 0, saved, fault)
-    step = 0
-    for held in whole_rows(run.folder / "metrics.jsonl"):
-        step = held["step"]
+    step = (progress or progress_of(run)).step
     return RunState(_state(run), step, run.recipe.plan.steps, saved)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class PageFacts:
 
 
 def render(facts: PageFacts) -> str:
-    normal, odd = _normal(facts)
+    normal, odd = compared(facts.history, facts.reference)
     return render_page(
         "run.html",
         facts=facts,
@@ -64,7 +64,7 @@ def render(facts: PageFacts) -> str:
         clock=clock,
         normal=normal,
         odd=odd,
-        figures=list(_figures(facts)),
+        figures=[_figure(facts, group) for group in figure_groups(facts.history.series)],
         samples=within_page(facts.folder, until=facts.step),
         events=facts.events[: -MOST_EVENTS - 1 : -1],
     )
@@ -95,13 +95,13 @@ def verdict(points: Sequence[tuple[float, float]], band: Band, *, smooth: bool) 
     return "warn", f"{side} than usual: {where}."
 
 
-def _verdict(facts: PageFacts, name: str) -> tuple[str, str]:
-    return verdict(facts.history.points(name), facts.reference.bands[name], smooth=not name.startswith("valid/"))
+def _verdict(history: History, bands: Reference, name: str) -> tuple[str, str]:
+    return verdict(history.points(name), bands.bands[name], smooth=not name.startswith("valid/"))
 
 
-def _normal(facts: PageFacts) -> tuple[str, list[tuple[str, str]]]:
+def compared(history: History, bands: Reference) -> tuple[str, list[tuple[str, str]]]:
     """The verdict on all curves that have a band, and those that lie elsewhere with a sentence on each."""
-    found = [(name, *_verdict(facts, name)) for name in sorted(facts.reference.bands)]
+    found = [(name, *_verdict(history, bands, name)) for name in sorted(bands.bands)]
     judged = [name for name, kind, _ in found if kind]
     odd = [(name, text) for name, kind, text in found if kind == "warn"]
     if not judged:
@@ -111,37 +111,44 @@ def _normal(facts: PageFacts) -> tuple[str, list[tuple[str, str]]]:
     return f"{len(judged) - len(odd)} of {len(judged)} curves lie where the reference runs had theirs.", odd
 
 
-def _figures(facts: PageFacts) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class FigureGroup:
+    """Curves that one picture holds. `log`: on a logarithmic scale."""
+
+    title: str
+    names: tuple[str, ...]
+    log: bool = False
+
+
+def figure_groups(figures: Iterable[str]) -> Iterator[FigureGroup]:
     """Every loss with its validation, validations alone, then what the engine tells of each part."""
-    valid = [name for name in facts.history.series if name.startswith("valid/")]
-    names = [name for name in facts.history.series if name not in valid]
+    held = list(figures)
+    valid = [name for name in held if name.startswith("valid/")]
+    names = [name for name in held if name not in valid]
     losses = {name: loss for name in names if (loss := name.split("/")[1]) not in OF_THE_ENGINE}
     for name in losses:
         part, _, loss = name.partition("/")
-        held = [f"valid/{loss}"] if f"valid/{loss}" in valid else []
-        yield _figure(facts, f"{loss} ({part})" if loss != part else loss, [name, *held])
+        judged = (f"valid/{loss}",) if f"valid/{loss}" in valid else ()
+        yield FigureGroup(f"{loss} ({part})" if loss != part else loss, (name, *judged))
     for name in valid:
         if name[6:] not in losses.values():
-            yield _figure(facts, f"{name[6:]} (validation)", [name])
-    yield from _engine_figures(facts, names)
-
-
-def _engine_figures(facts: PageFacts, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+            yield FigureGroup(f"{name[6:]} (validation)", (name,))
     for title, ending, log in (
         ("Learning rate", "lr", False),
         ("Gradient norms", "grad_norm", True),
         ("Movement of the weights per update, as a share of them", "ratio", True),
     ):
         if chosen := [name for name in names if name.endswith(f"/{ending}")]:
-            yield _figure(facts, title, chosen, log=log)
+            yield FigureGroup(title, tuple(chosen), log)
 
 
-def _figure(facts: PageFacts, title: str, names: Sequence[str], *, log: bool = False) -> dict[str, Any]:
+def _figure(facts: PageFacts, group: FigureGroup) -> dict[str, Any]:
+    title, names, log = group.title, group.names, group.log
     lines = [_curve(facts, name, colour % 4, named=len(names) > 2 or log) for colour, name in enumerate(names)]
     marks = [(e["step"], e["message"]) for e in facts.events if e["guard"] == "rewind"]
     banded = next((name for name in reversed(names) if name in facts.reference.bands), "")
     band = facts.reference.bands[banded] if banded else None
-    style, said = _verdict(facts, banded) if banded else ("", "")
+    style, said = _verdict(facts.history, facts.reference, banded) if banded else ("", "")
     whose = "Validation. " if said and banded.startswith("valid/") and len(names) > 1 else ""
     return {
         "title": title,

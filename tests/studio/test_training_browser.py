@@ -1,0 +1,209 @@
+"""Training in the studio by a real Chromium: planned, started, watched, reloaded, cut off, stopped and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from olu.core.files import Workspace
+
+from ..helpers.browser import BROWSER, Screen, Tab, chromium
+from ..helpers.studio import running
+from ..helpers.workspaces import workspace
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(os.environ.get("OLU_SOAK") != "1", reason="the browser is started by make soak: OLU_SOAK=1"),
+    pytest.mark.skipif(BROWSER is None, reason="no chromium here"),
+]
+
+DESK, PHONE = Screen(1280, 900), Screen(390, 844, phone=True)
+TEXTS = ("Habari ya asubuhi", "Leo tunazungumza", "Maji safi ni uhai", "Mji wetu ni mkubwa", "Karibu sana", "Asante")
+SETTINGS = {
+    "model.size": "tiny",
+    "model.hidden_size": "32",
+    "plan.batch_clips": "2",
+    "plan.validate_every": "40",
+    "plan.save_every": "40",
+    "data.loudness": "0",
+}
+STEPS = "window.oluRun?.figures.curves.get('gen/mel')?.steps ?? []"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    root = tmp_path_factory.mktemp("studio")
+    sides = ("train", "train", "train", "valid", "train", "test")
+    rows = [
+        (f"c{n}{turn}", f"{text} {['moja', 'mbili', 'tatu', 'nne'][turn]}.", "amina", side)
+        for turn in range(4)
+        for n, (text, side) in enumerate(zip(TEXTS, sides, strict=True))
+    ]
+    return workspace(root, rows, language="swa")
+
+
+@pytest.fixture(scope="module")
+def studio(place: Workspace) -> Iterator[str]:
+    with running(place.root.parent) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def tab(studio: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with chromium(tmp_path_factory.mktemp("browser")) as made:
+        made.show(studio, DESK)
+        yield made
+
+
+def at(studio: str, path: str) -> str:
+    return studio.partition("/?")[0] + path
+
+
+def plan(tab: Tab, studio: str, *, steps: int, seed: int) -> None:
+    """On the page of a training: from scratch, with tiny settings, each set as a person sets it."""
+    tab.show(at(studio, "/w/ws/train"), DESK)
+    tab.until("!document.querySelector('#start').disabled", seconds=120)
+    tab.press("[name=family][value=vits]")
+    tab.press("[name=base][value=scratch]")
+    for key, value in {**SETTINGS, "plan.steps": str(steps), "seed": str(seed)}.items():
+        tab.write("#key", key)
+        tab.write("#value", value)
+        tab.press("#set")
+    tab.until("document.querySelector('#planning').hidden && !document.querySelector('#start').disabled", seconds=120)
+    assert tab.eval("document.querySelector('#wrong').hidden"), tab.eval("document.querySelector('#wrong').textContent")
+
+
+def start(tab: Tab) -> str:
+    tab.press("#start")
+    tab.until("location.pathname.startsWith('/w/ws/runs/')", seconds=120)
+    return str(tab.eval("location.pathname.split('/').at(-1)"))
+
+
+def recorded(ws: Workspace, run: str) -> list[dict[str, Any]]:
+    lines = (ws.runs_folder / run / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
+    return [json.loads(line) for line in lines]
+
+
+def whole(steps: list[float]) -> None:
+    """A curve of every step from the first on: none is missing, none is there twice."""
+    assert steps == [float(n) for n in range(1, len(steps) + 1)], steps
+
+
+def test_a_plan_tells_why_and_a_changed_value_is_planned_again(tab: Tab, studio: str) -> None:
+    tab.show(at(studio, "/w/ws/train"), DESK)
+    tab.until("document.querySelector('table.recipe') && document.querySelector('#planning').hidden", seconds=120)
+    rows = "[...document.querySelectorAll('table.recipe td.why')]"
+    assert tab.eval(f"{rows}.length") > 15 and tab.eval(f"{rows}.every((one) => one.textContent.length > 5)")
+    before = tab.eval("document.querySelector('[name=\"plan.validate_every\"]').value")
+    tab.write('[name="plan.steps"]', "20000")
+    tab.press("#recipe-title")
+    tab.until("document.querySelector('tr.changed') && document.querySelector('#planning').hidden", seconds=120)
+    changed = "document.querySelector('tr.changed')"
+    assert tab.eval(f"{changed}.querySelector('input').value") == "20000"
+    assert tab.eval(f"{changed}.querySelector('.why').textContent") == "You set it."
+    assert tab.eval("document.querySelector('[name=\"plan.validate_every\"]').value") != before, "what follows from it"
+    tab.eval("window.before = 1, location.reload()")
+    tab.until(
+        "window.before === undefined && document.querySelector('tr.changed') !== null"
+    )  # the plan is where it was
+    tab.press("[name=family][value=recogniser]")
+    tab.until("document.querySelector('table.recipe').dataset.family === 'recogniser'", seconds=120)
+    licences = tab.eval("[...document.querySelectorAll('.pick')].map((one) => one.textContent)")
+    assert any("embedded" in one and "MIT" in one for one in licences)
+    assert any("facebook/mms" in one and "not for business" in one for one in licences)
+    assert not tab.eval("window.failures")
+
+
+def test_a_try_trains_nothing(tab: Tab, studio: str, place: Workspace) -> None:
+    plan(tab, studio, steps=50, seed=1)
+    tab.press("#try")
+    tab.until("!document.querySelector('#tried').hidden", seconds=120)
+    assert "parameters" in tab.eval("document.querySelector('#tried').textContent").lower()
+    assert not list(place.runs_folder.glob("*"))
+
+
+def test_reloaded_ten_times_and_cut_off_it_is_always_where_it_is(tab: Tab, studio: str, place: Workspace) -> None:
+    plan(tab, studio, steps=1400, seed=1)
+    run = start(tab)
+    last = 0
+    for _ in range(10):
+        tab.eval("window.before = 1, location.reload()")
+        tab.until("window.before === undefined && document.readyState === 'complete' && Boolean(window.oluRun)")
+        drawn = "Number(document.querySelector('#curves').dataset.step)"
+        tab.until(f"({STEPS}).length > {last} && {drawn} === ({STEPS}).length", seconds=120)
+        held = tab.eval("structuredClone(oluRun.figures.curves.get('gen/mel'))")
+        whole([float(step) for step in held["steps"]])
+        assert len(held["steps"]) > last, "it never goes back"
+        last = len(held["steps"])
+        told = [row["gen"]["losses"]["mel"] for row in recorded(place, run)[:last]]
+        assert np.allclose(held["values"], told, rtol=1e-5), "the curve is what was recorded"
+    first = tab.eval("performance.now()")
+    tab.call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+    time.sleep(3)
+    tab.call("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+    tab.until(f"({STEPS}).length > {len(recorded(place, run))}", seconds=60)
+    whole([float(step) for step in tab.eval(STEPS)])
+    assert tab.eval("performance.now()") > first, "the page was never loaded anew"
+    tab.until("document.querySelectorAll('#part-samples audio').length > 0", seconds=240)  # a validation has come
+    stopped(tab, place, run)
+    assert tab.eval("[...document.querySelectorAll('#part-samples audio')].length") > 0
+    assert tab.eval("document.querySelector('#curves canvas') !== null")
+
+
+def stopped(tab: Tab, place: Workspace, run: str) -> int:
+    """Press stop, and wait until it has saved; gives the step."""
+    tab.press("[data-do=stop]")
+    tab.until("document.querySelector('#state').dataset.state === 'unfinished'", seconds=90)
+    rows, saved = recorded(place, run), sorted((place.runs_folder / run / "checkpoints").glob("step-*"))
+    step = rows[-1]["step"]
+    assert any(path.name == f"step-{step}" for path in saved), "no step was lost"
+    return int(step)
+
+
+def test_stopped_and_gone_on_with_it_is_the_run_that_never_stopped(tab: Tab, studio: str, place: Workspace) -> None:
+    plan(tab, studio, steps=170, seed=7)
+    halted = start(tab)
+    tab.until(f"({STEPS}).length > 55", seconds=240)
+    step = stopped(tab, place, halted)
+    assert 55 < step < 170 and step % 40, "in the middle, where nothing is saved else"
+    tab.press("[data-do=resume]")
+    tab.until("document.querySelector('#state').dataset.state === 'finished'", seconds=300)
+    tab.until(f"({STEPS}).length === 170", seconds=30)
+    whole([float(one) for one in tab.eval(STEPS)])
+    plan(tab, studio, steps=170, seed=7)
+    straight = start(tab)
+    assert straight != halted
+    tab.until("document.querySelector('#state').dataset.state === 'finished'", seconds=300)
+    one, other = (
+        load_file(place.runs_folder / run / "checkpoints/step-170/weights.safetensors") for run in (halted, straight)
+    )
+    assert one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+    told = [[{**row, "seconds": 0} for row in recorded(place, run)] for run in (halted, straight)]
+    assert told[0] == told[1]
+
+
+def test_runs_beside_each_other(tab: Tab, studio: str, place: Workspace) -> None:
+    names = sorted(path.name for path in place.runs_folder.glob("vits-*"))
+    tab.show(at(studio, f"/w/ws/runs?show={','.join(names[-2:])}"), DESK)
+    tab.until("document.querySelectorAll('#curves canvas').length > 3", seconds=60)
+    assert tab.eval("document.querySelectorAll('#curves .legend')[0].querySelectorAll('.key').length") == 2
+    item = "document.querySelector('.item')"
+    assert tab.eval(f"{item}.querySelectorAll('audio').length") == 2
+    tab.eval(
+        "window.played = []; document.querySelectorAll('.item audio').forEach((one) => "
+        "one.addEventListener('ended', () => played.push(one.getAttribute('aria-label'))))"
+    )
+    tab.press(".item [data-row]")
+    tab.until("played.length === 2", seconds=60)
+    assert tab.eval("played") == names[-2:], "one after the other"
+    for screen in (DESK, PHONE):
+        tab.show(at(studio, "/w/ws/runs"), screen)
+        assert tab.eval("document.documentElement.scrollWidth") <= screen.width
+    assert not tab.eval("window.failures")
