@@ -25,7 +25,7 @@ MOST_LOG = 128 * 1024  # bytes of a log that are sent at once
 MOST_SHOWN = 200
 
 
-class Ask(BaseModel):
+class JobAsk(BaseModel):
     model_config = ConfigDict(extra="forbid")
     verb: str = Field(max_length=40)
     ws: str = Field(NO_WORKSPACE, max_length=400)
@@ -39,7 +39,7 @@ class StopAsk(BaseModel):
 
 @router.post("/api/jobs")
 @same_as("*")
-def start(studio: CurrentStudio, ask: Ask) -> dict[str, Any]:
+def start(studio: CurrentStudio, ask: JobAsk) -> dict[str, Any]:
     """Start any verb."""
     return studio.jobs.start(ask.ws, ask.verb, ask.options, studio.owner).row()
 
