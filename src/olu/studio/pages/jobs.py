@@ -176,12 +176,15 @@ def _parted(jobs: list[Job]) -> list[tuple[str, list[Job]]]:
 
 
 @router.get("/api/events")
-async def events(request: Request, studio: CurrentStudio, watch: str, ws: str = NO_WORKSPACE) -> StreamingResponse:
+async def events(
+    request: Request, studio: CurrentStudio, watch: str, ws: str = NO_WORKSPACE, after: str = ""
+) -> StreamingResponse:
+    """Server-sent events of what a page watches; `after`: the id of the last event that it has seen."""
     names = watch.split(",")
     if len(names) > MOST_WATCHED:
         raise ConfigError(f"a page may watch {MOST_WATCHED} things at a time")
     watches = [_watch(studio, ws, name) for name in names]
-    set_offsets(watches, request.headers.get("last-event-id", ""))
+    set_offsets(watches, request.headers.get("last-event-id", after))
     stream = Stream(watches, request.is_disconnected)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
