@@ -258,7 +258,7 @@ class ClipTable:
     def _read_all(self) -> None:
         self._ends = {name: journal(self.ws).end() for name, journal in JOURNALS.items()}
         self._corpus = Corpus.open(self.ws)
-        self._tokens = _tokens(self.ws)
+        self._tokens, self._read = _tokens(self.ws, self._corpus)
         self._per_second = read_thresholds(self.ws).frames_per_second
         self._rows = [self._row(clip) for clip in self._corpus.clips]
         for view in self._views.values():
@@ -282,7 +282,8 @@ class ClipTable:
         corpus, marks = self._corpus, self._corpus.marks(clip)
         seconds, letters = corpus.taken(clip).seconds, count_letters(clip.text)
         decision, correction = corpus.decision(clip), corpus.correction(clip)
-        read, tokens = self._tokens.get(clip.id, ("", None))
+        at = corpus.places[clip.id]
+        tokens = self._tokens[at] if self._tokens and self._read[at] == clip.text else None
         side = corpus.split(clip)
         return {
             "id": clip.id,
@@ -292,7 +293,7 @@ class ClipTable:
             "rate": clip.rate,
             "letters": letters,
             "seconds_per_letter": round(seconds / letters, 4) if letters else None,
-            "tokens": tokens if read == clip.text else None,
+            "tokens": tokens,
             "frames": int(seconds * self._per_second),
             "worst": min((mark.severity for mark in marks), key=SEVERITIES.index, default=""),
             "marks": sorted({mark.check for mark in marks}) if marks else NO_MARKS,
@@ -394,25 +395,28 @@ def _state(path: Path) -> State:
     return state.st_ino, state.st_size, state.st_mtime_ns
 
 
-def _tokens(ws: Workspace) -> dict[str, tuple[str, int]]:
-    """Clip id -> the text that was read, and the length of what the model is given, blanks included."""
-    known = ws.readings / "vocabulary.json"
-    if not known.exists():
-        return {}
-    blanks = bool(read_json(known, shape=VOCABULARY)["interleave"])
+def _tokens(ws: Workspace, corpus: Corpus) -> tuple[array[int], list[str | None]]:
+    """By the place of each clip: the length of what the model is given, blanks included, and the text that was read.
 
-    path, found = ws.readings / "readings.jsonl", {}
-    if not path.exists():
-        return {}
+    Nothing where no clip was read. A text that is the clip's own is not held twice.
+    """
+    known, path = ws.readings / "vocabulary.json", ws.readings / "readings.jsonl"
+    if not known.exists() or not path.exists():
+        return array("I"), []
+    blanks = bool(read_json(known, shape=VOCABULARY)["interleave"])
+    lengths, texts = array("I", [0]) * len(corpus), list[str | None]([None]) * len(corpus)
     try:
         with path.open("rb") as lines:  # rows checked whole take four times as long, and there are many
             for row in map(from_json, filter(bytes.strip, lines)):
                 symbols = sum(map(len, row["breaks"])) + sum(len(word["phones"]) for word in row["words"])
-                found[row["id"]] = (row["text"], 2 * symbols + 1 if blanks else symbols)
+                if (at := corpus.places.get(row["id"])) is not None:
+                    lengths[at] = 2 * symbols + 1 if blanks else symbols
+                    text = corpus.clips[at].text
+                    texts[at] = text if text == row["text"] else row["text"]
     except (BadData, LookupError, TypeError):
         deque(read_rows(path, ReadingRow), maxlen=0)  # says which line is damaged, and how
         raise
-    return found
+    return lengths, texts
 
 
 def _quantiles(values: list[float]) -> dict[str, float]:

@@ -209,7 +209,7 @@ class ClipsAsk(BaseModel):
     by: str | None = Field(None, max_length=120)  # who; else the one who is logged in
 
 
-class Decide(ClipsAsk):
+class DecideAsk(ClipsAsk):
     decision: Literal["drop", "keep"]
     ids: list[str] = Field(default_factory=list, max_length=1000)
     reason: str = Field("", max_length=500)
@@ -221,14 +221,14 @@ class UndoAsk(ClipsAsk):
     batch: str = Field("", max_length=40)  # else the last change of this person
 
 
-class Text(ClipsAsk):
+class TextAsk(ClipsAsk):
     id: str = Field(max_length=400)
     text: str = Field(max_length=TEXT)
 
 
 @router.post("/api/w/{ws}/decisions")
 @same_as("drop", "keep")
-def decisions(studio: CurrentStudio, ws: str, ask: Decide) -> dict[str, Any]:
+def decisions(studio: CurrentStudio, ws: str, ask: DecideAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
     table = studio.tables.of(place)
     ids, known = list(ask.ids), False
@@ -260,7 +260,7 @@ def _told(decision: str, changed: int, already: int) -> str:
     return f"{done} {stood}" if changed else stood
 
 
-def _command(place: StudioWorkspace, ask: Decide, ids: list[str]) -> str:
+def _command(place: StudioWorkspace, ask: DecideAsk, ids: list[str]) -> str:
     given = {"reason": ask.reason} if ask.reason else {}
     if ask.query is None:
         return str(Remedy(ask.decision, (place.root, *ids[:FEW]), given))
@@ -318,7 +318,7 @@ def undo(studio: CurrentStudio, ws: str, ask: UndoAsk) -> dict[str, Any]:
 
 @router.post("/api/w/{ws}/texts")
 @same_as("correct")
-def texts(studio: CurrentStudio, ws: str, ask: Text) -> dict[str, Any]:
+def texts(studio: CurrentStudio, ws: str, ask: TextAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
     done = correct_clip(place, ask.id, ask.text, by=_name(ask.by))
     shown = studio.tables.of(place).row(ask.id)
