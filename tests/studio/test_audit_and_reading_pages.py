@@ -83,7 +83,8 @@ def test_a_text_is_read_with_every_rule(client: StudioClient, ws: Workspace) -> 
     assert any(step["stage"] == "pronounce" for step in again)
     tones = client.post("/api/read", {"language": "yor", "text": "ìyànjù"}).json["words"]
     assert tones[0]["tones"] == ["L", "L", "L"]
-    assert client.post("/api/read", {"language": "xxx", "text": "a"}).status == 422
+    for wrong in ("xxx", "", "/etc", "../swa", "a\\b"):
+        assert client.post("/api/read", {"language": wrong, "text": "a"}).status == 422
     assert client.post("/api/read", {"ws": "swa", "text": "a" * 6000}).status == 422
     for text in ("", "\0", HOSTILE, "[[", "{}", "<break", "\u202e", "🙂"):
         assert client.post("/api/read", {"ws": "swa", "text": text}).status in (200, 422)

@@ -23,6 +23,7 @@ from olu.stages.decide import decide
 from olu.studio.follow import Watch
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
+from olu.studio.paths import check_workspace
 from olu.studio.render import page
 from olu.studio.roots import StudioWorkspace
 from olu.studio.sound import LONGEST_SECONDS, MADE, key_of
@@ -170,7 +171,10 @@ def one(studio: CurrentStudio, ws: str, id: str) -> dict[str, Any]:
 
 def _made(request: Request, studio: Studio, ws: str, id: str, kind: str) -> Response:
     """Sound, peaks or picture; a browser that has them asks whether they still hold, and may ask for a part."""
-    corpus, clip = studio.tables.of(studio.workspace(ws)).clip(id)
+    place = studio.workspace(ws)
+    corpus, clip = studio.tables.of(place).clip(id)
+    check_workspace(place, studio.roots)
+    studio.roots.inside(corpus.locate(clip))  # links in a source's folder too
     tag = hashlib.sha256(repr((key_of(corpus, clip), kind)).encode("utf-8", "replace")).hexdigest()[:20]
     headers = {"ETag": f'"{tag}"', "Cache-Control": "private, no-cache", "Accept-Ranges": "bytes"}
     if request.headers.get("if-none-match") == headers["ETag"]:

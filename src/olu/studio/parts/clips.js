@@ -67,7 +67,7 @@ async function wave(row) {
     draw(canvas, values, { from: row.dataset.from / seconds, to: row.dataset.to / seconds });
   } catch (wrong) {
     row.classList.add("silent");
-    row.querySelector(".hear").title = wrong.message;
+    row.querySelector(".unheard").textContent = wrong.message;
   }
 }
 
@@ -151,7 +151,8 @@ function refresh(pause = 300) {
     }
   }, pause);
 }
-const said = (row, part) => row.querySelector(`.${part}`).textContent.replace(/\s+/g, " ");
+const said = (row, part) =>
+  [...row.querySelector(`.${part}`).children].filter((one) => !one.matches(".unheard, .edit")).map((one) => one.textContent).join(" ").replace(/\s+/g, " ");
 
 function undoable({ batch = "", said = "" } = {}) {
   undo.dataset.batch = batch;
