@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -99,6 +100,7 @@ def test_a_word_says_what_it_touches_before_it_is_saved(client: StudioClient, ws
     assert (look["clips"], look["before"], look["after"]) == (3, "w ˈa t u", "w a t a") and look[
         "said"
     ] == "touches 3 clips"
+    assert client.get(f"/api/w/swa/clips?where={quote(look['where'])}").json["found"] == 3
     assert read_settings(ws).lexicon is None and not (ws.root / "lexicon.tsv").exists()
     tried = client.post("/api/read", {"ws": "swa", "text": "watu", "word": "watu", "phones": "w a t a"}).json
     assert tried["words"][0]["phones"] == ["w", "a", "t", "a"]

@@ -25,6 +25,7 @@ from olu.studio.state import CurrentStudio, Studio
 from olu.studio.tables import ClipQuery
 
 router = APIRouter()
+TITLES = {one.name: one.title for one in CHECKS}
 
 
 def read_summary(ws: Workspace) -> AuditSummary | None:
@@ -51,7 +52,7 @@ def audit(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
     if facts["summary"] is not None:
         facts |= _shown(studio, found, facts["summary"])
     command = str(Remedy("audit", (found.root,)))
-    return page(request, "audit.html", ws=found, command=command, words=WORDS, **facts)
+    return page(request, "audit.html", ws=found, command=command, words=WORDS, titles=TITLES, **facts)
 
 
 def _shown(studio: Studio, ws: Workspace, summary: AuditSummary) -> dict[str, Any]:

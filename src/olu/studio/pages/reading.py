@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from olu.core.errors import OluError
 from olu.core.told import Remedy
 from olu.core.words import many
+from olu.corpus import query
 from olu.stages.lexicon import (
     WordSummary,
     own_words,
@@ -34,6 +37,7 @@ from olu.text.phones import PhoneFrontend
 
 router = APIRouter()
 LONGEST = 5000  # characters of a text that is read while somebody types
+LISTED = 100  # clips that a word leads to
 WORDS = 500  # of a lexicon that are listed
 
 
@@ -108,16 +112,22 @@ def look(studio: CurrentStudio, ws: str, ask: WordAsk) -> dict[str, Any]:
     found = studio.workspace(ws)
     frontend = studio.readers.of(found)
     word, _ = cleaned_word(ask.word, None)
-    count, first = touched(found, frontend, word)
+    count, ids = touched(found, frontend, word, name=LISTED)
     after = said_as(with_word(frontend, word, ask.phones), word) if ask.phones.strip() else ""
     return {
         "word": word,
         "before": said_as(frontend, word),
         "after": after,
         "clips": count,
-        "first": first,
+        "where": _where(ids) if count == len(ids) else "",
         "said": f"touches {many(count, 'clip')}",
     }
+
+
+def _where(ids: Sequence[str]) -> str:
+    """A question that finds just these clips; none where it would be too long to ask."""
+    asked = f"id in [{', '.join(json.dumps(one, ensure_ascii=False) for one in ids)}]"
+    return asked if ids and len(asked) <= query.LONGEST else ""
 
 
 @router.post("/api/w/{ws}/lexicon")

@@ -233,7 +233,12 @@ async function read(row) {
   const form = row.querySelector(".edit"), place = form.querySelector(".reading"), turn = ++asked;
   try {
     const answer = await post("/api/read", { ws: workspace(), text: form.elements.text.value });
-    if (turn === asked) place.textContent = answer.words.map((word) => word.symbols.join(" ")).join(" | ");
+    if (turn !== asked) return;
+    place.replaceChildren(...answer.words.flatMap((word, at) => {
+      const said = document.createElement("span");
+      said.textContent = word.symbols.join(" ");
+      return at ? [" | ", said] : [said];
+    }));
   } catch (wrong) {
     if (turn === asked) place.textContent = wrong.message;
     tell("");
