@@ -16,7 +16,8 @@ from olu.core.types import Clip, Mark
 from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus
 from olu.corpus.query import sorter, where
-from olu.stages.clips import COLUMNS, ClipList, ClipTable
+from olu.stages.clip_view import COLUMNS
+from olu.stages.clips import ClipList, ClipTable
 from olu.studio.roots import NotHere
 
 PAGE = 50  # rows

@@ -17,7 +17,7 @@ from olu.corpus import changes
 from olu.corpus.changes import Change
 from olu.corpus.corrections import who_is
 from olu.corpus.sources import clips_path
-from olu.stages.clips import COLUMNS
+from olu.stages.clip_view import COLUMNS
 from olu.stages.correct import correct_clip
 from olu.stages.decide import decide
 from olu.studio.follow import Watch
