@@ -26,6 +26,11 @@ NONE = "-"  # in addresses: no side, undecided
 GROUPS = {"check": "marks", "speaker": "speaker", "side": "split", "decision": "decision"}  # chips -> column
 
 
+def has_clips(ws: Workspace) -> bool:
+    """Whether anything was imported yet."""
+    return (ws.corpus / "clips.jsonl").exists()
+
+
 @dataclass(frozen=True)
 class ClipQuery:
     """What a page of clips shows: what was written, what chips are pressed, in which order, from which row on."""

@@ -16,7 +16,6 @@ from olu.core.words import many
 from olu.corpus import changes
 from olu.corpus.changes import Change
 from olu.corpus.corrections import who_is
-from olu.corpus.sources import clips_path
 from olu.stages.clip_view import COLUMNS
 from olu.stages.correct import correct_clip
 from olu.stages.decide import decide
@@ -28,7 +27,7 @@ from olu.studio.render import page
 from olu.studio.roots import StudioWorkspace
 from olu.studio.sound import LONGEST_SECONDS, MADE, key_of
 from olu.studio.state import CurrentStudio, Studio
-from olu.studio.tables import GROUPS, NONE, PAGE, ClipQuery
+from olu.studio.tables import GROUPS, NONE, PAGE, ClipQuery, has_clips
 
 router = APIRouter()
 TEXT = 20_000  # characters of a text, at most
@@ -80,7 +79,7 @@ Asked = Annotated[ClipQuery, Depends(asked)]
 @router.get("/w/{ws}/clips")
 def clips(request: Request, studio: CurrentStudio, ws: str, query: Asked) -> HTMLResponse:
     place = studio.workspace(ws)
-    if not clips_path(place).exists():
+    if not has_clips(place):
         return page(request, "clips.html", ws=place, empty=True)
     facts: dict[str, Any] = {"query": query, "wrong": "", "found": None, "rows": [], "facets": {}}
     try:

@@ -32,6 +32,7 @@ from olu.studio.readers import as_json
 from olu.studio.render import page
 from olu.studio.roots import StudioWorkspace
 from olu.studio.state import CurrentStudio, Studio
+from olu.studio.tables import has_clips
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
 
@@ -77,7 +78,7 @@ def reading(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
         ws=found,
         language=language,
         listed=listed,
-        state=STAGE.state(found) if (found.corpus / "clips.jsonl").exists() else "empty",
+        state=STAGE.state(found) if has_clips(found) else "empty",
         command=str(Remedy("read", ("TEXT",), {"language": found.language, "explain": True})),
         longest=LONGEST,
         **facts,
@@ -86,7 +87,7 @@ def reading(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
 
 def _example(studio: Studio, ws: StudioWorkspace) -> str:
     """A text of the workspace, to begin with: one with a number, where there is one."""
-    if not (ws.corpus / "clips.jsonl").exists():
+    if not has_clips(ws):
         return ""
     table = studio.tables.of(ws)
     return table.example()
