@@ -150,6 +150,14 @@ def test_a_lexicon_elsewhere_is_neither_read_nor_written(client: StudioClient, w
     assert secret.read_text() == "a secret line\n"
 
 
+@pytest.mark.parametrize("language", ["swa", "lug", "amh"])
+def test_a_text_is_read_before_anything_was_imported(tmp_path: Path, language: str) -> None:
+    Workspace.create(tmp_path / "new", language=language)
+    client = StudioClient.of(tmp_path)
+    assert "There are no clips yet" in client.get("/w/new/reading").text
+    assert client.post("/api/read", {"ws": "new", "text": "abantu ሰላም 3"}).json["words"]
+
+
 def test_a_number_is_touched_by_the_words_it_is_said_with(client: StudioClient, ws: Workspace) -> None:
     finish(read_corpus(ws))
     assert touched(ws, client.studio.readers.of(ws), "mbili") == (1, ("c1",))

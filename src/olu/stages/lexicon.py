@@ -114,7 +114,10 @@ def reader(ws: Workspace) -> AnyFrontend:
     settings = read_settings(ws)
     stamp, state = ws.stamped(STAGE.name), ws.readings / "frontend.json"
     if stamp is None or not state.exists() or _but_words(stamp["options"]) != _but_words(settings.asked()):
-        return corpus_frontend(ws, Corpus.open(ws), settings)
+        if (ws.corpus / "clips.jsonl").exists():
+            return corpus_frontend(ws, Corpus.open(ws), settings)
+        empty = corpus_frontend(ws, Corpus(ws, (), {}), settings)
+        return empty if isinstance(empty, PhoneFrontend) else empty.unlimited()  # no corpus, so any letter
     found = from_state(read_state(state))
     if not isinstance(found, PhoneFrontend):
         return found
