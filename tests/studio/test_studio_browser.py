@@ -78,6 +78,7 @@ def test_a_newcomer_brings_recordings_in_without_a_terminal(tab: Tab, tmp_path: 
         tab.write("#name", "habari")  # last: a list of suggestions would take the next press
         tab.press("#new button.main")
         arrives(tab, "location.pathname === '/w/habari/import' && !!document.querySelector('#import')")
+        arrives(tab, "!!document.querySelector('dialog.picker')")  # the page's scripts are there
         choose(tab, "#panel-computer label:nth-of-type(2) input", files)
         arrives(tab, "/import\\/1$/.test(location.pathname)")
         arrives(tab, "!!document.querySelector('form[data-take] button')")
