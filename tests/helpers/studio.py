@@ -115,6 +115,9 @@ class StudioClient:
             self.studio.jobs.advance()
             told = self.get(f"/api/w/{ws}/jobs/{begun.json['number']}").json
             if told["state"] not in ("waiting", "running", "stopping"):
+                for child in self.studio.jobs._children.values():
+                    child.wait(10)  # it has told its end, and may still be leaving
+                self.studio.jobs.advance()
                 return dict(told)
             time.sleep(0.05)
         raise AssertionError(f"olu {verb} came to no end")
