@@ -202,7 +202,7 @@ def test_speech_and_melodies(place: Workspace) -> None:
             ({"voice": "ws/nobody"}, "there is no voice"),
             ({"voice": "../ade.voice"}, "there is no voice"),
             ({"knobs": {"none": 1.0}}, "no knob"),
-            ({"melody": {"melody": 1}}, "Field required"),
+            ({"melody": {"melody": 1}}, "this is no melody"),
             ({"melody": told, "input": "Ó dàbọ̀."}, "another text"),
         ):
             answer = web.post(f"{base}/api/speak", json={**wish, **wrong})
