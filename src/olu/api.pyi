@@ -20,6 +20,7 @@ from olu.stages.find_lr import RateSummary
 from olu.stages.fix import AuditOutcome, FixUndone
 from olu.stages.g2p import ReadTexts, ReadingExplained
 from olu.stages.import_ import ImportSummary
+from olu.stages.lexicon import LexiconList, WordSummary
 from olu.stages.make import MakeSummary
 from olu.stages.merge import MergeSummary
 from olu.stages.pack import PackSummary
@@ -162,6 +163,15 @@ class VerbWorkspace(Workspace):
         explain: bool = False,
         on_event: OnEvent | None = None,
     ) -> ReadSummary | ReadTexts | ReadingExplained: ...
+    def lexicon(
+        self,
+        word: str | None = None,
+        phones: str | None = None,
+        *,
+        strike: bool = False,
+        dry_run: bool = False,
+        on_event: OnEvent | None = None,
+    ) -> LexiconList | WordSummary: ...
     def align(
         self,
         *,

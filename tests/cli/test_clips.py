@@ -127,6 +127,8 @@ def test_drop_and_keep_are_recorded_and_taken_back(ws: Path, monkeypatch: pytest
     assert (done["ids"], done["already"]) == ([first, second], 0)
     assert fine("drop", ws, first, "--reason", "a door slams", "--json").json()["already"] == 1
     row = next(read_jsonl(ws / "corpus" / "decisions.jsonl"))
+    signed = {name: row.pop(name) for name in ("who", "at", "batch")}
+    assert all(signed.values()) and signed["batch"] == done["batch"]
     assert row == {
         "id": first,
         "decision": "drop",

@@ -352,14 +352,21 @@ def test_a_held_table_follows_decisions_and_corrections(ws: Workspace, source: P
     table = ClipTable(ws)
 
     def follows() -> bool:
+        anew = ClipTable(ws)
         return all(
             table.page(expression=expression, sort=sort) == clips(ws, expression=expression, sort=sort)
+            and table.facets(expression=expression, sort=sort) == anew.facets(expression=expression, sort=sort)
             for expression, sort in questions
         )
 
     assert follows()
     a, b, *rest = (row["id"] for row in table.page().rows)
-    assert [row["id"] for row in table.page(expression=questions[1][0]).rows] == [b]
+    assert (
+        [row["id"] for row in table.page(expression=questions[1][0]).rows]
+        == [b]
+        == table.ids(expression=questions[1][0])
+    )
+    assert table.facets()["decision"] == {"": len(rest) + 2} and sum(table.facets()["split"].values()) == len(rest) + 2
     read_once = table._corpus
     decide(ws, [b], decision="drop")
     correct_clip(ws, rest[0], "Habari namba tatu, na mengi zaidi", by="amina")

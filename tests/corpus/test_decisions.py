@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -16,9 +17,11 @@ from olu.corpus.decisions import (
     load,
     path,
     record,
+    replace_all,
     save,
     stretch,
     take_back,
+    take_back_batch,
     why_left_out,
 )
 
@@ -56,6 +59,33 @@ def test_each_side_decides_once_and_the_last_word_counts(ws: Workspace) -> None:
     assert take_back(ws, by="person", ids=["a"]) == (KEEP,)
     assert in_force(load(ws)) == {"a": TRIM}
     assert take_back(ws, by="fix") == (TRIM,)
+    assert load(ws) == ()
+
+
+def by(who: str, id: str, decision: Literal["drop", "keep"], batch: str) -> Decision:
+    return Decision(id=id, decision=decision, by="person", who=who, at="2026-11-18T10:00:00Z", batch=batch)
+
+
+def test_a_batch_is_taken_back_whole_and_what_was_decided_before_holds_again(ws: Workspace) -> None:
+    first, second = by("amina", "a", "keep", "b1"), by("obi", "a", "drop", "b2")
+    record(ws, [first, TRIM])
+    record(ws, [second, by("obi", "b", "drop", "b2")])
+    assert in_force(load(ws))["a"] == second
+    gone = take_back_batch(ws, "b2", who="obi", at="2026-11-18T10:01:00Z")
+    assert [one.id for one in gone] == ["a", "b"]
+    assert in_force(load(ws)) == {"a": first}
+    assert take_back_batch(ws, "b2", who="obi", at="x") == () == take_back_batch(ws, "none", who="obi", at="x")
+    replace_all(ws, [CAP], by="fix")  # writes the file anew, and keeps what each person decided
+    record(ws, [second])
+    take_back_batch(ws, "b2", who="obi", at="x")
+    assert in_force(load(ws)) == {"a": first, "b": CAP}
+    take_back(ws, by="person")  # as 'olu drop --undo': nothing of it stays
+    assert load(ws) == (CAP,)
+
+
+def test_a_decision_without_a_batch_replaces_all_before_it(ws: Workspace) -> None:
+    record(ws, [by("amina", "a", "keep", "b1"), DROP])
+    take_back(ws, by="person", ids=["a"])
     assert load(ws) == ()
 
 

@@ -7,6 +7,7 @@ A row is a dataclass, of which every field is checked, and which may refuse keys
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 Shape = Mapping[str, Any]  # key -> the type of its value
-RARE = ("restored", "read_by")  # of a reading: fields that a file holds only where they say something
+# Fields that a file holds only where they say something: of a reading, and of a decision.
+RARE = ("restored", "read_by", "who", "at", "batch")
 
 # What to do about a damaged file of a workspace, where running the stage again is not enough; {ws} is its folder.
 _IMPORT = "run 'olu import {ws} SOURCE' again, with its options: it keeps what can be read and the damaged file aside"
@@ -71,7 +73,20 @@ def as_row(value: Any) -> dict[str, Any]:
     """What a file holds of a dataclass: its fields, those of dataclasses inside it too."""
     kind: Any = type(value)
     row: dict[str, Any] = _adapter(kind).dump_python(value, warnings=False)
-    return {name: one for name, one in row.items() if one or name not in RARE}
+    rare = _rare(kind)
+    return {name: one for name, one in row.items() if one or name not in rare}
+
+
+@cache
+def _rare(kind: Any) -> frozenset[str]:
+    """The rare fields of a dataclass: a field that must be given is never left out."""
+    return frozenset(
+        name for name in RARE if name in (found := kind.__dataclass_fields__) and _is_optional(found[name])
+    )
+
+
+def _is_optional(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 def from_row(row: Mapping[str, Any], kind: type[Made]) -> Made:

@@ -106,6 +106,20 @@ def take_back(ws: Workspace, *, who: str, id: str | None = None, by: str | None 
     return gone
 
 
+def take_back_batch(ws: Workspace, batch: str, *, who: str) -> list[Correction]:
+    """What was corrected at once; what held before holds again."""
+    with appending(ws):
+        rows = [
+            one
+            for one in journal(ws).rows_with(batch)
+            if batch in (getattr(one, "batch", ""), getattr(one, "undo", ""))
+        ]
+        gone = [one for one in held(rows) if isinstance(one, Correction)]
+        at = now()
+        journal(ws).append([Undo(id=one.id, undo=batch, by=who, at=at) for one in gone])
+    return gone
+
+
 def hash_texts(ws: Workspace) -> str:
     """Changes when another text holds; the same as before any correction when all were taken back."""
     texts = {id: one.text for id, one in in_force(ws).items()}

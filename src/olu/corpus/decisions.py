@@ -30,6 +30,9 @@ class Decision:
     reason: str = ""
     start: float = 0.0  # trim and cap: the stretch that stays, from the clip's own start
     seconds: float | None = None
+    who: str = ""  # which person
+    at: str = ""  # when, in UTC
+    batch: str = ""  # the same for all that were decided at once: they are taken back together
     __pydantic_config__ = EXACT
 
     def __post_init__(self) -> None:
@@ -39,19 +42,33 @@ class Decision:
             raise ValueError(f"no decision: {asdict(self)}")
 
 
-def _counts(rows: Iterable[Decision]) -> list[Decision]:
-    """The decisions that count: of each clip and side (person, cut, fix) the last, unless taken back."""
-    latest: dict[tuple[str, By], Decision] = {}
+def held(rows: Iterable[Decision]) -> list[Decision]:
+    """The rows without those that were taken back, in order.
+
+    An undo that names a batch takes that one back, and what was decided before holds again; one without takes all.
+    """
+    found: dict[tuple[str, By, str], Decision] = {}
+    batches: dict[tuple[str, By], list[str]] = {}
     for one in rows:
+        key = one.id, one.by
+        if not one.batch:
+            for batch in batches.pop(key, ()):
+                found.pop((*key, batch), None)
         if one.decision == "undo":
-            latest.pop((one.id, one.by), None)
+            found.pop((*key, one.batch), None)
         else:
-            latest[one.id, one.by] = one
-    return list(latest.values())
+            found[*key, one.batch] = one
+            batches.setdefault(key, []).append(one.batch)
+    return list(found.values())
+
+
+def _latest(rows: Iterable[Decision]) -> tuple[Decision, ...]:
+    """The decisions that count: of each clip and side (person, cut, fix) the last."""
+    return tuple({(one.id, one.by): one for one in held(rows)}.values())
 
 
 def journal(ws: Workspace) -> Journal[Decision]:
-    return Journal(ws, "decisions.jsonl", Decision, _counts)
+    return Journal(ws, "decisions.jsonl", Decision, held)
 
 
 def path(ws: Workspace) -> Path:
@@ -60,19 +77,19 @@ def path(ws: Workspace) -> Path:
 
 def load(ws: Workspace) -> tuple[Decision, ...]:
     """Every decision that was not taken back, also of clips that are no longer there: they may come back."""
-    return tuple(_counts(journal(ws).rows()))
+    return _latest(journal(ws).rows())
 
 
 def of_clips(ws: Workspace, ids: Collection[str]) -> tuple[Decision, ...]:
     """As `load`, of these clips alone: quick where they are few, however many the corpus has."""
-    return tuple(one for one in _counts(journal(ws).rows_of(ids)) if one.id in ids)
+    return tuple(one for one in _latest(journal(ws).rows_of(ids)) if one.id in ids)
 
 
 def save(ws: Workspace, decisions: Iterable[Decision]) -> None:
     """Write them whole, in place of all others."""
-    latest = _counts(decisions)
-    if latest or path(ws).exists():
-        journal(ws).replace(latest)
+    rows = held(decisions)
+    if rows or path(ws).exists():
+        journal(ws).replace(rows)
 
 
 def record(ws: Workspace, new: Iterable[Decision]) -> list[str]:
@@ -85,10 +102,11 @@ def replace_all(
 ) -> tuple[tuple[Decision, ...], tuple[Decision, ...]]:
     """Put these in the place of all that one side decided; returns all decisions before and after."""
     with nullcontext() if dry else appending(ws):
-        before = load(ws)
-        after = (*(one for one in before if one.by != by), *new)
+        rows = held(journal(ws).rows())
+        before, others = _latest(rows), [one for one in rows if one.by != by]
+        after = (*_latest(others), *new)
         if not dry and set(after) != set(before):
-            save(ws, after)
+            save(ws, [*others, *new])
     return before, after
 
 
@@ -97,6 +115,14 @@ def take_back(ws: Workspace, *, by: By, ids: Collection[str] | None = None) -> t
     with appending(ws):
         gone = [one for one in (load(ws) if ids is None else of_clips(ws, ids)) if one.by == by]
         record(ws, [Decision(id=one.id, decision="undo", by=by) for one in gone])
+    return tuple(gone)
+
+
+def take_back_batch(ws: Workspace, batch: str, *, who: str, at: str) -> tuple[Decision, ...]:
+    """Take back what was decided at once; what was decided of these clips before holds again."""
+    with appending(ws):
+        gone = held(one for one in journal(ws).rows_with(batch) if one.batch == batch)
+        record(ws, [Decision(id=one.id, decision="undo", by=one.by, who=who, at=at, batch=batch) for one in gone])
     return tuple(gone)
 
 

@@ -83,6 +83,21 @@ class Journal(Generic[Row]):
         lines = ((0, line) for line in whole.splitlines())
         return list(load_rows(lines, self.path, self.kind)), place + len(whole)
 
+    def last_rows(self, size: int) -> list[Row]:
+        """The whole lines among the last bytes, as rows."""
+        if not self.path.exists():
+            return []
+        with self.path.open("rb") as file:
+            start = max(0, file.seek(0, os.SEEK_END) - size)
+            file.seek(start)
+            data = file.read()
+        whole = data[data.find(b"\n") + 1 if start else 0 : data.rfind(b"\n") + 1]
+        return list(load_rows(((0, line) for line in whole.splitlines()), self.path, self.kind))
+
+    def rows_with(self, value: str) -> list[Row]:
+        """The rows that hold a value such as the name of a batch, and perhaps others, without reading the rest."""
+        return list(load_rows(((0, line) for line in lines_with(self.path, [value])), self.path, self.kind))
+
     def end(self) -> int:
         """The place behind the last whole line."""
         return self.path.stat().st_size - len(self._end()) if self.path.exists() else 0

@@ -46,16 +46,20 @@ def first_seconds(audio: Audio, seconds: float) -> Audio:
 
 
 def spectrogram(audio: Audio) -> str:
+    return data_uri(spectrogram_png(audio), "image/png")
+
+
+def spectrogram_png(audio: Audio, *, width: int = WIDTH, height: int = HEIGHT) -> bytes:
     """As a PNG: time to the right, 0 Hz to half the rate upwards, bright where it is loud."""
-    size = max(2 * HEIGHT, round(audio.rate * WINDOW_SECONDS))
+    size = max(2 * height, round(audio.rate * WINDOW_SECONDS))
     samples = np.pad(audio.samples, (0, size))
-    starts = np.linspace(0, len(audio.samples), WIDTH, endpoint=False).astype(np.intp)
+    starts = np.linspace(0, len(audio.samples), width, endpoint=False).astype(np.intp)
     frames = samples[starts[:, None] + np.arange(size)]
     power = np.abs(np.fft.rfft((frames - frames.mean(axis=1, keepdims=True)) * np.hanning(size), axis=1)) ** 2
-    edges = np.linspace(0, power.shape[1], HEIGHT, endpoint=False).astype(np.intp)
+    edges = np.linspace(0, power.shape[1], height, endpoint=False).astype(np.intp)
     decibel = 10 * np.log10(np.add.reduceat(power, edges, axis=1) + 1e-10)
     shade = (decibel - max(float(decibel.max()), -30.0)) / RANGE_DB + 1
-    return data_uri(heat_png(shade.T[::-1]), "image/png")
+    return heat_png(shade.T[::-1])
 
 
 def heat_png(values_HW: NDArray[Any]) -> bytes:

@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import shlex
+from array import array
 from bisect import insort
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
-from itertools import compress
+from itertools import chain, compress
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
@@ -55,6 +57,8 @@ COLUMNS: dict[str, Kind] = {
 CORRECTED = "* "  # before a text that is not the source's
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
+NO_MARKS: list[str] = []  # most rows have none: they share this one
+FACETS = ("worst", "marks", "speaker", "split", "decision")  # columns whose values are counted, to choose by
 VIEWS = 8  # questions whose answers are kept
 MOVED = 64  # rows that are put into a sorted answer one by one; more are sorted with all the others
 JOURNALS: dict[str, Callable[[Workspace], Journal[Any]]] = {
@@ -187,19 +191,14 @@ class ClipTable:
         self._files: list[State] = []
         self._journals: dict[str, State] = {}
         self._ends: dict[str, int] = {}  # how far each journal was read
-        self._views: dict[tuple[str | None, str | None], _View] = {}
+        self._views: dict[tuple[str | None, str | None], _View] = {}  # the one asked for last stands last
 
     def page(
         self, *, expression: str | None = None, sort: str | None = None, start: int = 0, limit: int | None = None
     ) -> ClipList:
         if limit is not None and limit < 0:
             raise ConfigError(f"--limit {limit}: give 0 or more")
-        view = self._views.get((expression, sort)) or _View(expression, sort)
-        self._refresh()
-        if len(self._views) >= VIEWS and (expression, sort) not in self._views:
-            del self._views[next(iter(self._views))]
-        self._views[expression, sort] = view
-        view.look(self._rows, self._corpus.places)
+        view = self._view(expression, sort)
         end = None if limit is None else start + limit
         return ClipList(
             rows=tuple(self._rows[at] for at in view.found[start:end]),
@@ -207,6 +206,39 @@ class ClipTable:
             seconds=view.seconds,
             total=len(self._rows),
         )
+
+    def facets(self, *, expression: str | None = None, sort: str | None = None) -> dict[str, dict[str, int]]:
+        """How many of the clips found have each check, speaker, side and decision; the most frequent first."""
+        found = self._view(expression, sort).count(self._rows)
+        return {name: {value: n for value, n in counts.most_common() if n > 0} for name, counts in found.items()}
+
+    def ids(self, *, expression: str | None = None) -> list[str]:
+        return [self._rows[at]["id"] for at in self._view(expression, None).found]
+
+    @property
+    def held(self) -> Corpus:
+        """The corpus as it was at the last look."""
+        return self._corpus
+
+    def row(self, id: str) -> Row | None:
+        """The row of one clip as it is now."""
+        self._refresh()
+        at = self._corpus.places.get(id)
+        return None if at is None else self._rows[at]
+
+    def state(self) -> list[State]:
+        """Changes when a row may have changed; it costs a look at the files' dates."""
+        return [_state(path) for path in (*_read_by(self.ws), *(self.ws.corpus / name for name in JOURNALS))]
+
+    def _view(self, expression: str | None, sort: str | None) -> _View:
+        view = self._views.get((expression, sort)) or _View(expression, sort)
+        self._refresh()
+        self._views.pop((expression, sort), None)
+        if len(self._views) >= VIEWS:
+            del self._views[next(iter(self._views))]
+        self._views[expression, sort] = view
+        view.look(self._rows, self._corpus.places)
+        return view
 
     def _refresh(self) -> None:
         files = [_state(path) for path in _read_by(self.ws)]
@@ -217,9 +249,9 @@ class ClipTable:
             self._corpus = self._corpus.renewed(ids)
             for id in ids:
                 if (at := self._corpus.places.get(id)) is not None:
-                    self._rows[at] = self._row(self._corpus.clips[at])
+                    old, self._rows[at] = self._rows[at], self._row(self._corpus.clips[at])
                     for view in self._views.values():
-                        view.changed(at)
+                        view.changed(at, old)
         self._files, self._journals = files, journals
 
     def _read_all(self) -> None:
@@ -262,7 +294,7 @@ class ClipTable:
             "tokens": tokens if read == clip.text else None,
             "frames": int(seconds * self._per_second),
             "worst": min((mark.severity for mark in marks), key=SEVERITIES.index, default=""),
-            "marks": sorted({mark.check for mark in marks}),
+            "marks": sorted({mark.check for mark in marks}) if marks else NO_MARKS,
             "decision": decision.decision if decision else "",
             "trains": side == "train" and corpus.why_not(clip) is None,
             "audio": clip.audio,
@@ -281,16 +313,33 @@ class _View:
         self.fits = where(expression, COLUMNS) if expression is not None else None
         self.order = sorter(sort, COLUMNS) if sort is not None else None
         self.compare = comparer(sort, COLUMNS) if sort is not None else None
-        self.found: list[int] = []
+        self.found = array("I")  # a list of so many numbers would take eight times the memory
         self.seconds = 0.0
         self.forget()
 
     def forget(self) -> None:
         self._mask: bytearray | None = None  # row by row, whether it fits
-        self._news: set[int] = set()
+        self._news: dict[int, Row] = {}  # what changed, and the row as it was
+        self._counts: dict[str, Counter[str]] | None = None
 
-    def changed(self, at: int) -> None:
-        self._news.add(at)
+    def changed(self, at: int, old: Row) -> None:
+        self._news.setdefault(at, old)
+
+    def count(self, rows: list[Row]) -> dict[str, Counter[str]]:
+        """The facets of the rows found; `look` comes first, and keeps them right from then on."""
+        if self._counts is None:
+            assert self._mask is not None
+            self._counts = {}
+            for name in FACETS:
+                values = map(itemgetter(name), compress(rows, self._mask))
+                listed = COLUMNS[name] == "names"
+                self._counts[name] = Counter(chain.from_iterable(values) if listed else values)
+        return self._counts
+
+    def _recount(self, row: Row, by: int) -> None:
+        for name, counts in (self._counts or {}).items():
+            for value in row[name] if COLUMNS[name] == "names" else [row[name]]:
+                counts[value] += by
 
     def look(self, rows: list[Row], places: Mapping[str, int]) -> None:
         """Bring it up to date with the rows of the table; `places`: where each clip stands there."""
@@ -299,22 +348,26 @@ class _View:
         anew = self._mask is None or len(self._news) > MOVED
         if self._mask is None:
             self._mask = bytearray(map(self.fits, rows) if self.fits else b"\1" * len(rows))
-        elif self.fits:
-            for at in self._news:
-                self._mask[at] = self.fits(rows[at])
+        else:
+            for at, old in self._news.items():
+                if self._mask[at]:
+                    self._recount(old, -1)
+                self._mask[at] = self.fits(rows[at]) if self.fits else 1
+                if self._mask[at]:
+                    self._recount(rows[at], 1)
         if self.order and anew:
-            self.found = [places[row["id"]] for row in self.order(list(compress(rows, self._mask)))]
+            self.found = array("I", [places[row["id"]] for row in self.order(list(compress(rows, self._mask)))])
         elif self.compare:
             self._move(rows, self.compare)
         else:
-            self.found = list(compress(range(len(rows)), self._mask))
-        self._news = set()
+            self.found = array("I", compress(range(len(rows)), self._mask))
+        self._news = {}
         self.seconds = round(sum(map(itemgetter("seconds"), compress(rows, self._mask))), 3)
 
     def _move(self, rows: list[Row], compare: Callable[[Row, Row], int]) -> None:
         """Put what changed in its new place of the order; rows that are equal in it stand as in the corpus."""
         assert self._mask is not None
-        self.found = [at for at in self.found if at not in self._news]
+        self.found = array("I", (at for at in self.found if at not in self._news))
 
         def compared(one: int, other: int) -> int:
             return compare(rows[one], rows[other]) or one - other

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from olu.core.files import Workspace
 from olu.core.told import Remedy
 from olu.core.words import many
 from olu.core.workspace_lock import appending
+from olu.corpus.corrections import new_batch, now, who_is
 from olu.corpus.decisions import Decision, of_clips, record, take_back
 from olu.corpus.sources import clips_named, read_clips
 from olu.stages.verbs.corpus import DecideOptions
@@ -25,6 +26,7 @@ class DecideSummary:
     ids: tuple[str, ...]  # those it was recorded for, or taken back from
     already: int  # stood so before
     notes: tuple[str, ...] = ()
+    batch: str = ""  # what was decided at once
 
     def row(self, options: DecideOptions) -> dict[str, Any]:
         return {"workspace": str(options.ws), "undone": options.undo, **asdict(self)}
@@ -77,17 +79,45 @@ def _cleaned(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def decide(ws: Workspace, ids: Iterable[str], *, decision: Literal["drop", "keep"], reason: str = "") -> DecideSummary:
-    """All of them or none: one unknown id, and nothing is recorded. It waits for no command that is at work."""
+def decide(
+    ws: Workspace,
+    ids: Iterable[str],
+    *,
+    decision: Literal["drop", "keep"],
+    reason: str = "",
+    by: str | None = None,
+    known: bool = False,
+) -> DecideSummary:
+    """All of them or none: one unknown id, and nothing is recorded. It waits for no command that is at work.
+
+    `by`: who decides; else who is logged in. `known`: the ids come from the manifest, and are not looked up again.
+    """
     wanted = tuple(dict.fromkeys(ids))
-    check_known(ws, wanted)
+    if not known:
+        check_known(ws, wanted)
+    who, at, batch = _who(by), now(), new_batch()
     with appending(ws):
-        before = {one.id: one for one in of_clips(ws, set(wanted)) if one.by == "person"}
-        new = [Decision(id=id, decision=decision, by="person", reason=reason) for id in wanted]
-        changed = [one for one in new if before.get(one.id) != one]
-        notes = record(ws, changed)
-    done = tuple(one.id for one in changed)
-    return DecideSummary(decision=decision, ids=done, already=len(wanted) - len(done), notes=tuple(notes))
+        before = {one.id: (one.decision, one.reason) for one in of_clips(ws, set(wanted)) if one.by == "person"}
+        fresh = [id for id in wanted if before.get(id) != (decision, reason)]
+        first = Decision(id="", decision=decision, by="person", reason=reason, who=who, at=at, batch=batch)
+        notes = record(ws, [replace(first, id=id) for id in fresh])
+    return DecideSummary(
+        decision=decision,
+        ids=tuple(fresh),
+        already=len(wanted) - len(fresh),
+        notes=tuple(notes),
+        batch=batch if fresh else "",
+    )
+
+
+def _who(by: str | None) -> str:
+    """The name given, or that of the user; nothing where the machine has none."""
+    try:
+        return who_is(by)
+    except ConfigError:
+        if by is not None:
+            raise
+        return ""
 
 
 def undo(ws: Workspace, ids: Iterable[str], *, decision: Literal["drop", "keep"]) -> DecideSummary:

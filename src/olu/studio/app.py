@@ -34,6 +34,9 @@ PAGES = (
     "speak",
     "options",
     "settings",
+    "clips",
+    "audit",
+    "reading",
 )
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 PAUSE = 0.5  # seconds between two looks at the queue

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request
 
 from olu.studio.jobs import Jobs
+from olu.studio.readers import Readers
 from olu.studio.records import RunShelf
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
+from olu.studio.sound import SoundCache
 from olu.studio.status import Statuses
+from olu.studio.tables import Tables
 from olu.studio.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -26,6 +29,9 @@ class Studio:
         self.statuses = Statuses()
         self.uploads = Uploads(settings)
         self.owner = _login()
+        self.tables = Tables()
+        self.sounds = SoundCache()
+        self.readers = Readers(self.roots)
         self.runs = RunShelf()
         self._speech: SpeechDesk | None = None
 

@@ -31,6 +31,9 @@ class SaidWord:
     by: str = ""
 
 
+KnownWords = dict[tuple[str, str], SaidWord]  # by spelling and mode
+
+
 @dataclass(slots=True)
 class _Told:
     """What a reading tells of its words: which were given their marks, and which reading of a chain read how many."""
@@ -80,21 +83,24 @@ class PhoneFrontend:
         self.phones = {row[0]: row[1] for row in pack.rows("phones.tsv") if len(row) > 1}
         self._fit = None if self.inventory is None else Fit(self.inventory, marks=marks)
         self._normal = Normal(pack)
-        self._own = {self._key(word): self._listed(word, phones) for word, phones in pack.lexicon.items()}
+        self._own = {self.key(word): self._listed(word, phones) for word, phones in pack.lexicon.items()}
         self._pronouncer: Pronouncer
         if pack.chain:
             rules = algorithms.pronouncer(pack) if pack.facts.reading.pronounce else None
             self._pronouncer = ChainPronouncer(pack, rules, self._own)
         else:
             self._pronouncer = algorithms.pronouncer(pack)
-        self._known: dict[tuple[str, str], SaidWord] = {}
+        self._known: KnownWords = {}
 
     def read(self, text: str, *, plain: bool = False) -> Reading:
         """`plain` takes no markup out of a text: its brackets are brackets."""
-        return self.explain(text, plain=plain)[0]
+        return self._read(text, self._known, plain=plain)[0]
 
     def explain(self, text: str, *, plain: bool = False) -> tuple[Reading, ReadingTrace]:
-        """The reading, and what was done to get it."""
+        """The reading, and what was done to get it: no word is taken as known, so that all its rules are told."""
+        return self._read(text, {}, plain=plain)
+
+    def _read(self, text: str, known: KnownWords, *, plain: bool) -> tuple[Reading, ReadingTrace]:
         notes = ReadingTrace()
         said: list[Word] = []
         told = _Told()
@@ -112,7 +118,7 @@ class PhoneFrontend:
             else:
                 normal = self._normal.say_as(piece.text, piece.how, notes) if piece.how else self._plain(piece, notes)
                 normals.append(normal)
-                self._take(normal, said, breaks, notes, told)
+                self._take(normal, said, breaks, notes, told, known)
         heard = [words.fold(raw, notes.dropped) for raw in breaks]
         said = _stepped(said, heard, notes)
         heard[0], heard[-1] = heard[0].strip(), heard[-1].rstrip() if said else ""
@@ -125,14 +131,23 @@ class PhoneFrontend:
     def _plain(self, piece: markup.MarkupSpan, notes: ReadingTrace) -> str:
         return self._normal.run(piece.text, notes)
 
-    def _take(self, normal: str, said: list[Word], breaks: list[str], notes: ReadingTrace, told: _Told) -> None:
+    def _take(
+        self,
+        normal: str,
+        said: list[Word],
+        breaks: list[str],
+        notes: ReadingTrace,
+        told: _Told,
+        words_known: KnownWords,
+    ) -> None:
         found, between = words.split(normal)
         told.expect(notes)
         marked = [told.restored_word(spelled) for spelled in found]
         mode = self._pronouncer.mode([one for one, given in zip(found, marked, strict=True) if given is None])
         breaks[-1] += between[0]
         for spelled, given, after in zip(found, marked, between[1:], strict=True):
-            known = self._known_word(spelled, mode if given is None else self._restored_mode(mode, given), notes)
+            said_in = mode if given is None else self._restored_mode(mode, given)
+            known = self._known_word(spelled, said_in, notes, words_known)
             notes.dropped.update(known.lost)
             if known.word.phones:
                 if given is not None and known.word.tones:
@@ -149,12 +164,12 @@ class PhoneFrontend:
         own = self._normal.marks.model.convention if self._normal.marks else ""
         return (own or mode) if given.sure else UNSURE
 
-    def _known_word(self, spelled: str, mode: str, notes: ReadingTrace) -> SaidWord:
-        known = self._known.get((spelled, mode))
+    def _known_word(self, spelled: str, mode: str, notes: ReadingTrace, words_known: KnownWords) -> SaidWord:
+        known = words_known.get((spelled, mode))
         if known is None:
             known = self._say(spelled, mode, notes)
-            if len(self._known) < CACHED_WORDS:
-                self._known[spelled, mode] = known
+            if len(words_known) < CACHED_WORDS:
+                words_known[spelled, mode] = known
         return known
 
     def _say(self, spelled: str, mode: str, notes: ReadingTrace) -> SaidWord:
@@ -176,7 +191,8 @@ class PhoneFrontend:
         word = Word(spelled, said.phones, said.tones, said.bearers, said.stress)
         return word if self._fit is None else self._fit.word(word, notes.dropped)
 
-    def _key(self, word: str) -> str:
+    def key(self, word: str) -> str:
+        """A word of a lexicon in the form in which it is looked up."""
         return self._normal.canonical(unicodedata.normalize("NFC", word.strip()), ReadingTrace())
 
     def _listed(self, word: str, phones: str) -> Pronunciation:

@@ -202,6 +202,17 @@ class G2pOptions:
 
 
 @options
+class LexiconOptions:
+    ws: Path = workspace()
+    word: str | None = argument("[WORD]", "A word as the texts write it; without one, all are listed.", default=None)
+    phones: str | None = argument(
+        "[PHONES]", "How it is said: phones with spaces, tones behind their vowel.", default=None
+    )
+    strike: bool = flag("Take the word out.", "--remove")
+    dry_run: bool = flag("Say how many clips it touches, and write nothing.")
+
+
+@options
 class MarksOptions:
     what: str = argument("learn", "What to do: learn.")
     texts: tuple[Path, ...] = argument("TEXTS...", "Texts with their marks, or lists (.tsv).", role="input")
@@ -268,6 +279,7 @@ VERBS = (
         "olu.stages.g2p:run_g2p",
         json=AS_JSON,
     ),
+    Verb("lexicon", "Your own words: list them, add one, and see how many clips it touches.", LexiconOptions),
     Verb(
         "marks",
         "Learn from texts that have their tones and dots how to put them back where a text lacks them.",
