@@ -45,6 +45,7 @@ class StudioClient:
     host: str = HOST
     client: str = "127.0.0.1"
     headers: dict[str, str] = field(default_factory=dict)
+    stay: float = 0.0  # seconds before it leaves, for streams
 
     @staticmethod
     def of(*roots: Path, **settings: Any) -> StudioClient:
@@ -83,7 +84,10 @@ class StudioClient:
         sent: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": cut}]
 
         async def receive() -> dict[str, Any]:
-            return sent.pop(0) if sent else {"type": "http.disconnect"}
+            if sent:
+                return sent.pop(0)
+            await asyncio.sleep(self.stay)
+            return {"type": "http.disconnect"}
 
         async def send(message: Any) -> None:
             if message["type"] == "http.response.start":

@@ -22,7 +22,7 @@ MOST_ROWS = MOST_POINTS  # that are sent one by one; after more than these the w
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricsRow:
     """One step as a curve needs it. What a rewind undid lies at and after the first step of a higher `rewinds`."""
 
     step: int
@@ -112,7 +112,7 @@ class RunRecords:
             },
         }
 
-    def since(self, place: str) -> tuple[str, list[Row]] | None:
+    def since(self, place: str) -> tuple[str, list[MetricsRow]] | None:
         """The rows after a place and the place after them; None where they cannot be told apart from others."""
         inode, _, start = place.partition("-")
         until = self.look().at
@@ -125,7 +125,7 @@ class RunRecords:
             data = file.read(until - int(start))
             if data.count(b"\n") > MOST_ROWS:
                 return None
-            rows = [Row(int(row["step"]), int(row["rewinds"]), _finite(row)) for row in _rows(data.splitlines())]
+            rows = [MetricsRow(int(row["step"]), int(row["rewinds"]), _finite(row)) for row in _rows(data.splitlines())]
             return f"{self.inode}-{int(start) + len(data)}", rows
         return None
 

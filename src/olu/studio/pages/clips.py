@@ -204,12 +204,12 @@ def _range(asked: str, size: int) -> tuple[int, int] | None:
 # ---- changing
 
 
-class Body(BaseModel):
+class ClipsAsk(BaseModel):
     model_config = ConfigDict(extra="forbid")
     by: str | None = Field(None, max_length=120)  # who; else the one who is logged in
 
 
-class Decide(Body):
+class Decide(ClipsAsk):
     decision: Literal["drop", "keep"]
     ids: list[str] = Field(default_factory=list, max_length=1000)
     reason: str = Field("", max_length=500)
@@ -217,11 +217,11 @@ class Decide(Body):
     expect: int | None = None  # with a query: how many a person was told
 
 
-class Undo(Body):
+class UndoAsk(ClipsAsk):
     batch: str = Field("", max_length=40)  # else the last change of this person
 
 
-class Text(Body):
+class Text(ClipsAsk):
     id: str = Field(max_length=400)
     text: str = Field(max_length=TEXT)
 
@@ -300,7 +300,7 @@ def _change(found: Change | None) -> dict[str, Any]:
 
 @router.post("/api/w/{ws}/undo")
 @same_as("drop", "keep", "correct")
-def undo(studio: CurrentStudio, ws: str, ask: Undo) -> dict[str, Any]:
+def undo(studio: CurrentStudio, ws: str, ask: UndoAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
     who = who_is(_name(ask.by))
     wanted = changes.change(place, ask.batch) if ask.batch else changes.last_change(place, who=who)
