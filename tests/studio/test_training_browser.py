@@ -17,7 +17,7 @@ from olu.core.files import Workspace
 from ..helpers.browser import BROWSER, Screen, Tab, chromium
 from ..helpers.melodic import melodic
 from ..helpers.studio import running
-from ..helpers.workspaces import workspace
+from ..helpers.workspaces import trained, workspace
 
 pytestmark = [
     pytest.mark.soak,
@@ -211,16 +211,20 @@ def test_runs_beside_each_other(tab: Tab, studio: str, place: Workspace) -> None
 
 
 def test_exported_with_its_rights_and_spoken(tab: Tab, studio: str, place: Workspace) -> None:
-    run = sorted(path.name for path in place.runs_folder.glob("vits-*"))[-1]
+    names = sorted(path.name for path in place.runs_folder.glob("vits-*"))
+    run = names[-1] if names else trained(place)[0].run
     tab.show(at(studio, f"/w/ws/export?run={run}"), DESK)
     assert "Not complete" in tab.eval("document.body.innerText")
     tab.write("#licence", "CC-BY-4.0")
     tab.write("#consent", "Amina agreed on 3 May 2026 to a public voice")
     tab.press("#rights button.main")
-    tab.until("document.body.innerText.includes('Complete') && !document.body.innerText.includes('Not complete')")
+    tab.until("document.querySelector('.verdict.good')?.textContent === 'Complete'")
     tab.press("#ask button.main")
     tab.until("location.pathname.startsWith('/w/ws/jobs/')")
-    tab.until("document.body.innerText.toLowerCase().includes('done')", seconds=120)
+    number = int(tab.eval("Number(location.pathname.split('/').at(-1))"))
+    tab.until(
+        f"fetch('/api/w/ws/jobs/{number}').then((one) => one.json()).then((one) => one.state === 'done')", seconds=180
+    )
     tab.show(at(studio, "/w/ws/export"), DESK)
     link = tab.eval("document.querySelector('a[download]').getAttribute('href')")
     assert link == f"/api/w/ws/voices/ws-{run}.voice/download"
