@@ -243,6 +243,7 @@ def spoken(tab: Tab, text: str) -> None:
 
 def test_a_tone_is_dragged_and_said_so(tab: Tab, studio: str, place: Workspace) -> None:
     melodic(place.voices / "ade.voice")
+    time.sleep(1.5)  # voices that come are looked for once a second
     tab.show(at(studio, "/w/ws/speak?voice=ws/ade.voice"), DESK)
     spoken(tab, "Ẹ káàárọ̀.")
     before, _ = tab.heard()
