@@ -178,7 +178,7 @@ def stop(studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
     if view.stands.state != "running":
         raise ConfigError(f"{name} is not being trained now")
     if view.job is not None:
-        studio.jobs.stop(ws, view.job.number)
+        studio.jobs.stop(ws, view.job.number, who=studio.owner)
     else:
         write_text(view.run.folder / STOP, "asked for in the studio\n")
     return view_of(studio, ws, name).row()
