@@ -120,7 +120,7 @@ document.addEventListener("play", (event) => {
 export function fields(form) {
   const options = {};
   for (const one of form.elements) {
-    if (!one.name || one.disabled) continue;
+    if (!one.name || one.disabled || (one.type === "radio" && !one.checked)) continue;
     const kind = one.dataset.kind || (one.type === "checkbox" ? "flag" : one.type === "number" ? "number" : "text");
     if (kind === "flag") { if (one.checked) options[one.name] = true; }
     else if (one.value === "" && !one.required) continue;
