@@ -68,6 +68,9 @@ function open() {
   const names = [...watched.keys()].join(",");
   const ask = new URLSearchParams({ ws: workspace(), watch: names, after: last });
   source = new EventSource(`/api/events?${ask}`);
+  source.onerror = () => {
+    if (source?.readyState === EventSource.CLOSED) planned = setTimeout(open, 3000); // else it tries again by itself
+  };
   for (const kind of ["job", "note", "run", "reset", "changed"])
     source.addEventListener(kind, (event) => {
       last = event.lastEventId;
@@ -117,7 +120,7 @@ document.addEventListener("play", (event) => {
 export function fields(form) {
   const options = {};
   for (const one of form.elements) {
-    if (!one.name || one.disabled) continue;
+    if (!one.name || one.disabled || (one.type === "radio" && !one.checked)) continue;
     const kind = one.dataset.kind || (one.type === "checkbox" ? "flag" : one.type === "number" ? "number" : "text");
     if (kind === "flag") { if (one.checked) options[one.name] = true; }
     else if (one.value === "" && !one.required) continue;
