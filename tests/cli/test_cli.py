@@ -290,7 +290,11 @@ def test_status_names_resume_after_an_unfinished_run(ws: Path):
     refused = olu("train", ws, *TINY)
     assert refused.code == 2
     assert "--resume" in refused.err
-    done = fine("train", ws, "--resume")
+    alone = olu("train", ws, "--run", "vits-001")
+    assert alone.code == 2 and "add --resume" in alone.err
+    other = olu("train", ws, "--resume", "--run", "vits-009")
+    assert other.code == 2 and "no run 'vits-009'" in other.err
+    done = fine("train", ws, "--resume", "--run", "vits-001")
     assert "from step 1 to 3" in done.err
     assert next_command(ws) == f"olu export {ws} --to voice"
 

@@ -62,6 +62,17 @@ def test_names_are_the_only_way_to_a_voice(folder: Path) -> None:
         assert shelf.find(trick) is None, trick
 
 
+def test_voices_may_be_called_by_where_they_lie(package: Path, folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    voices.copy(package, other / "ada.voice", name="ada")
+    shelf = VoiceCatalog([folder], called=lambda path: f"{path.parent.name}/{path.name}")
+    assert names(shelf) == ["in/ada.voice"] and not shelf.find("ada")
+    shelf.put([folder, other])
+    assert names(shelf) == ["in/ada.voice", "other/ada.voice"], "one name may be in two places"
+    shelf.put([other])
+    assert names(shelf) == ["other/ada.voice"]
+
+
 def test_a_place_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(VoiceError, match="nothing is not there"):
         VoiceCatalog([tmp_path / "nothing"])

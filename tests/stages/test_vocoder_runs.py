@@ -85,6 +85,11 @@ def test_a_clip_comes_as_often_as_it_has_segments(mute: Workspace):
     assert {len(batch) for batch in job.batches().plan(0)} <= {4, len(job.drawn) % 4}
 
 
+def test_it_can_be_tried_without_training(mute: Workspace):
+    tried = finish(train(mute, overrides=[*TINY, *PLAN], dry=True))
+    assert tried.dry["clips"] >= 8 and tried.dry["losses"] and len(Run.all(mute.runs_folder)) == 1
+
+
 def test_a_run_goes_on_exactly(mute: Workspace, tmp_path: Path):
     run = run_of(mute)
     recipe = tmp_path / "recipe.toml"

@@ -15,8 +15,9 @@ from safetensors.numpy import load_file
 from olu.core.files import Workspace
 
 from ..helpers.browser import BROWSER, Screen, Tab, chromium
+from ..helpers.melodic import melodic
 from ..helpers.studio import running
-from ..helpers.workspaces import workspace
+from ..helpers.workspaces import trained, workspace
 
 pytestmark = [
     pytest.mark.soak,
@@ -206,4 +207,66 @@ def test_runs_beside_each_other(tab: Tab, studio: str, place: Workspace) -> None
     for screen in (DESK, PHONE):
         tab.show(at(studio, "/w/ws/runs"), screen)
         assert tab.eval("document.documentElement.scrollWidth") <= screen.width
+    assert not tab.eval("window.failures")
+
+
+def test_exported_with_its_rights_and_spoken(tab: Tab, studio: str, place: Workspace) -> None:
+    names = sorted(path.name for path in place.runs_folder.glob("vits-*"))
+    run = names[-1] if names else trained(place)[0].run
+    tab.show(at(studio, f"/w/ws/export?run={run}"), DESK)
+    assert "Not complete" in tab.eval("document.body.innerText")
+    tab.write("#licence", "CC-BY-4.0")
+    tab.write("#consent", "Amina agreed on 3 May 2026 to a public voice")
+    tab.press("#rights button.main")
+    tab.until("document.querySelector('.verdict.good')?.textContent === 'Complete'")
+    tab.press("#ask button.main")
+    tab.until("location.pathname.startsWith('/w/ws/jobs/')")
+    number = int(tab.eval("Number(location.pathname.split('/').at(-1))"))
+    tab.until(
+        f"fetch('/api/w/ws/jobs/{number}').then((one) => one.json()).then((one) => one.state === 'done')", seconds=180
+    )
+    tab.show(at(studio, "/w/ws/export"), DESK)
+    link = tab.eval("document.querySelector('a[download]').getAttribute('href')")
+    assert link == f"/api/w/ws/voices/ws-{run}.voice/download"
+    tab.show(at(studio, f"/w/ws/speak?voice=ws/ws-{run}.voice"), PHONE)
+    spoken(tab, "Habari ya asubuhi. Karibu sana.")
+    assert tab.eval("document.querySelectorAll('#rows tr').length") == 5, "each word has its times"
+
+
+def spoken(tab: Tab, text: str) -> None:
+    tab.until("document.querySelector('#voice').value !== ''", seconds=90)
+    tab.write("#text", text)
+    tab.press("#speak")
+    tab.until("document.querySelector('#status').textContent === 'Finished.'", seconds=90)
+    assert tab.eval("document.querySelector('#trouble').hidden")
+
+
+def test_a_tone_is_dragged_and_said_so(tab: Tab, studio: str, place: Workspace) -> None:
+    melodic(place.voices / "ade.voice")
+    time.sleep(1.5)  # voices that come are looked for once a second
+    tab.show(at(studio, "/w/ws/speak?voice=ws/ade.voice"), DESK)
+    spoken(tab, "Ẹ káàárọ̀.")
+    before, _ = tab.heard()
+    tab.press("#plan")
+    tab.until("document.querySelectorAll('.dot').length > 3", seconds=60)
+    high = ".dot[aria-label*='tone H']"
+    tab.eval(f"document.querySelector({high!r}).scrollIntoView({{block: 'center'}})")
+    box = f"document.querySelector({high!r}).getBoundingClientRect()"
+    x, y = tab.eval(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({box})")
+    hertz = tab.eval(f"Number(document.querySelector({high!r}).getAttribute('aria-valuenow'))")
+    for kind, to in (("mousePressed", y), ("mouseMoved", y - 20), ("mouseMoved", y - 40), ("mouseReleased", y - 40)):
+        tab.call("Input.dispatchMouseEvent", type=kind, x=x, y=to, button="left", buttons=1, clickCount=1)
+    moved = tab.eval(f"Number(document.querySelector({high!r}).getAttribute('aria-valuenow'))")
+    assert moved > 1.05 * hertz and not tab.eval("document.querySelector('#as-planned').disabled")
+    tab.eval(f"document.querySelector({high!r}).focus()")
+    for kind in ("keyDown", "keyUp"):
+        tab.call("Input.dispatchKeyEvent", type=kind, key="ArrowDown", code="ArrowDown")
+    assert tab.eval(f"Number(document.querySelector({high!r}).getAttribute('aria-valuenow'))") < moved
+    tab.press("#say-it")
+    tab.until("document.querySelector('#status').textContent === 'Finished.'", seconds=90)
+    after, _ = tab.heard()
+    size = min(len(before), len(after))
+    assert size > 1000 and not np.allclose(before[:size], after[:size], atol=1e-3), "it is another sound"
+    tab.press("#as-planned")
+    assert tab.eval("document.querySelectorAll('.dot.moved').length") == 0
     assert not tab.eval("window.failures")

@@ -14,7 +14,7 @@ MOST = 1000
 
 
 @dataclass(frozen=True)
-class Entry:
+class FolderEntry:
     name: str
     path: str
     folder: bool
@@ -26,7 +26,7 @@ def listing(roots: Roots, at: str) -> dict[str, Any]:
     """A folder: where it is, the folder above it where that is inside the roots too, and what it holds."""
     if not at:
         if len(roots.folders) > 1:
-            entries = [Entry(str(root), str(root), folder=True, bytes=0) for root in roots.folders]
+            entries = [FolderEntry(str(root), str(root), folder=True, bytes=0) for root in roots.folders]
             return {"at": "", "above": None, "entries": [asdict(one) for one in entries], "more": 0}
         at = str(roots.folders[0])
     folder = roots.inside(at)
@@ -45,7 +45,7 @@ def listing(roots: Roots, at: str) -> dict[str, Any]:
     return {"at": str(folder), "above": above, "entries": [asdict(one) for one in entries[:MOST]], "more": more}
 
 
-def _entry(roots: Roots, item: os.DirEntry[str]) -> Entry | None:
+def _entry(roots: Roots, item: os.DirEntry[str]) -> FolderEntry | None:
     """One thing in a folder; nothing of what is hidden, leads out, or has a name that is no text."""
     try:
         item.name.encode("utf-8")
@@ -61,4 +61,4 @@ def _entry(roots: Roots, item: os.DirEntry[str]) -> Entry | None:
     except (OSError, WorkspaceError):
         return None
     is_workspace = folder and (Path(item.path) / "olu.toml").is_file()
-    return Entry(item.name, item.path, folder=folder, bytes=size, workspace=is_workspace)
+    return FolderEntry(item.name, item.path, folder=folder, bytes=size, workspace=is_workspace)

@@ -210,35 +210,37 @@ def read(folder: Path, *, ws: str) -> Job:
 
 def _outcome(folder: Path, started: Mapping[str, Any], events: list[dict[str, Any]]) -> tuple[State, int | None, str]:
     """State, exit code, and a sentence on the end."""
-    stop = (folder / "stop").exists()
     left = _object(folder / "exit.json")
     if not started:
         return ("stopped", INTERRUPTED, "taken back before it began") if left else ("waiting", None, "")
+    stop = (folder / "stop").exists()
     if not left and is_alive(folder):
         return ("stopping" if stop else "running"), None, ""
     end = next((row for row in reversed(events) if row.get("event") == "end"), None)
-    code = end.get("code") if end else left.get("code")
-    if end is None and code is None:
-        code = _guessed_code(folder)
-    if end is None and (code is None or code < 0):
-        if stop:
-            return "stopped", code, f"ended at once, as somebody asked: {KEPT}"
+    if end is not None:
+        return _told_end(folder, end, stop=stop)
+    code = left.get("code", _guessed_code(folder))
+    if code == 0:
+        return "done", 0, ""
+    if stop:
+        return "stopped", code, f"ended at once, as somebody asked: {KEPT}"
+    if code is None or code < 0:
         return "lost", code, without_a_word(folder, started, code)
-    said = _sentence(folder, end)
-    if stop and end is None and code != 0:  # it had hardly begun
-        return "stopped", code, f"ended before it had begun its work: {KEPT}"
-    if code != 0 and not said:
-        said = _silent(folder, code)
+    return "failed", code, _sentence(_last_words(folder)) or _silent(folder, code)
+
+
+def _told_end(folder: Path, end: Mapping[str, Any], *, stop: bool) -> tuple[State, int | None, str]:
+    """The end that a job has told itself."""
+    code, said = end.get("code"), _sentence(str(end.get("error", "")))
     if code == 0 and not said:
         return "done", 0, ""
-    if code == INTERRUPTED or (stop and code in (0, 128 + signal.SIGINT, 128 + signal.SIGTERM)):
+    if code == INTERRUPTED or (stop and code in (0, 128 + signal.SIGTERM)):
         return "stopped", code, said or KEPT
-    return "failed", code, said
+    return "failed", code, said or _silent(folder, code)
 
 
-def _sentence(folder: Path, end: Mapping[str, Any] | None) -> str:
+def _sentence(said: str) -> str:
     """What went wrong, where something did."""
-    said = str(end.get("error", "")) if end is not None else _last_words(folder)
     if said.startswith("MemoryError") or "out of memory" in said.lower():
         return f"memory ran out: close other programs, or ask for less at a time; {KEPT} ({said[:120]})"
     return said

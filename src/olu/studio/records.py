@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +18,13 @@ from olu.train.view.history import MOST_POINTS, WINDOW, History, Progress, row_f
 
 METRICS = "metrics.jsonl"
 HELD = 64  # runs
+MOMENT = 0.3  # seconds for which pages that watch the same run are told the same
 SEAM = 256  # bytes before the place read last that must still be there
 MOST_ROWS = MOST_POINTS  # that are sent one by one; after more than these the whole curves are sent again
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricsRow:
     """One step as a curve needs it. What a rewind undid lies at and after the first step of a higher `rewinds`."""
 
     step: int
@@ -112,7 +114,7 @@ class RunRecords:
             },
         }
 
-    def since(self, place: str) -> tuple[str, list[Row]] | None:
+    def since(self, place: str) -> tuple[str, list[MetricsRow]] | None:
         """The rows after a place and the place after them; None where they cannot be told apart from others."""
         inode, _, start = place.partition("-")
         until = self.look().at
@@ -125,7 +127,7 @@ class RunRecords:
             data = file.read(until - int(start))
             if data.count(b"\n") > MOST_ROWS:
                 return None
-            rows = [Row(int(row["step"]), int(row["rewinds"]), _finite(row)) for row in _rows(data.splitlines())]
+            rows = [MetricsRow(int(row["step"]), int(row["rewinds"]), _finite(row)) for row in _rows(data.splitlines())]
             return f"{self.inode}-{int(start) + len(data)}", rows
         return None
 
@@ -136,6 +138,7 @@ class RunShelf:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[Path, RunRecords] = OrderedDict()
+        self._told: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def of(self, run: Run) -> RunRecords:
         path = run.folder / METRICS
@@ -148,6 +151,16 @@ class RunShelf:
 
     def progress(self, run: Run) -> Progress:
         return self.of(run).progress
+
+    def told(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What `make` tells of a run: made once for all who ask within a moment."""
+        with self._lock:
+            at, row = self._told.get(name, (0.0, {}))
+        if time.monotonic() - at > MOMENT:
+            at, row = time.monotonic(), make()
+            with self._lock:
+                self._told = {**dict(list(self._told.items())[-HELD:]), name: (at, row)}
+        return row
 
 
 def _rows(lines: list[bytes]) -> Iterator[dict[str, Any]]:

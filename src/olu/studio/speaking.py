@@ -112,7 +112,9 @@ class SpeechDesk:
             if melody is not None and melody.text != wish.input:
                 raise VoiceError("the melody is of another text: plan this one first")
             manner = Manner.of(openai.manner(wish, found), tones=wish.tones, melody=melody)
-        except (ValueError, OluError) as bad:
+        except ValueError as bad:
+            raise errors.Refusal(400, f"this is no melody: {bad}", "invalid_request", param="melody") from None
+        except OluError as bad:
             raise errors.Refusal(400, str(bad), "invalid_request") from None
         most = self.settings
         return pool, SpeechJob(name, wish.input, manner, seconds=most.most_seconds, tokens=most.most_tokens)

@@ -20,7 +20,7 @@ LONGEST = 20.0  # seconds: recordings may change, which no folder of ours tells
 
 
 @dataclass
-class Held:
+class HeldStatus:
     state: tuple[int, ...]
     at: float
     status: Status | None
@@ -29,10 +29,10 @@ class Held:
 
 class Statuses:
     def __init__(self) -> None:
-        self._held: dict[Path, Held] = {}
+        self._held: dict[Path, HeldStatus] = {}
         self._lock = threading.Lock()
 
-    def of(self, ws: Workspace) -> Held:
+    def of(self, ws: Workspace) -> HeldStatus:
         """How a workspace stands; its fault as a sentence where that cannot be told."""
         state = _state(ws.root)
         held = self._held.get(ws.root)
@@ -42,9 +42,9 @@ class Statuses:
             from olu.stages.status import status
 
             try:
-                made = Held(state, time.monotonic(), status(ws))
+                made = HeldStatus(state, time.monotonic(), status(ws))
             except OluError as bad:
-                made = Held(state, time.monotonic(), None, str(bad))
+                made = HeldStatus(state, time.monotonic(), None, str(bad))
             self._held[ws.root] = made
             return made
 

@@ -28,7 +28,7 @@ SHOWN = 24  # sentences with players, unless all are asked for
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedEvaluation:
     """An evaluation in the list, or why it cannot be read."""
 
     name: str
@@ -37,14 +37,14 @@ class Listed:
     fault: str = ""
 
 
-def _all(ws: Workspace) -> list[Listed]:
+def _all(ws: Workspace) -> list[ListedEvaluation]:
     found = []
     for path in sorted(ws.evaluations.glob(f"*/{FILE}"), key=lambda one: -one.stat().st_mtime):
         try:
             held = load(path.parent)
-            found.append(Listed(path.parent.name, str(held.facts.get("made", "")), held))
+            found.append(ListedEvaluation(path.parent.name, str(held.facts.get("made", "")), held))
         except OluError as bad:
-            found.append(Listed(path.parent.name, fault=str(bad)))
+            found.append(ListedEvaluation(path.parent.name, fault=str(bad)))
     return found
 
 

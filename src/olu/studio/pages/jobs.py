@@ -25,7 +25,7 @@ MOST_LOG = 128 * 1024  # bytes of a log that are sent at once
 MOST_SHOWN = 200
 
 
-class Ask(BaseModel):
+class JobAsk(BaseModel):
     model_config = ConfigDict(extra="forbid")
     verb: str = Field(max_length=40)
     ws: str = Field(NO_WORKSPACE, max_length=400)
@@ -39,7 +39,7 @@ class StopAsk(BaseModel):
 
 @router.post("/api/jobs")
 @same_as("*")
-def start(studio: CurrentStudio, ask: Ask) -> dict[str, Any]:
+def start(studio: CurrentStudio, ask: JobAsk) -> dict[str, Any]:
     """Start any verb."""
     return studio.jobs.start(ask.ws, ask.verb, ask.options, studio.owner).row()
 
@@ -176,12 +176,15 @@ def _parted(jobs: list[Job]) -> list[tuple[str, list[Job]]]:
 
 
 @router.get("/api/events")
-async def events(request: Request, studio: CurrentStudio, watch: str, ws: str = NO_WORKSPACE) -> StreamingResponse:
+async def events(
+    request: Request, studio: CurrentStudio, watch: str, ws: str = NO_WORKSPACE, after: str = ""
+) -> StreamingResponse:
+    """Server-sent events of what a page watches; `after`: the id of the last event that it has seen."""
     names = watch.split(",")
     if len(names) > MOST_WATCHED:
         raise ConfigError(f"a page may watch {MOST_WATCHED} things at a time")
     watches = [_watch(studio, ws, name) for name in names]
-    set_offsets(watches, request.headers.get("last-event-id", ""))
+    set_offsets(watches, request.headers.get("last-event-id", after))
     stream = Stream(watches, request.is_disconnected)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -28,6 +31,7 @@ from olu.studio.state import CurrentStudio, Studio
 
 router = APIRouter()
 MOST_COMPARED = 6
+CHECK_SECONDS = 1.5  # after which a run is looked at also where its files are as they were: its process may have ended
 PNG = b"\x89PNG\r\n\x1a\n"
 EXPLAINED = {
     "mel": "How far the sound is from the recording, as a mel spectrogram. Lower is better.",
@@ -174,7 +178,7 @@ def stop(studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
     if view.stands.state != "running":
         raise ConfigError(f"{name} is not being trained now")
     if view.job is not None:
-        studio.jobs.stop(ws, view.job.number)
+        studio.jobs.stop(ws, view.job.number, who=studio.owner)
     else:
         write_text(view.run.folder / STOP, "asked for in the studio\n")
     return view_of(studio, ws, name).row()
@@ -198,17 +202,28 @@ def remove(studio: CurrentStudio, ws: str, name: str, ask: RemoveAsk) -> dict[st
 
 def _watch(studio: Studio, ws: str, name: str, what: str) -> Watch:
     """Tells how a run stands whenever that has changed; the page then asks for the bytes that came since."""
-    find_run(studio.workspace(ws), what)
-    last: list[Any] = [None]
+    folder = find_run(studio.workspace(ws), what).folder
+    last: list[Any] = [None, None, 0.0]  # the row told, the files as they were then, when that was
 
     def look() -> list[tuple[str, Any]]:
-        row = view_of(studio, ws, what).row()
-        if row == last[0]:
+        files, now = _files(folder), time.monotonic()
+        if files == last[1] and now - last[2] < CHECK_SECONDS:
             return []
-        last[0] = row
-        return [("run", row)]
+        row = studio.runs.told(str(folder), lambda: view_of(studio, ws, what).row())
+        before, last[:] = last[0], [row, files, now]
+        return [] if row == before else [("run", row)]
 
     return Watch(name, look)
+
+
+def _files(folder: Path) -> list[tuple[int, int]]:
+    """When the files of a run changed last: cheap, so that many may watch."""
+    found = []
+    for name in ("metrics.jsonl", "events.jsonl", "best.json", "result.json", "samples", "checkpoints"):
+        with suppress(OSError):
+            held = (folder / name).stat()
+            found.append((held.st_mtime_ns, held.st_size))
+    return found
 
 
 WATCHERS["run"] = _watch

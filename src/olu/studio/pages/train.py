@@ -112,7 +112,7 @@ def begin(studio: CurrentStudio, ws: str, ask: TrainAsk) -> dict[str, Any]:
         options["from_run"] = ask.from_run
     options |= {"device": ask.device} if ask.device else {}
     options |= {"dry_run": True} if ask.dry_run else {"evaluate": ask.evaluate, "new": ask.new}
-    return studio.jobs.start(ws, "train", options).row()
+    return studio.jobs.start(ws, "train", options, studio.owner).row()
 
 
 @router.get("/api/w/{ws}/train/{number}")

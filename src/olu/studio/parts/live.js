@@ -3,6 +3,7 @@
 const watched = new Map(); // "job:17" -> handlers
 let source = null;
 let planned = 0;
+let last = ""; // the id of the last event: how far each file was read
 
 // Say a sentence in the page's live region; an error stays until the next sentence.
 export function tell(sentence, { error = false } = {}) {
@@ -65,9 +66,14 @@ function open() {
   source = null;
   if (!watched.size || document.hidden) return;
   const names = [...watched.keys()].join(",");
-  source = new EventSource(`/api/events?ws=${encodeURIComponent(workspace())}&watch=${encodeURIComponent(names)}`);
+  const ask = new URLSearchParams({ ws: workspace(), watch: names, after: last });
+  source = new EventSource(`/api/events?${ask}`);
+  source.onerror = () => {
+    if (source?.readyState === EventSource.CLOSED) planned = setTimeout(open, 3000); // else it tries again by itself
+  };
   for (const kind of ["job", "note", "run", "reset", "changed"])
     source.addEventListener(kind, (event) => {
+      last = event.lastEventId;
       const { watch: name, data } = JSON.parse(event.data);
       for (const handler of watched.get(name) ?? []) handler(kind, data);
     });
@@ -114,7 +120,7 @@ document.addEventListener("play", (event) => {
 export function fields(form) {
   const options = {};
   for (const one of form.elements) {
-    if (!one.name || one.disabled) continue;
+    if (!one.name || one.disabled || (one.type === "radio" && !one.checked)) continue;
     const kind = one.dataset.kind || (one.type === "checkbox" ? "flag" : one.type === "number" ? "number" : "text");
     if (kind === "flag") { if (one.checked) options[one.name] = true; }
     else if (one.value === "" && !one.required) continue;

@@ -80,9 +80,20 @@ async function row(item) {
   }
 }
 
+// The steps in the table go on; another state has other buttons, so the page is loaded again unless something plays.
+function told(name, row) {
+  const line = document.querySelector(`tr[data-watch="${CSS.escape(name)}"]`);
+  const steps = line?.querySelector("[data-steps]");
+  if (steps) steps.textContent = `${row.step.toLocaleString("en")} of ${row.steps.toLocaleString("en")}`;
+  if (line && line.dataset.state !== row.state && [...document.querySelectorAll("audio")].every((one) => one.paused)) location.reload();
+}
+
 for (const name of names) {
   look(name);
-  watch(`run:${name}`, () => look(name));
+  watch(`run:${name}`, (kind, row) => {
+    look(name);
+    told(name, row);
+  });
 }
 smooth?.addEventListener("input", draw);
 whenColoursChange(() => {

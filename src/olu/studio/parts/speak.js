@@ -263,7 +263,7 @@ function picked() {
   by("example").textContent = chosen?.sample ?? "";
   by("example-line").hidden = !chosen?.sample;
   const bad = voices.filter((one) => one.fault).map((one) => `${one.title}: ${one.fault}`);
-  by("voice-note").textContent = [chosen ? `${chosen.language_name}, ${(chosen.rate / 1000).toFixed(1)} kHz, ${(chosen.size / 1e6).toFixed(1)} MB` : "", ...bad].filter(Boolean).join(" · ");
+  by("voice-note").textContent = [chosen ? `${chosen.language_name}, ${(chosen.rate / 1000).toFixed(1)} kHz, ${chosen.size < 1e6 ? `${Math.ceil(chosen.size / 1e3)} kB` : `${(chosen.size / 1e6).toFixed(1)} MB`}` : "", ...bad].filter(Boolean).join(" · ");
   forget();
 }
 
