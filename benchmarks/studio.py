@@ -101,7 +101,7 @@ def measured(here: Server, work: Callable[[int], object], turns: int = TURNS) ->
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        large_workspace(folder, CLIPS, sounds=SOUNDS)
+        large_workspace(folder, CLIPS, sounds=SOUNDS, readings=True)
         here, wall, cpu = start(folder)
         try:
             rows = figures(here, wall, cpu)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from olu.audio import io
-from olu.core.files import Workspace, write_jsonl
+from olu.core.files import Workspace, write_json, write_jsonl
 from olu.core.types import Audio, Clip
 from olu.corpus.manifest import Corpus
 from olu.corpus.sources import Source
+from olu.text.vocabulary import SymbolVocabulary
 
 RATE = 16000
 HOSTILE = "<script>failures.push('ran')</script><img src=x onerror=\"failures.push('ran')\">"
@@ -59,8 +60,10 @@ def clip_workspace(
     return ws
 
 
-def large_workspace(root: Path, count: int, *, name: str = "large", sounds: int = 0) -> Workspace:
-    """Very many made clips, a fifth of them marked; sound for the first `sounds`."""
+def large_workspace(
+    root: Path, count: int, *, name: str = "large", sounds: int = 0, readings: bool = False
+) -> Workspace:
+    """Very many made clips, a fifth of them marked; sound for the first `sounds`, and made readings if asked for."""
     random = np.random.default_rng(count)
     lengths, words = random.uniform(2, 12, count), random.integers(0, 5000, (count, 12))
     ws = Workspace.create(root / name, language="swa")
@@ -83,6 +86,8 @@ def large_workspace(root: Path, count: int, *, name: str = "large", sounds: int 
         )
     sides: Any = {clip.id: ("valid", "test")[at % 2] if at % 25 == 0 else "train" for at, clip in enumerate(clips)}
     Corpus.save(ws, clips, [Source(name="s1", root=str(source), layout="folder")], sides)
+    if readings:
+        _made_readings(ws, clips)
     checks = ("noise", "clipping", "silence", "duration")
     write_jsonl(
         ws.audit_folder / "audit.jsonl",
@@ -98,3 +103,25 @@ def large_workspace(root: Path, count: int, *, name: str = "large", sounds: int 
         ),
     )
     return ws
+
+
+def _made_readings(ws: Workspace, clips: Sequence[Clip]) -> None:
+    """As `olu read` would leave them, in less time."""
+    phones = ["n", "e", "n", "o", "a"]
+    word = {"phones": phones, "tones": [], "bearers": [], "stress": 1}
+    write_jsonl(
+        ws.readings / "readings.jsonl",
+        (
+            {
+                "id": clip.id,
+                "text": clip.text,
+                "normal": clip.text,
+                "words": [{"text": one, **word} for one in clip.text.split()],
+                "breaks": ["", *[" "] * 11, ""],
+                "dropped": {},
+            }
+            for clip in clips
+        ),
+    )
+    symbols = sorted({" ", *phones})
+    write_json(ws.readings / "vocabulary.json", SymbolVocabulary.of(symbols).state())

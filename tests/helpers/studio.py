@@ -115,6 +115,9 @@ class StudioClient:
             self.studio.jobs.advance()
             told = self.get(f"/api/w/{ws}/jobs/{begun.json['number']}").json
             if told["state"] not in ("waiting", "running", "stopping"):
+                for child in self.studio.jobs._children.values():
+                    child.wait(10)  # it has told its end, and may still be leaving
+                self.studio.jobs.advance()
                 return dict(told)
             time.sleep(0.05)
         raise AssertionError(f"olu {verb} came to no end")
@@ -127,12 +130,13 @@ def _unquoted(path: str) -> str:
 
 
 @contextmanager
-def running(*roots: Path, **settings: Any) -> Iterator[str]:
-    """A studio on a port of its own; gives the address that opens it, with the key."""
+def running(*roots: Path, at: int = 0, **settings: Any) -> Iterator[str]:
+    """A studio on a port of its own, or on this one; gives the address that opens it, with the key."""
     import socket
 
     held = socket.socket()
-    held.bind(("127.0.0.1", 0))
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", at))
     port = held.getsockname()[1]
     app = create_app(StudioSettings(roots=roots, key=KEY, port=port, **settings))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1))

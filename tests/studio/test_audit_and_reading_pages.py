@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -83,7 +84,8 @@ def test_a_text_is_read_with_every_rule(client: StudioClient, ws: Workspace) -> 
     assert any(step["stage"] == "pronounce" for step in again)
     tones = client.post("/api/read", {"language": "yor", "text": "ìyànjù"}).json["words"]
     assert tones[0]["tones"] == ["L", "L", "L"]
-    assert client.post("/api/read", {"language": "xxx", "text": "a"}).status == 422
+    for wrong in ("xxx", "", "/etc", "../swa", "a\\b"):
+        assert client.post("/api/read", {"language": wrong, "text": "a"}).status == 422
     assert client.post("/api/read", {"ws": "swa", "text": "a" * 6000}).status == 422
     for text in ("", "\0", HOSTILE, "[[", "{}", "<break", "\u202e", "🙂"):
         assert client.post("/api/read", {"ws": "swa", "text": text}).status in (200, 422)
@@ -98,6 +100,7 @@ def test_a_word_says_what_it_touches_before_it_is_saved(client: StudioClient, ws
     assert (look["clips"], look["before"], look["after"]) == (3, "w ˈa t u", "w a t a") and look[
         "said"
     ] == "touches 3 clips"
+    assert client.get(f"/api/w/swa/clips?where={quote(look['where'])}").json["found"] == 3
     assert read_settings(ws).lexicon is None and not (ws.root / "lexicon.tsv").exists()
     tried = client.post("/api/read", {"ws": "swa", "text": "watu", "word": "watu", "phones": "w a t a"}).json
     assert tried["words"][0]["phones"] == ["w", "a", "t", "a"]
@@ -145,6 +148,14 @@ def test_a_lexicon_elsewhere_is_neither_read_nor_written(client: StudioClient, w
     ):
         assert b"secret line" not in answer.body and "outside the folders of this studio" in answer.text
     assert secret.read_text() == "a secret line\n"
+
+
+@pytest.mark.parametrize("language", ["swa", "lug", "amh"])
+def test_a_text_is_read_before_anything_was_imported(tmp_path: Path, language: str) -> None:
+    Workspace.create(tmp_path / "new", language=language)
+    client = StudioClient.of(tmp_path)
+    assert "There are no clips yet" in client.get("/w/new/reading").text
+    assert client.post("/api/read", {"ws": "new", "text": "abantu ሰላም 3"}).json["words"]
 
 
 def test_a_number_is_touched_by_the_words_it_is_said_with(client: StudioClient, ws: Workspace) -> None:

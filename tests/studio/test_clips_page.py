@@ -121,7 +121,12 @@ def test_a_manifest_that_names_a_secret_sends_nothing_of_it(
     sources.write_text(json.dumps([{**rows[0], "root": "/etc"}]))
     secret.unlink()
     answer = client.get(f"{CLIPS}/c1/sound")
-    assert answer.status == 422 and "c1" in answer.json["error"]
+    assert answer.status == 422 and "lies outside the folders of this studio" in answer.json["error"]
+    sources.write_text(json.dumps(rows))
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.wav"
+    outside.write_bytes((tmp_path / "swa-sound" / "c2.wav").read_bytes())
+    secret.symlink_to(outside)
+    assert client.get(f"{CLIPS}/c1/sound").status == 422
     sources.write_text(json.dumps([{**rows[0], "root": "../../etc"}]))
     assert client.get(f"{CLIPS}/c1/sound").status == 422 and client.get("/w/swa/clips").status == 422
 

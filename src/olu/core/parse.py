@@ -11,6 +11,7 @@ from typing import Any
 DEEPEST = 64  # lists and tables inside each other; what Olu and the programs it knows write has fewer than ten
 MOST_DIGITS = 308  # of a whole number: more fit in no float
 LONG = re.compile(rf"[0-9]{{{MOST_DIGITS + 1}}}")
+DIGIT = re.compile("[0-9]")
 TOO_MANY = f"a number of more than {MOST_DIGITS} digits"
 
 
@@ -34,19 +35,21 @@ def from_json(data: str | bytes) -> Any:
         raise BadData(_deep()) from None
     except ValueError:  # Python reads no whole number of more than 4,300 digits
         raise BadData(TOO_MANY) from None
-    if text.count("[") + text.count("{") > DEEPEST or LONG.search(text):
+    if text.count("[") + text.count("{") > DEEPEST or _has_long(text):
         _check(value)
     return value
 
 
 def check_json(line: bytes) -> None:
     """Refuse a JSON text that another reader took and this one would not."""
-    if len(line) > DEEPEST and (line.count(b"[") + line.count(b"{") > DEEPEST or _has_long(line)):
+    long = len(line) > MOST_DIGITS and _has_long(line.decode("utf-8"))
+    if long or (len(line) > DEEPEST and line.count(b"[") + line.count(b"{") > DEEPEST):
         from_json(line)
 
 
-def _has_long(line: bytes) -> bool:
-    return len(line) > MOST_DIGITS and LONG.search(line.decode("utf-8")) is not None
+def _has_long(text: str) -> bool:
+    """Whether so many digits stand in a row: such a row meets one of the characters that are looked at first."""
+    return DIGIT.search(text[MOST_DIGITS :: MOST_DIGITS + 1]) is not None and LONG.search(text) is not None
 
 
 def load_json(path: Path) -> Any:

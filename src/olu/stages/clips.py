@@ -7,13 +7,9 @@ import io
 import json
 import shlex
 from array import array
-from bisect import insort
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cmp_to_key
-from itertools import chain, compress
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -21,6 +17,7 @@ from olu.audit.check import SEVERITIES
 from olu.audit.coverage import count_letters
 from olu.core.errors import ConfigError
 from olu.core.files import Workspace, read_json, read_rows, whole
+from olu.core.parse import BadData, from_json
 from olu.core.told import TextTable, Told, Verbatim, quoted
 from olu.core.types import Clip, ReadingRow
 from olu.core.words import length, many
@@ -28,46 +25,21 @@ from olu.corpus import corrections, decisions
 from olu.corpus.correction_file import FORMULA
 from olu.corpus.journal import Journal
 from olu.corpus.manifest import Corpus
-from olu.corpus.query import Kind, comparer, sorter, where
 from olu.stages.audit import THRESHOLDS, read_thresholds
+from olu.stages.clip_view import COLUMNS, ClipView, Row
 from olu.stages.verbs.corpus import SHOWN, ClipsOptions
 from olu.text.vocabulary import VOCABULARY
 
-COLUMNS: dict[str, Kind] = {
-    "id": "text",
-    "speaker": "text",
-    "split": "text",  # "" for a clip of no side
-    "seconds": "number",  # of what training hears: a trimmed clip counts without its ends
-    "rate": "number",
-    "letters": "number",
-    "seconds_per_letter": "number",
-    "tokens": "number",  # not known before 'olu read'
-    "frames": "number",
-    "worst": "text",  # the hardest verdict of the audit: error, warn, info or ""
-    "marks": "names",
-    "decision": "text",
-    "trains": "yes or no",
-    "audio": "text",
-    "start": "number",  # seconds into the recording, where the clip begins and ends
-    "end": "number",
-    "corrected": "text",  # who wrote the text, where it is not the source's
-    "imported": "text",  # the source's text, where another holds
-    "text": "text",
-}
 CORRECTED = "* "  # before a text that is not the source's
 MEASURED = ("seconds", "letters", "seconds_per_letter", "tokens", "frames")
 POINTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)  # per cent
 NO_MARKS: list[str] = []  # most rows have none: they share this one
-FACETS = ("worst", "marks", "speaker", "split", "decision")  # columns whose values are counted, to choose by
 VIEWS = 8  # questions whose answers are kept
-MOVED = 64  # rows that are put into a sorted answer one by one; more are sorted with all the others
 JOURNALS: dict[str, Callable[[Workspace], Journal[Any]]] = {
     "decisions.jsonl": decisions.journal,
     "texts.jsonl": corrections.journal,
 }
 State = tuple[int, int, int] | None  # of a file: inode, size and date
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +163,7 @@ class ClipTable:
         self._files: list[State] = []
         self._journals: dict[str, State] = {}
         self._ends: dict[str, int] = {}  # how far each journal was read
-        self._views: dict[tuple[str | None, str | None], _View] = {}  # the one asked for last stands last
+        self._views: dict[tuple[str | None, str | None], ClipView] = {}  # the one asked for last stands last
 
     def page(
         self, *, expression: str | None = None, sort: str | None = None, start: int = 0, limit: int | None = None
@@ -230,8 +202,8 @@ class ClipTable:
         """Changes when a row may have changed; it costs a look at the files' dates."""
         return [_state(path) for path in (*_read_by(self.ws), *(self.ws.corpus / name for name in JOURNALS))]
 
-    def _view(self, expression: str | None, sort: str | None) -> _View:
-        view = self._views.get((expression, sort)) or _View(expression, sort)
+    def _view(self, expression: str | None, sort: str | None) -> ClipView:
+        view = self._views.get((expression, sort)) or ClipView(expression, sort)
         self._refresh()
         self._views.pop((expression, sort), None)
         if len(self._views) >= VIEWS:
@@ -257,7 +229,7 @@ class ClipTable:
     def _read_all(self) -> None:
         self._ends = {name: journal(self.ws).end() for name, journal in JOURNALS.items()}
         self._corpus = Corpus.open(self.ws)
-        self._tokens = _tokens(self.ws)
+        self._tokens, self._read = _tokens(self.ws, self._corpus)
         self._per_second = read_thresholds(self.ws).frames_per_second
         self._rows = [self._row(clip) for clip in self._corpus.clips]
         for view in self._views.values():
@@ -281,7 +253,8 @@ class ClipTable:
         corpus, marks = self._corpus, self._corpus.marks(clip)
         seconds, letters = corpus.taken(clip).seconds, count_letters(clip.text)
         decision, correction = corpus.decision(clip), corpus.correction(clip)
-        read, tokens = self._tokens.get(clip.id, ("", None))
+        at = corpus.places[clip.id]
+        tokens = self._tokens[at] if self._tokens and self._read[at] == clip.text else None
         side = corpus.split(clip)
         return {
             "id": clip.id,
@@ -291,7 +264,7 @@ class ClipTable:
             "rate": clip.rate,
             "letters": letters,
             "seconds_per_letter": round(seconds / letters, 4) if letters else None,
-            "tokens": tokens if read == clip.text else None,
+            "tokens": tokens,
             "frames": int(seconds * self._per_second),
             "worst": min((mark.severity for mark in marks), key=SEVERITIES.index, default=""),
             "marks": sorted({mark.check for mark in marks}) if marks else NO_MARKS,
@@ -304,78 +277,6 @@ class ClipTable:
             "imported": corpus.as_imported(clip).text if correction else "",
             "text": clip.text,
         }
-
-
-class _View:
-    """The places of the rows that one question finds, kept until it is asked again."""
-
-    def __init__(self, expression: str | None, sort: str | None) -> None:
-        self.fits = where(expression, COLUMNS) if expression is not None else None
-        self.order = sorter(sort, COLUMNS) if sort is not None else None
-        self.compare = comparer(sort, COLUMNS) if sort is not None else None
-        self.found = array("I")  # a list of so many numbers would take eight times the memory
-        self.seconds = 0.0
-        self.forget()
-
-    def forget(self) -> None:
-        self._mask: bytearray | None = None  # row by row, whether it fits
-        self._news: dict[int, Row] = {}  # what changed, and the row as it was
-        self._counts: dict[str, Counter[str]] | None = None
-
-    def changed(self, at: int, old: Row) -> None:
-        self._news.setdefault(at, old)
-
-    def count(self, rows: list[Row]) -> dict[str, Counter[str]]:
-        """The facets of the rows found; `look` comes first, and keeps them right from then on."""
-        if self._counts is None:
-            assert self._mask is not None
-            self._counts = {}
-            for name in FACETS:
-                values = map(itemgetter(name), compress(rows, self._mask))
-                listed = COLUMNS[name] == "names"
-                self._counts[name] = Counter(chain.from_iterable(values) if listed else values)
-        return self._counts
-
-    def _recount(self, row: Row, by: int) -> None:
-        for name, counts in (self._counts or {}).items():
-            for value in row[name] if COLUMNS[name] == "names" else [row[name]]:
-                counts[value] += by
-
-    def look(self, rows: list[Row], places: Mapping[str, int]) -> None:
-        """Bring it up to date with the rows of the table; `places`: where each clip stands there."""
-        if self._mask is not None and not self._news:
-            return
-        anew = self._mask is None or len(self._news) > MOVED
-        if self._mask is None:
-            self._mask = bytearray(map(self.fits, rows) if self.fits else b"\1" * len(rows))
-        else:
-            for at, old in self._news.items():
-                if self._mask[at]:
-                    self._recount(old, -1)
-                self._mask[at] = self.fits(rows[at]) if self.fits else 1
-                if self._mask[at]:
-                    self._recount(rows[at], 1)
-        if self.order and anew:
-            self.found = array("I", [places[row["id"]] for row in self.order(list(compress(rows, self._mask)))])
-        elif self.compare:
-            self._move(rows, self.compare)
-        else:
-            self.found = array("I", compress(range(len(rows)), self._mask))
-        self._news = {}
-        self.seconds = round(sum(map(itemgetter("seconds"), compress(rows, self._mask))), 3)
-
-    def _move(self, rows: list[Row], compare: Callable[[Row, Row], int]) -> None:
-        """Put what changed in its new place of the order; rows that are equal in it stand as in the corpus."""
-        assert self._mask is not None
-        self.found = array("I", (at for at in self.found if at not in self._news))
-
-        def compared(one: int, other: int) -> int:
-            return compare(rows[one], rows[other]) or one - other
-
-        key = cmp_to_key(compared)
-        for at in sorted(self._news):
-            if self._mask[at]:
-                insort(self.found, at, key=key)
 
 
 def _read_by(ws: Workspace) -> list[Path]:
@@ -393,18 +294,28 @@ def _state(path: Path) -> State:
     return state.st_ino, state.st_size, state.st_mtime_ns
 
 
-def _tokens(ws: Workspace) -> dict[str, tuple[str, int]]:
-    """Clip id -> the text that was read, and the length of what the model is given, blanks included."""
-    known = ws.readings / "vocabulary.json"
-    if not known.exists():
-        return {}
-    blanks = bool(read_json(known, shape=VOCABULARY)["interleave"])
+def _tokens(ws: Workspace, corpus: Corpus) -> tuple[array[int], list[str | None]]:
+    """By the place of each clip: the length of what the model is given, blanks included, and the text that was read.
 
-    found = {}
-    for reading in read_rows(ws.readings / "readings.jsonl", ReadingRow):
-        symbols = len(reading.symbols())
-        found[reading.id] = (reading.text, 2 * symbols + 1 if blanks else symbols)
-    return found
+    Nothing where no clip was read. A text that is the clip's own is not held twice.
+    """
+    known, path = ws.readings / "vocabulary.json", ws.readings / "readings.jsonl"
+    if not known.exists() or not path.exists():
+        return array("I"), []
+    blanks = bool(read_json(known, shape=VOCABULARY)["interleave"])
+    lengths, texts = array("I", [0]) * len(corpus), list[str | None]([None]) * len(corpus)
+    try:
+        with path.open("rb") as lines:  # rows checked whole take four times as long, and there are many
+            for row in map(from_json, filter(bytes.strip, lines)):
+                symbols = sum(map(len, row["breaks"])) + sum(len(word["phones"]) for word in row["words"])
+                if (at := corpus.places.get(row["id"])) is not None:
+                    lengths[at] = 2 * symbols + 1 if blanks else symbols
+                    text = corpus.clips[at].text
+                    texts[at] = text if text == row["text"] else row["text"]
+    except (BadData, LookupError, TypeError):
+        deque(read_rows(path, ReadingRow), maxlen=0)  # says which line is damaged, and how
+        raise
+    return lengths, texts
 
 
 def _quantiles(values: list[float]) -> dict[str, float]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
-from olu.core.errors import ConfigError, LanguageError, OluError
+from olu.core.errors import ConfigError, LanguageError
 from olu.core.files import Workspace, write_text
+from olu.core.parse import from_json
 from olu.core.told import Remedy, TextTable, Told
 from olu.core.words import many
 from olu.core.workspace_lock import writing
-from olu.corpus.journal import lines_with
 from olu.corpus.manifest import Corpus
 from olu.stages.read import STAGE, corpus_frontend
 from olu.stages.verbs.corpus import LexiconOptions
@@ -112,7 +114,10 @@ def reader(ws: Workspace) -> AnyFrontend:
     settings = read_settings(ws)
     stamp, state = ws.stamped(STAGE.name), ws.readings / "frontend.json"
     if stamp is None or not state.exists() or _but_words(stamp["options"]) != _but_words(settings.asked()):
-        return corpus_frontend(ws, Corpus.open(ws), settings)
+        if (ws.corpus / "clips.jsonl").exists():
+            return corpus_frontend(ws, Corpus.open(ws), settings)
+        empty = corpus_frontend(ws, Corpus(ws, (), {}), settings)
+        return empty if isinstance(empty, PhoneFrontend) else empty.unlimited()  # no corpus, so any letter
     found = from_state(read_state(state))
     if not isinstance(found, PhoneFrontend):
         return found
@@ -159,32 +164,40 @@ def said_as(frontend: AnyFrontend, word: str) -> str:
 
 
 def touched(ws: Workspace, frontend: AnyFrontend, word: str, *, name: int = 5) -> tuple[int, tuple[str, ...]]:
-    """How many clips say a word, by the last reading or else by their texts; and the ids of the first."""
+    """How many clips say a word, and the ids of the first.
+
+    By the last reading, which knows numbers said as words; where there is none, by the letters of the texts.
+    """
     key = frontend.key(word) if isinstance(frontend, PhoneFrontend) else word
     readings = ws.readings / "readings.jsonl"
     if readings.exists():
         return _touched_readings(readings, key, name=name)
-    ids = [clip.id for clip in Corpus.open(ws) if key in clip.text.casefold() and _says(frontend, clip.text, key)]
+    folded = key.casefold()
+    texts = ((clip.id, unicodedata.normalize("NFC", clip.text).casefold()) for clip in Corpus.open(ws))
+    ids = [id for id, text in texts if folded in text and folded in words.split(text)[0]]
     return len(ids), tuple(ids[:name])
 
 
 def _touched_readings(path: Path, key: str, *, name: int) -> tuple[int, tuple[str, ...]]:
-    """Rows whose words hold it, found without reading all of them as JSON."""
-    count, ids = 0, list[str]()
+    """Rows whose words hold it, found without reading all of them as JSON, nor the file into memory."""
     spelled = b'"text": ' + json.dumps(key, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    for line in lines_with(path, [key]):
-        if spelled in line.partition(b'"words": ')[2]:
-            count += 1
-            if len(ids) < name:
-                ids.append(str(json.loads(line)["id"]))
+    count, ids = 0, list[str]()
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return 0, ()
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            at = data.find(spelled)
+            while at >= 0:
+                start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+                end = len(data) if end < 0 else end
+                if data.rfind(b'"words": ', start, at) >= 0:  # else it is the text of the clip, whose words follow
+                    count += 1
+                    if len(ids) < name:
+                        ids.append(str(from_json(data[start:end])["id"]))
+                    at = data.find(spelled, end)
+                else:
+                    at = data.find(spelled, at + 1)
     return count, tuple(ids)
-
-
-def _says(frontend: AnyFrontend, text: str, key: str) -> bool:
-    try:
-        return any(one.text == key for one in frontend.read(text).words)
-    except OluError:  # malformed markup: it says nothing
-        return False
 
 
 def look_up(ws: Workspace, word: str) -> WordSummary:

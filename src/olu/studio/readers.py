@@ -8,10 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from olu.core.errors import ConfigError
 from olu.core.files import Workspace
 from olu.core.types import Reading
 from olu.stages.g2p import open_frontend
 from olu.stages.lexicon import place, reader
+from olu.studio.paths import check_workspace
 from olu.studio.roots import Roots
 from olu.text.frontend import FILE, AnyFrontend, read_settings
 
@@ -28,15 +30,15 @@ class Readers:
     def of(self, ws: Workspace) -> AnyFrontend:
         """How a workspace reads. What its reading.toml names must lie within the roots: errors quote files."""
         with self._lock:
+            check_workspace(ws, self._roots)
             settings = read_settings(ws)
-            for name in ("lexicon", "restorer", "reader"):
-                if path := getattr(settings, name):
-                    self._roots.inside(ws.root / path)
             files = [ws.root / FILE, place(ws, settings), ws.readings / "frontend.json", ws.corpus / "clips.jsonl"]
             state = [_state(path) for path in files]
             return self._kept(ws.root, state, lambda: reader(ws))
 
     def of_language(self, code: str) -> AnyFrontend:
+        if "/" in code or "\\" in code:
+            raise ConfigError(f"{code[:60]!r} is no code of a language, such as amh, ig or es")
         with self._lock:
             return self._kept(code, None, lambda: open_frontend(code))
 

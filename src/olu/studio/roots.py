@@ -71,7 +71,7 @@ class Roots:
     def slug_of(self, path: Path) -> str:
         """The name in addresses of the workspace in this folder; nothing where it is none of these."""
         wanted = path.resolve()
-        return next((slug for slug, place in self.places().items() if place == wanted), "")
+        return next((slug for slug, place in self.places(anew=True).items() if place == wanted), "")
 
     def inside(self, path: str | Path) -> Path:
         """The real path, links followed; refused where it leads out of the roots."""

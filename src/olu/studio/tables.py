@@ -16,13 +16,19 @@ from olu.core.types import Clip, Mark
 from olu.corpus.decisions import Decision
 from olu.corpus.manifest import Corpus
 from olu.corpus.query import sorter, where
-from olu.stages.clips import COLUMNS, ClipList, ClipTable
+from olu.stages.clip_view import COLUMNS
+from olu.stages.clips import ClipList, ClipTable
 from olu.studio.roots import NotHere
 
 PAGE = 50  # rows
 MOST_TABLES = 3  # workspaces whose tables are held: one of 100,000 clips takes some 150 MB
 NONE = "-"  # in addresses: no side, undecided
 GROUPS = {"check": "marks", "speaker": "speaker", "side": "split", "decision": "decision"}  # chips -> column
+
+
+def has_clips(ws: Workspace) -> bool:
+    """Whether anything was imported yet."""
+    return (ws.corpus / "clips.jsonl").exists()
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,10 @@ class CharacterFrontend:
             self.language, lower=self.lower, inventory=symbols, pack=self.pack, folds=folds, via=self.via
         )
 
+    def unlimited(self) -> CharacterFrontend:
+        """The same reading of any letter."""
+        return CharacterFrontend(self.language, lower=self.lower, pack=self.pack, via=self.via)
+
     def read(self, text: str, *, plain: bool = False) -> Reading:
         """`plain` takes no markup out of a text: its brackets are brackets."""
         return self.explain(text, plain=plain)[0]

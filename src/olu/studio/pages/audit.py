@@ -16,15 +16,15 @@ from olu.core.files import Workspace, read_json
 from olu.core.rows import corrupt_file
 from olu.core.told import Remedy
 from olu.corpus.decisions import load
-from olu.corpus.sources import clips_path
 from olu.pages.charts import histogram
 from olu.stages.audit import STAGE, read_thresholds
 from olu.stages.fix import WORDS
 from olu.studio.render import page
 from olu.studio.state import CurrentStudio, Studio
-from olu.studio.tables import ClipQuery
+from olu.studio.tables import ClipQuery, has_clips
 
 router = APIRouter()
+TITLES = {one.name: one.title for one in CHECKS}
 
 
 def read_summary(ws: Workspace) -> AuditSummary | None:
@@ -42,7 +42,7 @@ def read_summary(ws: Workspace) -> AuditSummary | None:
 @router.get("/w/{ws}/audit")
 def audit(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
     found = studio.workspace(ws)
-    facts: dict[str, Any] = {"empty": not clips_path(found).exists(), "summary": None, "wrong": ""}
+    facts: dict[str, Any] = {"empty": not has_clips(found), "summary": None, "wrong": ""}
     if not facts["empty"]:
         try:
             facts["summary"] = read_summary(found)
@@ -51,7 +51,7 @@ def audit(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
     if facts["summary"] is not None:
         facts |= _shown(studio, found, facts["summary"])
     command = str(Remedy("audit", (found.root,)))
-    return page(request, "audit.html", ws=found, command=command, words=WORDS, **facts)
+    return page(request, "audit.html", ws=found, command=command, words=WORDS, titles=TITLES, **facts)
 
 
 def _shown(studio: Studio, ws: Workspace, summary: AuditSummary) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _check(check: Any, summary: AuditSummary, clips: int, limits: Thresholds) ->
 def state(studio: CurrentStudio, ws: str) -> dict[str, Any]:
     """The last audit, and whether it still holds: that looks at every recording's date."""
     found = studio.workspace(ws)
-    if not clips_path(found).exists():
+    if not has_clips(found):
         return {"state": "missing", "summary": None}
     summary = read_summary(found)
     return {"state": STAGE.state(found) if summary else "missing", "summary": summary.row() if summary else None}

@@ -16,18 +16,18 @@ from olu.core.words import many
 from olu.corpus import changes
 from olu.corpus.changes import Change
 from olu.corpus.corrections import who_is
-from olu.corpus.sources import clips_path
-from olu.stages.clips import COLUMNS
+from olu.stages.clip_view import COLUMNS
 from olu.stages.correct import correct_clip
 from olu.stages.decide import decide
 from olu.studio.follow import Watch
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
+from olu.studio.paths import check_workspace
 from olu.studio.render import page
 from olu.studio.roots import StudioWorkspace
 from olu.studio.sound import LONGEST_SECONDS, MADE, key_of
 from olu.studio.state import CurrentStudio, Studio
-from olu.studio.tables import GROUPS, NONE, PAGE, ClipQuery
+from olu.studio.tables import GROUPS, NONE, PAGE, ClipQuery, has_clips
 
 router = APIRouter()
 TEXT = 20_000  # characters of a text, at most
@@ -79,7 +79,7 @@ Asked = Annotated[ClipQuery, Depends(asked)]
 @router.get("/w/{ws}/clips")
 def clips(request: Request, studio: CurrentStudio, ws: str, query: Asked) -> HTMLResponse:
     place = studio.workspace(ws)
-    if not clips_path(place).exists():
+    if not has_clips(place):
         return page(request, "clips.html", ws=place, empty=True)
     facts: dict[str, Any] = {"query": query, "wrong": "", "found": None, "rows": [], "facets": {}}
     try:
@@ -170,7 +170,10 @@ def one(studio: CurrentStudio, ws: str, id: str) -> dict[str, Any]:
 
 def _made(request: Request, studio: Studio, ws: str, id: str, kind: str) -> Response:
     """Sound, peaks or picture; a browser that has them asks whether they still hold, and may ask for a part."""
-    corpus, clip = studio.tables.of(studio.workspace(ws)).clip(id)
+    place = studio.workspace(ws)
+    corpus, clip = studio.tables.of(place).clip(id)
+    check_workspace(place, studio.roots)
+    studio.roots.inside(corpus.locate(clip))  # links in a source's folder too
     tag = hashlib.sha256(repr((key_of(corpus, clip), kind)).encode("utf-8", "replace")).hexdigest()[:20]
     headers = {"ETag": f'"{tag}"', "Cache-Control": "private, no-cache", "Accept-Ranges": "bytes"}
     if request.headers.get("if-none-match") == headers["ETag"]:
@@ -209,7 +212,7 @@ class ClipsAsk(BaseModel):
     by: str | None = Field(None, max_length=120)  # who; else the one who is logged in
 
 
-class Decide(ClipsAsk):
+class DecideAsk(ClipsAsk):
     decision: Literal["drop", "keep"]
     ids: list[str] = Field(default_factory=list, max_length=1000)
     reason: str = Field("", max_length=500)
@@ -221,14 +224,14 @@ class UndoAsk(ClipsAsk):
     batch: str = Field("", max_length=40)  # else the last change of this person
 
 
-class Text(ClipsAsk):
+class TextAsk(ClipsAsk):
     id: str = Field(max_length=400)
     text: str = Field(max_length=TEXT)
 
 
 @router.post("/api/w/{ws}/decisions")
 @same_as("drop", "keep")
-def decisions(studio: CurrentStudio, ws: str, ask: Decide) -> dict[str, Any]:
+def decisions(studio: CurrentStudio, ws: str, ask: DecideAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
     table = studio.tables.of(place)
     ids, known = list(ask.ids), False
@@ -260,7 +263,7 @@ def _told(decision: str, changed: int, already: int) -> str:
     return f"{done} {stood}" if changed else stood
 
 
-def _command(place: StudioWorkspace, ask: Decide, ids: list[str]) -> str:
+def _command(place: StudioWorkspace, ask: DecideAsk, ids: list[str]) -> str:
     given = {"reason": ask.reason} if ask.reason else {}
     if ask.query is None:
         return str(Remedy(ask.decision, (place.root, *ids[:FEW]), given))
@@ -318,7 +321,7 @@ def undo(studio: CurrentStudio, ws: str, ask: UndoAsk) -> dict[str, Any]:
 
 @router.post("/api/w/{ws}/texts")
 @same_as("correct")
-def texts(studio: CurrentStudio, ws: str, ask: Text) -> dict[str, Any]:
+def texts(studio: CurrentStudio, ws: str, ask: TextAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
     done = correct_clip(place, ask.id, ask.text, by=_name(ask.by))
     shown = studio.tables.of(place).row(ask.id)

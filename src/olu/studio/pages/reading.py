@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from olu.core.errors import OluError
 from olu.core.told import Remedy
 from olu.core.words import many
+from olu.corpus import query
 from olu.stages.lexicon import (
     WordSummary,
     own_words,
@@ -29,11 +32,13 @@ from olu.studio.readers import as_json
 from olu.studio.render import page
 from olu.studio.roots import StudioWorkspace
 from olu.studio.state import CurrentStudio, Studio
+from olu.studio.tables import has_clips
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
 
 router = APIRouter()
 LONGEST = 5000  # characters of a text that is read while somebody types
+LISTED = 100  # clips that a word leads to
 WORDS = 500  # of a lexicon that are listed
 
 
@@ -73,7 +78,7 @@ def reading(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
         ws=found,
         language=language,
         listed=listed,
-        state=STAGE.state(found) if (found.corpus / "clips.jsonl").exists() else "empty",
+        state=STAGE.state(found) if has_clips(found) else "empty",
         command=str(Remedy("read", ("TEXT",), {"language": found.language, "explain": True})),
         longest=LONGEST,
         **facts,
@@ -82,7 +87,7 @@ def reading(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
 
 def _example(studio: Studio, ws: StudioWorkspace) -> str:
     """A text of the workspace, to begin with: one with a number, where there is one."""
-    if not (ws.corpus / "clips.jsonl").exists():
+    if not has_clips(ws):
         return ""
     table = studio.tables.of(ws)
     return table.example()
@@ -108,16 +113,22 @@ def look(studio: CurrentStudio, ws: str, ask: WordAsk) -> dict[str, Any]:
     found = studio.workspace(ws)
     frontend = studio.readers.of(found)
     word, _ = cleaned_word(ask.word, None)
-    count, first = touched(found, frontend, word)
+    count, ids = touched(found, frontend, word, name=LISTED)
     after = said_as(with_word(frontend, word, ask.phones), word) if ask.phones.strip() else ""
     return {
         "word": word,
         "before": said_as(frontend, word),
         "after": after,
         "clips": count,
-        "first": first,
+        "where": _where(ids) if count == len(ids) else "",
         "said": f"touches {many(count, 'clip')}",
     }
+
+
+def _where(ids: Sequence[str]) -> str:
+    """A question that finds just these clips; none where it would be too long to ask."""
+    asked = f"id in [{', '.join(json.dumps(one, ensure_ascii=False) for one in ids)}]"
+    return asked if ids and len(asked) <= query.LONGEST else ""
 
 
 @router.post("/api/w/{ws}/lexicon")

@@ -72,7 +72,7 @@ function sentence(result) {
 
 // What a fix would do, as the command's own table.
 function planned(fix) {
-  const words = JSON.parse(outcome.dataset.words), { effect } = fix;
+  const words = JSON.parse(outcome.dataset.words), titles = JSON.parse(outcome.dataset.titles), { effect } = fix;
   outcome.hidden = false;
   outcome.replaceChildren();
   if (effect.kinds.length) {
@@ -80,7 +80,10 @@ function planned(fix) {
     for (const [title, kind] of [["What", ""], ["Because of", ""], ["Clips", "n"], ["Minutes less", "n"]]) head.append(made("th", title, { className: kind }));
     for (const one of effect.kinds) {
       const row = body.insertRow();
-      row.append(made("td", words[one.decision] ?? one.decision), made("td", one.check), made("td", one.clips.toLocaleString("en"), { className: "n" }), made("td", (one.seconds / 60).toFixed(1), { className: "n" }));
+      const check = made("a", titles[one.check] ?? one.check), held = document.createElement("td");
+      check.href = `${outcome.dataset.clips}?check=${encodeURIComponent(one.check)}`;
+      held.append(check);
+      row.append(made("td", words[one.decision] ?? one.decision), held, made("td", one.clips.toLocaleString("en"), { className: "n" }), made("td", (one.seconds / 60).toFixed(1), { className: "n" }));
     }
     box.append(table);
     outcome.append(box);

@@ -67,7 +67,7 @@ async function wave(row) {
     draw(canvas, values, { from: row.dataset.from / seconds, to: row.dataset.to / seconds });
   } catch (wrong) {
     row.classList.add("silent");
-    row.querySelector(".hear").title = wrong.message;
+    row.querySelector(".unheard").textContent = wrong.message;
   }
 }
 
@@ -151,7 +151,8 @@ function refresh(pause = 300) {
     }
   }, pause);
 }
-const said = (row, part) => row.querySelector(`.${part}`).textContent.replace(/\s+/g, " ");
+const said = (row, part) =>
+  [...row.querySelector(`.${part}`).children].filter((one) => !one.matches(".unheard, .edit")).map((one) => one.textContent).join(" ").replace(/\s+/g, " ");
 
 function undoable({ batch = "", said = "" } = {}) {
   undo.dataset.batch = batch;
@@ -232,7 +233,12 @@ async function read(row) {
   const form = row.querySelector(".edit"), place = form.querySelector(".reading"), turn = ++asked;
   try {
     const answer = await post("/api/read", { ws: workspace(), text: form.elements.text.value });
-    if (turn === asked) place.textContent = answer.words.map((word) => word.symbols.join(" ")).join(" | ");
+    if (turn !== asked) return;
+    place.replaceChildren(...answer.words.flatMap((word, at) => {
+      const said = document.createElement("span");
+      said.textContent = word.symbols.join(" ");
+      return at ? [" | ", said] : [said];
+    }));
   } catch (wrong) {
     if (turn === asked) place.textContent = wrong.message;
     tell("");

@@ -68,6 +68,9 @@ function open() {
   const names = [...watched.keys()].join(",");
   const ask = new URLSearchParams({ ws: workspace(), watch: names, after: last });
   source = new EventSource(`/api/events?${ask}`);
+  source.onerror = () => {
+    if (source?.readyState === EventSource.CLOSED) planned = setTimeout(open, 3000); // else it tries again by itself
+  };
   for (const kind of ["job", "note", "run", "reset", "changed"])
     source.addEventListener(kind, (event) => {
       last = event.lastEventId;

@@ -125,9 +125,9 @@ async function consider() {
     if (mine !== asked) return;
     look.append(made("bdi", found.word), ` is said `, made("span", found.before || "nothing", { className: "symbols" }));
     if (found.after && found.after !== found.before) look.append(", and would be ", made("span", found.after, { className: "symbols" }));
-    const where = made("a", found.said);
-    where.href = `/w/${encodeURIComponent(workspace())}/clips?where=${encodeURIComponent(`${JSON.stringify(word)} in text`)}`;
-    look.append("; ", where, ".");
+    const touches = made(found.where ? "a" : "span", found.said);
+    if (found.where) touches.href = `/w/${encodeURIComponent(workspace())}/clips?where=${encodeURIComponent(found.where)}`;
+    look.append("; ", touches, ".");
   } catch (wrong) {
     if (mine !== asked) return;
     look.className = "error";
