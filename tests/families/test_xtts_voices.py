@@ -57,7 +57,9 @@ def test_a_run_becomes_a_voice_with_its_speakers_and_its_tag(ws: Workspace, expo
     made = exported.speak(TEXTS[0])
     assert made.rate == 24000 and np.isfinite(made.samples).all() and len(made.samples) > 0
     card = (ws.voices / "ws.voice" / "README.md").read_text(encoding="utf-8")
-    assert "Coqui Public Model License" in card and "CPML" in json.dumps(facts["rights"]), "the base's licence goes along"
+    assert "Coqui Public Model License" in card and "CPML" in json.dumps(facts["rights"]), (
+        "the base's licence goes along"
+    )
     rules = facts["stop_rules"]
     observed = Run.named(ws.runs_folder, facts["facts"]["run"]).document("observed.json")
     assert rules["most"] == pytest.approx(1.5 * observed["codes_per_token"], abs=1e-3)

@@ -29,6 +29,7 @@ SMALLEST = XttsConfig(
     prompt_rows=8, dvae_width=16, code_width=16, dvae_blocks=1, decoder_width=32, speaker_width=64,
     text_places=120, code_places=200, dropout=0.0,
 )  # fmt: skip
+FLAGS = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
 TAGS = ("en", "es", "sw")
 
 
@@ -45,7 +46,7 @@ def vocabulary(*, size: int = 300, tags: tuple[str, ...] = TAGS) -> dict[str, An
     special = ["[STOP]", "[UNK]", "[SPACE]", "[START]", *(f"[{tag}]" for tag in tags)]
     return {
         "version": "1.0",
-        "added_tokens": [{"id": table[token], "content": token, "special": True} for token in special],
+        "added_tokens": [{"id": table[token], "content": token, **FLAGS} for token in special],
         "normalizer": None,
         "pre_tokenizer": {"type": "Whitespace"},
         "decoder": None,

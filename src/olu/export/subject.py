@@ -321,7 +321,8 @@ def from_foreign(source: Path, *, licence: str, override: str, noise: float | No
     place = located(source.as_posix())
     if (other := family_of_base(place)) and other != family.name:
         raise ExportError(
-            f"{source} is a base of the family {other!r}, which becomes a voice by a run: 'olu train WS --base {source}'"
+            f"{source} is a base of the family {other!r}, which becomes a voice by a run:"
+            f" 'olu train WS --base {source}'"
         )
     base = family.bases.read(place)
     name = source.stem if source.is_file() else Path(source.as_posix().partition("@")[0]).resolve().name

@@ -1,7 +1,7 @@
 """A voice of XTTS as graphs and arrays that the engine `tokens` runs with numpy and onnxruntime alone.
 
-step.onnx:    rows [1, T, D], past.N.key/value [1, H, M, D/H], seqlens_k [1], total_sequence_length
-              -> logits [1, 1, codes + 2], hidden [1, 1, D] of the last row, present.*
+step.onnx:    rows [B, T, D], past.N.key/value [B, H, M, D/H], seqlens_k [B], total_sequence_length
+              -> logits [B, 1, codes + 2], hidden [B, 1, D] of the last row, present.*
 decoder.onnx: hidden [B, D, F], speaker [B] -> wave [B, 256 F]
 
 The step graph is built node by node from the weights, not traced: the same one takes a whole prefix or one code.
@@ -45,17 +45,18 @@ class StepGraph:
         c = self.config
         head = c.width // c.heads
         kind, whole = TensorProto.FLOAT, TensorProto.INT32
-        inputs = [helper.make_tensor_value_info("rows", kind, [1, "T", c.width])]
+        several = "B" if self.shared else 1
+        inputs = [helper.make_tensor_value_info("rows", kind, [several, "T", c.width])]
         outputs = [
-            helper.make_tensor_value_info("logits", kind, [1, 1, c.codes + 2]),
-            helper.make_tensor_value_info("hidden", kind, [1, 1, c.width]),
+            helper.make_tensor_value_info("logits", kind, [several, 1, c.codes + 2]),
+            helper.make_tensor_value_info("hidden", kind, [several, 1, c.width]),
         ]
         for name in [f"{number}.{part}" for number in range(c.layers) for part in ("key", "value")]:
             past, present = ("M", "M") if self.shared else ("P", "N")
-            inputs.append(helper.make_tensor_value_info(f"past.{name}", kind, [1, c.heads, past, head]))
-            outputs.append(helper.make_tensor_value_info(f"present.{name}", kind, [1, c.heads, present, head]))
+            inputs.append(helper.make_tensor_value_info(f"past.{name}", kind, [several, c.heads, past, head]))
+            outputs.append(helper.make_tensor_value_info(f"present.{name}", kind, [several, c.heads, present, head]))
         if self.shared:
-            inputs.append(helper.make_tensor_value_info("seqlens_k", whole, [1]))
+            inputs.append(helper.make_tensor_value_info("seqlens_k", whole, [several]))
             inputs.append(helper.make_tensor_value_info("total_sequence_length", whole, []))
         graph = helper.make_graph(self._nodes, "step", inputs, outputs, self._weights)
         sets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
