@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from olu.core.errors import LanguageError, TextError
-from olu.core.parse import BadData, from_json, load_json
+from olu.core.parse import BadData, from_json, from_toml, load_json
 from olu.core.types import Reading
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import AnyFrontend
@@ -75,9 +75,20 @@ def licence_of(folder: Path, *, origin: str = "") -> Licence:
     # a voice of Olu's has the licence in full; the card has it as the hub writes it
     found = [*_configs(folder, VOICE), *_cards(folder), *_configs(folder, CONFIG), *_texts(folder)]
     found += [Licence(name, origin) for start, name in KNOWN.items() if origin.startswith(start)]
+    found += _before(folder)
     found = found or _vocabularies(folder)
     strictest = next((one for one in found if one.non_commercial), found[0] if found else Licence())
     return replace(strictest, credits=_credits(folder))
+
+
+def _before(folder: Path) -> list[Licence]:
+    """Of what a run of Olu's started from, where the folder is one and that is still there."""
+    try:
+        base = from_toml(_read(folder / "recipe.toml")).get("base")
+    except BadData:
+        return []
+    held = licence_of(Path(base)) if isinstance(base, str) and Path(base).exists() else Licence()
+    return [held] if held.name else []
 
 
 def _in_zip(path: Path) -> Licence:
