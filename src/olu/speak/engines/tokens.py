@@ -171,7 +171,7 @@ class TokensEngine:
             sample = Sampler.of(asked.knobs, job.random(manner, attempt))
             run = self._begun(asked.ids, job.speaker, sample, rules)
             while not run.over:
-                yield Chunk("codes", TURN_CODES * self._code_seconds, run)
+                yield Chunk("codes", TURN_CODES * self._code_seconds, run, gains=self._batches)
                 if not run.over:
                     yield from self._sounded(making, run)
             making.faults += [run.fault] if run.fault else []
