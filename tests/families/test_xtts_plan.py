@@ -39,7 +39,7 @@ def test_a_small_gpu_takes_checkpointing_and_the_update_stays_the_same() -> None
 
 
 def test_memory_is_as_it_was_reckoned_from_a_run_of_the_public_code() -> None:
-    """A clip of 10 s has about 350 rows: 7.1 GB of weights, gradients and moments, 1.4 GB and some 0.4 for the prompt."""
+    """A clip of 10 s has about 350 rows: 7.1 GB are fixed, it takes 1.4 GB and some 0.4 for its prompt."""
     config = XttsConfig(size="v2")
     one, two = (memory(config, clips=n, seconds=10.0, tokens=103) for n in (1, 2))
     assert one - (two - one) == pytest.approx(7.06e9 + 0.31e9, rel=0.02)  # and what is frozen
