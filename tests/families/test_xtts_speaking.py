@@ -16,7 +16,7 @@ from olu.core.job import finish
 from olu.export.package import Contents, write_package
 from olu.families.xtts.config import XttsConfig
 from olu.families.xtts.decoder import frames_of
-from olu.families.xtts.export import CodeStepGraph, in_blocks, write_voice
+from olu.families.xtts.export import TransformerGraph, in_blocks, write_voice
 from olu.families.xtts.model import Gpt, Xtts
 from olu.families.xtts.voice import knobs
 from olu.networks.session import open_session, quiet, read_network
@@ -144,13 +144,13 @@ def compared(gpt: Gpt, path: Path, *, shared: bool) -> tuple[float, float, float
 
 @pytest.mark.parametrize("shared", [True, False], ids=["GroupQueryAttention", "its plain twin"])
 def test_the_step_graph_is_the_transformer(model: Xtts, tmp_path: Path, shared: bool) -> None:
-    CodeStepGraph(model.gpt, bits=32, shared=shared).save(tmp_path / "step.onnx")
+    TransformerGraph(model.gpt, bits=32, shared=shared).save(tmp_path / "step.onnx")
     logits, hidden, same = compared(model.gpt, tmp_path / "step.onnx", shared=shared)
     assert logits < 1e-4 and hidden < 1e-4 and same == 1.0
 
 
 def test_in_8_bits_it_says_nearly_the_same(model: Xtts, tmp_path: Path) -> None:
-    CodeStepGraph(model.gpt, bits=8).save(tmp_path / "step.onnx")
+    TransformerGraph(model.gpt, bits=8).save(tmp_path / "step.onnx")
     _, hidden, same = compared(model.gpt, tmp_path / "step.onnx", shared=True)
     assert 0 < hidden < 0.3 and same >= 0.8  # sixteen rows of a tiny one; benchmarks/xtts.py has the figure of v2
 

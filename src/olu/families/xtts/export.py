@@ -30,7 +30,7 @@ BITS = (8, 16, 32)
 DECODER_OPSET = 17
 
 
-class CodeStepGraph:
+class TransformerGraph:
     """The transformer as nodes of ONNX; `bits` of its matrices, `shared` for a cache that stays in its place."""
 
     def __init__(self, gpt: Gpt, *, bits: int = 8, shared: bool = True) -> None:
@@ -174,7 +174,7 @@ def _array(value: Tensor) -> NDArray[np.float32]:
     return np.ascontiguousarray(value.detach().float().cpu().numpy())
 
 
-class SpeakerDecoder(nn.Module):
+class VoicedDecoder(nn.Module):
     """The decoder with the speakers inside."""
 
     def __init__(self, decoder: WaveDecoder, speakers_SG: Tensor) -> None:
@@ -199,7 +199,7 @@ def write_decoder(decoder: WaveDecoder, speakers_SG: Tensor, path: Path) -> None
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            SpeakerDecoder(own, speakers_SG.detach().cpu().float()),
+            VoicedDecoder(own, speakers_SG.detach().cpu().float()),
             (torch.zeros(2, width, 7), torch.zeros(2, dtype=torch.long)),
             str(path),
             input_names=["hidden", "speaker"],
@@ -224,7 +224,7 @@ def write_voice(
 ) -> dict[str, Any]:
     """All graphs and arrays of a voice; returns facts for voice.json. `rules`: codes a token, by the corpus."""
     c: XttsConfig = gpt.config
-    CodeStepGraph(gpt, bits=bits).save(folder / "step.onnx")
+    TransformerGraph(gpt, bits=bits).save(folder / "step.onnx")
     write_decoder(decoder, speakers_SG, folder / "decoder.onnx")
     arrays = {
         "text_rows": gpt.text_embedding.weight,
