@@ -141,9 +141,7 @@ def _same(path: Path, gpt: Any) -> str:
             if at:
                 rows = gpt.code_rows(codes[:, at : at + 1], first=at)
             length += rows.shape[1]
-            told = {"seqlens_k": np.array([length - 1], np.int32)}
-            told["total_sequence_length"] = np.array(length, np.int32)
-            made = stepper.run({"rows": rows.numpy(), **told})["logits"].reshape(-1)
+            made = stepper.run(rows.numpy(), [length])["logits"].reshape(-1)
             wanted = gpt.mel_head(gpt.latents(rows, cache=cache)[0, -1]).numpy()
             same += int(made.argmax()) == int(wanted.argmax())
             apart = max(apart, float(np.abs(made - wanted).max() / np.abs(wanted[:1024]).max()))
@@ -176,6 +174,14 @@ def measure(path: Path, *, codes: int) -> None:
     made = len(run.codes)
     per = (time.process_time() - begin) / (made * CODE_SECONDS)
     rows.append(f"| the transformer, per second of speech ({made} codes) | {per:.2f} |")
+    some = [engine._begun(ids, 0, sampler, engine._rules) for _ in range(4)]
+    begin = time.process_time()
+    while len(some[0].codes) < codes // 2:
+        engine._advance_together(some)
+    made = sum(len(one.codes) for one in some)
+    rows.append(
+        f"| the same for four sentences together | {(time.process_time() - begin) / (made * CODE_SECONDS):.2f} |"
+    )
     frames = engine._steps.frames(run.hidden, 0, engine._steps.count(len(run.hidden)))[None]
     with taken() as spent:
         engine.decoder.graph.run({"hidden": frames, "speaker": np.zeros(1, np.int64)})

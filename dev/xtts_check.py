@@ -107,7 +107,7 @@ def check(asked: argparse.Namespace) -> dict[str, Any]:
     }
     if asked.wav:
         report["recording"] = recording(model, dvae, tagged, asked)
-    if public := public_model(asked.folder):
+    if public := public_model(asked.folder, release):
         report["apart from coqui-tts"] = compared(public, model, tagged, release)
     return report
 
@@ -210,12 +210,13 @@ def recording(model: Xtts, dvae: Dvae | None, vocabulary: PieceVocabulary, asked
 # ---------------------------------------------------------------- beside the public package
 
 
-def public_model(folder: Path) -> Any:
-    """The same folder in coqui-tts, where that can be imported."""
+def public_model(folder: Path, release: Release) -> Any:
+    """The same weights in coqui-tts, where that can be imported; its own loader would write model.pth anew."""
     if not folder.is_dir():
         return None
     try:
         from TTS.tts.configs.xtts_config import XttsConfig as Public
+        from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
         from TTS.tts.models.xtts import Xtts as PublicModel
     except ImportError:
         say("coqui-tts cannot be imported: nothing is compared with it")
@@ -223,7 +224,12 @@ def public_model(folder: Path) -> Any:
     config = Public()
     config.load_json(str(folder / "config.json"))
     theirs = PublicModel(config)
-    theirs.load_checkpoint(config, checkpoint_dir=str(folder), eval=True, strict=True)
+    theirs.tokenizer = VoiceBpeTokenizer(vocab_file=str(folder / VOCABULARY))
+    theirs.init_models()
+    theirs.load_state_dict(release.weights, strict=True)
+    theirs.hifigan_decoder.eval()
+    theirs.gpt.init_gpt_for_inference(kv_cache=True)
+    theirs.gpt.eval()
     return theirs
 
 

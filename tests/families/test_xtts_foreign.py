@@ -156,6 +156,21 @@ def test_a_config_class_with_a_call_in_it_is_refused(copy: Path) -> None:
     assert not (copy / "ran").exists()
 
 
+def test_settings_that_hold_themselves_come_to_an_end(copy: Path) -> None:
+    state = networks(SMALLEST)[0].state_dict()
+    (copy / "config.json").unlink()
+    endless: dict[str, Any] = {"model": "xtts"}
+    endless["model_args"] = endless
+    laughs: Any = ["ha"]
+    for _ in range(30):
+        laughs = [laughs, laughs]
+    for held in (endless, {"model_args": laughs}):
+        (copy / "model.pth").unlink()
+        torch.save({"model": state, "config": held}, copy / "model.pth")
+        with pytest.raises(TrainError, match="too many or hold themselves"):
+            read_release(copy)
+
+
 def spoilt(copy: Path, change_state: Any) -> None:
     state = networks(SMALLEST)[0].state_dict()
     change_state(state)

@@ -44,6 +44,13 @@ def test_the_dvae_gives_the_golden_codes() -> None:
     assert (ours()["codes"] == golden).mean() >= 0.999
 
 
+def test_codes_are_written_as_by_the_public_package() -> None:
+    """In one pass with a cache, and with the penalty on codes 1 and 1024 from the start."""
+    golden = np.load(GOLDEN, allow_pickle=False)["spoken"]
+    assert len(golden) > 20 and len(set(golden)) > 10
+    assert ours()["spoken"].tolist() == golden.tolist()
+
+
 def test_v2_has_the_published_tensors_and_parameters() -> None:
     config = XttsConfig(size="v2")
     with torch.device("meta"):

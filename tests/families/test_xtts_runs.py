@@ -16,10 +16,12 @@ from olu.core.files import Workspace
 from olu.core.job import Note, finish
 from olu.families.xtts.base import read_base
 from olu.families.xtts.config import XttsConfig
+from olu.families.xtts.prepared import codes_feature
 from olu.features.store import Store
 from olu.stages.plan import plan
 from olu.stages.train import train
 from olu.stages.train_setup import set_up
+from olu.train.base_facts import licence_of
 from olu.train.engine_state import Report
 from olu.train.run import Run
 
@@ -137,8 +139,10 @@ def test_another_dvae_is_refused_and_its_codes_never_mix(ws: Workspace, base: Pa
     other.rename(base)
     with pytest.raises(TrainError, match="the DVAE of the base is another one"):
         set_up_again(ws, run)
-    trained(ws, base=base)
-    assert next(ws.features.glob("codes-*")).name != first
+    read = read_base(base)
+    made = codes_feature(XttsConfig(**read.settings), read)
+    before = codes_feature(XttsConfig.model_validate(run.recipe.model), None)
+    assert made.key([]) != before.key([]) and next(ws.features.glob("codes-*")).name == first
 
 
 def set_up_again(ws: Workspace, run: Run) -> None:
@@ -185,6 +189,9 @@ def test_a_small_one_from_scratch_is_a_base_for_another_language(ws: Workspace, 
     other_root = tmp_path / "other"
     other_root.mkdir()
     other, _ = aligned_workspaces.workspace(other_root)
+    again = finish(plan(other, base=run.folder, overrides=["plan.steps=60"], device="cpu", write=False))
+    values = {one["key"]: one["value"] for one in again.settings}
+    assert (values["model.learning_rate"], values["model.decoder_from"]) == (1e-4, 40) and "NON-COM" not in again.text
     second, notes, reports = trained(other, base=run.folder)
     assert any("[sw] from" in note or "new symbols" in note for note in notes)
     assert Run.named(other.runs_folder, second.run).document("vocabulary.json")["tag"] == "sw"
@@ -196,6 +203,7 @@ def test_adapters_learn_from_a_base_and_the_checkpoint_is_small(ws: Workspace, b
     run = Run.named(ws.runs_folder, summary.run)
     assert "learner/gpt.gpt.h.0.mlp.c_fc.weight" not in torch_files(run, 4)
     assert "learner/gpt.gpt.h.0.mlp.c_fc.lora_up" in torch_files(run, 4)
+    assert licence_of(run.folder).non_commercial  # a run that started from it takes its licence along
     merged = read_base(run.folder)
     assert not any("lora" in name for name in merged.settings if merged.settings[name]) and merged.languages[-1] == "yo"
 

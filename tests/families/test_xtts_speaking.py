@@ -16,7 +16,7 @@ from olu.core.job import finish
 from olu.export.package import Contents, write_package
 from olu.families.xtts.config import XttsConfig
 from olu.families.xtts.decoder import frames_of
-from olu.families.xtts.export import StepGraph, in_blocks, write_voice
+from olu.families.xtts.export import TransformerGraph, in_blocks, write_voice
 from olu.families.xtts.model import Gpt, Xtts
 from olu.families.xtts.voice import knobs
 from olu.networks.session import open_session, quiet, read_network
@@ -26,7 +26,8 @@ from olu.speak.engines.guards import TailTrimmer
 from olu.speak.engines.latent_frames import FrameSteps
 from olu.speak.engines.sampling import Sampler, StopRules
 from olu.speak.engines.tokens import TokensEngine
-from olu.speak.stream import fade
+from olu.speak.graphs import GraphCache
+from olu.speak.stream import Chunk, fade
 from olu.speak.voice import Voice
 from olu.text.characters import CharacterFrontend
 from olu.text.languages import load
@@ -143,13 +144,13 @@ def compared(gpt: Gpt, path: Path, *, shared: bool) -> tuple[float, float, float
 
 @pytest.mark.parametrize("shared", [True, False], ids=["GroupQueryAttention", "its plain twin"])
 def test_the_step_graph_is_the_transformer(model: Xtts, tmp_path: Path, shared: bool) -> None:
-    StepGraph(model.gpt, bits=32, shared=shared).save(tmp_path / "step.onnx")
+    TransformerGraph(model.gpt, bits=32, shared=shared).save(tmp_path / "step.onnx")
     logits, hidden, same = compared(model.gpt, tmp_path / "step.onnx", shared=shared)
     assert logits < 1e-4 and hidden < 1e-4 and same == 1.0
 
 
 def test_in_8_bits_it_says_nearly_the_same(model: Xtts, tmp_path: Path) -> None:
-    StepGraph(model.gpt, bits=8).save(tmp_path / "step.onnx")
+    TransformerGraph(model.gpt, bits=8).save(tmp_path / "step.onnx")
     _, hidden, same = compared(model.gpt, tmp_path / "step.onnx", shared=True)
     assert 0 < hidden < 0.3 and same >= 0.8  # sixteen rows of a tiny one; benchmarks/xtts.py has the figure of v2
 
@@ -245,6 +246,46 @@ def test_the_first_sound_comes_after_twelve_codes(voice: Voice, monkeypatch: pyt
     first = len(made)
     list(stream)
     assert len(made) > first
+
+
+def test_codes_of_several_texts_go_through_the_transformer_together(
+    voice: Voice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a worker of `olu serve` runs them: texts of uneven length, of which some end before others."""
+    engine = engine_of(voice)
+    rules = StopRules(**{**vars(engine._rules), "tries": 1, "repeat": 0})
+    ids = [
+        voice.vocabulary.encode(voice.frontend.read(text)) for text in ("habari.", TEXT, "habari ya asubuhi rafiki.")
+    ]
+    knobs = {name: knob.default for name, knob in voice.knobs.items()}
+
+    def begun() -> list[Any]:
+        samplers = [Sampler.of(knobs, np.random.default_rng(seed)) for seed in range(len(ids))]
+        return [engine._begun(one, 0, sampler, rules) for one, sampler in zip(ids, samplers, strict=True)]
+
+    alone, together, batches = begun(), begun(), list[int]()
+    for run in alone:
+        while not run.over:
+            engine.run([Chunk("codes", 1.0, run)])
+    kept = GraphCache.run
+    monkeypatch.setattr(
+        GraphCache, "run", lambda self, rows, lengths: (batches.append(len(rows)), kept(self, rows, lengths))[1]
+    )
+    turns = 0
+    while live := [run for run in together if not run.over]:
+        some = live[:2] if turns == 1 and len(live) > 2 else live  # a turn without one of them
+        engine.run([Chunk("codes", 1.0, run) for run in some])
+        turns += 1
+    assert max(batches) == 3
+    for one, other in zip(alone, together, strict=True):
+        assert one.codes == other.codes and one.length == other.length
+        np.testing.assert_allclose(np.stack(one.hidden), np.stack(other.hidden), atol=1e-4)
+
+
+def test_a_cache_that_is_too_short_is_one_sentence(voice: Voice) -> None:
+    cache = engine_of(voice)._step.cache(4)
+    with pytest.raises(VoiceError, match="cache is too short"):
+        cache.run(np.zeros((1, 5, CONFIG.width), np.float32), [5])
 
 
 # ---------------------------------------------------------------- sampler

@@ -14,9 +14,10 @@ import torch
 from olu.core.errors import ExportError, OluError
 from olu.core.files import Workspace
 from olu.core.job import finish
+from olu.core.types import Audio
 from olu.families.runs import learner_of
 from olu.families.xtts.foreign.read import read_release
-from olu.families.xtts.voice import MOST_SILENCE, prompt_rows
+from olu.families.xtts.voice import MOST_SILENCE, prompt_rows, resynthesis
 from olu.speak.engines.tokens import TokensEngine
 from olu.speak.voice import Voice
 from olu.stages.bases import check_base
@@ -69,6 +70,16 @@ def test_a_run_becomes_a_voice_with_its_speakers_and_its_tag(ws: Workspace, expo
     learner: Any = learner_of(run, facts["facts"]["step"])
     wanted = prompt_rows(learner, learner.references[0]).detach().numpy()
     np.testing.assert_allclose(np.asarray(engine._prompt[0], np.float32), wanted, atol=2e-2)
+
+
+def test_a_recording_goes_through_its_own_codes_and_decoder(ws: Workspace) -> None:
+    run = Run.all(ws.runs_folder)[-1]
+    learner: Any = learner_of(run, run.best_step() or 0).eval()
+    wave = (0.1 * np.sin(np.arange(22050) / 20)).astype(np.float32)
+    made = resynthesis(learner, Audio(wave, 22050), speaker=0)
+    codes = -(-len(wave) // 1024)
+    assert made.rate == 24000 and len(made.samples) == 256 * (4 * codes * 160 // 147)
+    assert np.isfinite(made.samples).all() and made.samples.std() > 0
 
 
 def test_bits_act_and_are_refused_where_there_is_one_precision(ws: Workspace, tmp_path: Path) -> None:

@@ -508,6 +508,7 @@ def golden_numbers(model: Any, dvae: Any, *, public: bool) -> dict[str, np.ndarr
             text = torch.cat([torch.tensor([[START]]), ids, torch.tensor([[STOP]])], dim=1)
             begun = torch.cat([torch.tensor([[NARROW.start_code]]), some], dim=1)
             hidden = model.gpt(prompt, text, begun)[2]
+    spoken = torch.tensor(_likeliest(model.gpt, prompt, given.ids[2][None], public=public))
     both = public_losses(model, given) if public else our_losses(model, given)
     weights = dict(model.gpt.named_parameters())
     grads = torch.autograd.grad(0.01 * both[0] + both[1], [weights[name] for name in NAMED])
@@ -515,12 +516,39 @@ def golden_numbers(model: Any, dvae: Any, *, public: bool) -> dict[str, np.ndarr
         "prompt": prompt[0, ::4],
         "speaker": vector[0],
         "codes": codes[0],
+        "spoken": spoken,
         "wave": sounded[0, ::4],
         "latents": hidden[0, :24:4],
         "losses": torch.stack(both),
         "gradients": torch.stack([one.flatten()[:64] for one in grads if one.numel() >= 64]),
     }
     return {name: value.detach().numpy() for name, value in numbers.items()}
+
+
+SPOKEN_CODES = 60
+
+
+@torch.no_grad()
+def _likeliest(gpt: Any, prompt: Tensor, ids: Tensor, *, public: bool) -> list[int]:
+    """Codes without chance, but with the penalty: always the likeliest that is left."""
+    if public:
+        made = gpt.generate(
+            cond_latents=prompt,
+            text_inputs=ids,
+            do_sample=False,
+            num_beams=1,
+            repetition_penalty=SPOKEN["repetition_penalty"],
+        )
+        return [int(code) for code in made[0]][:SPOKEN_CODES]
+    config, cache, codes = gpt.config, Cache(), list[int]()
+    sampler = Sampler.of({"temperature": 0.0, "repetition_penalty": 5.0}, np.random.default_rng(0))
+    text = torch.cat([torch.tensor([[START]]), ids, torch.tensor([[STOP]])], dim=1)
+    rows = torch.cat([prompt, gpt.text_rows(text), gpt.code_rows(torch.tensor([[config.start_code]]))], dim=1)
+    while len(codes) < SPOKEN_CODES and config.stop_code not in codes:
+        logits = gpt.mel_head(gpt.latents(rows, cache=cache)[0, -1]).numpy()
+        codes.append(sampler.draw(logits, [1, config.start_code, *codes], never=[]))
+        rows = gpt.code_rows(torch.tensor([[codes[-1]]]), first=len(codes))
+    return codes
 
 
 def public_losses(model: Any, given: Lesson) -> tuple[Tensor, Tensor]:

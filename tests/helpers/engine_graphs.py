@@ -135,9 +135,10 @@ def token_graphs(folder: Path, *, attention: str = "plain", hidden: bool = False
     """A transformer of one layer; `attention` is plain, or contrib GroupQueryAttention with a cache of fixed length."""
     net = Net(5)
     q, k, v = (net.op("MatMul", "rows", net.weight(SIZE, SIZE)) for _ in range(3))
-    cache: Shape = [1, 1, 512 if attention == "shared" else "P", SIZE]
+    several = "B" if attention == "shared" else 1
+    cache: Shape = [several, 1, 512 if attention == "shared" else "P", SIZE]
     inputs: dict[str, tuple[int, Shape]] = {
-        "rows": (FLOAT, [1, "T", SIZE]),
+        "rows": (FLOAT, [several, "T", SIZE]),
         "past.0.key": (FLOAT, cache),
         "past.0.value": (FLOAT, cache),
     }
@@ -146,18 +147,18 @@ def token_graphs(folder: Path, *, attention: str = "plain", hidden: bool = False
         given = [q, k, v, "past.0.key", "past.0.value", "seqlens_k", "total_sequence_length"]
         node = helper.make_node("GroupQueryAttention", given, made, domain="com.microsoft", num_heads=1, kv_num_heads=1)
         net.nodes.append(node)
-        inputs |= {"seqlens_k": (TensorProto.INT32, [1]), "total_sequence_length": (TensorProto.INT32, [])}
+        inputs |= {"seqlens_k": (TensorProto.INT32, [several]), "total_sequence_length": (TensorProto.INT32, [])}
     else:
         plain_attention(net, q, k, v)
     net.op("Add", "rows", "attended", to="hidden")
     net.op("MatMul", "hidden", net.weight(SIZE, CODES, scale=2.0), to="logits")
-    present: Shape = [1, 1, 512 if attention == "shared" else "N", SIZE]
+    present: Shape = [several, 1, 512 if attention == "shared" else "N", SIZE]
     net.save(
         folder / "step.onnx",
         inputs,
         {
-            "logits": [1, "T", CODES],
-            "hidden": [1, "T", SIZE],
+            "logits": [several, "T", CODES],
+            "hidden": [several, "T", SIZE],
             "present.0.key": present,
             "present.0.value": present,
         },

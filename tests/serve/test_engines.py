@@ -29,6 +29,26 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("shared") / "shared.voice"
+    pack(path, token_graphs, attention="shared", name="shared", hold=10)
+    return path
+
+
+def test_codes_of_several_requests_go_together_unasked(shared: Path) -> None:
+    """Where the weights are what takes the time, also with a batch of one."""
+    bench, voice = Bench(shared, batch=1), Voice.open(shared, threads=1)
+    for number in range(4):
+        bench.say(number, LONG, seed=number)
+    bench.take_all()
+    assert not bench.of("error") and len(bench.of("end")) == 4
+    assert max(message["parts"] for message in bench.of("ran")) > 2
+    for number in range(4):
+        apart = bench.sound(number).astype(int) - streamed(voice, LONG, seed=number)
+        assert np.abs(apart).max() <= 1, "a rounding at most"
+
+
 def streamed(voice: Voice, text: str = TEXT, **wish: Any) -> NDArray[np.int16]:
     return to_int16(Audio(np.concatenate([one.audio.samples for one in voice.stream(text, **wish)]), voice.rate))
 

@@ -73,6 +73,9 @@ def together(lead: AnyTurn, turns: Iterable[AnyTurn], *, most: int) -> list[AnyT
 # ---------------------------------------------------------------- what is made in a turn
 
 
+GAINING = 8  # requests whose chunks go together where that gains, also where nobody asked for it
+
+
 class Send(Protocol):
     def __call__(self, message: Message, sound: bytes = b"", /) -> None: ...
 
@@ -176,7 +179,8 @@ class Worker:
             return
         voice = self._voices[lead.key]
         fitting = int(MOST_SECONDS / lead.chunk.cost)  # no longer wait than for one
-        some = together(lead, self._jobs.values(), most=min(self._batch, fitting))
+        batch = max(self._batch, GAINING) if lead.chunk.gains else self._batch
+        some = together(lead, self._jobs.values(), most=min(batch, fitting))
         if len(some) > 1 and self._try(voice, some):
             return
         for job in some:  # one by one also where together failed: only the one at fault then ends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,22 +109,46 @@ class OnnxGraph:
 
 
 class GraphCache:
-    """Keys and values of one sentence, which each run adds to in place: nothing of them is copied."""
+    """Keys and values of sentences, which each run adds to in place: nothing of them is copied."""
 
-    def __init__(self, graph: OnnxGraph, length: int) -> None:
+    def __init__(self, graph: OnnxGraph, length: int, *, sentences: int = 1) -> None:
         self._graph, self._binding = graph, graph._session.io_binding()
-        past = [name for name in graph.shapes if name.startswith("past")]
         self._outputs = [name for name in graph.outputs if not name.startswith("present")]
-        for name in past:
-            shape = [1, *graph.shapes[name][1:]]
-            room = [axis if isinstance(axis, int) else length for axis in shape]
-            held = onnxruntime.OrtValue.ortvalue_from_shape_and_type(room, np.float32, "cpu")
-            self._binding.bind_ortvalue_input(name, held)
-            self._binding.bind_ortvalue_output(name.replace("past", "present", 1), held)
+        self.held = dict[str, NDArray[np.float32]]()
+        for name in [name for name in graph.shapes if name.startswith("past")]:
+            shape = [sentences, *(axis if isinstance(axis, int) else length for axis in graph.shapes[name][1:])]
+            self.held[name] = array = np.empty(shape, np.float32)  # memory is taken as it is filled
+            place = {"element_type": np.float32, "shape": shape, "buffer_ptr": array.ctypes.data}
+            self._binding.bind_input(name, "cpu", 0, **place)
+            self._binding.bind_output(name.replace("past", "present", 1), "cpu", 0, **place)
 
-    def run(self, feeds: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
-        """Outputs by their names, but for the cache."""
-        given = {name: np.asarray(value, order="C") for name, value in feeds.items() if name in self._graph.shapes}
+    @property
+    def room(self) -> int:
+        """Rows that a sentence may have."""
+        return min(int(array.shape[2]) for array in self.held.values())
+
+    @staticmethod
+    def joined(graph: OnnxGraph, caches: Sequence[GraphCache], lengths: Sequence[int], *, more: int) -> GraphCache:
+        """Several sentences as one, each as far as it is filled, with room for some rows more."""
+        whole = GraphCache(graph, max(lengths) + more, sentences=len(caches))
+        for name, array in whole.held.items():
+            for at, (cache, length) in enumerate(zip(caches, lengths, strict=True)):
+                array[at, :, :length] = cache.held[name][0, :, :length]
+        return whole
+
+    def part(self, sentence: int, cache: GraphCache, first: int, last: int) -> None:
+        """Copy rows of one of the sentences into its own cache."""
+        for name, array in self.held.items():
+            cache.held[name][0, :, first:last] = array[sentence, :, first:last]
+
+    def run(self, rows: NDArray[np.float32], lengths: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+        """Rows [sentences, T, D], after which they have these lengths; outputs by their names, but for the cache."""
+        if max(lengths) > self.room:
+            raise VoiceError("the voice's cache is too short for this sentence: export the voice again")
+        told = {"seqlens_k": np.array(lengths, np.int32) - np.int32(1)}
+        told["total_sequence_length"] = np.array(max(lengths), np.int32)
+        feeds = {"rows": np.asarray(rows, np.float32, order="C"), **told}
+        given = {name: value for name, value in feeds.items() if name in self._graph.shapes}
         for name, value in given.items():  # their memory is not copied: `given` holds it until the run is over
             self._binding.bind_ortvalue_input(name, onnxruntime.OrtValue.ortvalue_from_numpy(value))
         for name in self._outputs:

@@ -210,6 +210,7 @@ class Chunk:
     key: Hashable
     cost: float  # seconds of sound that take as long
     payload: Any
+    gains: bool = False  # several together take far less than one after the other
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ HARMLESS: list[Any] = [
 ]
 
 
+MOST_VALUES, DEEPEST = 100_000, 32  # of settings
+
+
 class Inert:
     """Stands for a class of another program: it keeps what was stored in it, and does nothing."""
 
@@ -55,10 +58,20 @@ def _can_be_mapped(path: Path) -> bool:
 
 def plain(value: Any) -> Any:
     """What was read as tables, lists and values: holders become tables of what they hold."""
+    return _plain(value, [MOST_VALUES], DEEPEST)
+
+
+def _plain(value: Any, left: list[int], deep: int) -> Any:
+    """A file may hold itself, or one thing in many places: how much is gone through is bounded."""
+    left[0] -= 1
+    if left[0] < 0 or deep < 0:
+        raise TrainError(
+            "the settings inside the checkpoint are too many or hold themselves: put a config.json beside it"
+        )
     if isinstance(value, Inert):
-        return plain(vars(value))
+        value = vars(value)
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: _plain(one, left, deep - 1) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [_plain(one, left, deep - 1) for one in value]
     return value

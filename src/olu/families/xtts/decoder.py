@@ -41,7 +41,7 @@ class WaveDecoder(nn.Module):
             self.ups.append(weight_norm(up))
             channels //= 2
             self.conds.append(nn.Conv1d(speaker, channels, 1))
-            self.resblocks.extend(ResBlock(channels, size) for size in BLOCK_KERNELS)
+            self.resblocks.extend(DecoderBlock(channels, size) for size in BLOCK_KERNELS)
         self.conv_post = nn.Conv1d(channels, 1, 7, padding=3, bias=False)
 
     def forward(self, frames_BDF: Tensor, speaker_BG: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ class WaveDecoder(nn.Module):
         return torch.tanh(self.conv_post(F.leaky_relu(x, LAST_SLOPE))).squeeze(1)
 
 
-class ResBlock(nn.Module):
+class DecoderBlock(nn.Module):
     def __init__(self, channels: int, kernel: int) -> None:
         super().__init__()
         self.convs1 = nn.ModuleList(_same(channels, kernel, dilation) for dilation in DILATIONS)

@@ -1,7 +1,7 @@
 """A voice of XTTS as graphs and arrays that the engine `tokens` runs with numpy and onnxruntime alone.
 
-step.onnx:    rows [1, T, D], past.N.key/value [1, H, M, D/H], seqlens_k [1], total_sequence_length
-              -> logits [1, 1, codes + 2], hidden [1, 1, D] of the last row, present.*
+step.onnx:    rows [B, T, D], past.N.key/value [B, H, M, D/H], seqlens_k [B], total_sequence_length
+              -> logits [B, 1, codes + 2], hidden [B, 1, D] of the last row, present.*
 decoder.onnx: hidden [B, D, F], speaker [B] -> wave [B, 256 F]
 
 The step graph is built node by node from the weights, not traced: the same one takes a whole prefix or one code.
@@ -30,7 +30,7 @@ BITS = (8, 16, 32)
 DECODER_OPSET = 17
 
 
-class StepGraph:
+class TransformerGraph:
     """The transformer as nodes of ONNX; `bits` of its matrices, `shared` for a cache that stays in its place."""
 
     def __init__(self, gpt: Gpt, *, bits: int = 8, shared: bool = True) -> None:
@@ -45,17 +45,18 @@ class StepGraph:
         c = self.config
         head = c.width // c.heads
         kind, whole = TensorProto.FLOAT, TensorProto.INT32
-        inputs = [helper.make_tensor_value_info("rows", kind, [1, "T", c.width])]
+        several = "B" if self.shared else 1
+        inputs = [helper.make_tensor_value_info("rows", kind, [several, "T", c.width])]
         outputs = [
-            helper.make_tensor_value_info("logits", kind, [1, 1, c.codes + 2]),
-            helper.make_tensor_value_info("hidden", kind, [1, 1, c.width]),
+            helper.make_tensor_value_info("logits", kind, [several, 1, c.codes + 2]),
+            helper.make_tensor_value_info("hidden", kind, [several, 1, c.width]),
         ]
         for name in [f"{number}.{part}" for number in range(c.layers) for part in ("key", "value")]:
             past, present = ("M", "M") if self.shared else ("P", "N")
-            inputs.append(helper.make_tensor_value_info(f"past.{name}", kind, [1, c.heads, past, head]))
-            outputs.append(helper.make_tensor_value_info(f"present.{name}", kind, [1, c.heads, present, head]))
+            inputs.append(helper.make_tensor_value_info(f"past.{name}", kind, [several, c.heads, past, head]))
+            outputs.append(helper.make_tensor_value_info(f"present.{name}", kind, [several, c.heads, present, head]))
         if self.shared:
-            inputs.append(helper.make_tensor_value_info("seqlens_k", whole, [1]))
+            inputs.append(helper.make_tensor_value_info("seqlens_k", whole, [several]))
             inputs.append(helper.make_tensor_value_info("total_sequence_length", whole, []))
         graph = helper.make_graph(self._nodes, "step", inputs, outputs, self._weights)
         sets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
@@ -173,7 +174,7 @@ def _array(value: Tensor) -> NDArray[np.float32]:
     return np.ascontiguousarray(value.detach().float().cpu().numpy())
 
 
-class DecoderGraph(nn.Module):
+class VoicedDecoder(nn.Module):
     """The decoder with the speakers inside."""
 
     def __init__(self, decoder: WaveDecoder, speakers_SG: Tensor) -> None:
@@ -198,7 +199,7 @@ def write_decoder(decoder: WaveDecoder, speakers_SG: Tensor, path: Path) -> None
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            DecoderGraph(own, speakers_SG.detach().cpu().float()),
+            VoicedDecoder(own, speakers_SG.detach().cpu().float()),
             (torch.zeros(2, width, 7), torch.zeros(2, dtype=torch.long)),
             str(path),
             input_names=["hidden", "speaker"],
@@ -223,7 +224,7 @@ def write_voice(
 ) -> dict[str, Any]:
     """All graphs and arrays of a voice; returns facts for voice.json. `rules`: codes a token, by the corpus."""
     c: XttsConfig = gpt.config
-    StepGraph(gpt, bits=bits).save(folder / "step.onnx")
+    TransformerGraph(gpt, bits=bits).save(folder / "step.onnx")
     write_decoder(decoder, speakers_SG, folder / "decoder.onnx")
     arrays = {
         "text_rows": gpt.text_embedding.weight,

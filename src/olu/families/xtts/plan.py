@@ -15,7 +15,7 @@ PER_MOVED = 16  # bytes of a weight that learns: itself, its gradient and two mo
 PER_BLOCK = 32  # numbers that autograd keeps for a row, a block and a channel: measured at 30 x 1024
 PROMPT_BYTES = 0.4e9  # that the conditioning encoder keeps for a clip at 1024 channels and six blocks
 FLOPS = 6  # of a weight and a row, to and fro
-SPEED = {"cuda": 1.2e14, "mps": 5e12, "cpu": 1.5e10}  # a second; of a CPU for each core. Reckoned, not measured
+SPEED = {"cuda": 6e13, "mps": 5e12, "cpu": 1.5e10}  # a second; of a CPU for each core. Reckoned, not measured
 RECOMPUTED = 4 / 3  # with gradient checkpointing
 LONGEST = 11.6  # seconds of a clip that the published weights were trained with
 HELD_STEPS = 300  # in which only the tables of text move, while new rows settle
@@ -47,12 +47,23 @@ NEW = (
 )
 
 
+OWN = Advised(1e9, 1e-4, 64, 0, "a run of ours as the base: half the rate it was trained with, untested")
+OWN_STEPS, OWN_SHARE = 6000, 2 / 3  # from a run of ours; the share after which the decoder learns the new speakers
+
+
 def is_new(case: Case) -> bool:
     """Whether the base does not speak the corpus' language."""
     return case.base is not None and tag_of(case.material.language) not in case.base.languages
 
 
+def is_published(case: Case) -> bool:
+    """Whether the base is of the published size; else it is a run of ours."""
+    return case.base is not None and case.base.settings.get("size") == "v2"
+
+
 def advised(case: Case) -> Advised:
+    if not is_published(case):
+        return OWN
     return next(row for row in (NEW if is_new(case) else KNOWN) if case.material.hours < row.hours)
 
 
@@ -126,7 +137,7 @@ def _tuned(case: Case) -> list[Setting]:
     settings = [
         Setting("model.learning_rate", row.rate, f"{hours}: {row.source}. 'olu train --find-lr' measures."),
         Setting("model.gradient_checkpointing", *_checkpointing(case)),
-        Setting("plan.rates", *_rates(new)),
+        Setting("plan.rates", *_rates(new and is_published(case))),
     ]
     if new:
         body = ("gpt.gpt", "gpt.conditioning", "gpt.mel_", "gpt.final_norm")
@@ -134,8 +145,7 @@ def _tuned(case: Case) -> list[Setting]:
         settings.append(Setting("plan.late", dict.fromkeys(body, HELD_STEPS), why))
     assert case.base is not None
     if case.base.settings.get("speakers") == "table":
-        clips = len(case.material.pieces)
-        last = round(0.7 * row.epochs * clips / row.clips) or 1
+        last = round(OWN_SHARE * (case.asked("plan.steps") or OWN_STEPS)) or 1
         settings.append(
             Setting("model.decoder_from", last, "New speakers have rows in the decoder: it learns them last.")
         )
@@ -163,7 +173,7 @@ def _batch(case: Case) -> tuple[int, str]:
         return (64, "64 clips for an update.") if case.machine.device != "cpu" else (8, "8 clips: a CPU is slow.")
     row = advised(case)
     said = "maintainers of the public code trained with 8, its recipe asks for 252, others take 32"
-    return row.clips, f"{row.clips} clips for an update: {said}."
+    return row.clips, f"{row.clips} clips for an update: {said if is_published(case) else 'as from scratch'}."
 
 
 def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
@@ -172,6 +182,8 @@ def _steps(case: Case, config: Any, together: int) -> tuple[int, str]:
             SCRATCH_STEPS,
             "4,000 for codes, 12,000 for the transformer, 8,000 for the decoder: reckoned, not proved.",
         )
+    if not is_published(case):
+        return OWN_STEPS, "4,000 for the transformer, 2,000 for the decoder: reckoned, not proved."
     row, clips = advised(case), len(case.material.pieces)
     steps = max(2 * HELD_STEPS if is_new(case) else 1, round(row.epochs * clips / together))
     return steps, f"{row.epochs} epochs of {clips:,} clips, {together} at a time; the best step is chosen by ear."
@@ -183,11 +195,12 @@ def _pace(case: Case, config: XttsConfig, clips: float, seconds: float) -> tuple
     rows = config.prompt_rows + 15 * seconds + seconds * RATE / CODE_SAMPLES
     again = RECOMPUTED if config.gradient_checkpointing else 1.0
     work = FLOPS * weights(config)["gpt"] * rows * clips * again
-    return work / speed, "reckoned from its size, not measured; --measure times a step here"
+    large = " for a large GPU" if device == "cuda" else ""
+    return work / speed, f"reckoned from its size{large}, not measured; --measure times a step here"
 
 
 def _longest(case: Case) -> tuple[float, str]:
-    if case.base is None:
+    if not is_published(case):
         return 20.0, "Places for codes end at 28 s."
     return LONGEST, "The published weights learnt from clips up to 11.6 s, and know no places beyond."
 
@@ -198,7 +211,7 @@ def _notes(case: Case, config: XttsConfig) -> list[str]:
     notes = [f"a checkpoint takes {size(saved(config))} of disk; three have to fit: the newest, the best, the next"]
     if case.base.licence.non_commercial:
         notes.append(f"NON-COMMERCIAL: {case.base.licence.name} holds for the voice and for what it says")
-    if is_new(case) and case.material.hours < 10:
+    if is_published(case) and is_new(case) and case.material.hours < 10:
         spoken = f"{length(3600 * case.material.hours)} of a language the base does not speak"
         notes.append(f"{spoken}: nobody reports success with less than 50 hours; a VITS of your own may be clearer")
     return notes
@@ -212,7 +225,7 @@ ADVICE = Advice(
     pace=_pace,
     parameters=moved,
     memory=memory,
-    tuning=lambda base: {"learning_rate": KNOWN[0].rate},
+    tuning=lambda base: {"learning_rate": KNOWN[0].rate if base.settings["size"] == "v2" else OWN.rate},
     schedule=lambda case: (
         ("constant", "Constant, as published: nothing better is known.")
         if case.base
