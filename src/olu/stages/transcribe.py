@@ -21,7 +21,7 @@ from olu.core.types import Audio, Clip
 from olu.core.words import length, many, minutes
 from olu.corpus import drafts
 from olu.corpus.correction_file import GivenText
-from olu.corpus.drafts import Draft
+from olu.corpus.drafts import TextDraft
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import place
 from olu.families.runs import is_second, runs_of
@@ -173,7 +173,7 @@ def transcribe(ws: Workspace, options: TranscribeOptions) -> Job[TranscribeSumma
             device=this_machine(options.device).device,
         )
     corpus, notes = Corpus.open(ws), list[str]()
-    made: list[Draft] = []
+    made: list[TextDraft] = []
     for done, clip in enumerate(bare, 1):
         yield Tick(done, len(bare), clip.id)
         try:
@@ -183,7 +183,7 @@ def transcribe(ws: Workspace, options: TranscribeOptions) -> Job[TranscribeSumma
             continue
         if found.words:
             sure = round(found.confidence, 4)
-            made.append(Draft(id=clip.id, text=found.text, sure=found.sure, confidence=sure, by=by))
+            made.append(TextDraft(id=clip.id, text=found.text, sure=found.sure, confidence=sure, by=by))
     drafts.save(ws, made)
     drafted = {one.id for one in made}
     known = _held_back(corpus, trained) if trained else []
