@@ -90,7 +90,7 @@ def _commands(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_command_on_a_page_is_one_of_ours(page: Path):
-    for command in _commands(page):
+    for command in (part for line in _commands(page) for part in re.split(r"\s\|\s", line)):
         words = shlex.split(command)
         if words[0] != "olu":
             continue
@@ -118,7 +118,7 @@ def _is_text(node: ast.AST) -> bool:
 def _unknown(text: str) -> list[str]:
     """Commands that a text tells people to run and that do not exist, up to the first sign that may end one."""
     wrong = []
-    for match in re.finditer(r"(?:^|(?<=[\s'\"`(:$]))olu ([a-z0-9_]+)([^'\"`;,()|\n]*)", text):
+    for match in re.finditer(r"(?:^|(?<=[\s'\"`(:$]))olu ([a-z0-9_]+(?:-[a-z0-9_]+)*)([^'\"`;,()|\n]*)", text):
         options = set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", match[2]))
         is_quoted = text[match.start() - 1 : match.start()] in ("'", "`")
         is_wrong = options - _options(match[1]) - {"--help"} if match[1] in COMMANDS else options or is_quoted

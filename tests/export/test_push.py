@@ -144,7 +144,8 @@ def pushed(
     code = (
         "import sys\nfrom pathlib import Path\n"
         "from olu.core.errors import OluError\nfrom olu.export.formats import push\n"
-        f"try: print(push(Path(sys.argv[1]), 'me/v', public={public}, kind='{kind}'))\nexcept OluError as bad: sys.exit(str(bad))"
+        f"try: print(push(Path(sys.argv[1]), 'me/v', public={public}, kind='{kind}'))\n"
+        "except OluError as bad: sys.exit(str(bad))"
     )
     extra = {"HF_ENDPOINT": endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
     environment = {**os.environ, **extra, "HF_TOKEN": token}

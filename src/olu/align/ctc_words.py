@@ -1,4 +1,4 @@
-"""Words from what a CTC network heard, each with the chance that it is right to the letter.
+"""Words from what a network heard, each with the chance that it is right to the letter.
 
 Shapes: F frames, V symbols.
 """
@@ -83,3 +83,25 @@ def ctc_log_prob(log_probs_FV: Floats, ids: Sequence[int]) -> float:
         two = np.where(leaps, np.concatenate([[LOWEST, LOWEST], scores[:-2]]), LOWEST)[: len(states)]
         scores = np.logaddexp(np.logaddexp(scores, one), two) + row
     return float(np.logaddexp(scores[-1], scores[-2])) if ids else float(scores[-1])
+
+
+def words_of_tokens(
+    tokens: Sequence[str], log_probs: Sequence[float], decode: Callable[[list[str]], str], *, space: str = "Ġ"
+) -> HeardText:
+    """Tokens of a decoder as words: one that begins with `space` begins a word; its chance is the product of theirs."""
+    groups: list[tuple[list[str], float]] = []
+    for token, chance in zip(tokens, log_probs, strict=True):
+        if token.startswith(space) or not groups:
+            groups.append(([], 0.0))
+        before, total = groups[-1]
+        groups[-1] = ([*before, token], total + chance)
+    found = [("".join(decode(group).split()), total) for group, total in groups]
+    words = tuple(word for word, _ in found if word)
+    sure = tuple(round(math.exp(min(0.0, total)), 4) for word, total in found if word)
+    return HeardText(words, sure, sum(total for _, total in found) if words else LOWEST)
+
+
+def joined(found: list[HeardText]) -> HeardText:
+    """What was heard in stretches that follow each other."""
+    words, sure = (tuple(one for part in found for one in getattr(part, name)) for name in ("words", "sure"))
+    return HeardText(words, sure, sum(one.total for one in found if one.words))

@@ -5,12 +5,11 @@ They run in transformers. A model is an id on the hub, kept in its cache, or a f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from olu.align.ctc_words import HeardText, words_heard
+from olu.align.ctc_words import HeardText, joined, words_heard, words_of_tokens
 from olu.audio import activity, io
 from olu.core.errors import ConfigError, MissingExtra
 from olu.core.parse import BadData, load_json
@@ -74,12 +73,6 @@ def pieces(audio: Audio) -> list[Audio]:
     return activity.quiet_cuts(io.resample(audio, RATE), longest=LONGEST, earliest=CUT_FROM)
 
 
-def joined(found: list[HeardText]) -> HeardText:
-    """What was heard in stretches that follow each other."""
-    words, sure = (tuple(one for part in found for one in getattr(part, name)) for name in ("words", "sure"))
-    return HeardText(words, sure, sum(one.total for one in found if one.words))
-
-
 # ---- Whisper
 
 
@@ -121,24 +114,12 @@ def _asked(model: Any, language: str, *, name: str) -> dict[str, str]:
 
 
 def _words(tokenizer: Any, ids: list[int], log_probs: list[float]) -> HeardText:
-    """Tokens as words: one that begins with a space begins a word; a word's chance is the product of its tokens'."""
     special = set(tokenizer.all_special_ids)
-    groups: list[tuple[list[int], float]] = []
-    for id, chance in zip(ids, log_probs, strict=True):
-        if id in special or id >= len(tokenizer):
-            continue
-        begins = tokenizer.convert_ids_to_tokens(id).startswith("Ġ")
-        if begins or not groups:
-            groups.append(([], 0.0))
-        tokens, total = groups[-1]
-        groups[-1] = ([*tokens, id], total + chance)
-    words, sure, whole = list[str](), list[float](), 0.0
-    for tokens, total in groups:
-        whole += total
-        if word := "".join(tokenizer.decode(tokens).split()):
-            words.append(word)
-            sure.append(round(math.exp(min(0.0, total)), 4))
-    return HeardText(tuple(words), tuple(sure), whole)
+    kept = [
+        (id, chance) for id, chance in zip(ids, log_probs, strict=True) if id not in special and id < len(tokenizer)
+    ]
+    tokens = tokenizer.convert_ids_to_tokens([id for id, _ in kept])
+    return words_of_tokens(tokens, [chance for _, chance in kept], tokenizer.convert_tokens_to_string)
 
 
 # ---- networks with CTC: MMS with an adapter for each language, or one for a single language

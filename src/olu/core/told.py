@@ -113,8 +113,8 @@ def _word(value: object) -> str:
 
 def write_texts(ws: Path) -> str:
     """How clips without a text get one."""
-    listed = Remedy("clips", (ws,), {"where": 'text == ""', "csv": "todo.csv"})
-    return f"{listed}, write the texts in it, {Remedy('correct', (ws, 'todo.csv'))}"
+    listed = Remedy("transcribe", (ws,), {"list": "todo"})
+    return f"{listed}, write the texts in it, {Remedy('correct', (ws, 'todo/texts.csv'))}"
 
 
 def some(lines: Sequence[str], *, most: int, more: str, of: int | None = None) -> Iterator[str]:

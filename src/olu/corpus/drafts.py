@@ -15,7 +15,7 @@ from olu.core.types import EXACT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class TextDraft:
     """What may be said in a clip."""
 
     id: str
@@ -34,11 +34,11 @@ def path(ws: Workspace) -> Path:
     return ws.corpus / "drafts.jsonl"
 
 
-def load(ws: Workspace) -> dict[str, Draft]:
+def load(ws: Workspace) -> dict[str, TextDraft]:
     """Clip id -> its draft; also of clips that have a text by now, whose draft counts no more."""
-    return {one.id: one for one in read_rows(path(ws), Draft)}
+    return {one.id: one for one in read_rows(path(ws), TextDraft)}
 
 
-def save(ws: Workspace, drafts: Iterable[Draft]) -> None:
+def save(ws: Workspace, drafts: Iterable[TextDraft]) -> None:
     """Write them whole, in place of all others."""
     write_jsonl(path(ws), map(as_row, drafts))

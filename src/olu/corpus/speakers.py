@@ -51,7 +51,7 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undo:
+class TakenBack:
     """That the changes of one batch hold no more."""
 
     undo: str  # the batch
@@ -61,7 +61,7 @@ class Undo:
 
 
 Change = Rename | Assign
-Row = Rename | Assign | Undo
+Row = Rename | Assign | TakenBack
 
 
 def _check(one: Change) -> None:
@@ -98,12 +98,12 @@ class SpeakerNames:
 def held(rows: Iterable[Row]) -> list[Row]:
     """The changes that were not taken back, in order."""
     every = list(rows)
-    gone = {one.undo for one in every if isinstance(one, Undo)}
-    return [one for one in every if not isinstance(one, Undo) and one.batch not in gone]
+    gone = {one.undo for one in every if isinstance(one, TakenBack)}
+    return [one for one in every if not isinstance(one, TakenBack) and one.batch not in gone]
 
 
 def journal(ws: Workspace) -> Journal[Row]:
-    return Journal(ws, "speakers.jsonl", Rename | Assign | Undo, held)
+    return Journal(ws, "speakers.jsonl", Rename | Assign | TakenBack, held)
 
 
 def path(ws: Workspace) -> Path:
@@ -111,7 +111,7 @@ def path(ws: Workspace) -> Path:
 
 
 def load(ws: Workspace) -> list[Change]:
-    return [one for one in held(journal(ws).rows()) if not isinstance(one, Undo)]
+    return [one for one in held(journal(ws).rows()) if not isinstance(one, TakenBack)]
 
 
 def in_force(ws: Workspace) -> SpeakerNames:
@@ -156,7 +156,7 @@ def take_back(ws: Workspace, *, who: str) -> list[Change]:
         every = [one for one in load(ws) if one.by != OLU]
         gone = [one for one in every if one.batch == every[-1].batch]
         if gone:
-            journal(ws).append([Undo(undo=gone[-1].batch, by=who, at=now())])
+            journal(ws).append([TakenBack(undo=gone[-1].batch, by=who, at=now())])
     return gone
 
 

@@ -272,7 +272,8 @@ def _parted(ws: Workspace, corpus: Corpus, options: SpeakersOptions) -> Speakers
         f"Listen to some of both: {first_names([clip.id for clip in moved], SHOWN)}",
     ]
     silent = len(clips) - len(spoken)
-    notes = [f"{many(silent, 'clip')} with too little speech to tell stay with {old}"] if silent else []
+    stay = "stays" if silent == 1 else "stay"
+    notes = [f"{many(silent, 'clip')} with too little speech to tell {stay} with {old}"] if silent else []
     ids = [clip.id for clip in moved]
     if options.dry_run:
         return _summary(ws, corpus, said, notes, ids=ids)

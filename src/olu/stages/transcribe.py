@@ -21,9 +21,10 @@ from olu.core.types import Audio, Clip
 from olu.core.words import length, many, minutes
 from olu.corpus import drafts
 from olu.corpus.correction_file import GivenText
-from olu.corpus.drafts import Draft
+from olu.corpus.drafts import TextDraft
 from olu.corpus.manifest import Corpus
 from olu.corpus.split import place
+from olu.evaluate.metrics import whisper
 from olu.families.runs import is_second, runs_of
 from olu.stages.correct import correct
 from olu.stages.listener import recogniser_for, speech_minutes
@@ -163,17 +164,10 @@ def transcribe(ws: Workspace, options: TranscribeOptions) -> Job[TranscribeSumma
         trained = yield from _own(ws, options)
         listener, by = trained.draft, trained.version
     else:
-        from olu.align.published import listener_named  # a large library, and few ask for it
-
         yield Tick(0, len(bare), f"opening {options.listener}")
-        listener, by = listener_named(
-            options.listener,
-            options.model,
-            language=ws.language,
-            device=this_machine(options.device).device,
-        )
+        listener, by = _published(ws, options)
     corpus, notes = Corpus.open(ws), list[str]()
-    made: list[Draft] = []
+    made: list[TextDraft] = []
     for done, clip in enumerate(bare, 1):
         yield Tick(done, len(bare), clip.id)
         try:
@@ -183,7 +177,7 @@ def transcribe(ws: Workspace, options: TranscribeOptions) -> Job[TranscribeSumma
             continue
         if found.words:
             sure = round(found.confidence, 4)
-            made.append(Draft(id=clip.id, text=found.text, sure=found.sure, confidence=sure, by=by))
+            made.append(TextDraft(id=clip.id, text=found.text, sure=found.sure, confidence=sure, by=by))
     drafts.save(ws, made)
     drafted = {one.id for one in made}
     known = _held_back(corpus, trained) if trained else []
@@ -196,6 +190,16 @@ def transcribe(ws: Workspace, options: TranscribeOptions) -> Job[TranscribeSumma
         known=len(known),
         notes=notes,
     )
+
+
+def _published(ws: Workspace, options: TranscribeOptions) -> tuple[Listener, str]:
+    """A recogniser of others; for English, where none is named, the Whisper that 'olu doctor --install-eval' brings."""
+    if options.listener == "whisper" and not options.model and ws.language == "eng" and whisper.there():
+        return whisper.draft, whisper.instrument()
+    from olu.align.published import listener_named  # a large library, and few ask for it
+
+    device = this_machine(options.device).device
+    return listener_named(options.listener, options.model, language=ws.language, device=device)
 
 
 def _bare(ws: Workspace) -> list[Clip]:

