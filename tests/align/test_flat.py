@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers.made_radio import RATE, radio
+from ..helpers.made_radio import RATE, radio
 from olu.align import flat
 from olu.align.flat import FoundFrames, LongText, flat_start
 from olu.align.holes import long_alignment
