@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -56,8 +57,8 @@ LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of
 KINDS_COST = 1.0  # the same while nothing is learnt
 # A sound that is passed over must cost less than pressing it in between others, which the first look hardly feels.
 FIRST_COSTS = ChainCosts(filler=40.0, sentence=20.0, skip=1.0)
-COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=5.0)
-NETWORK_COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=2.5)
+COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=5.0, outside_skip=2.0)
+NETWORK_COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=2.5, outside_skip=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ def _first_look(one: _Recording, phones: Sequence[str], chances: tuple[Floats, F
     heard = ranks(one.mels, one.sound)
     count = len(heard) // FOLD
 
-    def scores(start: int, end: int) -> Floats:
+    def scores(start: int, end: int, *, cost: float) -> Floats:
         each = first_scores(heard[start * FOLD : end * FOLD], phones)
         each[:, 0] -= SOUND_COST * one.sound[start * FOLD : end * FOLD]
         return _with_filler(each.reshape(-1, FOLD, many).sum(axis=1), cost * FOLD)
@@ -224,7 +225,7 @@ def _first_look(one: _Recording, phones: Sequence[str], chances: tuple[Floats, F
     stay, leave = _with_filler_chances(chances)
     tries = [(wide, KINDS_COST), (half, NO_FILLER)]  # it must find something to learn from
     for width, cost in [(half, KINDS_COST), *tries] if USUAL_PACE[0] <= pace <= USUAL_PACE[1] else tries:
-        states, _ = best_band(chain, scores, stay, leave, band(centre, width, chain.size))
+        states, _ = best_band(chain, partial(scores, cost=cost), stay, leave, band(centre, width, chain.size))
         said = len(np.unique(chain.owner[states][chain.owner[states] >= 0]))
         if said >= (1.0 - MOST_PASSED if width < wide else LEAST_FOUND) * one.phones:
             break
