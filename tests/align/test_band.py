@@ -55,7 +55,8 @@ def test_the_banded_search_finds_what_a_full_one_finds(seed, monkeypatch):
 
 def spoken(words, *, frames_each=4):
     """Classes of frames that say these words, state by state."""
-    return [1 + STATES * phone + part for word in words for phone in word for part in range(STATES) for _ in range(frames_each)]
+    phones = [phone for word in words for phone in word]
+    return [1 + STATES * phone + part for phone in phones for part in range(STATES) for _ in range(frames_each)]
 
 
 def sharp(said, *, filler=-3.0):

@@ -156,6 +156,8 @@ def flat_start(
     model, paths = None, dict[str, LongPath]()
     for number in range(min(done, rounds - 1), rounds):
         scores, chances = None, _even(recordings, many)
+        if number and not any((one.labels > 0).any() for one in recordings):
+            raise AlignError("nothing of the texts is heard in the recordings: are they of other sound or language?")
         if number > len(GAUSSIANS):
             model = _network(recordings, phones, device=device, seed=seed)
             scores = _heard_by(model)
@@ -288,9 +290,8 @@ def _look(
     centre = np.interp(one.places, np.arange(len(starts)), starts)
     half = half_seconds * chain.size / (len(one.mels) * FRAME_SECONDS)
     own, best = _along(heard, one.labels)
-    if not (one.labels > 0).any():
-        raise AlignError(f"{one.text.id}: nothing of its text is heard in it: is it another's, or in another language?")
-    cost = max(FILLER_LEAST, times * float((best - own)[one.labels > 0].mean()))
+    spoken = one.labels > 0
+    cost = max(FILLER_LEAST, times * float((best - own)[spoken].mean()) if spoken.any() else 0.0)
 
     def with_filler(start: int, end: int) -> Floats:
         each = heard(start, end).copy()
