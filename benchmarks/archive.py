@@ -150,7 +150,8 @@ def build(
 
 def go(out: Path, *, language: str) -> dict[str, float]:
     """The path of a person: import, align, cut; CPU seconds of each."""
-    ws = Workspace.create(out / "ws", language=language)
+    place = out / "ws"  # one that is there was broken off: its alignment goes on
+    ws = Workspace.open(place) if place.exists() else Workspace.create(place, language=language)
     taken: dict[str, float] = {}
     for name, job in (
         ("import", lambda: import_source(ws, out / "archive")),
@@ -272,6 +273,7 @@ def main() -> None:
     parser.add_argument("--unspoken", type=float, default=0.0, help="share of text that nobody says")
     parser.add_argument("--foreign", type=Path, help="corpus that foreign speech is taken from")
     parser.add_argument("--only-build", action="store_true")
+    parser.add_argument("--measure", action="store_true", help="count again what is there")
     asked = parser.parse_args()
     foreign = sorted((asked.foreign / "audio").glob("*.ogg")) if asked.foreign else []
     place = asked.out / "truth.json"
@@ -288,7 +290,7 @@ def main() -> None:
         )
     if asked.only_build:
         return
-    taken = {} if (asked.out / "ws").exists() else go(asked.out, language=asked.language)
+    taken = {} if asked.measure else go(asked.out, language=asked.language)
     print(json.dumps({"cpu_seconds": taken, **measure(asked.out, truth)}, indent=1))
 
 

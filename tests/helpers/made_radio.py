@@ -1,4 +1,4 @@
-"""Long made recordings: vowels are loud, s is bright, m is dark, before k there is nothing; every word's time is known."""
+"""Long made recordings: vowels are loud, s is bright, m is dark, k begins with nothing; the words' times are known."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The best way through a long recording: all of its text against all of its sound, near where it was last found.
 
 Between words there may be silence, or a filler: sound that is not written. From a filler the way may lead over words
-that are not said to the filler behind them. Only states within a band are looked at, and only the scores of some
-frames are kept; the way back computes a stretch again. Shapes: F frames, S states, C classes.
+that are not said to the filler behind them. Only states within a band are looked at, and the memory is bounded.
+Shapes: F frames, S states, C classes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 BlockScores = Callable[[int, int], Floats]  # frames from, to -> [frames, C] scores
 
-EVERY = 4096  # frames between kept scores, where the band is not too wide for that
-MOST_BACK = 2**26  # bytes to come back through
+MOST_BACK = 2**28  # bytes to come back through: where more are needed, scores are kept and stretches computed again
+BLOCK = 8192  # frames scored at once
 FILLER = -2  # the owner of its states; silence has -1
 
 
@@ -34,6 +34,8 @@ class ChainCosts:
     filler: float = 60.0
     sentence: float = 30.0  # a filler between sentences
     skip: float = 8.0
+    outside: float = 30.0  # a text that begins before its sound, or ends after it
+    outside_skip: float = 0.2  # each of its phones
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class LongChain:
     costs: Floats  # [S, 3] of these
     leaps: Ints  # of a filler: the filler before it, reached over a word that is not said
     leap_costs: Floats
-    first: NDArray[np.bool_]  # where a path may begin
-    last: tuple[int, ...]  # and end
+    first: Floats  # the cost of beginning in a state; LOWEST where no path begins
+    last: Floats  # of ending in it
 
     @property
     def size(self) -> int:
@@ -83,7 +85,7 @@ def long_chain(
 ) -> LongChain:
     """States of `words` (phone numbers); `sentences` are the words that one begins with; `parts` of each phone."""
     new = _Builder([], [], [], [])
-    place, filler, spoken, begin = 0, -1, -1, set[int]()
+    place, filler, spoken, fillers = 0, -1, -1, list[tuple[int, int]]()  # a filler, and the phones before it
     for number in range(len(words) + 1):
         outer = number in (0, len(words))
         before, quiet = filler, spoken
@@ -92,9 +94,8 @@ def long_chain(
             quiet = new.add((SILENCE, -1, number), [quiet], cost)
         price = 0.0 if outer else costs.sentence if number in sentences else costs.filler
         filler = new.add((classes, FILLER, number), [quiet, spoken], price)
-        if number == 0:
-            begin = {0, filler, filler + 1}
-        else:
+        fillers.append((filler, place))
+        if number:
             new.leaps[filler] = (before, costs.skip * len(words[number - 1]))
         if number == len(words):
             break
@@ -104,8 +105,12 @@ def long_chain(
                 spoken = new.add((1 + STATES * phone + part, place, number), links)
             place += 1
     rows = np.array(new.rows, dtype=np.int32)
-    first = np.zeros(len(rows), dtype=np.bool_)
-    first[list(begin)] = True
+    first, last = np.full((2, len(rows)), -LOWEST, dtype=np.float32)
+    for at, before in fillers:
+        first[at] = costs.outside + costs.outside_skip * before
+        last[at] = costs.outside + costs.outside_skip * (place - before)
+    first[[0, fillers[0][0], fillers[0][0] + 1]] = 0.0
+    last[[spoken, quiet, filler]] = 0.0
     return LongChain(
         np.ascontiguousarray(rows[:, 0]),
         np.ascontiguousarray(rows[:, 1]),
@@ -115,7 +120,7 @@ def long_chain(
         np.array([leap for leap, _ in new.leaps], dtype=np.int32),
         np.array([cost for _, cost in new.leaps], dtype=np.float32),
         first,
-        (spoken, quiet, filler),
+        last,
     )
 
 
@@ -139,38 +144,40 @@ def best_band(
     fixed = (chain.emits, chain.links, chain.costs, chain.leaps, chain.leap_costs, chain.first)
     fixed += (stay_C, leave_C, low, high)  # type: ignore[assignment]
     width = int((high - low).max())
-    every = max(64, min(EVERY, MOST_BACK // width))
+    every = min(frames, max(64, MOST_BACK // width))
+    back = np.zeros((every, width), dtype=np.uint8)
     starts = list(range(0, frames, every))
     kept = []
-    none = np.zeros((0, 1), dtype=np.uint8)
     for start in starts:
         before = max(0, start - 1)
         kept.append(now[low[before] : high[before]].copy())
-        end = min(frames, start + every)
-        _sweep(scores(start, end), start, now, none, *fixed)
-    state = max((end for end in chain.last if end >= low[-1]), key=lambda end: now[end])
-    total = float(now[state])
+        for at in range(start, min(frames, start + every), BLOCK):
+            end = min(frames, start + every, at + BLOCK)
+            _sweep(scores(at, end), at, start, now, back, *fixed)
+    ends = now[low[-1] :] - chain.last[low[-1] :]
+    state = int(low[-1]) + int(ends.argmax())
+    total = float(ends.max())
     if total <= LOWEST / 2:
         raise AlignError("its text cannot be laid over its sound: one of them is much longer than the other")
     states_F = np.empty(frames, dtype=np.int32)
-    back = np.zeros((every, width), dtype=np.uint8)
     for start, before_F in zip(reversed(starts), reversed(kept), strict=True):
         end = min(frames, start + every)
-        now[:] = LOWEST
-        first = low[max(0, start - 1)]
-        now[first : first + len(before_F)] = before_F
-        _sweep(scores(start, end), start, now, back, *fixed)
+        if start != starts[-1]:  # of the last stretch the way back is at hand
+            now[:] = LOWEST
+            first = low[max(0, start - 1)]
+            now[first : first + len(before_F)] = before_F
+            for at in range(start, end, BLOCK):
+                _sweep(scores(at, min(end, at + BLOCK)), at, start, now, back, *fixed)
         state = _trace(states_F, start, end, back, low, chain.links, chain.leaps, state)
     return states_F, total
 
 
 @njit(cache=True, nogil=True)
-def _sweep(scores, begin, now, back, emits, links, costs, leaps, leap_costs, first, stay, leave, low, high):  # type: ignore[no-untyped-def]
-    """Scores after these frames, in `now`; `back` gets how each was reached, if it has room.
+def _sweep(scores, begin, origin, now, back, emits, links, costs, leaps, leap_costs, first, stay, leave, low, high):  # type: ignore[no-untyped-def]
+    """Scores after these frames, in `now`; `back`, which begins at frame `origin`, gets how each was reached:
 
     0 stay, 1 to 3 by a link, 4 over a word in the same frame.
     """
-    keeps = back.shape[0] > 0
     new = np.full(len(now), LOWEST)
     for f in range(begin, begin + scores.shape[0]):
         a, b = low[f], high[f]
@@ -181,8 +188,7 @@ def _sweep(scores, begin, now, back, emits, links, costs, leaps, leap_costs, fir
             best = LOWEST
             how = 0
             if f == 0:
-                if first[s]:
-                    best = row[emit]
+                best = row[emit] - first[s]
             else:
                 if pa <= s < pb:
                     best = now[s] + stay[emit]
@@ -201,8 +207,7 @@ def _sweep(scores, begin, now, back, emits, links, costs, leaps, leap_costs, fir
                 if step > best:
                     best, how = step, 4
             new[s] = best
-            if keeps:
-                back[f - begin, s - a] = how
+            back[f - origin, s - a] = how
         now[a:b] = new[a:b]
 
 

@@ -1,6 +1,6 @@
 """A flat start on long recordings: where every word of their whole texts is, with nothing else given.
 
-Four steps, each over all of the sound and all of the text at once (band.py). First by what sounds are like by their
+Steps, each over all of the sound and all of the text at once (band.py). First by what sounds are like by their
 signs alone (kinds.py); then by Gaussians that learn from what was found, a few times; then by the frame classifier
 (frames.py), twice. After each the band in which the next one looks is narrower. Shapes: F frames, M mels, C classes.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -29,10 +30,14 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
 FOLD = 3  # frames of 10 ms that the first look takes as one
-FIRST_CELLS = 2e10  # frames times states of the first look: up to here it looks everywhere, some minutes of a core
-FIRST_HALF_SECONDS = 1200.0  # else, how far from an even pace a word may lie
-GAUSSIANS = (1, 1, 2, 4)  # of a class, in each round of them
-HALF_SECONDS = (60.0, 45.0, 30.0, 30.0, 20.0, 20.0)  # of the bands of the later rounds
+FIRST_HALF_SECONDS, FIRST_HALF_SHARE = 300.0, 0.1  # how far from an even pace a word may lie in the first look
+USUAL_PACE = (7.0, 18.0)  # phones in a second of sound: else the text is not all of what is said, or more
+MOST_PASSED = 0.2  # of the phones in the first look: with more it looks everywhere
+LEAST_FOUND = 0.1  # of the phones there: with less it looks once more, for all of them
+NO_FILLER = 1e6
+FIRST_CELLS = 2e10  # frames times states up to which that is possible: some minutes of a core
+GAUSSIANS = (1, 2, 4)  # of a class, in each round of them
+HALF_SECONDS = (60.0, 30.0, 20.0, 15.0, 15.0)  # of the bands of the later rounds
 NETWORKS = 2
 PAUSE_FRAMES = 8  # of quiet that part two sounds
 MOST_FRAMES = 180 * 6000  # that are learnt from
@@ -42,7 +47,7 @@ SOUND_COST = 2.0  # of calling a frame with sound silence: else foreign speech b
 # What a frame that is not written costs next to the best class there, in each round: this many times what a frame costs
 # that is, as it was found last. At first little: words may be missed, but nothing wrong is learnt. A network has learnt
 # just those frames, and is too sure of them.
-FILLER_TIMES = (1.0, 2.0, 2.0, 2.0, 4.0, 4.0)
+FILLER_TIMES = (1.0, 2.0, 2.0, 4.0, 4.0)
 FILLER_LEAST = 1.5
 LONGEST_PHONE = 40  # frames: a longer one may hold foreign sound, and is not learnt from
 NO_PHONE = 100  # frames: nobody says one sound that long; where it is found there is none, and the search goes again
@@ -50,8 +55,10 @@ AGAIN = 2  # times at most
 NEVER = np.float32(-30.0)  # the score of a phone where there is none
 LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of them becomes a home for foreign sound
 KINDS_COST = 1.0  # the same while nothing is learnt
-FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
-COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=12.0)
+# A sound that is passed over must cost less than pressing it in between others, which the first look hardly feels.
+FIRST_COSTS = ChainCosts(filler=40.0, sentence=20.0, skip=1.0)
+COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=5.0, outside_skip=2.0)
+NETWORK_COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=2.5, outside_skip=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +156,8 @@ def flat_start(
     model, paths = None, dict[str, LongPath]()
     for number in range(min(done, rounds - 1), rounds):
         scores, chances = None, _even(recordings, many)
+        if number and not any((one.labels > 0).any() for one in recordings):
+            raise AlignError("nothing of the texts is heard in the recordings: are they of other sound or language?")
         if number > len(GAUSSIANS):
             model = _network(recordings, phones, device=device, seed=seed)
             scores = _heard_by(model)
@@ -162,7 +171,8 @@ def flat_start(
                 one.found = _first_look(one, phones, chances)
             else:
                 times, half = FILLER_TIMES[number - 1], HALF_SECONDS[number - 1]
-                paths[one.text.id] = _look(one, scores(one), chances, times, half)
+                costs = COSTS if number <= len(GAUSSIANS) else NETWORK_COSTS
+                paths[one.text.id] = _look(one, scores(one), chances, costs, times=times, half_seconds=half)
         kept.save(number + 1, {one.text.id: one.found for one in recordings if one.found is not None})
     assert model is not None
     yield Tick(rounds, rounds, "finding the words")
@@ -204,17 +214,23 @@ def _first_look(one: _Recording, phones: Sequence[str], chances: tuple[Floats, F
     heard = ranks(one.mels, one.sound)
     count = len(heard) // FOLD
 
-    def scores(start: int, end: int) -> Floats:
+    def scores(start: int, end: int, *, cost: float) -> Floats:
         each = first_scores(heard[start * FOLD : end * FOLD], phones)
         each[:, 0] -= SOUND_COST * one.sound[start * FOLD : end * FOLD]
-        return _with_filler(each.reshape(-1, FOLD, many).sum(axis=1), KINDS_COST * FOLD)
+        return _with_filler(each.reshape(-1, FOLD, many).sum(axis=1), cost * FOLD)
 
     spoken = np.cumsum(one.sound[: count * FOLD].reshape(-1, FOLD).mean(axis=1))
     centre = spoken / max(1.0, float(spoken[-1])) * chain.size
-    half = FIRST_HALF_SECONDS * chain.size / (len(one.mels) * FRAME_SECONDS)
-    half = half if count * chain.size > FIRST_CELLS else chain.size
+    half = chain.size * max(FIRST_HALF_SHARE, FIRST_HALF_SECONDS / (len(one.mels) * FRAME_SECONDS))
+    wide = float(chain.size) if count * chain.size <= FIRST_CELLS else half
+    pace = one.phones / max(1.0, float(one.sound.sum()) * FRAME_SECONDS)
     stay, leave = _with_filler_chances(chances)
-    states, _ = best_band(chain, scores, stay, leave, band(centre, half, chain.size))
+    tries = [(wide, KINDS_COST), (half, NO_FILLER)]  # it must find something to learn from
+    for width, cost in [(half, KINDS_COST), *tries] if USUAL_PACE[0] <= pace <= USUAL_PACE[1] else tries:
+        states, _ = best_band(chain, partial(scores, cost=cost), stay, leave, band(centre, width, chain.size))
+        said = len(np.unique(chain.owner[states][chain.owner[states] >= 0]))
+        if said >= (1.0 - MOST_PASSED if width < wide else LEAST_FOUND) * one.phones:
+            break
     owner = np.repeat(chain.owner[states], FOLD)
     owner = np.pad(owner, (0, len(heard) - len(owner)), mode="edge").astype(np.int32)
     return FoundFrames(owner, _thirds(owner, one))
@@ -258,17 +274,24 @@ Scorer = Callable[[_Recording], BlockScores]
 
 
 def _look(
-    one: _Recording, heard: BlockScores, chances: tuple[Floats, Floats], times: float, half_seconds: float
+    one: _Recording,
+    heard: BlockScores,
+    chances: tuple[Floats, Floats],
+    costs: ChainCosts,
+    *,
+    times: float,
+    half_seconds: float,
 ) -> LongPath:
     """Where the text is, near where it was found last."""
     many = len(chances[0])
-    chain = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=COSTS)
+    chain = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=costs)
     first = np.flatnonzero((np.diff(chain.owner, prepend=-3) != 0) & (chain.owner >= 0))
     starts = np.append(first, chain.size - 1)
     centre = np.interp(one.places, np.arange(len(starts)), starts)
     half = half_seconds * chain.size / (len(one.mels) * FRAME_SECONDS)
     own, best = _along(heard, one.labels)
-    cost = max(FILLER_LEAST, times * float((best - own)[one.labels > 0].mean()))
+    spoken = one.labels > 0
+    cost = max(FILLER_LEAST, times * float((best - own)[spoken].mean()) if spoken.any() else 0.0)
 
     def with_filler(start: int, end: int) -> Floats:
         each = heard(start, end).copy()

@@ -65,10 +65,10 @@ def several(folder: SourceFolder) -> str:
 
 def _is_list(folder: SourceFolder, text: str) -> bool:
     """Whether lines of a text begin with names of recordings."""
-    names = {name_of(without_ending(one)).casefold() for one in folder.tree.audio}
+    stems = [without_ending(one).casefold() for one in folder.tree.audio]
+    names = (*stems, *map(name_of, stems))
     lines = folder.glance(text)
-    firsts = (re.split(r"[\s|,;]", line.strip(), maxsplit=1)[0].casefold() for line in lines)
-    return sum(name_of(first).partition(".")[0] in names or first in names for first in firsts) > len(lines) / 2
+    return sum(line.strip().casefold().startswith(names) for line in lines) > len(lines) / 2
 
 
 def parts_of(folder: SourceFolder) -> list[str]:
