@@ -23,7 +23,7 @@ SYMBOLS, SPEAKERS = "net.text.symbols.weight", "net.text.speakers.weight"
 Weights = dict[str, "Tensor"]
 
 
-class _Held(NamedTuple):
+class _BaseContents(NamedTuple):
     """What a base holds beside its weights."""
 
     model: dict[str, Any]
@@ -50,11 +50,11 @@ def read_base(folder: Path) -> Base:
     if not run.checkpoints().steps():
         raise ConfigError(f"recipe: base: {folder} has no checkpoint to start from: train it first")
     vocabulary, frontend, speakers = (run.document(name) for name in ("vocabulary.json", FRONTEND, "speakers.json"))
-    held = _Held(run.recipe.model, vocabulary, frontend, speakers, held_by(run) or {})
+    held = _BaseContents(run.recipe.model, vocabulary, frontend, speakers, held_by(run) or {})
     return _base(held, lambda: _of_run(run), where=folder)
 
 
-def _of_package(folder: Path) -> _Held:
+def _of_package(folder: Path) -> _BaseContents:
     digests, where = read_json(folder / "check.json").get("files", {}), folder / PART
     for name in (SETTINGS, WEIGHTS, FRONTEND):
         if not (where / name).is_file():
@@ -67,7 +67,7 @@ def _of_package(folder: Path) -> _Held:
             f"recipe: base: {folder} is a voice of {held.get('family')}: an acoustic model starts from its like"
         )
     state = StreamVocabulary(held["symbols"]).state()
-    return _Held(held["model"], state, read_json(where / FRONTEND), held["speakers"], held["observed"])
+    return _BaseContents(held["model"], state, read_json(where / FRONTEND), held["speakers"], held["observed"])
 
 
 def write_part(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
@@ -93,7 +93,7 @@ def write_part(learner: nn.Module, *, folder: Path, card: Card) -> list[str]:
     return []
 
 
-def _base(held: _Held, weights: Callable[[], Weights], *, where: Path) -> Base:
+def _base(held: _BaseContents, weights: Callable[[], Weights], *, where: Path) -> Base:
     symbols = tuple(held.vocabulary["symbols"])
 
     def load(learner: nn.Module, growth: Growth | None = None, speakers: Sequence[str] = ()) -> list[str]:
