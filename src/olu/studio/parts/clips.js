@@ -121,9 +121,7 @@ async function renew(id) {
   if (!old) return null;
   const answer = await fetch(`${page}/row?id=${encodeURIComponent(id)}`);
   if (!answer.ok) return old;
-  const held = document.createElement("template");
-  held.innerHTML = await answer.text();
-  const row = held.content.querySelector("li");
+  const row = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("li");
   const was = old.classList.contains("chosen"), focused = old.contains(document.activeElement);
   row.querySelector("[name=reason]").value = old.querySelector("[name=reason]").value;
   if (heard === old) hush();
