@@ -161,7 +161,7 @@ def test_reloaded_ten_times_and_cut_off_it_is_always_where_it_is(tab: Tab, studi
 def stopped(tab: Tab, place: Workspace, run: str) -> int:
     """Press stop, and wait until it has saved; gives the step."""
     tab.press("[data-do=stop]")
-    tab.until("document.querySelector('#state').dataset.state === 'unfinished'", seconds=90)
+    tab.until("document.querySelector('#state')?.dataset.state === 'unfinished'", seconds=90)
     rows, saved = recorded(place, run), sorted((place.runs_folder / run / "checkpoints").glob("step-*"))
     step = rows[-1]["step"]
     assert any(path.name == f"step-{step}" for path in saved), "no step was lost"
@@ -175,13 +175,13 @@ def test_stopped_and_gone_on_with_it_is_the_run_that_never_stopped(tab: Tab, stu
     step = stopped(tab, place, halted)
     assert 55 < step < 170 and step % 40, "in the middle, where nothing is saved else"
     tab.press("[data-do=resume]")
-    tab.until("document.querySelector('#state').dataset.state === 'finished'", seconds=300)
+    tab.until("document.querySelector('#state')?.dataset.state === 'finished'", seconds=300)
     tab.until(f"({STEPS}).length === 170", seconds=30)
     whole([float(one) for one in tab.eval(STEPS)])
     plan(tab, studio, steps=170, seed=7)
     straight = start(tab)
     assert straight != halted
-    tab.until("document.querySelector('#state').dataset.state === 'finished'", seconds=300)
+    tab.until("document.querySelector('#state')?.dataset.state === 'finished'", seconds=300)
     one, other = (
         load_file(place.runs_folder / run / "checkpoints/step-170/weights.safetensors") for run in (halted, straight)
     )
@@ -194,7 +194,7 @@ def test_runs_beside_each_other(tab: Tab, studio: str, place: Workspace) -> None
     names = sorted(path.name for path in place.runs_folder.glob("vits-*"))
     tab.show(at(studio, f"/w/ws/runs?show={','.join(names[-2:])}"), DESK)
     tab.until("document.querySelectorAll('#curves canvas').length > 3", seconds=60)
-    assert tab.eval("document.querySelectorAll('#curves .legend')[0].querySelectorAll('.key').length") == 2
+    tab.until("document.querySelectorAll('#curves .legend')[0].querySelectorAll('.key').length === 2", seconds=30)
     item = "document.querySelector('.item')"
     assert tab.eval(f"{item}.querySelectorAll('audio').length") == 2
     tab.eval(
