@@ -87,7 +87,7 @@ def test_a_newcomer_brings_recordings_in_without_a_terminal(tab: Tab, tmp_path: 
         assert tab.eval(f"{heard}.then((data) => data.byteLength)") > 1000
         tab.press("form[data-take] button")
         arrives(tab, "/import\\/2$/.test(location.pathname)")
-        arrives(tab, "document.body.innerText.includes('Added 3 clips')")
+        arrives(tab, "document.body?.innerText.includes('Added 3 clips')")
         quiet(tab)
         tab.press("form[data-job=audit] button")
         arrives(tab, "document.querySelector('#now .tag')?.textContent === 'Done'")
