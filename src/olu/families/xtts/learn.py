@@ -170,7 +170,8 @@ class XttsLearner(nn.Module):
             return prepared
         if self._rests and clip in self._made:
             return self._made[clip]
-        made: NDArray[np.int64] = self.dvae.codes(batch.sounds[row][None], self.mel_stats)[0].cpu().numpy()
+        with torch.autocast(self.mel_stats.device.type, enabled=False):  # in bf16 some would be others
+            made: NDArray[np.int64] = self.dvae.codes(batch.sounds[row][None], self.mel_stats)[0].cpu().numpy()
         if self._rests and clip:
             self._made[clip] = made
         return made
