@@ -23,6 +23,7 @@ from torch.nn.utils.parametrize import is_parametrized, remove_parametrizations
 from olu.families.xtts.config import CODE_SAMPLES, OUT_HOP, OUT_RATE, RATE, XttsConfig
 from olu.families.xtts.decoder import CONTEXT, WaveDecoder
 from olu.families.xtts.model import Gpt
+from olu.networks.session import MOST_HALVED
 
 OPSET, CONTRIB, IR = 20, "com.microsoft", 10
 BLOCK = 32  # weights that share a scale in 8 bits
@@ -133,8 +134,18 @@ class TransformerGraph:
         if (bits or self.bits) == 8 and matrix.shape[0] % BLOCK == 0:
             made = self._in_blocks(x, matrix)
         else:
-            made = self._op("MatMul", x, self._const(matrix))
+            made = self._op("MatMul", x, self._matrix(matrix))
         return self._op("Add", made, self._const(_array(bias)), to=to)
+
+    def _matrix(self, matrix: NDArray[np.float32]) -> str:
+        """In 16 bits at once where those are asked for: a file of 32 would be made only to be halved."""
+        from onnx import TensorProto, helper
+
+        if self.bits != 16 or float(np.abs(matrix).max()) > MOST_HALVED:
+            return self._const(matrix)
+        half, name = self._const(matrix.astype(np.float16)), f"n{len(self._nodes)}"
+        self._nodes.append(helper.make_node("Cast", [half], [name], to=TensorProto.FLOAT))
+        return name
 
     def _in_blocks(self, x: str, matrix: NDArray[np.float32]) -> str:
         inner, outer = matrix.shape
