@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,6 +199,9 @@ def test_a_small_one_from_scratch_is_a_base_for_another_language(ws: Workspace, 
     assert all(torch.isfinite(torch.tensor(value)) for value in reports[-1].scores.values())
 
 
+@pytest.mark.skipif(
+    os.environ.get("OLU_SOAK") != "1", reason="the parts of it are proved in test_xtts_train: make soak"
+)
 def test_adapters_learn_from_a_base_and_the_checkpoint_is_small(ws: Workspace, base: Path) -> None:
     summary, _, _ = trained(ws, "model.lora_rank=8", base=base)
     run = Run.named(ws.runs_folder, summary.run)
