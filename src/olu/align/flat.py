@@ -7,8 +7,9 @@ signs alone (kinds.py); then by Gaussians that learn from what was found, a few 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -17,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from olu.align.band import BlockScores, ChainCosts, band, best_band, long_chain
-from olu.align.chain import STATES, classes
+from olu.align.chain import STATES, best_way, chain, classes
 from olu.align.estimate import DECAY, RATE, TrainingClip, fit, learn_pieces, model_of, passing, split
 from olu.align.frames import FRAME_SECONDS, FrameModel, build, cepstra, log_mels
 from olu.align.kinds import first_scores, ranks
@@ -41,6 +42,9 @@ HALF_SECONDS = (60.0, 30.0, 20.0, 15.0, 15.0)  # of the bands of the later round
 NETWORKS = 2
 PAUSE_FRAMES = 8  # of quiet that part two sounds
 MOST_FRAMES = 180 * 6000  # that are learnt from
+FOLD_FRAMES = 3000  # half minutes, every other of which a network does not learn from
+CLEARLY = 0.2  # better a frame than the same words backwards: right texts are by 0.5, wrong ones by 0.07 at most
+MOST_STRETCHES, LEAST_WORDS = 10, 5  # of a recording that are compared, and their words
 BLOCK = 20_000  # frames a network hears at once
 AROUND = 20  # frames heard on both sides of a block for its sake
 SOUND_COST = 2.0  # of calling a frame with sound silence: else foreign speech becomes a kind of silence
@@ -126,6 +130,7 @@ class FlatStart:
 
     model: FrameModel
     paths: dict[str, LongPath]
+    trust: dict[str, tuple[int, int]]  # half minutes whose words a network prefers that did not learn them, of so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,7 @@ def flat_start(
         kept.save(number + 1, {one.text.id: one.found for one in recordings if one.found is not None})
     assert model is not None
     yield Tick(rounds, rounds, "finding the words")
-    return FlatStart(model, paths)
+    return FlatStart(model, paths, _trust(recordings, phones, device=device, seed=seed))
 
 
 def _hear(text: LongText, phones: Sequence[str]) -> _Recording:
@@ -208,7 +213,7 @@ def _even(recordings: Sequence[_Recording], many: int) -> tuple[Floats, Floats]:
 def _first_look(one: _Recording, phones: Sequence[str], chances: tuple[Floats, Floats]) -> FoundFrames:
     """Where the text is by what its sounds are like: coarse, and in nearly all of the recording."""
     many = classes(len(phones))
-    chain = long_chain(
+    text = long_chain(
         one.ids, classes=many, sentences=one.text.sentences, costs=FIRST_COSTS, parts=(1,), quiet_states=1
     )
     heard = ranks(one.mels, one.sound)
@@ -220,18 +225,18 @@ def _first_look(one: _Recording, phones: Sequence[str], chances: tuple[Floats, F
         return _with_filler(each.reshape(-1, FOLD, many).sum(axis=1), cost * FOLD)
 
     spoken = np.cumsum(one.sound[: count * FOLD].reshape(-1, FOLD).mean(axis=1))
-    centre = spoken / max(1.0, float(spoken[-1])) * chain.size
-    half = chain.size * max(FIRST_HALF_SHARE, FIRST_HALF_SECONDS / (len(one.mels) * FRAME_SECONDS))
-    wide = float(chain.size) if count * chain.size <= FIRST_CELLS else half
+    centre = spoken / max(1.0, float(spoken[-1])) * text.size
+    half = text.size * max(FIRST_HALF_SHARE, FIRST_HALF_SECONDS / (len(one.mels) * FRAME_SECONDS))
+    wide = float(text.size) if count * text.size <= FIRST_CELLS else half
     pace = one.phones / max(1.0, float(one.sound.sum()) * FRAME_SECONDS)
     stay, leave = _with_filler_chances(chances)
     tries = [(wide, KINDS_COST), (half, NO_FILLER)]  # it must find something to learn from
     for width, cost in [(half, KINDS_COST), *tries] if USUAL_PACE[0] <= pace <= USUAL_PACE[1] else tries:
-        states, _ = best_band(chain, partial(scores, cost=cost), stay, leave, band(centre, width, chain.size))
-        said = len(np.unique(chain.owner[states][chain.owner[states] >= 0]))
+        states, _ = best_band(text, partial(scores, cost=cost), stay, leave, band(centre, width, text.size))
+        said = len(np.unique(text.owner[states][text.owner[states] >= 0]))
         if said >= (1.0 - MOST_PASSED if width < wide else LEAST_FOUND) * one.phones:
             break
-    owner = np.repeat(chain.owner[states], FOLD)
+    owner = np.repeat(text.owner[states], FOLD)
     owner = np.pad(owner, (0, len(heard) - len(owner)), mode="edge").astype(np.int32)
     return FoundFrames(owner, _thirds(owner, one))
 
@@ -284,11 +289,11 @@ def _look(
 ) -> LongPath:
     """Where the text is, near where it was found last."""
     many = len(chances[0])
-    chain = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=costs)
-    first = np.flatnonzero((np.diff(chain.owner, prepend=-3) != 0) & (chain.owner >= 0))
-    starts = np.append(first, chain.size - 1)
+    text = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=costs)
+    first = np.flatnonzero((np.diff(text.owner, prepend=-3) != 0) & (text.owner >= 0))
+    starts = np.append(first, text.size - 1)
     centre = np.interp(one.places, np.arange(len(starts)), starts)
-    half = half_seconds * chain.size / (len(one.mels) * FRAME_SECONDS)
+    half = half_seconds * text.size / (len(one.mels) * FRAME_SECONDS)
     own, best = _along(heard, one.labels)
     spoken = one.labels > 0
     cost = max(FILLER_LEAST, times * float((best - own)[spoken].mean()) if spoken.any() else 0.0)
@@ -302,16 +307,16 @@ def _look(
 
     stay, leave = _with_filler_chances(chances)
     strange = np.zeros(len(one.mels), dtype=np.bool_)
-    limits = band(centre, half, chain.size)
+    limits = band(centre, half, text.size)
     for _ in range(1 + AGAIN):
-        states, _ = best_band(chain, with_filler, stay, leave, limits)
-        owner = np.asarray(chain.owner[states], dtype=np.int32)
+        states, _ = best_band(text, with_filler, stay, leave, limits)
+        owner = np.asarray(text.owner[states], dtype=np.int32)
         if not (found := _longer(owner, NO_PHONE)).any():
             break
         strange |= found
-    labels = np.where(owner >= 0, chain.emits[states], np.where(one.sound, -1, 0)).astype(np.int32)
+    labels = np.where(owner >= 0, text.emits[states], np.where(one.sound, -1, 0)).astype(np.int32)
     one.found = FoundFrames(owner, np.where(_longer(owner, LONGEST_PHONE), -1, labels).astype(np.int32))
-    return LongPath(owner, *_along(heard, np.minimum(chain.emits[states], many - 1)), one.sound)
+    return LongPath(owner, *_along(heard, np.minimum(text.emits[states], many - 1)), one.sound)
 
 
 def _along(heard: BlockScores, classes_F: Ints) -> tuple[Floats, Floats]:
@@ -368,6 +373,54 @@ def _network(recordings: Sequence[_Recording], phones: tuple[str, ...], *, devic
         network, optimiser, clips, [one.labels for one in recordings], spread, np.random.default_rng(seed), device
     )
     return model_of(phones, network, spread, [one.labels[one.labels >= 0] for one in recordings], many)
+
+
+def _trust(
+    recordings: Sequence[_Recording], phones: tuple[str, ...], *, device: str, seed: int
+) -> dict[str, tuple[int, int]]:
+    """In how many half minutes a network that did not learn from them prefers their words to the same ones backwards.
+
+    Any text can be laid over any speech, vowels on vowels; but only a right one teaches what helps elsewhere.
+    """
+    won, asked = Counter[str](), Counter[str]()
+    for half in range(2):
+        learnt = [replace(one, found=_without(one, half)) for one in recordings]
+        if not any((one.labels > 0).any() for one in learnt):
+            continue
+        model = _network(learnt, phones, device=device, seed=seed)
+        for one in recordings:
+            for start, end, words in _stretches(one, half):
+                heard = model.scores(one.mels[start:end])
+                own, other = (
+                    best_way(chain(order, frames=end - start), heard, model.stay_C, model.leave_C).total
+                    for order in (words, words[::-1])
+                )
+                asked[one.text.id] += 1
+                won[one.text.id] += own - other > CLEARLY * (end - start)
+    return {one.text.id: (won[one.text.id], asked[one.text.id]) for one in recordings}
+
+
+def _stretches(one: _Recording, half: int) -> Iterator[tuple[int, int, list[list[int]]]]:
+    """First frame, end and words of some half minutes."""
+    assert one.found is not None
+    owner, before = one.found.owner_F, np.concatenate([[0], np.cumsum([len(word) for word in one.ids])])
+    starts = list(range(half * FOLD_FRAMES, len(owner), 2 * FOLD_FRAMES))
+    for start in starts[:: -(-len(starts) // MOST_STRETCHES)]:
+        said = np.unique(owner[start : start + FOLD_FRAMES])
+        said = said[said >= 0]
+        if not len(said):
+            continue
+        first, last = int(np.searchsorted(before, said[0])), int(np.searchsorted(before, said[-1], side="right")) - 1
+        whole = [at for at in range(first, last) if np.isin(np.arange(before[at], before[at + 1]), said).all()]
+        if len(whole) >= LEAST_WORDS:
+            inside = np.flatnonzero((owner >= before[whole[0]]) & (owner < before[whole[-1] + 1]))
+            yield int(inside[0]), int(inside[-1]) + 1, [one.ids[at] for at in whole]
+
+
+def _without(one: _Recording, half: int) -> FoundFrames:
+    assert one.found is not None
+    mine = np.arange(len(one.labels)) // FOLD_FRAMES % 2 == half
+    return FoundFrames(one.found.owner_F, np.where(mine, -1, one.labels).astype(np.int32))
 
 
 def _heard_by(model: FrameModel) -> Scorer:

@@ -141,6 +141,11 @@ def _listened(todo: Mapping[str, tuple[Clip, Words]], start: FlatStart, problems
             share = f"{unsaid / len(words):.0%} of its text is heard nowhere in it"
             problems.append(f"clip {id}: {share}: is it another's, or in another language?")
             continue
+        right, asked = start.trust[id]
+        if right < asked / 2:
+            said = f"what was learnt elsewhere fits its words in {right} of {asked} half minutes"
+            problems.append(f"clip {id}: {said}: is the text another's, or in another language?")
+            continue
         found.append(one)
         matches.append((id, Match(score=one.score, first=one.words[0], last=one.words[-1])))
         holes += [f"{id} {said}" for said in (*unwritten_named(one), *unspoken_named(one))]
