@@ -1,6 +1,7 @@
-"""A small XTTS from scratch on one language after the other, each from the one before; and what is understood of it.
+"""A small XTTS from scratch on some languages together, then on one after the other, each from the one before; and what
+is understood of it.
 
-    python benchmarks/xtts_small.py OUT --corpus amh=FOLDER swa=FOLDER yor=FOLDER --device cuda
+    python benchmarks/xtts_small.py OUT --corpus amh=FOLDER swa=FOLDER yor=FOLDER --together 2 --device cuda
     python benchmarks/xtts_small.py OUT --corpus swa=FOLDER --device cpu --size tiny --steps 60 --clips 12  # try
 
 For each language: letters that a recogniser of that corpus gets wrong in recordings, in the same through the codes and
@@ -25,6 +26,7 @@ from olu.core.job import finish
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
 from olu.evaluate.metrics.cer import compare
+from olu.families.recogniser.recognise import Trained
 from olu.families.recogniser.recognise import load as load_recogniser
 from olu.families.runs import ready
 from olu.families.xtts.config import CODE_SAMPLES, OUT_RATE, RATE
@@ -33,6 +35,7 @@ from olu.families.xtts.scratch import griffin_lim
 from olu.families.xtts.spectrum import prompt_mel
 from olu.nn.sequence import CODE
 from olu.stages.import_ import import_source
+from olu.stages.merge import merge
 from olu.stages.train import train
 from olu.stages.train_setup import set_up
 from olu.train.checkpoint import load_averaged
@@ -54,7 +57,25 @@ def trained(ws: Workspace, *changes: str, base: Path | None = None, device: str)
     return Run.named(ws.runs_folder, summary.run)
 
 
-def heard(ws: Workspace, run: Run, *, clips: int, device: str) -> dict[str, float]:
+def joined(out: Path, parts: list[Workspace]) -> Workspace:
+    """One workspace of several languages, each text with its own tag."""
+    if len(parts) == 1:
+        return parts[0]
+    root = out / "-".join(one.language for one in parts)
+    ws = Workspace.open(root) if (root / "olu.toml").is_file() else Workspace.create(root, language=parts[0].language)
+    finish(merge(ws, [one.root for one in parts], several=True))
+    return ws
+
+
+def ears_of(ws: Workspace, *, device: str) -> Trained | None:
+    listener = ready(ws, units="letters", everything=False)
+    return load_recogniser(listener, language=ws.language, device=device) if listener else None
+
+
+def heard(
+    ws: Workspace, run: Run, ears: dict[str, Trained | None], *, clips: int, device: str
+) -> dict[str, dict[str, float]]:
+    """Figures by language; each is listened to by the recogniser of its own corpus."""
     job = set_up(ws, run.recipe, device=device, run=run)
     learner: Any = job.learner
     steps = run.checkpoints().steps()
@@ -62,19 +83,19 @@ def heard(ws: Workspace, run: Run, *, clips: int, device: str) -> dict[str, floa
     learner.to(device)
     corpus = Corpus.open(ws)
     readings = {clip.id: corpus.reading(clip) for clip in corpus}
-    listener = ready(ws, units="letters", everything=False)
-    ears = load_recogniser(listener, language=ws.language, device=device) if listener else None
-    rows: dict[str, list[float]] = {}
-    for clip in job.valid[:clips]:
+    language = {clip.id: clip.language for clip in corpus}
+    rows: dict[str, dict[str, list[float]]] = {}
+    for clip in job.valid[: clips * len(ears)]:
+        listener, row = ears.get(language[clip]), rows.setdefault(language[clip], {})
         batch = learner.collate([job.batches().made(clip, epoch=0)]).to(torch.device(device))
         for name, value in takes(learner, batch):
             if isinstance(value, float):
-                rows.setdefault(name, []).append(value)
-            elif ears is not None:
-                expected = "".join(ears.target(readings[clip]))
-                rate = compare(expected, spoken=ears.transcribe(value)).letters.rate
-                rows.setdefault(f"cer {name}", []).append(min(1.0, rate))
-    return {name: round(fmean(values), 4) for name, values in rows.items()}
+                row.setdefault(name, []).append(value)
+            elif listener is not None:
+                expected = "".join(listener.target(readings[clip]))
+                rate = compare(expected, spoken=listener.transcribe(value)).letters.rate
+                row.setdefault(f"cer {name}", []).append(min(1.0, rate))
+    return {code: {name: round(fmean(values), 4) for name, values in row.items()} for code, row in sorted(rows.items())}
 
 
 @torch.no_grad()
@@ -109,25 +130,26 @@ def main() -> None:
     wish.add_argument("--corpus", nargs="+", required=True, metavar="CODE=FOLDER")
     wish.add_argument("--device", default="cuda")
     wish.add_argument("--size", default="small", choices=("small", "tiny"))
-    wish.add_argument("--steps", type=int, default=24_000, help="of the first language; others have a quarter")
+    wish.add_argument("--together", type=int, default=1, metavar="N", help="the first N corpora are one training")
+    wish.add_argument("--steps", type=int, default=24_000, help="of the first training; others have a quarter")
     wish.add_argument("--clips", type=int, default=60, help="that are judged")
     wish.add_argument("--recogniser", action="store_true", help="train one for each corpus first")
     asked = wish.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     base: Path | None = None
     found = []
-    for one in asked.corpus:
-        language, _, source = one.partition("=")
-        ws = workspace(asked.out, language, Path(source))
-        if asked.recogniser:
-            trained(ws, "family=recogniser", device=asked.device)
+    alone = [workspace(asked.out, code, Path(source)) for code, _, source in (c.partition("=") for c in asked.corpus)]
+    for parts in (alone[: asked.together], *([one] for one in alone[asked.together :])):
+        for one in parts if asked.recogniser else ():
+            trained(one, "family=recogniser", device=asked.device)
+        ws, ears = joined(asked.out, parts), {one.language: ears_of(one, device=asked.device) for one in parts}
         begun, steps = time.monotonic(), asked.steps if base is None else max(4, asked.steps // 4)
         changes = ["family=xtts", f"plan.steps={steps}", f"plan.validate_every={max(1, steps // 12)}"]
         changes += [f"plan.save_every={max(1, steps // 12)}"]
         changes += [f"model.size={asked.size}"] if base is None else [f"model.decoder_from={2 * steps // 3}"]
         run = trained(ws, *changes, base=base, device=asked.device)
-        row = {"language": language, "minutes": round((time.monotonic() - begun) / 60, 1), "steps": steps}
-        found.append({**row, **heard(ws, run, clips=asked.clips, device=asked.device)})
+        row = {"languages": list(ears), "minutes": round((time.monotonic() - begun) / 60, 1), "steps": steps}
+        found.append({**row, **heard(ws, run, ears, clips=asked.clips, device=asked.device)})
         print(json.dumps(found[-1], ensure_ascii=False), flush=True)
         (asked.out / "xtts_small.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
         base = run.folder
