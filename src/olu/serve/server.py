@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import signal
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
@@ -23,6 +21,7 @@ from olu.serve.guard import CONNECTION
 from olu.serve.settings import ServeSettings
 from olu.web.headers import SECURITY
 from olu.web.limits import ClientSlots
+from olu.web.signals import ended_by_signals
 from olu.web.sockets import BACKLOG, address
 
 HEAD_BYTES = 16 * 1024  # request line and headers
@@ -30,7 +29,6 @@ KEEP_ALIVE_SECONDS = 15
 LINGER_SECONDS = 1.0
 LAST_SECONDS = 2.0  # for the pool, once all answers are out
 PROBES = (0.05, 1.0)  # seconds to the second look after a client that ended its side, and between later ones
-SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has the last and not the one before it
 
 
 def server(site: Site, settings: ServeSettings) -> Server:
@@ -77,23 +75,8 @@ class Server(uvicorn.Server):
         for held in sockets or []:
             self._site.desk.log.event("listening", address=address(held), voices=voices)
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """A signal asks for the end, as with uvicorn; but a server that was asked to end and did so was not killed.
-
-        A terminal that closes asks for the end too, unless that was to be ignored (nohup).
-        """
-        if threading.current_thread() is not threading.main_thread():  # only there can signals be heard
-            yield
-            return
-        named = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
-        heard = [number for number in named if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self.handle_exit) for number in heard}
-        try:
-            yield
-        finally:
-            for number, old in before.items():
-                signal.signal(number, old)
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        return ended_by_signals(self.handle_exit)
 
 
 class ConnectionGuard(asyncio.Protocol):

@@ -23,6 +23,7 @@ from olu.stages.verbs.machine import StudioOptions
 from olu.studio.roots import OWN, Roots
 from olu.studio.settings import StudioSettings
 from olu.web.headers import is_local
+from olu.web.signals import ended_by_signals
 from olu.web.sockets import address, listen
 
 if TYPE_CHECKING:
@@ -176,6 +177,10 @@ def _serve(
 
     from olu.studio.app import create_app
 
+    class StudioServer(uvicorn.Server):
+        def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
+            return ended_by_signals(self.handle_exit)
+
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a script's '&': jobs would inherit it, and not stop
         signal.signal(signal.SIGINT, lambda *_: None)
     config = uvicorn.Config(
@@ -190,7 +195,7 @@ def _serve(
         ssl_certfile=certificate[0] if certificate else None,
         ssl_keyfile=certificate[1] if certificate else None,
     )
-    server = uvicorn.Server(config)
+    server = StudioServer(config)
     if opened is not None:
         with contextlib.suppress(Exception):  # a machine without a browser: the address is printed
             webbrowser.open(opened)
