@@ -162,6 +162,9 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "drop": fine("drop", ws, "--from", nobody, "--json").json(),
         "keep": fine("keep", ws, "--from", nobody, "--json").json(),
         "correct": fine("correct", ws, "--clip", first_clip(ws), "--text", "ሰላም ነው።", "--json").json(),
+        "speakers": fine("speakers", ws, "--json").json(),
+        "transcribe": fine("transcribe", ws, "--json").json(),
+        "export-corpus": fine("export-corpus", ws, "--to", "vits", "-o", tmp_path / "corpus", "--json").json(),
         "read": fine("read", ws, "--json").json(),
         "align": fine("align", ws, "--from", evenly(ws, tmp_path / "grids"), "--json").json(),
         "cut": fine("cut", ws, "--json").json(),
@@ -197,6 +200,8 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
     assert said["inspect"]["kind"] == "a run, of a voice"
     assert said["clean"]["bytes"] > 0
     assert said["make"]["voice"]["step"] == 2
+    assert said["speakers"]["speakers"][0]["clips"] == said["export-corpus"]["clips"] == 6
+    assert said["transcribe"]["drafted"] == 0, "every clip has a text"
 
 
 def test_json_with_lines_is_one_object_a_line(tmp_path: Path):
