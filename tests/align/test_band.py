@@ -95,6 +95,21 @@ def test_words_that_are_not_said_have_no_frames():
     assert sorted(set(word[owner >= 0].tolist())) == [0, 1, 2, 3, 7, 8, 9, 10]
 
 
+def test_a_leap_over_many_words_lies_within_a_narrow_band():
+    words = [*WORDS, *[[1, 0, 1, 0]] * 30, *WORDS]
+    said = [*spoken(WORDS), *[-1] * 6, *spoken(WORDS)]
+    chain = long_chain(words, classes=classes(PHONES), costs=ChainCosts())
+    middle = len(spoken(WORDS)) + 3
+    centre = np.where(np.arange(len(said)) < middle, 20.0, chain.size - 20.0)
+    even = np.full(classes(PHONES) + 1, np.log(0.5), dtype=np.float32)
+    scores = sharp(said)
+    with pytest.raises(AlignError):
+        best_band(chain, lambda start, end: scores[start:end], even, even, band(centre, 60, chain.size))
+    limits = band(centre, 60, chain.size, reach=10)
+    states, _ = best_band(chain, lambda start, end: scores[start:end], even, even, limits)
+    assert sorted(set(chain.word[states][chain.owner[states] >= 0].tolist())) == [0, 1, 2, 3, 34, 35, 36, 37]
+
+
 def test_a_text_without_room_is_one_sentence():
     chain = long_chain(WORDS * 20, classes=classes(PHONES), costs=COSTS)
     even = np.full(classes(PHONES) + 1, np.log(0.5), dtype=np.float32)

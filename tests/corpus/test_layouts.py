@@ -128,6 +128,7 @@ CORPORA: dict[str, Files] = {
         "clips/b.wav": B,
     },
     "folder": {"x/a.wav": A, "x/a.txt": b"one\n", "b.wav": B, "b.lab": b"two\r\n", "c.wav": C},
+    "parts": {"p10.wav": B, "p2.wav": A, "book.txt": b"one two three four five six seven eight nine\n"},
     "subtitles": {
         "a.wav": LONG,
         "a.en.vtt": "WEBVTT\n\n00:00.100 --> 00:00.300\n<v Ada>Ọ̀rọ̀ <i>one</i>\n\n"
@@ -200,6 +201,11 @@ READ: dict[str, tuple[list[tuple[str, str]], list[str], str]] = {
         [("default", "one"), ("default", "two")],
         ["c.wav: no c.txt or c.lab beside it"],
         "2 of 3 audio files have a .txt or .lab beside them",
+    ),
+    "parts": (
+        [("default", "one two three four five six seven eight nine")],
+        [],
+        "book.txt is the one text for 2 recordings, joined in the order of their names",
     ),
     "subtitles": (
         [("Ada", "Ọ̀rọ̀ one"), ("Obi", "two")],
@@ -562,7 +568,8 @@ def test_fuzz_import() -> None:
             corpus = Corpus.open(ws)
             assert len(corpus) == summary.clips > 0
             assert not any("\n" in line for line in (*summary.skipped, *summary.notes))
-            inside = ws.root if zipped else source
+            joined = summary.layout == "parts" and any(".flac" in clip.audio for clip in corpus)
+            inside = ws.root if zipped or joined else source
             assert all(corpus.locate(clip).resolve().is_relative_to(inside.resolve()) for clip in corpus)
             assert sorted(path.name for path in place.iterdir() if path.name != "in.zip") == ["in", "ws"]
 

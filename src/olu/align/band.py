@@ -124,11 +124,16 @@ def long_chain(
     )
 
 
-def band(centre_F: NDArray[np.floating], half: float, states: int) -> tuple[Ints, Ints]:
-    """First state and the one after the last that are looked at in each frame; neither ever goes back."""
+def band(centre_F: NDArray[np.floating], half: float, states: int, *, reach: int = 0) -> tuple[Ints, Ints]:
+    """First state and the one after the last that are looked at in each frame; neither ever goes back.
+
+    `reach`: frames to both sides whose places are looked at too, so that a leap over many words lies within the band.
+    """
     ends = 4 * SHORTEST_SILENCE
-    low = np.clip(np.floor(centre_F - half), 0, states - 1).astype(np.int32)
-    high = np.clip(np.ceil(centre_F + half) + 1, 1, states).astype(np.int32)
+    before = np.concatenate([np.full(reach, centre_F[0]), centre_F])[: len(centre_F)]
+    after = np.concatenate([centre_F, np.full(reach, centre_F[-1])])[reach:]
+    low = np.clip(np.floor(before - half), 0, states - 1).astype(np.int32)
+    high = np.clip(np.ceil(after + half) + 1, 1, states).astype(np.int32)
     low[0], high[0] = 0, max(high[0], ends)
     low[-1], high[-1] = min(low[-1], states - ends), states
     return np.ascontiguousarray(np.minimum.accumulate(low[::-1])[::-1]), np.maximum.accumulate(high)

@@ -56,11 +56,12 @@ FILLER_LEAST = 1.5
 LONGEST_PHONE = 40  # frames: a longer one may hold foreign sound, and is not learnt from
 NO_PHONE = 100  # frames: nobody says one sound that long; where it is found there is none, and the search goes again
 AGAIN = 2  # times at most
+REACH = 500  # frames on both sides of a leap over words in which it may be made otherwise
 NEVER = np.float32(-30.0)  # the score of a phone where there is none
 LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of them becomes a home for foreign sound
 KINDS_COST = 1.0  # the same while nothing is learnt
 # A sound that is passed over must cost less than pressing it in between others, which the first look hardly feels.
-FIRST_COSTS = ChainCosts(filler=40.0, sentence=20.0, skip=1.0)
+FIRST_COSTS = ChainCosts(filler=40.0, sentence=20.0, skip=2.0)
 COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=5.0, outside_skip=2.0)
 NETWORK_COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=2.5, outside_skip=2.0)
 
@@ -307,7 +308,7 @@ def _look(
 
     stay, leave = _with_filler_chances(chances)
     strange = np.zeros(len(one.mels), dtype=np.bool_)
-    limits = band(centre, half, text.size)
+    limits = band(centre, half, text.size, reach=REACH)
     for _ in range(1 + AGAIN):
         states, _ = best_band(text, with_filler, stay, leave, limits)
         owner = np.asarray(text.owner[states], dtype=np.int32)

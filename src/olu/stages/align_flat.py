@@ -67,7 +67,12 @@ def listen_flat(ws: Workspace, *, device: str | None, force: bool) -> Job[Listen
     use_threads()
     yield from read_corpus(ws)
     corpus = Corpus.open(ws)
-    todo, problems = _fitting(corpus, to_align(ws, corpus))
+    readable = to_align(ws, corpus)
+    if not readable:
+        raise CorpusError(
+            f"no text of {ws.root} has a word that can be read as {ws.language}: is it in another script or language?"
+        )
+    todo, problems = _fitting(corpus, readable)
     minutes = sum(clip.seconds for clip, _ in todo.values()) / 60
     if minutes < LEAST_MINUTES and not force:
         first = f"; {problems[0]}" if problems else ""

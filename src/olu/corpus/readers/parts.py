@@ -23,6 +23,7 @@ TEXTS = (".txt", ".text", ".lab")
 JOINED = ".flac"
 BLOCK_SECONDS = 60.0
 SHOWN = 6
+LEAST_WORDS = 8  # a shorter text is a title or a note
 NUMBER = re.compile(r"(\d+)")
 
 
@@ -46,6 +47,8 @@ def seen(folder: SourceFolder) -> str:
     """Why one text is that of all recordings; nothing where it is a list of them, or there are several."""
     texts, recordings = texts_of(folder), parts_of(folder)
     if len(texts) != 1 or not recordings or unnamed_tables(folder) or _is_list(folder, texts[0]):
+        return ""
+    if sum(len(line.split()) for line in folder.glance(texts[0])) < LEAST_WORDS:
         return ""
     if len(recordings) == 1:
         return f"{texts[0]} is the one text beside {recordings[0]}"

@@ -12,7 +12,7 @@ SHOWN = 40  # clips on a screen
 # Typed here so that --help needs no reader; a test holds it to the readers.
 LAYOUTS = (
     "kaldi, festvox, coqui, commonvoice, ljspeech, mailabs, libritts, huggingface, jsonl, table, filelist, folder, "
-    "subtitles, recordings"
+    "parts, subtitles, recordings"
 )
 
 
