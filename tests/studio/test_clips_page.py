@@ -13,7 +13,9 @@ import pytest
 import soundfile
 
 from olu.core.files import Workspace, read_jsonl
+from olu.corpus import drafts
 from olu.corpus.decisions import in_force, load
+from olu.corpus.drafts import TextDraft
 from olu.corpus.manifest import Corpus
 from olu.stages.correct import correct_clip
 from olu.stages.decide import decide
@@ -243,3 +245,14 @@ def test_rows_come_fifty_at_a_time(tmp_path: Path) -> None:
     last = client.get("/w/swa/clips?at=100").text
     assert 'rel="prev" href="?at=50"' in last and 'rel="next"' not in last and "101 to 120" in last
     assert client.get("/w/swa/clips?at=5000").status == 200
+
+
+def test_a_draft_is_shown_and_stands_in_the_field_until_somebody_takes_it(tmp_path: Path, ws: Workspace) -> None:
+    bare = next(clip.id for clip in Corpus.open(ws) if not clip.text.strip())
+    drafts.save(ws, [TextDraft(id=bare, text="habari <ya> leo", sure=(0.9, 0.8, 0.7), confidence=0.796, by="ears")])
+    client = StudioClient.of(tmp_path)
+    page = client.get("/w/swa/clips").text
+    assert "draft, 80 % sure" in page and page.count("habari &lt;ya&gt; leo") == 2  # on the line and in the field
+    assert client.get(f"{CLIPS}?where=confidence%20%3E%200.7").json["found"] == 1
+    correct_clip(ws, bare, "habari ya leo")
+    assert "draft, 80 % sure" not in client.get("/w/swa/clips").text
