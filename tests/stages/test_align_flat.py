@@ -9,7 +9,7 @@ import pytest
 
 from olu.align.state import alignments
 from olu.audio import io
-from olu.core.errors import AlignError, ConfigError, CorpusError
+from olu.core.errors import AlignError, CorpusError
 from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.core.types import Audio
@@ -128,10 +128,10 @@ def test_a_text_much_longer_or_shorter_than_its_sound_is_named(tmp_path, text, s
         finish(align(ws))
 
 
-def test_options_that_need_short_clips_are_refused(tmp_path):
+def test_options_that_ask_for_a_recogniser_need_short_clips(tmp_path):
     ws = long_workspace(tmp_path, radio(5, sentences=8).text)
-    with pytest.raises(ConfigError, match="need short clips"):
-        finish(align(ws, cross=True, force=True))
+    with pytest.raises(CorpusError, match="minutes of speech to learn from"):
+        finish(align(ws, cross=True))
 
 
 def test_a_text_of_another_script_has_nothing_to_align(tmp_path):

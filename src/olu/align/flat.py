@@ -60,8 +60,9 @@ REACH = 500  # frames on both sides of a leap over words in which it may be made
 NEVER = np.float32(-30.0)  # the score of a phone where there is none
 LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of them becomes a home for foreign sound
 KINDS_COST = 1.0  # the same while nothing is learnt
-# A sound that is passed over must cost less than pressing it in between others, which the first look hardly feels.
-FIRST_COSTS = ChainCosts(filler=40.0, sentence=20.0, skip=2.0)
+# A sound that is passed over must cost less than pressing it in between others; but a first look that passes over
+# words too readily loses its way in a long recording (a cost of 1 did, in 54 minutes), and no later round finds back.
+FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
 COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=5.0, outside_skip=2.0)
 NETWORK_COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=2.5, outside_skip=2.0)
 

@@ -165,11 +165,9 @@ def align(
     corpus = Corpus.open(ws)
     corpus.check_sources()
     begun = fingerprint(ws)
-    if is_cold(corpus):
+    if is_cold(corpus) and not (ctc_only or cross):  # these ask for a recogniser
         from olu.stages.align_flat import listen_flat
 
-        if ctc_only or cross:
-            raise ConfigError("--ctc-only and --cross need short clips: align without them, then 'olu cut', then again")
         listened = yield from listen_flat(ws, device=device, force=force)
     else:
         from olu.stages.align_listen import listen
