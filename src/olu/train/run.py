@@ -255,3 +255,17 @@ def _hash_run(folder: Path) -> str | None:
     run = Run(folder)
     step = run.best_step()
     return None if step is None else hash_file(run.checkpoints_folder / f"step-{step}" / "weights.safetensors")
+
+
+def run_as_base(folder: Path, *, family: str, what: str, instead: str = "") -> Run:
+    """The run of a family in a folder, to start from. `what` it is called; `instead`: what else may be named."""
+    if not (folder / "recipe.toml").is_file():
+        raise ConfigError(
+            f"recipe: base: {folder} is no {what}: name {instead}the folder of a run, as 'other/runs/{family}-001'"
+        )
+    run = Run(folder)
+    if run.recipe.family != family:
+        raise ConfigError(f"recipe: base: {folder} is a run of {run.recipe.family}, and starts no {what}: name another")
+    if not run.checkpoints().steps():
+        raise ConfigError(f"recipe: base: {folder} has no checkpoint to start from: train it first")
+    return run

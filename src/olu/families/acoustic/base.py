@@ -36,19 +36,11 @@ class _BaseContents(NamedTuple):
 def read_base(folder: Path) -> Base:
     if (folder / "voice.json").is_file():
         return _base(_of_package(folder), lambda: _packaged(folder), where=folder)
-    if not (folder / "recipe.toml").is_file():
-        raise ConfigError(
-            f"recipe: base: {folder} is no acoustic model: name a voice that was exported --with-training, or the"
-            " folder of a run, as 'other/runs/acoustic-001'"
-        )
-    from olu.train.run import Run
+    from olu.train.run import run_as_base
     from olu.train.setup.observe import held_by
 
-    run = Run(folder)
-    if run.recipe.family != "acoustic":
-        raise ConfigError(f"recipe: base: {folder} is a run of {run.recipe.family}: an acoustic model starts from one")
-    if not run.checkpoints().steps():
-        raise ConfigError(f"recipe: base: {folder} has no checkpoint to start from: train it first")
+    instead = "a voice that was exported --with-training, or "
+    run = run_as_base(folder, family="acoustic", what="acoustic model", instead=instead)
     vocabulary, frontend, speakers = (run.document(name) for name in ("vocabulary.json", FRONTEND, "speakers.json"))
     held = _BaseContents(run.recipe.model, vocabulary, frontend, speakers, held_by(run) or {})
     return _base(held, lambda: _of_run(run), where=folder)

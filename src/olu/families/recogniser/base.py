@@ -21,20 +21,9 @@ OWN = ("units", "tone_marks")  # settings of what is written, which the new run 
 
 def read_base(folder: Path) -> Base:
     """`folder` is a finished run of a recogniser, of this workspace or another."""
-    from olu.train.run import Run
+    from olu.train.run import run_as_base
 
-    if not (folder / "recipe.toml").is_file():
-        raise ConfigError(
-            f"recipe: base: {folder} is no run of a recogniser: name the folder of one, as"
-            " 'other/runs/recogniser-001', or leave base out to start from scratch"
-        )
-    run = Run(folder)
-    if run.recipe.family != "recogniser":
-        raise ConfigError(
-            f"recipe: base: {folder} is a run of {run.recipe.family}, and a recogniser starts from its like"
-        )
-    if not run.checkpoints().steps():
-        raise ConfigError(f"recipe: base: {folder} has no checkpoint to start from: train it to the end first")
+    run = run_as_base(folder, family="recogniser", what="run of a recogniser")
     if not (folder / "vocabulary.json").is_file():
         raise ConfigError(f"recipe: base: {folder} has no vocabulary.json: it is not whole, name another run")
     symbols = tuple(run.document("vocabulary.json")["symbols"])

@@ -31,18 +31,9 @@ def read_base(folder: Path) -> Base:
         if hash_file(folder / TRAINING) != card.get("files", {}).get(TRAINING):
             raise ConfigError(f"recipe: base: {folder / TRAINING} is not what was written: export it again")
         return _base(card["settings"], lambda: _from_package(folder), where=str(folder))
-    if not (folder / "recipe.toml").is_file():
-        raise ConfigError(
-            f"recipe: base: {folder} is no vocoder: name a package (x.vocoder) or the folder of a run, as"
-            " 'other/runs/vocoder-001'"
-        )
-    from olu.train.run import Run
+    from olu.train.run import run_as_base
 
-    run = Run(folder)
-    if run.recipe.family != "vocoder":
-        raise ConfigError(f"recipe: base: {folder} is a run of {run.recipe.family}, and a vocoder starts from its like")
-    if not run.checkpoints().steps():
-        raise ConfigError(f"recipe: base: {folder} has no checkpoint to start from: train it first")
+    run = run_as_base(folder, family="vocoder", what="vocoder", instead="a package (x.vocoder) or ")
     must_fit(run.document("facts.json").get("mel"), whose=str(folder))
     return _base(run.recipe.model, lambda: _from_run(run), where=str(folder))
 
