@@ -59,6 +59,13 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return made["swa"]
 
 
+@pytest.fixture(scope="module")
+def model(both: Workspace) -> Run:
+    """An acoustic model of both languages, beside a vocoder."""
+    finish(train(both, overrides=["family=vocoder", "model.size=tiny", "view.tensorboard=false", *PLAN]))
+    return Run.named(both.runs_folder, finish(train(both, overrides=[*TINY, *PLAN], new=True)).run)
+
+
 def test_each_text_is_read_in_its_language(both: Workspace):
     summary = finish(read_corpus(both))
     assert summary.kind == "languages" and not summary.dropped
@@ -79,10 +86,8 @@ def test_each_text_is_read_in_its_language(both: Workspace):
     finish(read_corpus(both))
 
 
-def test_a_model_of_two_languages_is_exported_one_by_one(both: Workspace, tmp_path: Path):
-    finish(train(both, overrides=["family=vocoder", "model.size=tiny", "view.tensorboard=false", *PLAN]))
-    done = finish(train(both, overrides=[*TINY, *PLAN], new=True))
-    run = Run.named(both.runs_folder, done.run)
+def test_a_model_of_two_languages_is_exported_one_by_one(both: Workspace, model: Run):
+    run = model
     symbols = run.document("vocabulary.json")["symbols"]
     assert symbols[-2:] == ["<swa>", "<yor>"]
     weights = run.checkpoints().load(4).weights["learner/net.text.symbols.weight"]
@@ -107,8 +112,8 @@ IGBO = """Nnọọ. Kedụ ka ị mere. Chineke dị mma. Nwata na-agụ akwụk
 Gwa ya. Ákwà dị n'ụ́lọ̀. Ọ́kụ́ na ákwá. Ego adịghị ya."""
 
 
-def test_a_new_language_starts_from_a_run_or_a_voice_of_others(both: Workspace, tmp_path: Path):
-    base = next(run for run in Run.all(both.runs_folder) if run.recipe.family == "acoustic")
+def test_a_new_language_starts_from_a_run_or_a_voice_of_others(both: Workspace, model: Run, tmp_path: Path):
+    base = model
     voice = Path(finish(export(both.root, output=tmp_path / "base.voice", with_training=True)).voice)
     ws = Workspace.create(tmp_path / "ws", language="ibo")
     finish(import_source(ws, recordings(tmp_path / "wavs", IGBO, speaker="speaker-ibo")))
