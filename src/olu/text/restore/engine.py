@@ -61,12 +61,6 @@ def slots(context: Numbers, forms: Numbers, table: Numbers) -> Numbers:
     return np.asarray((mixed >> np.uint64(65 - len(table).bit_length())).astype(np.int64))
 
 
-def form_slots(context: Numbers, forms: Sequence[int], dotted: Sequence[int], table: Numbers) -> Numbers:
-    """Where the weights of each form in its context lie: its own, and those it shares with forms of the same dots."""
-    rows = [slots(context, np.array(names, dtype=np.uint64), table) for names in (forms, dotted)]
-    return np.concatenate(rows, axis=1)
-
-
 def likeliest(chances: Sequence[float], groups: Sequence[Hashable]) -> int:
     """The likeliest possibility of the likeliest group: forms that differ in tones alone share their dots."""
     sums: dict[Hashable, float] = defaultdict(float)
@@ -149,7 +143,7 @@ class LetterModel:
     table: Numbers
     binary: bool = False  # label 0 weighs nothing, and label 1 has the weights of a feature to itself
     stems: Mapping[str, str] = field(default_factory=dict)  # known words and a sign for each of their letters
-    dots: Sequence[str] = ()  # of each label: labels with the same dots share weights, beside their own
+    dots: Sequence[str] = ()  # of each label: guesses that differ in tones alone are counted together
 
     @property
     def known(self) -> frozenset[str]:
@@ -164,18 +158,12 @@ class LetterModel:
             yield from stem_features(plain, at, self.vowels, self.stems)
 
     def places(self, features: Iterable[str], among: Sequence[int]) -> Numbers:
-        """[features, labels] where the weights of these features lie for the labels `among`.
-
-        Where labels share weights by their dots, these are further rows.
-        """
+        """[features, labels] where the weights of these features lie for the labels `among`."""
         codes = np.array([crc32(one.encode("utf-8")) for one in features], dtype=np.uint64)
         if self.binary:
             return np.asarray((codes >> np.uint64(33 - len(self.table).bit_length())).astype(np.int64))[:, None]
         names = np.array([crc32(self.labels[one].encode("utf-8")) * ODD for one in among], dtype=np.uint64)
         mixed = (codes[:, None] ^ names[None, :]) * np.uint64(MIX)
-        if self.dots:
-            shared = np.array(hashes("dots", (self.dots[one] for one in among)), dtype=np.uint64)
-            mixed = np.concatenate([mixed, (codes[:, None] ^ shared[None, :]) * np.uint64(MIX)])
         return np.asarray((mixed >> np.uint64(65 - len(self.table).bit_length())).astype(np.int64))
 
     def _scores(self, features: Iterable[str], among: Sequence[int]) -> Numbers:

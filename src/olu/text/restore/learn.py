@@ -13,15 +13,7 @@ import numpy as np
 
 from olu.core.errors import LanguageError
 from olu.text.restore.confidence import NEW, Evidence, confidence, fit_confidence, threshold
-from olu.text.restore.engine import (
-    LetterModel,
-    TaughtWord,
-    WeightedChoice,
-    fit_choices,
-    form_slots,
-    hashes,
-    letter_cases,
-)
+from olu.text.restore.engine import LetterModel, TaughtWord, WeightedChoice, fit_choices, hashes, letter_cases, slots
 from olu.text.restore.marks import (
     FREQUENT,
     NOWHERE,
@@ -29,10 +21,8 @@ from olu.text.restore.marks import (
     MarkedToken,
     MarkModel,
     MarkRestorer,
-    dot_hashes,
     dots_of,
     has_tone,
-    label_dots,
     show,
     split_marks,
     token_pattern,
@@ -221,8 +211,7 @@ def _letter_model(words: Sequence[TaughtWord], model: MarkModel) -> LetterModel:
             allowed[char].add(label)
     chosen = {char: tuple(sorted({0, *some})) for char, some in sorted(allowed.items()) if some != {0}}
     stems = {name: some[0] for name, some in model.forms.items()}
-    table = np.zeros(_slots(64 * len(words)))
-    empty = LetterModel(model.labels, chosen, "".join(chosen), table, stems=stems, dots=label_dots(model.labels))
+    empty = LetterModel(model.labels, chosen, "".join(chosen), np.zeros(_slots(64 * len(words))), stems=stems)
     cases = letter_cases(words, empty)
     return replace(empty, table=fit_choices(cases, len(empty.table), **LETTER_FIT)) if cases else empty
 
@@ -236,8 +225,8 @@ def _word_cases(line: MarkedLine, model: MarkModel) -> Iterator[WeightedChoice]:
     tokens = [MarkedToken(plain, word_traits(plain, usual_marks(plain, model))) for plain in line.words]
     for row, at in zip(show(tokens, several, line.shapes, model), several, strict=True):
         forms = model.forms[line.words[at]]
-        own, shared = hashes(line.words[at], forms), dot_hashes(line.words[at], forms, model)
-        places = form_slots(np.repeat(row[None, :], len(forms), axis=0), own, shared, model.words)
+        hashed = np.array(hashes(line.words[at], forms), dtype=np.uint64)
+        places = slots(np.repeat(row[None, :], len(forms), axis=0), hashed, model.words)
         yield WeightedChoice(places, forms.index(right[at] or ""))
 
 

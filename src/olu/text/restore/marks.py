@@ -23,7 +23,7 @@ from olu.core.parse import from_json
 from olu.text.language_data import Pack, ReadingTrace, RestoredWord
 from olu.text.languages import MARKS as FILE
 from olu.text.restore.confidence import MANY, NEW, ONE, Evidence, confidence
-from olu.text.restore.engine import LetterModel, Numbers, eight_bits, form_slots, hashes, likeliest
+from olu.text.restore.engine import LetterModel, Numbers, eight_bits, hashes, likeliest, slots
 from olu.text.restore.traits import (
     LONG_LINE,
     PUNCTUATION,
@@ -148,7 +148,6 @@ class MarkModel:
             "vowels": self.letters.vowels,
             "frequent": self.frequent,
             "scales": [scale * self.scale, letter_scale],
-            "shares_dots": True,
             "trust": {name: list(some) for name, some in self.trust.items()},
             "sure": self.sure,
             "listed": self.listed,
@@ -162,7 +161,7 @@ class MarkModel:
     @staticmethod
     def from_bytes(data: bytes, *, where: str = FILE, language: str = "") -> MarkModel:
         about, lines, tables = opened(data, kind=KIND, where=where, language=language)
-        if "trust" not in about or "shares_dots" not in about:
+        if "trust" not in about:
             raise LanguageError(f"{where} was learnt by an older Olu: learn it again with 'olu marks learn'")
         rows = [line.split() for line in lines if line]
         allowed = {char: tuple(some) for char, some in about["allowed"].items()}
@@ -228,7 +227,7 @@ class MarkedToken:
     traits: tuple[int, ...]
     choices: tuple[str, ...] = ()
     hashed: tuple[int, ...] = ()  # of the choices, where there are several
-    dotted: tuple[int, ...] = ()  # the same for their dots alone
+    dotted: tuple[tuple[str, ...], ...] = ()  # their dots
     counts: tuple[int, ...] = ()  # of the choices, where there are any
     is_open: bool = False  # a word that may take marks
     limits: Mapping[int, tuple[int, ...]] | None = None  # labels that a new word's letters may have
@@ -262,11 +261,6 @@ def show(tokens: Sequence[MarkedToken], at: Sequence[int], shapes: Sequence[str]
     words = [token.plain for token in tokens]
     beside = line_traits(words, [token.traits for token in tokens], shapes, model.frequent)
     return features(beside, at)
-
-
-def dot_hashes(plain: str, forms: Iterable[str], model: MarkModel) -> tuple[int, ...]:
-    """What forms with the same dots share."""
-    return hashes(f"{plain}=", ("|".join(dots_of(model.marks(form))) for form in forms))
 
 
 class MarkRestorer:
@@ -350,9 +344,9 @@ class MarkRestorer:
         model = self.model
         spread = show(tokens, several, shapes, model)
         counts = [len(tokens[at].hashed) for at in several]
-        forms = [form for at in several for form in tokens[at].hashed]
+        forms = np.array([form for at in several for form in tokens[at].hashed], dtype=np.uint64)
         dotted = [dots for at in several for dots in tokens[at].dotted]
-        found = model.words[form_slots(np.repeat(spread, counts, axis=0), forms, dotted, model.words)]
+        found = model.words[slots(np.repeat(spread, counts, axis=0), forms, model.words)]
         scores = found.sum(axis=1, dtype=np.int64)
         weighing = (found > 0).sum(axis=1).tolist()
         starts = np.cumsum([0, *counts[:-1]])
@@ -401,7 +395,7 @@ class MarkRestorer:
         forms, counts = tuple(form for form, _ in chosen), tuple(count for _, count in chosen)
         if len(forms) == 1:
             return MarkedToken(plain, traits, forms, counts=counts, is_open=True)
-        dotted = dot_hashes(plain, forms, model)
+        dotted = tuple(dots_of(model.marks(form)) for form in forms)
         return MarkedToken(plain, traits, forms, hashes(plain, forms), dotted, counts, is_open=True)
 
     def _limits(self, plain: str, dots: Sequence[str]) -> dict[int, tuple[int, ...]]:
