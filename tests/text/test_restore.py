@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -76,6 +77,8 @@ def test_a_model_read_from_its_file_thinks_as_before() -> None:
     assert told[0].evidence is not None and told[1].evidence is not None
     assert told[0].evidence.chance == pytest.approx(told[1].evidence.chance)
     assert told[0].confidence == pytest.approx(told[1].confidence)
+    with pytest.raises(LanguageError, match="learnt by an older Olu"):
+        MarkModel.from_bytes(replace(model, scale=1.0).to_bytes())
 
 
 def test_forms_with_the_same_dots_speak_together_for_them() -> None:

@@ -161,7 +161,8 @@ class MarkModel:
     @staticmethod
     def from_bytes(data: bytes, *, where: str = FILE, language: str = "") -> MarkModel:
         about, lines, tables = opened(data, kind=KIND, where=where, language=language)
-        if "trust" not in about:
+        lost_scale = about["scales"][0] == 1.0 and tables["words"].any()  # its confidence would mean nothing
+        if "trust" not in about or lost_scale:
             raise LanguageError(f"{where} was learnt by an older Olu: learn it again with 'olu marks learn'")
         rows = [line.split() for line in lines if line]
         allowed = {char: tuple(some) for char, some in about["allowed"].items()}
