@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from olu.stages.g2p import chosen_settings, open_frontend, read_lines
 from olu.text.frontend import ReadingSettings, for_language, from_state
 from olu.text.language_data import ReadingTrace
 from olu.text.languages import MARKS, load
-from olu.text.restore.engine import stem_features
+from olu.text.restore.engine import likeliest, stem_features
 from olu.text.restore.learn import learn
 from olu.text.restore.marks import MarkModel, MarkRestorer, in_capitals, split_marks, with_marks
 from olu.text.restore.phones import learn_phones
@@ -63,6 +64,26 @@ def test_the_context_decides_between_forms() -> None:
     restorer = MarkRestorer(learn(lines, language="yor", convention="full")[0])
     assert restorer("ile ni mo wa", ReadingTrace()) == "ilé ni mo wà"
     assert restorer("mo wa ni ile", ReadingTrace()) == "mo wà ní ilé"
+
+
+def test_a_model_read_from_its_file_thinks_as_before() -> None:
+    """Its weights are whole numbers there: what one of them stands for is kept, however often it is written."""
+    lines = ["ilé ni mo wà", "omi ni mo fẹ́", "mo wà ní ilé", "mo lọ sí ọjà ní ìlú"] * 8 + TONED
+    model = learn(lines, language="yor", convention="full")[0]
+    again = MarkModel.from_bytes(MarkModel.from_bytes(model.to_bytes()).to_bytes())
+    words = ["mo", "wa", "ni", "ile"]
+    told = [MarkRestorer(one).choose(words)[2] for one in (model, again)]
+    assert model.scale == pytest.approx(again.scale) and model.scale < 1
+    assert told[0].evidence is not None and told[1].evidence is not None
+    assert told[0].evidence.chance == pytest.approx(told[1].evidence.chance)
+    assert told[0].confidence == pytest.approx(told[1].confidence)
+    with pytest.raises(LanguageError, match="learnt by an older Olu"):
+        MarkModel.from_bytes(replace(model, scale=1.0).to_bytes())
+
+
+def test_forms_with_the_same_dots_speak_together_for_them() -> None:
+    assert likeliest([0.4, 0.35, 0.25], ["owo", "ọwọ", "ọwọ"]) == 1
+    assert likeliest([0.6, 0.3, 0.1], ["owo", "ọwọ", "ọwọ"]) == 0
 
 
 def test_what_is_marked_stays() -> None:
@@ -129,6 +150,7 @@ def test_an_unknown_word_is_told_by_the_known_words_in_it() -> None:
 def test_the_model_that_comes_with_yoruba() -> None:
     data = (Path(str(load("yor").folder)) / MARKS).read_bytes()
     assert len(data) < 1_500_000
+    assert MarkModel.from_bytes(data).scale < 0.5  # with 1 every chance would be 0 or 1
     assert MARKS not in load("yor").files()  # only a reading that asks for it takes it along
     frontend = open_frontend("yor", settings=ReadingSettings(restore="tones"))
     assert frontend.read("A fe lo ra omi ni oja.").normal == "a fẹ́ lọ ra omi ní ọjà."

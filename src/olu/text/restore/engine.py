@@ -7,7 +7,8 @@ that a list knows gets one of its forms; any other word is decided letter by let
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -58,6 +59,15 @@ def slots(context: Numbers, forms: Numbers, table: Numbers) -> Numbers:
     """Where the weights of each form in its context lie. A feature of 0 has one place for all: it tells nothing."""
     mixed = np.where(context == 0, np.uint64(0), (context ^ forms[:, None]) * np.uint64(MIX))
     return np.asarray((mixed >> np.uint64(65 - len(table).bit_length())).astype(np.int64))
+
+
+def likeliest(chances: Sequence[float], groups: Sequence[Hashable]) -> int:
+    """The likeliest possibility of the likeliest group: forms that differ in tones alone share their dots."""
+    sums: dict[Hashable, float] = defaultdict(float)
+    for chance, group in zip(chances, groups, strict=True):
+        sums[group] += chance
+    best = max(sums, key=sums.__getitem__)
+    return max((at for at, group in enumerate(groups) if group == best), key=chances.__getitem__)
 
 
 # ---- a letter beside its neighbours
@@ -133,6 +143,7 @@ class LetterModel:
     table: Numbers
     binary: bool = False  # label 0 weighs nothing, and label 1 has the weights of a feature to itself
     stems: Mapping[str, str] = field(default_factory=dict)  # known words and a sign for each of their letters
+    dots: Sequence[str] = ()  # of each label: guesses that differ in tones alone are counted together
 
     @property
     def known(self) -> frozenset[str]:
@@ -182,7 +193,10 @@ class LetterModel:
                 for label, one in zip(among, score.tolist(), strict=True):
                     found.append((cost + whole - one, (*signs, label), f"{char}{label}", last))
             beams = sorted(found)[:BEAM]
-        return beams[0][1], math.exp(-beams[0][0])
+        chances = [math.exp(-cost) for cost, *_ in beams]
+        groups = [tuple(self.dots[one] for one in signs) if self.dots else () for _, signs, *_ in beams]
+        best = likeliest(chances, groups)
+        return beams[best][1], chances[best]
 
 
 # ---- weights in eight bits

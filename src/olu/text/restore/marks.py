@@ -23,7 +23,7 @@ from olu.core.parse import from_json
 from olu.text.language_data import Pack, ReadingTrace, RestoredWord
 from olu.text.languages import MARKS as FILE
 from olu.text.restore.confidence import MANY, NEW, ONE, Evidence, confidence
-from olu.text.restore.engine import LetterModel, Numbers, eight_bits, hashes, slots
+from olu.text.restore.engine import LetterModel, Numbers, eight_bits, hashes, likeliest, slots
 from olu.text.restore.traits import (
     LONG_LINE,
     PUNCTUATION,
@@ -95,6 +95,12 @@ def dots_of(marks: Iterable[str]) -> tuple[str, ...]:
     return tuple("".join(one for one in here if one in BELOW) for here in marks)
 
 
+def label_dots(labels: Sequence[str]) -> tuple[str, ...]:
+    """The dots of each label; nothing where none has any."""
+    found = dots_of(labels)
+    return found if any(found) else ()
+
+
 def has_tone(marks: Iterable[str]) -> bool:
     return any(one not in BELOW for here in marks for one in here)
 
@@ -141,7 +147,7 @@ class MarkModel:
             "allowed": {char: list(some) for char, some in self.letters.allowed.items()},
             "vowels": self.letters.vowels,
             "frequent": self.frequent,
-            "scales": [scale, letter_scale],
+            "scales": [scale * self.scale, letter_scale],
             "trust": {name: list(some) for name, some in self.trust.items()},
             "sure": self.sure,
             "listed": self.listed,
@@ -155,7 +161,8 @@ class MarkModel:
     @staticmethod
     def from_bytes(data: bytes, *, where: str = FILE, language: str = "") -> MarkModel:
         about, lines, tables = opened(data, kind=KIND, where=where, language=language)
-        if "trust" not in about:
+        lost_scale = about["scales"][0] == 1.0 and tables["words"].any()  # its confidence would mean nothing
+        if "trust" not in about or lost_scale:
             raise LanguageError(f"{where} was learnt by an older Olu: learn it again with 'olu marks learn'")
         rows = [line.split() for line in lines if line]
         allowed = {char: tuple(some) for char, some in about["allowed"].items()}
@@ -171,7 +178,9 @@ class MarkModel:
             frequent=tuple(about["frequent"]),
             words=tables["words"].astype(np.int16),
             scale=about["scales"][0],
-            letters=LetterModel(about["labels"], allowed, about["vowels"], letters, stems=stems),
+            letters=LetterModel(
+                about["labels"], allowed, about["vowels"], letters, stems=stems, dots=label_dots(about["labels"])
+            ),
             trust=about["trust"],
             sure=about["sure"],
             listed=about["listed"],
@@ -219,6 +228,7 @@ class MarkedToken:
     traits: tuple[int, ...]
     choices: tuple[str, ...] = ()
     hashed: tuple[int, ...] = ()  # of the choices, where there are several
+    dotted: tuple[tuple[str, ...], ...] = ()  # their dots
     counts: tuple[int, ...] = ()  # of the choices, where there are any
     is_open: bool = False  # a word that may take marks
     limits: Mapping[int, tuple[int, ...]] | None = None  # labels that a new word's letters may have
@@ -336,15 +346,17 @@ class MarkRestorer:
         spread = show(tokens, several, shapes, model)
         counts = [len(tokens[at].hashed) for at in several]
         forms = np.array([form for at in several for form in tokens[at].hashed], dtype=np.uint64)
+        dotted = [dots for at in several for dots in tokens[at].dotted]
         found = model.words[slots(np.repeat(spread, counts, axis=0), forms, model.words)]
         scores = found.sum(axis=1, dtype=np.int64)
         weighing = (found > 0).sum(axis=1).tolist()
         starts = np.cumsum([0, *counts[:-1]])
         shares = np.exp((scores - np.repeat(np.maximum.reduceat(scores, starts), counts)) * model.scale)
         totals = np.add.reduceat(shares, starts)
+        chances = shares.tolist()
         for start, count, total in zip(starts.tolist(), counts, totals.tolist(), strict=True):
-            best = int(scores[start : start + count].argmax())
-            yield best, float(shares[start + best]) / total, weighing[start + best]
+            best = likeliest(chances[start : start + count], dotted[start : start + count])
+            yield best, chances[start + best] / total, weighing[start + best]
 
     def _guess(self, token: MarkedToken, around: tuple[str, ...]) -> tuple[str, float]:
         """A new word by its letters."""
@@ -382,7 +394,10 @@ class MarkRestorer:
         if not chosen:
             return MarkedToken(plain, traits, is_open=True, limits=self._limits(plain, dots) if told else None)
         forms, counts = tuple(form for form, _ in chosen), tuple(count for _, count in chosen)
-        return MarkedToken(plain, traits, forms, hashes(plain, forms) if len(forms) > 1 else (), counts, is_open=True)
+        if len(forms) == 1:
+            return MarkedToken(plain, traits, forms, counts=counts, is_open=True)
+        dotted = tuple(dots_of(model.marks(form)) for form in forms)
+        return MarkedToken(plain, traits, forms, hashes(plain, forms), dotted, counts, is_open=True)
 
     def _limits(self, plain: str, dots: Sequence[str]) -> dict[int, tuple[int, ...]]:
         """Of each letter the labels that have its dots."""
