@@ -33,6 +33,7 @@ NOT_RUN = {
     "pip install": "changes this environment",
     "make demo": "takes minutes; it is run by itself",
     "make test": "this is it",
+    "olu studio": "a server, which tests/studio start",
     "olu new my-voice": "CODE, FOLDER and NAME stand for the reader's own",
     "olu import my-voice": "CODE, FOLDER and NAME stand for the reader's own",
     "olu audit my-voice": "CODE, FOLDER and NAME stand for the reader's own",

@@ -144,6 +144,11 @@ def first_clip(ws: Path) -> str:
     return str(next(iter(read_jsonl(ws / "corpus" / "clips.jsonl")))["id"])
 
 
+def said_by(folder: Path) -> Path:
+    (folder / "sentences.txt").write_text("ሰላም ነው።\n", encoding="utf-8")
+    return folder / "sentences.txt"
+
+
 def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
     here, ws, other, nobody = (tmp_path / name for name in ("s", "ws", "other", "nobody.txt"))
     nobody.write_text("", encoding="utf-8")
@@ -188,6 +193,10 @@ def test_json_is_one_object_for_every_verb_and_nothing_else(tmp_path: Path):
         "families": fine("families", "--json").json(),
         "bases": fine("bases", "--language", "amh", "--json").json(),
         "g2p": fine("g2p", "Habari", "-l", "sw", "--json").json(),
+        "lexicon": fine("lexicon", ws, "--json").json(),
+        "distil": fine("distil", "embedded", "--texts", said_by(tmp_path), "--to", tmp_path / "d", "--json").json(),
+        "jobs": fine("jobs", ws, "--json").json(),
+        "studio": fine("studio", tmp_path, "--port", "0", "--check", "--json").json(),
         "clean": fine("clean", ws, "--json").json(),
         "make": fine("make", ws, here, "-l", "am", *TINY, "--json").json(),
         "merge": fine("merge", other, ws, "--json").json(),

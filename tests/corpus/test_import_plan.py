@@ -57,7 +57,7 @@ def agree(ws: Workspace, source: Path, **options: Any) -> ImportSummary:
     planned = finish(import_source(ws, source, dry_run=True, **options))
     assert snapshot(home) == there
     done = finish(import_source(ws, source, **options))
-    assert done.plan is None and replace(planned, plan=None) == done
+    assert done.plan is None and replace(planned, plan=None, preview=None) == done
     after, plan = manifest(ws), planned.plan
     assert plan is not None
     assert set(plan.added) == after.keys() - before.keys() and len(plan.added) == done.added

@@ -16,7 +16,7 @@ from olu.core.errors import CorpusError, MissingExtra  # noqa: E402
 from olu.core.files import Workspace  # noqa: E402
 from olu.core.job import finish  # noqa: E402
 from olu.corpus.manifest import Corpus  # noqa: E402
-from olu.export.subject import _source_names  # noqa: E402
+from olu.export.subject import source_names  # noqa: E402
 from olu.stages.audit import audit  # noqa: E402
 from olu.stages.import_ import ImportSummary, import_source  # noqa: E402
 
@@ -197,4 +197,4 @@ def test_messages_name_what_the_user_has(ws: Workspace, tmp_path: Path, sounds: 
     bring(ws, folder)
     write(folder, "a.txt", "habari mbili")
     assert "a.m4a has another text than before: the new one was taken" in bring(ws, folder).notes
-    assert _source_names(Corpus.open(ws)) == {"s1": "simu"}
+    assert source_names(Corpus.open(ws)) == {"s1": "simu"}

@@ -31,7 +31,12 @@ def test_a_template_compiles_loads_nothing_and_lets_nothing_through(name: str) -
 @pytest.mark.parametrize("name", [name for name in TEMPLATES if name.endswith(".html") and name != "base.html"])
 def test_a_page_is_made_from_the_one_base(name: str) -> None:
     text = files("olu.pages").joinpath("templates", name).read_text(encoding="utf-8")
-    assert '{% extends "base.html" %}' in text or name in ("chart.html", "no_figures.html", "parts.html")
+    assert '{% extends "base.html" %}' in text or name in (
+        "chart.html",
+        "figures.html",
+        "no_figures.html",
+        "parts.html",
+    )
     assert "<style" not in text and "<!doctype" not in text
 
 

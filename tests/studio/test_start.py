@@ -36,8 +36,11 @@ def test_what_is_refused(tmp_path: Path, options: dict[str, object], words: str)
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no folder"):
-        studio(tmp_path / "none")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for wrong in (tmp_path / "none" / "voices", tmp_path / "file"):
+        with pytest.raises(ConfigError, match="is no folder"):
+            studio(wrong)
+    assert not (tmp_path / "none").exists()
 
 
 def test_the_key_stays_and_is_its_owners_alone(tmp_path: Path) -> None:

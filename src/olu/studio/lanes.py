@@ -19,6 +19,9 @@ LANES: dict[str, tuple[str, ...]] = {
     "clean": (CORPUS,),
     "pack": (CORPUS,),
     "export": (CORPUS,),
+    "export-corpus": (CORPUS,),
+    "transcribe": (CORPUS, DEVICE),
+    "distil": (CORPUS, DEVICE),
     "train": (DEVICE,),
     "evaluate": (DEVICE,),
 }

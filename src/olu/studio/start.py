@@ -110,6 +110,9 @@ def _check(options: StudioOptions) -> None:
 
 
 def _folder(path: Path) -> Path:
+    """The folder, made where it is new and only its name is: a slip in a longer path is told."""
+    if not path.exists() and path.parent.is_dir():
+        path.mkdir()
     if not path.is_dir():
         raise ConfigError(f"{path} is no folder: name one that holds workspaces, or is to hold them")
     return path
