@@ -116,7 +116,7 @@ document.addEventListener("play", (event) => {
   for (const other of document.querySelectorAll("audio")) if (other !== event.target) other.pause();
 }, true);
 
-// A form with data-job="VERB" starts a job from its fields and goes to it.
+// A form with data-job="VERB" starts a job from its fields and goes to it; with data-go="look" to what an import shows.
 export function fields(form) {
   const options = {};
   for (const one of form.elements) {
@@ -141,7 +141,7 @@ document.addEventListener("submit", async (event) => {
     const ws = form.dataset.ws || workspace();
     const options = { ...JSON.parse(form.dataset.options || "{}"), ...fields(form) };
     const job = await post("/api/jobs", { ws, verb: form.dataset.job, options });
-    location.href = job.address;
+    location.href = form.dataset.go === "look" ? `/w/${encodeURIComponent(ws)}/import/${job.number}` : job.address;
   } catch {
     if (button) button.disabled = false;
   }
