@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ SETTINGS = {"plan.steps": "10", "plan.batch_clips": "4"}
 @contextmanager
 def olu_studio(folder: Path) -> Iterator[str]:
     """`olu studio FOLDER` itself; gives the address it prints."""
+    folder.mkdir()
     words = [sys.executable, "-m", "olu", "studio", str(folder), "--no-browser", "--port=0"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
@@ -82,18 +84,20 @@ class Walk:
     def picture(self, name: str, of: str = "") -> None:
         if of:
             self.tab.eval(f"document.querySelector({of!r}).scrollIntoView({{block: 'start'}}), scrollBy(0, -70)")
-        self.tab.until("document.fonts.status === 'loaded'")
+        self.tab.until("document.fonts.status === 'loaded' && document.querySelector('#told').textContent === ''")
         time.sleep(0.4)
         self.tab.picture(self.pictures / f"{name}.png")
         assert self.tab.eval("window.failures") == []
 
 
 def test_from_an_empty_folder_to_a_voice_that_speaks(tmp_path: Path) -> None:
-    folder = tmp_path / "voices"
-    folder.mkdir()
     pictures = Path(os.environ.get("OLU_PICTURES") or tmp_path / "pictures")
     pictures.mkdir(parents=True, exist_ok=True)
-    with olu_studio(folder) as address, chromium(tmp_path / "profile") as tab:
+    with (
+        tempfile.TemporaryDirectory(prefix="olu-") as outer,
+        olu_studio(folder := Path(outer) / "voices") as address,
+        chromium(tmp_path / "profile") as tab,
+    ):
         tab.show(address, DESK)
         walk = Walk(tab, pictures)
         made(walk)
@@ -107,8 +111,8 @@ def test_from_an_empty_folder_to_a_voice_that_speaks(tmp_path: Path) -> None:
         walk.at("^\\/$")
         walk.arrives("!!document.querySelector('.stages .fresh')")
         walk.picture("home")
-    assert {one.split("/")[2] for one in tab.asked if one.startswith("http")} == {address.split("/")[2]}
-    assert list(folder.glob("selam/voices/*.voice"))
+        assert list(folder.glob("selam/voices/*.voice"))
+        assert {one.split("/")[2] for one in tab.asked if one.startswith("http")} == {address.split("/")[2]}
 
 
 def made(walk: Walk) -> None:
@@ -125,8 +129,10 @@ def made(walk: Walk) -> None:
 
 
 def imported(walk: Walk) -> None:
+    walk.picture("import")
     walk.press("#sample")
     walk.job_ends()
+    assert not walk.tab.eval("document.querySelector('#busy')"), "it does not count as running any more"
     walk.picture("sample")
     walk.press("form[data-go=look] button")
     walk.at("\\/import\\/2$")

@@ -96,6 +96,19 @@ export async function load(place, url) {
 }
 for (const place of document.querySelectorAll("[data-load]")) load(place, place.dataset.load);
 
+// On a narrow screen the tabs scroll: the open one is in view.
+const tabs = document.querySelector(".tabs");
+const tab = tabs?.querySelector("[aria-current]");
+if (tab) tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+
+// A job that this page watched has ended: one less runs.
+export function fewer() {
+  const count = document.getElementById("busy");
+  if (!count) return;
+  if (Number(count.textContent) > 1) count.textContent = Number(count.textContent) - 1;
+  else count.remove();
+}
+
 // Copy a command.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button.copy");
