@@ -121,7 +121,7 @@ def made(walk: Walk) -> None:
     walk.at("^\\/new$")
     walk.tab.write("#language", "Amharic")
     walk.tab.write("#licence", "CC0-1.0")
-    walk.tab.write("#consent", "Spoken by a program: nobody's own voice is used")
+    walk.tab.write("#consent", "Spoken by Olu's own voice: nobody was recorded for it")
     walk.tab.write("#name", "selam")  # last: a list of suggestions would take the next press
     walk.picture("new")
     walk.press("#new button.main")
