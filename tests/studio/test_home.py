@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import soundfile
 
 from olu.core.files import Workspace
+from olu.studio import job_files
 
 from ..helpers.studio import StudioClient
 
@@ -118,3 +121,24 @@ def test_settings_and_error_pages(client: StudioClient, tmp_path: Path) -> None:
     missing = client.get("/w/none/jobs/3")
     assert missing.status == 404 and "There is no workspace" in missing.text
     assert client.get("/api/w/none/jobs/3").json["error"].startswith("there is no workspace")
+
+
+def test_a_finished_job_leads_on(client: StudioClient, tmp_path: Path) -> None:
+    """Sample recordings to their look, a stage to its page; nothing leads on from what failed."""
+    Workspace.create(tmp_path / "sauti", language="amh")
+    first = client.get("/w/sauti/import").text
+    assert first.count('id="sample"') == 1 and "No recordings at hand?" in first
+    assert "You see what would come in" in client.get("/w/sauti").text, "the next step says what it does"
+    assert "No recordings yet." in client.get("/w/sauti/card").text
+    folder = str(tmp_path / "samples")
+    for verb, code, options in (("sample", 0, {"folder": folder}), ("audit", 0, {}), ("audit", 2, {})):
+        job = job_files.new_folder(tmp_path / "sauti/jobs")
+        ask = {"verb": verb, "argv": [verb], "options": options, "asked": job_files.now()}
+        (job / "ask.json").write_text(json.dumps(ask))
+        (job / "started.json").write_text(json.dumps({"pid": 1, "started": job_files.now()}))
+        (job / "exit.json").write_text(json.dumps({"code": code}))
+    sampled, audited, failed = (client.get(f"/w/sauti/jobs/{number}").text for number in (1, 2, 3))
+    (look,) = re.findall(r'data-job="import" data-go="look" data-options="([^"]*)"', sampled)
+    assert json.loads(html.unescape(look)) == {"source": folder, "dry_run": True}
+    assert 'class="button main" href="/w/sauti/audit"' in audited
+    assert 'class="button main"' not in failed and "data-go" not in failed

@@ -160,7 +160,7 @@ def plan(
         settings=[asdict(one) for one in made.settings],
         machine=asdict(machine),
         hours_of_speech=round(case.material.hours, 3),
-        hours_expected=round(made.hours, 2),
+        hours_expected=float(f"{made.hours:.3g}"),
         seconds_per_step=round(made.seconds_per_step, 3),
         pace=made.pace_reason,
         memory_bytes=round(made.bytes_needed),

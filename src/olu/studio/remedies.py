@@ -44,6 +44,17 @@ WORDS = {
     "runs": "Look at the run",
     "split": "Split again",
 }
+# For those who do it the first time.
+ABOUT = {
+    "import": "Bring recordings in, with the text of each. You see what would come in before anything is written.",
+    "audit": "Olu listens to every clip and says what is wrong with which. Nothing is changed.",
+    "read": "The texts are turned into the sounds that the voice will learn.",
+    "align": "Every word and sound is found in its clip.",
+    "train": "Olu plans the training from what it knows of the recordings, and says why. You press start.",
+    "plan": "Olu plans the training from what it knows of the recordings, and says why. You press start.",
+    "export": "The trained voice becomes a package: small, and with all that it needs to speak.",
+    "speak": "The voice is ready. Type something and hear it.",
+}
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,7 @@ class NextStep:
     address: str = ""
     verb: str = ""
     options: Mapping[str, Any] | None = None
+    about: str = ""
 
 
 def next_step(ws: StudioWorkspace, command: str) -> NextStep | None:
@@ -66,7 +78,7 @@ def next_step(ws: StudioWorkspace, command: str) -> NextStep | None:
     if len(words) < 2 or words[0] != "olu" or words[1] not in VERBS or words[1] in NO_FORMS:
         return None
     name = words[1]
-    told = WORDS.get(name, f"olu {name}")
+    told, about = WORDS.get(name, f"olu {name}"), ABOUT.get(name, "")
     try:
         values = given(VERBS[name], words[2:])
     except (OluError, IndexError):
@@ -74,11 +86,11 @@ def next_step(ws: StudioWorkspace, command: str) -> NextStep | None:
     if name in DIRECT and values and _is_about(values, ws) and ELLIPSIS not in words:
         own = {key: value for key, value in values.items() if value not in (None, False, [], "")}
         own.pop(VERBS[name].workspace, None)
-        return NextStep(told, command, verb=name, options=own)
+        return NextStep(told, command, verb=name, options=own, about=about)
     if name in PAGES:
         inside = f"/{quote(str(values['run']))}" if name == "runs" and values.get("run") else ""
-        return NextStep(told, command, address=f"{ws.address}/{PAGES[name]}{inside}")
-    return NextStep(told, command, address=form_address(ws, command))
+        return NextStep(told, command, address=f"{ws.address}/{PAGES[name]}{inside}", about=about)
+    return NextStep(told, command, address=form_address(ws, command), about=about)
 
 
 def form_address(ws: StudioWorkspace | None, command: str) -> str:

@@ -1,5 +1,5 @@
 // One job: its progress, its log, stop, run again.
-import { get, load, post, tell, watch } from "./live.js";
+import { fewer, get, load, post, tell, watch } from "./live.js";
 
 const now = document.getElementById("now");
 const log = document.getElementById("log");
@@ -24,7 +24,9 @@ async function again() {
 
 const leave = watch(`job:${now.dataset.number}`, (kind, data) => {
   if (kind !== "job") return;
+  const before = over;
   over = ["done", "failed", "stopped", "lost"].includes(data.state);
+  if (over && !before) fewer();
   clearTimeout(timer);
   timer = setTimeout(again, over ? 0 : 200);
   if (over) leave();

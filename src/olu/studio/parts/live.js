@@ -96,6 +96,19 @@ export async function load(place, url) {
 }
 for (const place of document.querySelectorAll("[data-load]")) load(place, place.dataset.load);
 
+// On a narrow screen the tabs scroll: the open one is in view.
+const tabs = document.querySelector(".tabs");
+const tab = tabs?.querySelector("[aria-current]");
+if (tab) tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+
+// A job that this page watched has ended: one less runs.
+export function fewer() {
+  const count = document.getElementById("busy");
+  if (!count) return;
+  if (Number(count.textContent) > 1) count.textContent = Number(count.textContent) - 1;
+  else count.remove();
+}
+
 // Copy a command.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button.copy");
@@ -116,7 +129,7 @@ document.addEventListener("play", (event) => {
   for (const other of document.querySelectorAll("audio")) if (other !== event.target) other.pause();
 }, true);
 
-// A form with data-job="VERB" starts a job from its fields and goes to it.
+// A form with data-job="VERB" starts a job from its fields and goes to it; with data-go="look" to what an import shows.
 export function fields(form) {
   const options = {};
   for (const one of form.elements) {
@@ -141,7 +154,7 @@ document.addEventListener("submit", async (event) => {
     const ws = form.dataset.ws || workspace();
     const options = { ...JSON.parse(form.dataset.options || "{}"), ...fields(form) };
     const job = await post("/api/jobs", { ws, verb: form.dataset.job, options });
-    location.href = job.address;
+    location.href = form.dataset.go === "look" ? `/w/${encodeURIComponent(ws)}/import/${job.number}` : job.address;
   } catch {
     if (button) button.disabled = false;
   }

@@ -1,6 +1,6 @@
 // A run as it goes: parts of the page are fetched again when something happened, curves go on by the bytes that came.
 
-import { get, post, tell, watch, workspace } from "/parts/live.js";
+import { fewer, get, post, tell, watch, workspace } from "/parts/live.js";
 import { Chart, Figures, linesOf, whenColoursChange } from "/parts/curves.js";
 
 const place = document.getElementById("run");
@@ -100,7 +100,10 @@ watch(`run:${name}`, (kind, row) => {
   now();
   if (String(before.samples) !== String(row.samples) || before.best?.step !== row.best?.step) samples();
   if (before.events !== row.events) part("events");
-  if (before.state === "running" && row.state !== "running") tell(`${name}: ${row.state}`);
+  if (before.state === "running" && row.state !== "running") {
+    fewer();
+    tell(`${name}: ${row.state}`);
+  }
 });
 
 place.addEventListener("click", async ({ target }) => {
