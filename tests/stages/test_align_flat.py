@@ -136,7 +136,7 @@ def test_options_that_need_short_clips_are_refused(tmp_path):
 
 def test_a_text_of_another_script_has_nothing_to_align(tmp_path):
     ws = long_workspace(tmp_path, "ሰላም ለሁላችሁ ዛሬ እንዴት ናችሁ። " * 5)
-    with pytest.raises((AlignError, CorpusError), match="no clip|nothing"):
+    with pytest.raises((AlignError, CorpusError), match=r"no clip|nothing"):
         finish(align(ws, force=True))
 
 
