@@ -205,7 +205,7 @@ class Tab:
 
 @contextmanager
 def chromium(folder: Path, *, under: Sequence[str] = ()) -> Iterator[Tab]:
-    """A tab of a fresh browser, which ends with the block. `under`: words of a command that starts it, the path whole."""
+    """A tab of a fresh browser, which ends with the block. `under`: a command that starts it, its path whole."""
     (hears, commands), (answers, speaks) = os.pipe(), os.pipe()
     words = [*under, str(BROWSER), *FLAGS, f"--user-data-dir={folder}", "about:blank"]
     trampoline = [sys.executable, "-c", ONTO, str(hears), str(speaks), *words]
