@@ -32,6 +32,7 @@ CLIPS = 100_000
 SOUNDS = 120  # clips of 3 s with sound
 TURNS = 60
 TICK = 1 / os.sysconf("SC_CLK_TCK")
+HOW = f"{CLIPS:,} clips, a fifth marked; {TURNS} requests each, one at a time, over new connections"
 FILTERS = [f"seconds > {n / 10} and speaker != 'speaker{n % 20}'" for n in range(25, 45)]
 
 
@@ -108,12 +109,18 @@ def main() -> None:
         finally:
             here.process.terminate()
             here.process.wait(20)
-    lines = ["# The studio", "", *machine(), "", "| what | goal | wall | CPU of the server |", "|---|---|---|---|"]
+    lines = ["# The studio", "", *machine(HOW), "", "| what | goal | wall | CPU of the server |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |" for row in rows]
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"studio_{platform.machine()}-{os.cpu_count()}core_{time.strftime('%Y%m')}.md"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    from benchmarks.studio_watched import watched
+
+    lines += ["", *watched()]
+    results().write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))
+
+
+def results() -> Path:
+    RESULTS.mkdir(exist_ok=True)
+    return RESULTS / f"studio_{platform.machine()}-{os.cpu_count()}core_{time.strftime('%Y%m')}.md"
 
 
 def figures(here: Server, wall: float, cpu: float) -> list[Sequence[str]]:
@@ -186,15 +193,14 @@ def figures(here: Server, wall: float, cpu: float) -> list[Sequence[str]]:
     return rows
 
 
-def machine() -> list[str]:
+def machine(how: str) -> list[str]:
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
     return [
         f"{cpu}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}",
-        f"commit {commit.stdout.strip()}, {time.strftime('%Y-%m-%d')}; {CLIPS:,} clips, a fifth marked;"
-        f" {TURNS} requests each, one at a time, over new connections; load of the machine at the end:"
+        f"commit {commit.stdout.strip()}, {time.strftime('%Y-%m-%d')}; {how}; load of the machine at the end:"
         f" {os.getloadavg()[0]:.1f}, so wall times are those of a machine with other work to do",
     ]
 

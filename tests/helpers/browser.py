@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +98,8 @@ class Tab:
     answers: int
     session: str = ""
     asked: list[str] = field(default_factory=list)  # addresses the page asked for
+    missed: list[str] = field(default_factory=list)  # those of them that it did not get, with the reason
+    _pending: dict[str, str] = field(default_factory=dict)  # addresses by the number of the request
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _held: bytes = b""
 
@@ -128,14 +130,22 @@ class Tab:
             self._held += more
         one, _, self._held = self._held.partition(b"\0")
         message: dict[str, Any] = json.loads(one)
-        if message.get("method") == "Network.requestWillBeSent":
-            self.asked.append(message["params"]["request"]["url"])  # the tap's own too
+        self._note(message.get("method", ""), message.get("params", {}))
         if message.get("method") == "Fetch.requestPaused":
             headers = [{"name": "Content-Type", "value": "text/javascript"}]
             body = base64.b64encode(TAP_CODE.encode()).decode()
             answer = {"requestId": message["params"]["requestId"], "responseCode": 200, "body": body}
             self._send("Fetch.fulfillRequest", {**answer, "responseHeaders": headers})
         return message
+
+    def _note(self, method: str, params: dict[str, Any]) -> None:
+        if method == "Network.requestWillBeSent":
+            self.asked.append(params["request"]["url"])  # the tap's own too
+            self._pending[params["requestId"]] = params["request"]["url"]
+        elif method == "Network.responseReceived" and params["response"]["status"] >= 400:
+            self.missed.append(f"{params['response']['url']}: {params['response']['status']}")
+        elif method == "Network.loadingFailed" and not params.get("canceled"):
+            self.missed.append(f"{self._pending.get(params['requestId'])}: {params['errorText']}")
 
     def eval(self, code: str) -> Any:
         """The value of an expression in the page, awaited."""
@@ -194,10 +204,10 @@ class Tab:
 
 
 @contextmanager
-def chromium(folder: Path) -> Iterator[Tab]:
-    """A tab of a fresh browser; the browser ends with the block."""
+def chromium(folder: Path, *, under: Sequence[str] = ()) -> Iterator[Tab]:
+    """A tab of a fresh browser, which ends with the block. `under`: a command that starts it, its path whole."""
     (hears, commands), (answers, speaks) = os.pipe(), os.pipe()
-    words = [str(BROWSER), *FLAGS, f"--user-data-dir={folder}", "about:blank"]
+    words = [*under, str(BROWSER), *FLAGS, f"--user-data-dir={folder}", "about:blank"]
     trampoline = [sys.executable, "-c", ONTO, str(hears), str(speaks), *words]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(trampoline, pass_fds=(hears, speaks), start_new_session=True, **quiet)  # type: ignore[call-overload]

@@ -1,9 +1,13 @@
-"""A studio to ask: in this process over ASGI (`StudioClient`), or as a server on a port of its own (`running`)."""
+"""A studio to ask: in this process over ASGI (`StudioClient`), as a server on a port of its own (`running`), or as a
+process of its own that may be killed (`server`)."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -150,3 +154,19 @@ def running(*roots: Path, at: int = 0, **settings: Any) -> Iterator[str]:
         server.should_exit = True
         thread.join(20)
         held.close()
+
+
+@contextmanager
+def server(root: Path, *, at: int = 0) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A real `olu studio`, and the address that opens it."""
+    command = [sys.executable, "-m", "olu", "studio", str(root), "--port", str(at), "--no-browser"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line + process.stdout.read()
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.communicate()

@@ -174,19 +174,33 @@ def test_a_place_without_a_voice_yet_says_what_brings_one(tmp_path: Path):
 def test_it_ends_when_told_to_after_what_it_began(here: Process):
     """Last: the server of all tests above is gone then."""
     before = float(re.search(r'spoken_seconds_total\{format="pcm"\} (\S+)', _metrics(here))[1])  # type: ignore[index]
-    got = list[httpx2.Response]()
-    asking = threading.Thread(target=lambda: got.append(here.ask(input=voices.PARAGRAPH, response_format="pcm")))
-    asking.start()
-    until(lambda: here.pool()["open"] == 1)
+    asking, got = begun(here)
     summary = json.loads(here.end())
     asking.join(30)
-    assert len(got[0].content) / 2 / 24_000 > 20
+    assert len(got) / 2 / 24_000 > 20
     assert summary["seconds"] > before + 20
     assert summary["voices"] == ["test"]
     rows = [json.loads(line) for line in here.lines]  # nothing but JSON
     assert (rows[0]["event"], rows[-1]["event"]) == ("listening", "ended")
     assert "worker is gone" in [row["event"] for row in rows]
     assert "mma" not in "".join(here.lines)
+
+
+def begun(here: Process, **headers: str) -> tuple[threading.Thread, bytearray]:
+    """A long answer whose first sound has come. Not asked of /health: a busy machine may look there only afterwards."""
+    wish = {**WISH, "input": voices.PARAGRAPH, "response_format": "pcm"}
+    got, first = bytearray(), threading.Event()
+
+    def listen() -> None:
+        with httpx2.stream("POST", f"{here.base}/v1/audio/speech", json=wish, headers=headers, timeout=60) as answer:
+            for piece in answer.iter_raw():
+                got.extend(piece)
+                first.set()
+
+    asking = threading.Thread(target=listen)
+    asking.start()
+    assert first.wait(60), "no sound has come"
+    return asking, got
 
 
 def _metrics(here: Process) -> str:
@@ -198,21 +212,12 @@ def test_a_terminal_that_closes_ends_it_as_gently(package: Path, tmp_path: Path)
     keys = tmp_path / "keys"
     keys.write_text("the-real-key", encoding="ascii")
     keys.chmod(0o644)
-    headers, got = {"Authorization": "Bearer the-real-key"}, list[bytes]()
-    wish = {**WISH, "input": voices.PARAGRAPH, "response_format": "pcm"}
     with serving(package, "--api-key-file", str(keys)) as here:
-
-        def listen() -> None:
-            address = f"{here.base}/v1/audio/speech"
-            got.append(httpx2.post(address, json=wish, headers=headers, timeout=60).content)
-
-        asking = threading.Thread(target=listen)
-        asking.start()
-        until(lambda: here.pool()["open"] == 1)
+        asking, got = begun(here, Authorization="Bearer the-real-key")
         for pid in (here.process.pid, *here.workers()):  # as a terminal does it
             os.kill(pid, signal.SIGHUP)
         assert here.process.wait(30) == 0
         asking.join(30)
-    assert len(got[0]) / 2 / 24_000 > 20
+    assert len(got) / 2 / 24_000 > 20
     warned = [row for row in map(json.loads, here.lines) if row["level"] == "warning"]
     assert [(row["event"], row["mode"]) for row in warned] == [("others can read the keys", "644")]

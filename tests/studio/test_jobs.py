@@ -11,7 +11,6 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, build_opener
@@ -28,7 +27,7 @@ from olu.studio.jobs import Jobs
 from olu.studio.lanes import LANES
 from olu.studio.roots import Roots
 
-from ..helpers.studio import StudioClient
+from ..helpers.studio import StudioClient, server
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and sessions of POSIX")
 PATIENCE = 90.0
@@ -51,22 +50,6 @@ def recordings(folder: Path, *, clips: int = 3) -> Path:
     lines = "".join(f"a{number}|Habari ya asubuhi {number}.\n" for number in range(clips))
     (folder / "metadata.csv").write_text(lines, encoding="utf-8")
     return folder
-
-
-@contextmanager
-def server(root: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A real `olu studio`, and the address that opens it."""
-    command = [sys.executable, "-m", "olu", "studio", str(root), "--port", "0", "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line + process.stdout.read()
-        yield process, found[0]
-    finally:
-        process.kill()
-        process.communicate()
 
 
 class Asking:

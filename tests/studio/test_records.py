@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from olu.studio.records import MOST_ROWS, RunRecords
+from olu.studio.records import MOST_ROWS, RunRecords, RunShelf
 from olu.train.view.history import MOST_POINTS
 
 
@@ -79,3 +81,19 @@ def test_a_place_that_is_none(tmp_path: Path) -> None:
     assert records.step == 3
     for wrong in ("", "x", "1-2", f"{records.inode}-99999", f"{records.inode}--1", "-", "١-٢"):
         assert records.since(wrong) is None, wrong
+
+
+def test_what_many_ask_for_is_made_once_and_again_when_the_run_stands_otherwise() -> None:
+    shelf, made = RunShelf(), list[int]()
+
+    def make() -> bytes:
+        made.append(1)
+        time.sleep(0.05)
+        return str(len(made)).encode()
+
+    with ThreadPoolExecutor(8) as pool:
+        told = set(pool.map(lambda _: shelf.part("run", {"step": 1}, make), range(8)))
+    assert told == {b"1"} and len(made) == 1, "those who came meanwhile waited"
+    assert shelf.part("run", {"step": 2}, make) == b"2"
+    assert shelf.part("other", {"step": 2}, make) == b"3"
+    assert shelf.part("run", {"step": 2}, make) == b"2"

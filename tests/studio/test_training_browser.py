@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from olu.core.files import Workspace
+from olu.studio.jobs import Jobs
+from olu.studio.roots import Roots
 
 from ..helpers.browser import BROWSER, Screen, Tab, chromium
 from ..helpers.melodic import melodic
-from ..helpers.studio import running
+from ..helpers.studio import running, server
 from ..helpers.workspaces import trained, workspace
 
 pytestmark = [
@@ -40,7 +43,10 @@ STEPS = "window.oluRun?.figures.curves.get('gen/mel')?.steps ?? []"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    root = tmp_path_factory.mktemp("studio")
+    return clips_to_train_on(tmp_path_factory.mktemp("studio"))
+
+
+def clips_to_train_on(root: Path) -> Workspace:
     sides = ("train", "train", "train", "valid", "train", "test")
     rows = [
         (f"c{n}{turn}", f"{text} {['moja', 'mbili', 'tatu', 'nne'][turn]}.", "amina", side)
@@ -188,6 +194,57 @@ def test_stopped_and_gone_on_with_it_is_the_run_that_never_stopped(tab: Tab, stu
     assert one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
     told = [[{**row, "seconds": 0} for row in recorded(place, run)] for run in (halted, straight)]
     assert told[0] == told[1]
+
+
+def test_a_server_killed_in_training_harms_no_run_and_the_open_page_finds_it_again(tab: Tab, tmp_path: Path) -> None:
+    """The page is never loaded anew: window.before would be gone."""
+    place = clips_to_train_on(tmp_path)
+    first = {"changes": [f"{key}={value}" for key, value in SETTINGS.items()], "from_scratch": True, "new": True}
+    first["changes"] += ["plan.steps=700", "family=vits"]
+    second = {**first, "changes": [*first["changes"], "plan.steps=3", "seed=5"]}
+    with server(tmp_path) as (process, opened):
+        port = int(opened.rpartition(":")[2].partition("/")[0])
+        tab.show(opened, DESK)
+        for options in (first, second):
+            ask = json.dumps({"ws": "ws", "verb": "train", "options": options})
+            told = tab.eval(
+                "fetch('/api/jobs', {method: 'POST', body: JSON.stringify(" + ask + "), headers: {'X-Olu-Studio': '1',"
+                " 'Content-Type': 'application/json'}}).then((one) => one.json())"
+            )
+            assert told.get("state") in ("running", "waiting"), told
+        until_trained(place, "vits-001", more_than=3)
+        job = Jobs(Roots([tmp_path])).one("ws", 1)
+        tab.show(at(opened, "/w/ws/runs/vits-001"), DESK)
+        tab.until(f"({STEPS}).length > 20", seconds=120)
+        tab.eval("window.before = 1")
+        process.kill()
+        process.wait()
+    cut = len(recorded(place, "vits-001"))
+    until_trained(place, "vits-001", more_than=cut + 40)  # nobody serves, and it goes on
+    assert len(tab.eval(STEPS)) < len(recorded(place, "vits-001")) < 700
+    with server(tmp_path, at=port):
+        tab.until(f"({STEPS}).length > {cut + 40}", seconds=60)
+        whole([float(step) for step in tab.eval(STEPS)])
+        alive = Jobs(Roots([tmp_path]))
+        assert (alive.one("ws", 1).pid, alive.one("ws", 1).state) == (job.pid, "running")
+        assert alive.one("ws", 2).state == "waiting"
+        tab.until("document.querySelector('#state')?.dataset.state === 'finished'", seconds=300)
+        tab.until(f"({STEPS}).length === 700", seconds=30)
+        whole([float(step) for step in tab.eval(STEPS)])
+        told = [row["gen"]["losses"]["mel"] for row in recorded(place, "vits-001")]
+        assert np.allclose(tab.eval("oluRun.figures.curves.get('gen/mel').values"), told, rtol=1e-5)
+        assert tab.eval("window.before") == 1
+        state = "fetch('/api/w/ws/jobs/{}').then((one) => one.json()).then((one) => one.state === 'done')"
+        for number in (1, 2):  # the queue goes on
+            tab.until(state.format(number), seconds=180)
+    assert len(recorded(place, "vits-002")) == 3
+
+
+def until_trained(place: Workspace, run: str, *, more_than: int) -> None:
+    end = time.monotonic() + 180
+    while not (place.runs_folder / run / "metrics.jsonl").is_file() or len(recorded(place, run)) <= more_than:
+        assert time.monotonic() < end, f"{run} does not go on"
+        time.sleep(0.1)
 
 
 def test_runs_beside_each_other(tab: Tab, studio: str, place: Workspace) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from olu.core.errors import WorkspaceError
-from olu.train.recipe import Recipe, recipe_toml
+from olu.train.recipe import Recipe, read_recipe, recipe_toml
 from olu.train.run import FAULTS, Run
 
 FACTS = {"recipe": "a", "clips": "b", "corpus": "c", "from": None}
@@ -103,3 +103,15 @@ def test_two_trainings_that_begin_together_get_a_run_each(tmp_path: Path, monkey
     assert (other[0].name, mine.name) == ("vits-001", "vits-002")
     assert (other[0].recipe.seed, mine.recipe.seed) == (7, 1)
     assert not list(runs.glob(".*"))
+
+
+def test_a_recipe_is_read_once_and_again_when_its_file_is_another(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, asked = read_recipe, list[Path | None]()
+    monkeypatch.setattr("olu.train.run.read_recipe", lambda path, over: (asked.append(path), read(path, over))[1])
+    assert run.recipe == run.recipe == Recipe() and len(asked) == 1
+    path = run.folder / "recipe.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("seed = 1", "seed = 22"), encoding="utf-8")
+    assert run.recipe.seed == 22 and len(asked) == 2
+    path.unlink()
+    with pytest.raises((WorkspaceError, OSError)):
+        _ = run.recipe

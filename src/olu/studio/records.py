@@ -138,7 +138,9 @@ class RunShelf:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[Path, RunRecords] = OrderedDict()
+        self._making = threading.Lock()  # those who come meanwhile wait for it, and make nothing
         self._told: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._parts: dict[str, tuple[dict[str, Any], bytes]] = {}
 
     def of(self, run: Run) -> RunRecords:
         path = run.folder / METRICS
@@ -154,13 +156,21 @@ class RunShelf:
 
     def told(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What `make` tells of a run: made once for all who ask within a moment."""
-        with self._lock:
+        with self._making:
             at, row = self._told.get(name, (0.0, {}))
-        if time.monotonic() - at > MOMENT:
-            at, row = time.monotonic(), make()
-            with self._lock:
-                self._told = {**dict(list(self._told.items())[-HELD:]), name: (at, row)}
+            if time.monotonic() - at > MOMENT:
+                row = make()
+                self._told = {**dict(list(self._told.items())[-HELD:]), name: (time.monotonic(), row)}
         return row
+
+    def part(self, name: str, row: dict[str, Any], make: Callable[[], bytes]) -> bytes:
+        """A piece of a page, made once for all who ask while the run stands as `row` tells: never older than it."""
+        with self._making:
+            of, part = self._parts.get(name, ({}, b""))
+            if of != row:
+                part = make()
+                self._parts = {**dict(list(self._parts.items())[-HELD:]), name: (row, part)}
+        return part
 
 
 def _rows(lines: list[bytes]) -> Iterator[dict[str, Any]]:

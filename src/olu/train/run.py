@@ -55,6 +55,7 @@ class Run:
         self.folder = folder
         self.name = folder.name
         self.checkpoints_folder = folder / "checkpoints"
+        self._read: tuple[tuple[int, int, int], Recipe] | None = None  # the recipe, and the file it was read from
 
     @staticmethod
     def create(runs: Path, recipe: Recipe, *, facts: dict[str, Any], documents: dict[str, Any]) -> Run:
@@ -91,10 +92,15 @@ class Run:
     @property
     def recipe(self) -> Recipe:
         path = self.folder / "recipe.toml"
+        file = _stamp(path)
+        if file is not None and self._read is not None and self._read[0] == file:
+            return self._read[1]
         try:
             fault = schema_error(read_toml(path), RECIPE)  # all of them were written: an empty file is no recipe
             if not fault:
-                return read_recipe(path, [])
+                found = read_recipe(path, [])
+                self._read = (file, found) if file is not None else None
+                return found
         except ConfigError as bad:
             fault = str(bad).removeprefix(str(path)).lstrip(": ")
         raise corrupt_file(path, fault, remedy=self._remedy)
@@ -183,6 +189,14 @@ class Run:
     def finish(self, *, steps: int, stopped: str | None) -> None:
         result = {"finished": stopped is None, "steps": steps, "stopped": stopped}
         write_json(self.folder / "result.json", sealed(result))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        held = path.stat()
+    except OSError:
+        return None
+    return held.st_ino, held.st_mtime_ns, held.st_size
 
 
 def _number(folder: Path) -> int | None:

@@ -94,8 +94,16 @@ def part(request: Request, studio: CurrentStudio, ws: str, name: str, part: str)
     """A piece of the run's page, which is fetched again when something happened."""
     if part not in ("now", "samples", "events"):
         raise NotHere("there is nothing at this address")
-    view = view_of(studio, ws, name)
-    return page(request, f"run_{part}.html", ws=view.ws, tab="runs", **_context(view))
+
+    def make() -> HTMLResponse:
+        view = view_of(studio, ws, name)
+        return page(request, f"run_{part}.html", ws=view.ws, tab="runs", **_context(view))
+
+    if part != "now":  # which every page asks for once a second
+        return make()
+    folder = str(find_run(studio.workspace(ws), name).folder)
+    row = studio.runs.told(folder, lambda: view_of(studio, ws, name).row())
+    return HTMLResponse(studio.runs.part(folder, row, lambda: bytes(make().body)))
 
 
 def _context(view: RunView) -> dict[str, Any]:
@@ -137,13 +145,12 @@ def state(studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
 @router.get("/api/w/{ws}/runs/{name}/metrics")
 def metrics(request: Request, studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
     """The curves, thinned; or, `from` the place of an earlier answer, the steps since then one by one."""
-    view = view_of(studio, ws, name)
     place = request.query_params.get("from", "")[:60]
-    if place and (found := view.records.since(place)) is not None:
+    if place and (found := studio.runs.of(find_run(studio.workspace(ws), name)).since(place)) is not None:
         at, rows = found
         told = [{"step": row.step, "rewinds": row.rewinds, "figures": row.figures} for row in rows]
         return {"place": at, "rows": told}
-    return view.curves()
+    return view_of(studio, ws, name).curves()
 
 
 @router.get("/api/w/{ws}/runs/{name}/samples")

@@ -1,0 +1,227 @@
+"""`python benchmarks/studio_watched.py`: what it costs to be watched, by the pages of one run that trains.
+
+A page is made as `parts/run.js` is: a line of events, and at each event the figures that came since and, once a second,
+the part of the page that tells how the run stands. CPU is that of the server's process, and of the training's. Writes
+its table into the file that benchmarks/studio.py writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.studio import TICK, Server, machine, results, start  # noqa: E402
+from tests.helpers.workspaces import workspace  # noqa: E402
+
+from olu.studio.jobs import Jobs  # noqa: E402
+from olu.studio.roots import Roots  # noqa: E402
+
+TITLE = "## A run that is watched"
+RUN = "/api/w/ws/runs/vits-001"
+TINY = ("model.size=tiny", "model.hidden_size=32", "plan.batch_clips=2", "data.loudness=0", "plan.steps=1000000")
+RARE = ("plan.validate_every=1000000", "plan.save_every=1000000")
+SECONDS = 12.0  # of each stretch that is measured
+EVENTS = 40
+
+
+@dataclass
+class Page:
+    """One page of a run, over two connections as a browser has them."""
+
+    server: Server
+    row: int = 0  # the last step that it has the figures of
+    seen: list[tuple[int, float]] = field(default_factory=list)  # steps, and when their figures had come
+    _place: str = ""
+    _part: float = 0.0
+    _line: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def _ask(self, path: str) -> bytes:
+        if self._line is None:
+            self._line = await asyncio.open_connection("127.0.0.1", self.server.port)
+        reader, writer = self._line
+        writer.write(self._head(path))
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        assert head.startswith(b"http/1.1 200"), head
+        return await reader.readexactly(int(head.partition(b"content-length:")[2].split()[0]))
+
+    def _head(self, path: str) -> bytes:
+        host = f"127.0.0.1:{self.server.port}"
+        return f"GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {self.server.cookie}\r\n\r\n".encode()
+
+    async def watch(self) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+        try:
+            writer.write(self._head("/api/events?ws=ws&watch=run:vits-001"))
+            while line := await reader.readline():
+                if line.startswith(b"event: run"):
+                    await self._look()
+        finally:
+            writer.close()
+            if self._line is not None:
+                self._line[1].close()
+
+    async def _look(self) -> None:
+        told = json.loads(await self._ask(f"{RUN}/metrics" + (f"?from={self._place}" if self._place else "")))
+        self._place = told["place"]
+        steps = [row["step"] for row in told.get("rows", ())]
+        self.seen += [(step, time.time()) for step in steps]
+        if time.monotonic() - self._part >= 1:
+            self._part = time.monotonic()
+            await self._ask("/w/ws/runs/vits-001/part/now")
+
+
+def cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * TICK
+
+
+def trained(folder: Path) -> list[int]:
+    with (folder / "metrics.jsonl").open("rb") as file:
+        return [json.loads(line)["step"] for line in file if line.endswith(b"\n")]
+
+
+@dataclass
+class Stretch:
+    """Some seconds of one training, watched by so many pages."""
+
+    pages: int
+    seconds: float
+    steps: int
+    server: float  # seconds of CPU
+    training: float
+
+    @property
+    def pace(self) -> float:
+        return self.steps / self.seconds
+
+
+async def stretch(here: Server, run: Path, training: int, *, pages: int) -> Stretch:
+    watching = [asyncio.create_task(Page(here).watch()) for _ in range(pages)]
+    await asyncio.sleep(2)  # each has the curves
+    begun, steps, spent, worked = time.monotonic(), len(trained(run)), here.cpu(), cpu(training)
+    await asyncio.sleep(SECONDS)
+    found = Stretch(
+        pages, time.monotonic() - begun, len(trained(run)) - steps, here.cpu() - spent, cpu(training) - worked
+    )
+    for task in watching:
+        task.cancel()
+    for done in await asyncio.gather(*watching, return_exceptions=True):
+        assert isinstance(done, asyncio.CancelledError), done
+    return found
+
+
+async def delays(here: Server, run: Path) -> list[float]:
+    """Seconds from the moment a line is in the run's file until a page has its figures, with nothing else to watch."""
+    page = Page(here)
+    watching = asyncio.create_task(page.watch())
+    await asyncio.sleep(2)
+    path = run / "metrics.jsonl"
+    last = json.loads(path.read_bytes().splitlines()[-1])
+    written = {}
+    rng = np.random.default_rng(1)
+    for turn in range(EVENTS):
+        step = last["step"] + 1 + turn
+        with path.open("ab") as file:
+            file.write(json.dumps({**last, "step": step}).encode() + b"\n")
+        written[step] = time.time()
+        await asyncio.sleep(rng.uniform(0.5, 1.0))
+    await asyncio.sleep(3)
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+    came = dict(reversed(page.seen))
+    assert set(written) <= set(came), "an event was lost"
+    return [came[step] - at for step, at in written.items()]
+
+
+async def figures(here: Server, root: Path) -> list[Sequence[str]]:
+    options = {"changes": [*TINY, *RARE, "family=vits"], "from_scratch": True, "new": True}
+    job = json.loads(here.ask("POST", "/api/jobs", {"ws": "ws", "verb": "train", "options": options}))
+    run = root / "ws/runs/vits-001"
+    end = time.monotonic() + 180
+    while not (run / "metrics.jsonl").is_file() or len(trained(run)) < 10:
+        assert time.monotonic() < end, "the training does not begin"
+        await asyncio.sleep(0.2)
+    pid = Jobs(Roots([root])).one("ws", job["number"]).pid
+    try:
+        found = [await stretch(here, run, pid, pages=pages) for pages in (0, 5, 0, 5, 0, 5, 0, 50, 0)]
+    finally:  # it would go on without the studio
+        here.ask("POST", f"/api/w/ws/jobs/{job['number']}/stop", {"at_once": False})
+    while json.loads(here.ask("GET", f"/api/w/ws/jobs/{job['number']}"))["state"] in ("running", "stopping"):
+        await asyncio.sleep(0.2)
+    late = await delays(here, run)
+    rows: list[Sequence[str]] = [
+        (
+            "event from file to page",
+            "1 s",
+            f"median {1000 * np.median(late):.0f} ms, p95 {1000 * np.percentile(late, 95):.0f} ms,"
+            f" at most {1000 * max(late):.0f} ms, of {len(late)}",
+        )
+    ]
+    for pages, goal in ((0, ""), (5, ""), (50, "5 %")):
+        part = [one for one in found if one.pages == pages]
+        share = sum(one.server for one in part) / sum(one.seconds for one in part)
+        pace = sum(one.steps for one in part) / sum(one.seconds for one in part)
+        rows.append(
+            (f"server with {pages} pages, of one core", goal, f"{100 * share:.1f} %, at {pace:.1f} steps a second")
+        )
+    five = [one for one in found if one.pages == 5]
+    beside = [(one.pace + other.pace) / 2 for one, other in zip(found[0:6:2], found[2:7:2], strict=True)]
+    ratios = [one.pace / pace for one, pace in zip(five, beside, strict=True)]
+    rows.append(
+        (
+            "training watched by 5 pages: steps a second, as a share of the stretches before and behind it",
+            "99 %",
+            ", ".join(f"{100 * ratio:.1f} %" for ratio in ratios),
+        )
+    )
+    alone = [one for one in found[:7] if not one.pages]
+    costs = [1000 * sum(one.training for one in part) / sum(one.steps for one in part) for part in (alone, five)]
+    rows.append(
+        ("CPU of the training for a step: alone, with 5 pages", "+1 %", f"{costs[0]:.1f} ms, {costs[1]:.1f} ms")
+    )
+    return rows
+
+
+def watched() -> list[str]:
+    """The lines of the table."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        workspace(root, [(f"c{n}", f"Habari {n}.", "amina", "valid" if n == 3 else "train") for n in range(12)])
+        here, wall, spent = start(root)
+        memory = here.memory()
+        try:
+            rows = asyncio.run(figures(here, root))
+        finally:
+            here.process.terminate()
+            here.process.wait(20)
+    first: list[Sequence[str]] = [
+        ("`olu studio` to its first page", "1.5 s", f"{wall:.2f} s, {spent:.2f} s of CPU"),
+        ("memory then", "60 to 90 MB", f"{memory:.0f} MB"),
+    ]
+    lines = [TITLE, "", *machine(f"a tiny VITS trains on one thread; stretches of {SECONDS:.0f} s in one run"), ""]
+    return [*lines, "| what | goal | found |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in (*first, *rows))]
+
+
+def main() -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    path = results()
+    before = path.read_text(encoding="utf-8").partition(f"\n{TITLE}")[0].rstrip("\n") if path.is_file() else ""
+    lines = watched()
+    path.write_text("\n".join([before, "", *lines]).lstrip("\n") + "\n", encoding="utf-8")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
