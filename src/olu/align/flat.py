@@ -46,6 +46,7 @@ FOLD_FRAMES = 3000  # half minutes, every other of which a network does not lear
 CLEARLY = 0.2  # better a frame than the same words backwards: right texts are by 0.5, wrong ones by 0.07 at most
 MOST_STRETCHES, LEAST_WORDS = 10, 5  # of a recording that are compared, and their words
 BLOCK = 20_000  # frames a network hears at once
+KEPT_SCORES = 2**26  # of a recording in memory: 256 MB, nearly two hours
 AROUND = 20  # frames heard on both sides of a block for its sake
 SOUND_COST = 2.0  # of calling a frame with sound silence: else foreign speech becomes a kind of silence
 # What a frame that is not written costs next to the best class there, in each round: this many times what a frame costs
@@ -291,6 +292,7 @@ def _look(
 ) -> LongPath:
     """Where the text is, near where it was found last."""
     many = len(chances[0])
+    heard = _kept(heard, len(one.mels), many)
     text = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=costs)
     first = np.flatnonzero((np.diff(text.owner, prepend=-3) != 0) & (text.owner >= 0))
     starts = np.append(first, text.size - 1)
@@ -319,6 +321,14 @@ def _look(
     labels = np.where(owner >= 0, text.emits[states], np.where(one.sound, -1, 0)).astype(np.int32)
     one.found = FoundFrames(owner, np.where(_longer(owner, LONGEST_PHONE), -1, labels).astype(np.int32))
     return LongPath(owner, *_along(heard, np.minimum(text.emits[states], many - 1)), one.sound)
+
+
+def _kept(heard: BlockScores, frames: int, many: int) -> BlockScores:
+    """The same scores, computed once: a search asks for them several times. Of a very long recording as they come."""
+    if frames * many > KEPT_SCORES:
+        return heard
+    kept = np.concatenate([heard(start, min(frames, start + BLOCK)) for start in range(0, frames, BLOCK)])
+    return lambda start, end: kept[start:end]
 
 
 def _along(heard: BlockScores, classes_F: Ints) -> tuple[Floats, Floats]:

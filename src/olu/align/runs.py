@@ -73,6 +73,17 @@ def narrowed(
     return replace(run, first=first, last=last, start=start, end=end) if last > first else None
 
 
+def trimmed(run: SpokenRun, inner: SpokenRun | None, spans: Sequence[Span]) -> list[tuple[float, float]]:
+    """Where words were left out at the ends of a run, and how many seconds they take."""
+    ends = [(run.first, run.last)] if inner is None else [(run.first, inner.first), (inner.last, run.last)]
+    return [(spans[first].start, spans[last - 1].end - spans[first].start) for first, last in ends if last > first]
+
+
+def beside_unspoken(alignment: Alignment) -> frozenset[int]:
+    """Words next to one that nobody says: where one of the two ends is least sure."""
+    return frozenset(at for first, last in alignment.unspoken for at in (first - 1, last))
+
+
 def unwritten_named(alignment: Alignment) -> list[str]:
     """A sentence for each stretch that is said and not written, with the words it lies between."""
     words = [word for at, word in enumerate(alignment.words) if not _is_unspoken(alignment, at)]
