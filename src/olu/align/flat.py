@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from olu.align.band import BlockScores, ChainCosts, band, best_band, long_chain
+from olu.align.band import BlockScores, ChainCosts, band, best_band, long_chain, near
 from olu.align.chain import STATES, best_way, chain, classes
 from olu.align.estimate import DECAY, RATE, TrainingClip, fit, learn_pieces, model_of, passing, split
 from olu.align.frames import FRAME_SECONDS, FrameModel, build, cepstra, log_mels
@@ -56,7 +56,7 @@ FILLER_TIMES = (1.0, 2.0, 2.0, 4.0, 4.0)
 FILLER_LEAST = 1.5
 LONGEST_PHONE = 40  # frames: a longer one may hold foreign sound, and is not learnt from
 NO_PHONE = 100  # frames: nobody says one sound that long; where it is found there is none, and the search goes again
-AGAIN = 2  # times at most
+AGAIN, AGAIN_REACH = 2, 2000  # times at most, and how many frames around it
 REACH = 500  # frames on both sides of a leap over words in which it may be made otherwise
 NEVER = np.float32(-30.0)  # the score of a phone where there is none
 LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of them becomes a home for foreign sound
@@ -311,13 +311,14 @@ def _look(
 
     stay, leave = _with_filler_chances(chances)
     strange = np.zeros(len(one.mels), dtype=np.bool_)
-    limits = band(centre, half, text.size, reach=REACH)
+    whole = limits = band(centre, half, text.size, reach=REACH)
     for _ in range(1 + AGAIN):
         states, _ = best_band(text, with_filler, stay, leave, limits)
         owner = np.asarray(text.owner[states], dtype=np.int32)
         if not (found := _longer(owner, NO_PHONE)).any():
             break
         strange |= found
+        limits = near(states, found, whole, reach=AGAIN_REACH)
     labels = np.where(owner >= 0, text.emits[states], np.where(one.sound, -1, 0)).astype(np.int32)
     one.found = FoundFrames(owner, np.where(_longer(owner, LONGEST_PHONE), -1, labels).astype(np.int32))
     return LongPath(owner, *_along(heard, np.minimum(text.emits[states], many - 1)), one.sound)
