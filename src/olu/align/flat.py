@@ -64,8 +64,8 @@ KINDS_COST = 1.0  # the same while nothing is learnt
 # A sound that is passed over must cost less than pressing it in between others; but a first look that passes over
 # words too readily loses its way in a long recording (a cost of 1 did, in 54 minutes), and no later round finds back.
 FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
-COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=5.0, outside_skip=2.0)
-NETWORK_COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=2.5, outside_skip=2.0)
+COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=12.0, outside_skip=2.0)
+NETWORK_COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=6.0, outside_skip=2.0)
 
 
 @dataclass(frozen=True, slots=True)
