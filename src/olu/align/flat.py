@@ -52,7 +52,7 @@ SOUND_COST = 2.0  # of calling a frame with sound silence: else foreign speech b
 # What a frame that is not written costs next to the best class there, in each round: this many times what a frame costs
 # that is, as it was found last. At first little: words may be missed, but nothing wrong is learnt. A network has learnt
 # just those frames, and is too sure of them.
-FILLER_TIMES = (1.0, 2.0, 2.0, 4.0, 4.0)
+FILLER_TIMES = (1.0, 2.0, 2.0, 6.0, 6.0)
 FILLER_LEAST = 1.5
 LONGEST_PHONE = 40  # frames: a longer one may hold foreign sound, and is not learnt from
 NO_PHONE = 100  # frames: nobody says one sound that long; where it is found there is none, and the search goes again
@@ -65,7 +65,6 @@ KINDS_COST = 1.0  # the same while nothing is learnt
 # words too readily loses its way in a long recording (a cost of 1 did, in 54 minutes), and no later round finds back.
 FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
 COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=12.0, outside_skip=2.0)
-NETWORK_COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=6.0, outside_skip=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +178,7 @@ def flat_start(
                 one.found = _first_look(one, phones, chances)
             else:
                 times, half = FILLER_TIMES[number - 1], HALF_SECONDS[number - 1]
-                costs = COSTS if number <= len(GAUSSIANS) else NETWORK_COSTS
-                paths[one.text.id] = _look(one, scores(one), chances, costs, times=times, half_seconds=half)
+                paths[one.text.id] = _look(one, scores(one), chances, times=times, half_seconds=half)
         kept.save(number + 1, {one.text.id: one.found for one in recordings if one.found is not None})
     assert model is not None
     yield Tick(rounds, rounds, "finding the words")
@@ -285,7 +283,6 @@ def _look(
     one: _Recording,
     heard: BlockScores,
     chances: tuple[Floats, Floats],
-    costs: ChainCosts,
     *,
     times: float,
     half_seconds: float,
@@ -293,7 +290,7 @@ def _look(
     """Where the text is, near where it was found last."""
     many = len(chances[0])
     heard = _kept(heard, len(one.mels), many)
-    text = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=costs)
+    text = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=COSTS)
     first = np.flatnonzero((np.diff(text.owner, prepend=-3) != 0) & (text.owner >= 0))
     starts = np.append(first, text.size - 1)
     centre = np.interp(one.places, np.arange(len(starts)), starts)
