@@ -33,8 +33,8 @@ from olu.text.frontend import read_clip, read_settings
 
 FEW = 5  # of a kind that are told
 BESIDE = "no sure pause beside what text and sound do not share"
-SURE_PAUSE = 0.2  # seconds between words of a long recording where a clip of it may begin or end
-EDGE_IQR, MEAN_IQR = (
+SURE_PAUSE = 0.14  # seconds between words of a long recording where a clip of it may begin or end
+EDGE_IQR, MEAN_IQR = 0.75, 1.25
     1.0,
     0.25,
 )  # how far under the middle half of all words the outer ones of such a clip may score, and all of its
@@ -158,7 +158,7 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Job[CutSummary]:
         raise WorkspaceError(f"{ws.root} has no alignment to cut by: run 'olu align {ws.root}' first")
     current = fitting(aligned, to_align(ws, corpus))
     frontend = corpus_frontend(ws, corpus, read_settings(ws))
-    bounds = _bounds(aligned.values(), read_thresholds(ws))
+    bounds = _bounds(current.values(), read_thresholds(ws))
     contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
     plans: list[_Plan] = []
     refused: list[str] = []
