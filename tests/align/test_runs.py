@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from olu.align import runs
 from olu.align.cut import CutLengths, CutPoint
 from olu.align.runs import (
     SpokenRun,
-    beside_unspoken,
+    beside_holes,
     clock,
     narrowed,
     spoken_runs,
@@ -20,7 +21,8 @@ def alignment(**holes):
     return Alignment(id="x", seconds=20.0, words=WORDS, phones=(), method="flat", **holes)
 
 
-def test_runs_end_at_what_is_not_written():
+def test_runs_end_at_what_is_not_written(monkeypatch):
+    monkeypatch.setattr(runs, "LEAST_BREAK", 0.5)
     found = spoken_runs(alignment(unwritten=((0.0, 0.0), (5.2, 5.9), (12.0, 15.0))))
     assert found == [SpokenRun(0, 3, 0.0, 5.2), SpokenRun(3, 6, 5.9, 12.0)]
 
@@ -53,9 +55,9 @@ def test_what_is_left_out_at_the_ends_of_a_run_is_told_with_its_seconds():
     assert trimmed(run, None, WORDS) == [(2.0, 9.0)]
 
 
-def test_words_beside_unspoken_ones():
-    assert beside_unspoken(alignment(unspoken=((1, 3), (5, 6)))) == {0, 3, 4, 6}
-    assert beside_unspoken(alignment()) == frozenset()
+def test_words_beside_holes_ones():
+    assert beside_holes(alignment(unspoken=((1, 3), (5, 6)))) == {0, 3, 4, 6}
+    assert beside_holes(alignment()) == frozenset()
 
 
 def test_holes_are_told_with_times_and_words():

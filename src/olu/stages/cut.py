@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from olu.align.cut import CutLengths, CutPiece, CutPoint, choose, places
-from olu.align.runs import SpokenRun, beside_unspoken, clock, narrowed, spoken_runs, trimmed
+from olu.align.runs import SpokenRun, beside_holes, clock, narrowed, spoken_runs, trimmed
 from olu.align.state import alignment_path, alignments, fitting, to_align, words_of
 from olu.align.text_match import low_score, named, unheard
 from olu.audit.fix import lost
@@ -34,10 +34,8 @@ from olu.text.frontend import read_clip, read_settings
 FEW = 5  # of a kind that are told
 BESIDE = "no sure pause beside what text and sound do not share"
 SURE_PAUSE = 0.14  # seconds between words of a long recording where a clip of it may begin or end
+# How far under the middle half of all words the outer words of such a clip may score, and all of its words in the mean.
 EDGE_IQR, MEAN_IQR = 0.75, 1.25
-    1.0,
-    0.25,
-)  # how far under the middle half of all words the outer ones of such a clip may score, and all of its
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +222,7 @@ def _plan_runs(
 ) -> _Plan | str:
     """A long recording, run by run of its words: what is not written or not said is in no piece."""
     spans = alignment.words
-    unsure = unheard(spans, low=bounds.edge) | beside_unspoken(alignment)
+    unsure = unheard(spans, low=bounds.edge) | beside_holes(alignment)
     found = places(clip.text, _labels(spans))
     kept: list[CutPiece] = []
     left = [(end - start, f"{clip.id} {clock(start)}: not in the text") for start, end in alignment.unwritten]
