@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from olu.align import band as bands
-from olu.align.band import FILLER, ChainCosts, band, best_band, long_chain
+from olu.align.band import FILLER, ChainCosts, band, best_band, long_chain, near
 from olu.align.chain import STATES, classes
 from olu.core.errors import AlignError
 
@@ -51,6 +51,37 @@ def test_the_banded_search_finds_what_a_full_one_finds(seed, monkeypatch):
     assert total == pytest.approx(slow_best(chain, scores, stay, leave), abs=0.05)
     assert (np.diff(chain.word[states]) >= 0).all()
     assert (np.diff(states) >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_search_near_a_place_keeps_the_way_elsewhere_and_finds_the_best_one_there(seed):
+    rng = np.random.default_rng(seed)
+    words = [rng.integers(0, PHONES, rng.integers(1, 4)).tolist() for _ in range(6)]
+    chain = long_chain(words, classes=classes(PHONES), costs=COSTS)
+    frames = 4 * chain.size
+    scores = (3 * rng.standard_normal((frames, classes(PHONES) + 1))).astype(np.float32)
+    stay, leave = chances(rng)
+    whole = band(np.linspace(0, chain.size, frames), chain.size, chain.size)
+    states, total = best_band(chain, lambda start, end: scores[start:end], stay, leave, whole)
+    where = np.zeros(frames, dtype=np.bool_)
+    again = best_band(chain, lambda start, end: scores[start:end], stay, leave, near(states, where, whole, reach=5))
+    assert (again[0] == states).all() and again[1] == pytest.approx(total, abs=0.05)
+    middle = frames // 2
+    where[middle] = True
+    changed = scores.copy()
+    changed[middle - 3 : middle + 3] = changed[middle - 3 : middle + 3, ::-1]
+    found, best = best_band(
+        chain, lambda start, end: changed[start:end], stay, leave, near(states, where, whole, reach=20)
+    )
+    assert (found[: middle - 20] == states[: middle - 20]).all() and (
+        found[middle + 21 :] == states[middle + 21 :]
+    ).all()
+    assert best >= _along(chain, changed, stay, leave, states) - 0.05
+
+
+def _along(chain, scores, stay, leave, states):
+    limits = near(states, np.zeros(len(states), dtype=np.bool_), (states, states + 1), reach=0)
+    return best_band(chain, lambda start, end: scores[start:end], stay, leave, limits)[1]
 
 
 def spoken(words, *, frames_each=4):

@@ -1,7 +1,17 @@
 from __future__ import annotations
 
+from olu.align import runs
 from olu.align.cut import CutLengths, CutPoint
-from olu.align.runs import SpokenRun, clock, narrowed, spoken_runs, unspoken_named, unwritten_named
+from olu.align.runs import (
+    SpokenRun,
+    beside_holes,
+    clock,
+    narrowed,
+    spoken_runs,
+    trimmed,
+    unspoken_named,
+    unwritten_named,
+)
 from olu.core.types import Alignment, Span
 
 WORDS = tuple(Span(name, 2.0 * at, 2.0 * at + 1.0, -0.1) for at, name in enumerate("abcdef"))
@@ -11,7 +21,8 @@ def alignment(**holes):
     return Alignment(id="x", seconds=20.0, words=WORDS, phones=(), method="flat", **holes)
 
 
-def test_runs_end_at_what_is_not_written():
+def test_runs_end_at_what_is_not_written(monkeypatch):
+    monkeypatch.setattr(runs, "LEAST_BREAK", 0.5)
     found = spoken_runs(alignment(unwritten=((0.0, 0.0), (5.2, 5.9), (12.0, 15.0))))
     assert found == [SpokenRun(0, 3, 0.0, 5.2), SpokenRun(3, 6, 5.9, 12.0)]
 
@@ -35,6 +46,18 @@ def test_a_run_loses_words_without_a_pause_a_sure_place_or_a_good_score():
     less = {at: place for at, place in found.items() if at != 5}
     assert narrowed(run, WORDS, less, frozenset(), lengths) == SpokenRun(3, 4, 5.0, 8.0)
     assert narrowed(SpokenRun(2, 3, 3.98, 5.0), WORDS, found, frozenset(), lengths) is None
+
+
+def test_what_is_left_out_at_the_ends_of_a_run_is_told_with_its_seconds():
+    run = SpokenRun(1, 6, 1.0, 20.0)
+    assert trimmed(run, SpokenRun(2, 4, 3.0, 8.0), WORDS) == [(2.0, 1.0), (8.0, 3.0)]
+    assert trimmed(run, SpokenRun(1, 6, 1.0, 20.0), WORDS) == []
+    assert trimmed(run, None, WORDS) == [(2.0, 9.0)]
+
+
+def test_words_beside_holes_ones():
+    assert beside_holes(alignment(unspoken=((1, 3), (5, 6)))) == {0, 3, 4, 6}
+    assert beside_holes(alignment()) == frozenset()
 
 
 def test_holes_are_told_with_times_and_words():

@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olu.align.cut import CutLengths, choose, places
-from olu.core.types import Span
+from olu.core.types import Alignment, Clip, Span
+from olu.stages.cut import _Bounds, _plan
+from olu.text.frontend import for_language
+from olu.text.languages import load
 
 
 def spans(words: list[str], pauses: list[float], *, length: float = 0.5, lead: float = 0.5) -> list[Span]:
@@ -85,3 +88,44 @@ def test_every_word_is_in_one_piece_and_no_piece_begins_or_ends_inside_a_word(se
         if piece.seconds > longest:  # only where there was no pause to cut at
             inside = range(piece.first + 1, piece.last)
             assert all(said[at].start - said[at - 1].end < 2 * cutting.least_margin for at in inside)
+
+
+LONG = ["watu", "sana", "leo", "kama", "moto", "sasa", "nyumba", "kitabu"]
+
+
+def flat_plan(scores: list[float], pauses: list[float], unspoken: tuple[tuple[int, int], ...] = ()):
+    """How a long recording of these words is cut: each of two seconds, with its score."""
+    words = [one._replace(score=score) for one, score in zip(spans(LONG, pauses, length=2.0), scores, strict=True)]
+    phones = tuple(one._replace(label="a") for one in words)
+    seconds = words[-1].end + 1.0
+    alignment = Alignment(
+        id="hour", seconds=seconds, words=tuple(words), phones=phones, method="flat", unspoken=unspoken
+    )
+    clip = Clip(id="hour", audio="radio/hour.wav", seconds=seconds, rate=16000, text=" ".join(LONG), language="swa")
+    bounds = _Bounds(low=-3.0, share=0.5, edge=-1.5, mean=-1.0)
+    return _plan(clip, alignment, for_language(load("swa")), CutLengths(longest=8.0), bounds, sha256="0" * 64)
+
+
+def test_a_clip_of_a_long_recording_begins_and_ends_at_a_sure_pause_between_sure_words():
+    plain = flat_plan([-0.2] * 8, [0.1, 0.1, 0.1, 0.5, 0.1, 0.1, 0.1, 0.0])
+    assert [clip.text for clip in plain.clips] == ["watu sana leo kama", "moto sasa nyumba kitabu"]
+    assert plain.left_out == ()
+    doubted = flat_plan([-0.2] * 4 + [-1.8] + [-0.2] * 3, [0.1, 0.1, 0.5, 0.5, 0.5, 0.5, 0.1, 0.0])
+    assert not any(clip.text.startswith("moto") or clip.text.endswith("moto") for clip in doubted.clips)
+
+
+def test_words_beside_one_that_nobody_says_are_left_out_up_to_the_next_sure_pause():
+    found = flat_plan([-0.2] * 3 + [-20.0] + [-0.2] * 4, [0.1, 0.5, 0.5, 0.5, 0.1, 0.5, 0.5, 0.0], ((3, 4),))
+    assert " ".join(clip.text for clip in found.clips) == "watu sana nyumba kitabu"
+    assert [why for _, why in found.left_out] == [
+        "hour 0:05.1: no sure pause beside what text and sound do not share",
+        "hour 0:10.1: no sure pause beside what text and sound do not share",
+    ]
+
+
+def test_a_stretch_that_is_heard_worse_than_others_is_left_out():
+    found = flat_plan([-1.2] * 4 + [-0.2] * 4, [0.1, 0.1, 0.1, 0.5, 0.1, 0.1, 0.1, 0.0])
+    assert [clip.text for clip in found.clips] == ["moto sasa nyumba kitabu"]
+    assert [why for _, why in found.left_out] == [
+        "hour 0:00.4: its words are heard worse than others: others may be said there"
+    ]

@@ -139,6 +139,18 @@ def band(centre_F: NDArray[np.floating], half: float, states: int, *, reach: int
     return np.ascontiguousarray(np.minimum.accumulate(low[::-1])[::-1]), np.maximum.accumulate(high)
 
 
+def near(states_F: Ints, where_F: NDArray[np.bool_], limits: tuple[Ints, Ints], *, reach: int) -> tuple[Ints, Ints]:
+    """Limits to search again: as they were within `reach` frames of `where`, elsewhere only the way that was found."""
+    changes = np.diff(where_F.astype(np.int8), prepend=0, append=0)
+    wide = np.zeros(len(where_F), dtype=np.bool_)
+    for start, end in zip(np.flatnonzero(changes > 0), np.flatnonzero(changes < 0), strict=True):
+        wide[max(0, start - reach) : end + reach] = True
+    before = np.concatenate([states_F[:1], states_F[:-1]])  # a leap goes over all between two frames
+    low = np.where(wide, limits[0], before).astype(np.int32)
+    high = np.where(wide, limits[1], states_F + 1).astype(np.int32)
+    return np.maximum.accumulate(low), np.ascontiguousarray(np.minimum.accumulate(high[::-1])[::-1])
+
+
 def best_band(
     chain: LongChain, scores: BlockScores, stay_C: Floats, leave_C: Floats, limits: tuple[Ints, Ints]
 ) -> tuple[Ints, float]:

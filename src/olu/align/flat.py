@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from olu.align.band import BlockScores, ChainCosts, band, best_band, long_chain
+from olu.align.band import BlockScores, ChainCosts, band, best_band, long_chain, near
 from olu.align.chain import STATES, best_way, chain, classes
 from olu.align.estimate import DECAY, RATE, TrainingClip, fit, learn_pieces, model_of, passing, split
 from olu.align.frames import FRAME_SECONDS, FrameModel, build, cepstra, log_mels
@@ -46,16 +46,17 @@ FOLD_FRAMES = 3000  # half minutes, every other of which a network does not lear
 CLEARLY = 0.2  # better a frame than the same words backwards: right texts are by 0.5, wrong ones by 0.07 at most
 MOST_STRETCHES, LEAST_WORDS = 10, 5  # of a recording that are compared, and their words
 BLOCK = 20_000  # frames a network hears at once
+KEPT_SCORES = 2**26  # of a recording in memory: 256 MB, nearly two hours
 AROUND = 20  # frames heard on both sides of a block for its sake
 SOUND_COST = 2.0  # of calling a frame with sound silence: else foreign speech becomes a kind of silence
 # What a frame that is not written costs next to the best class there, in each round: this many times what a frame costs
 # that is, as it was found last. At first little: words may be missed, but nothing wrong is learnt. A network has learnt
 # just those frames, and is too sure of them.
-FILLER_TIMES = (1.0, 2.0, 2.0, 4.0, 4.0)
+FILLER_TIMES = (1.0, 2.0, 2.0, 6.0, 6.0)
 FILLER_LEAST = 1.5
 LONGEST_PHONE = 40  # frames: a longer one may hold foreign sound, and is not learnt from
 NO_PHONE = 100  # frames: nobody says one sound that long; where it is found there is none, and the search goes again
-AGAIN = 2  # times at most
+AGAIN, AGAIN_REACH = 2, 2000  # times at most, and how many frames around it
 REACH = 500  # frames on both sides of a leap over words in which it may be made otherwise
 NEVER = np.float32(-30.0)  # the score of a phone where there is none
 LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of them becomes a home for foreign sound
@@ -63,8 +64,7 @@ KINDS_COST = 1.0  # the same while nothing is learnt
 # A sound that is passed over must cost less than pressing it in between others; but a first look that passes over
 # words too readily loses its way in a long recording (a cost of 1 did, in 54 minutes), and no later round finds back.
 FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
-COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=5.0, outside_skip=2.0)
-NETWORK_COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=2.5, outside_skip=2.0)
+COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=12.0, outside_skip=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +178,7 @@ def flat_start(
                 one.found = _first_look(one, phones, chances)
             else:
                 times, half = FILLER_TIMES[number - 1], HALF_SECONDS[number - 1]
-                costs = COSTS if number <= len(GAUSSIANS) else NETWORK_COSTS
-                paths[one.text.id] = _look(one, scores(one), chances, costs, times=times, half_seconds=half)
+                paths[one.text.id] = _look(one, scores(one), chances, times=times, half_seconds=half)
         kept.save(number + 1, {one.text.id: one.found for one in recordings if one.found is not None})
     assert model is not None
     yield Tick(rounds, rounds, "finding the words")
@@ -284,14 +283,14 @@ def _look(
     one: _Recording,
     heard: BlockScores,
     chances: tuple[Floats, Floats],
-    costs: ChainCosts,
     *,
     times: float,
     half_seconds: float,
 ) -> LongPath:
     """Where the text is, near where it was found last."""
     many = len(chances[0])
-    text = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=costs)
+    heard = _kept(heard, len(one.mels), many)
+    text = long_chain(one.ids, classes=many, sentences=one.text.sentences, costs=COSTS)
     first = np.flatnonzero((np.diff(text.owner, prepend=-3) != 0) & (text.owner >= 0))
     starts = np.append(first, text.size - 1)
     centre = np.interp(one.places, np.arange(len(starts)), starts)
@@ -309,16 +308,25 @@ def _look(
 
     stay, leave = _with_filler_chances(chances)
     strange = np.zeros(len(one.mels), dtype=np.bool_)
-    limits = band(centre, half, text.size, reach=REACH)
+    whole = limits = band(centre, half, text.size, reach=REACH)
     for _ in range(1 + AGAIN):
         states, _ = best_band(text, with_filler, stay, leave, limits)
         owner = np.asarray(text.owner[states], dtype=np.int32)
         if not (found := _longer(owner, NO_PHONE)).any():
             break
         strange |= found
+        limits = near(states, found, whole, reach=AGAIN_REACH)
     labels = np.where(owner >= 0, text.emits[states], np.where(one.sound, -1, 0)).astype(np.int32)
     one.found = FoundFrames(owner, np.where(_longer(owner, LONGEST_PHONE), -1, labels).astype(np.int32))
     return LongPath(owner, *_along(heard, np.minimum(text.emits[states], many - 1)), one.sound)
+
+
+def _kept(heard: BlockScores, frames: int, many: int) -> BlockScores:
+    """The same scores, computed once: a search asks for them several times. Of a very long recording as they come."""
+    if frames * many > KEPT_SCORES:
+        return heard
+    kept = np.concatenate([heard(start, min(frames, start + BLOCK)) for start in range(0, frames, BLOCK)])
+    return lambda start, end: kept[start:end]
 
 
 def _along(heard: BlockScores, classes_F: Ints) -> tuple[Floats, Floats]:

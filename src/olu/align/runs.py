@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ from olu.align.cut import CutLengths, CutPoint
 from olu.core.types import Alignment, Span
 
 TOUCH_SECONDS = 0.01
+LEAST_BREAK = 1.6  # seconds of what is not written that end a run: less is a breath or a slip within it
 MOST_WORDS = 6  # of a text that are named
 
 
@@ -24,7 +26,7 @@ class SpokenRun:
 
 def spoken_runs(alignment: Alignment) -> list[SpokenRun]:
     """All words that are said, in runs."""
-    words, strange = alignment.words, sorted(alignment.unwritten)
+    words, strange = alignment.words, sorted(one for one in alignment.unwritten if one[1] - one[0] >= LEAST_BREAK)
     unsaid = {at for first, last in alignment.unspoken for at in range(first, last)}
     found: list[SpokenRun] = []
     run: list[int] = []
@@ -71,6 +73,23 @@ def narrowed(
         end = spans[last - 1].start
         last -= 1
     return replace(run, first=first, last=last, start=start, end=end) if last > first else None
+
+
+def trimmed(run: SpokenRun, inner: SpokenRun | None, spans: Sequence[Span]) -> list[tuple[float, float]]:
+    """Where words were left out at the ends of a run, and how many seconds they take."""
+    ends = [(run.first, run.last)] if inner is None else [(run.first, inner.first), (inner.last, run.last)]
+    return [(spans[first].start, spans[last - 1].end - spans[first].start) for first, last in ends if last > first]
+
+
+def beside_holes(alignment: Alignment) -> frozenset[int]:
+    """Words next to one that nobody says, or to a slip within a run: where one of the two ends is least sure."""
+    found = {at for first, last in alignment.unspoken for at in (first - 1, last)}
+    starts = [word.start for word in alignment.words]
+    for start, end in alignment.unwritten:
+        if end - start < LEAST_BREAK:
+            after = bisect_left(starts, end - TOUCH_SECONDS)
+            found |= {after - 1, after}
+    return frozenset(found)
 
 
 def unwritten_named(alignment: Alignment) -> list[str]:

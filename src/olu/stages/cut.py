@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from olu.align.cut import CutLengths, CutPiece, CutPoint, choose, places
-from olu.align.runs import SpokenRun, clock, narrowed, spoken_runs
+from olu.align.runs import SpokenRun, beside_holes, clock, narrowed, spoken_runs, trimmed
 from olu.align.state import alignment_path, alignments, fitting, to_align, words_of
 from olu.align.text_match import low_score, named, unheard
 from olu.audit.fix import lost
@@ -33,6 +33,10 @@ from olu.stages.verbs.training import CutOptions
 from olu.text.frontend import frontend_for, read_clip, read_settings
 
 FEW = 5  # of a kind that are told
+BESIDE = "no sure pause beside what text and sound do not share"
+SURE_PAUSE = 0.14  # seconds between words of a long recording where a clip of it may begin or end
+# How far under the middle half of all words the outer words of such a clip may score, and all of its words in the mean.
+EDGE_IQR, MEAN_IQR = 0.75, 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +114,15 @@ def run(options: CutOptions) -> Job[CutSummary | UncutSummary]:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """A word that scores under `low` is not where it was put; no more than `share` of a clip's words may be such."""
+    """A word that scores under `low` is not where it was put; no more than `share` of a clip's words may be such.
+
+    No clip of a long recording begins or ends with a word under `edge`, and the mean of its words is not under `mean`.
+    """
 
     low: float | None
     share: float
+    edge: float | None
+    mean: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +157,7 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Job[CutSummary]:
         raise WorkspaceError(f"{ws.root} has no alignment to cut by: run 'olu align {ws.root}' first")
     current = fitting(aligned, to_align(ws, corpus))
     frontend = corpus_frontend(ws, corpus, read_settings(ws))
-    bounds = _bounds(aligned.values(), read_thresholds(ws))
+    bounds = _bounds(current.values(), read_thresholds(ws))
     contents = {row["audio"]: row["sha256"] for row in read_jsonl(ws.corpus / "files.jsonl", shape=RECORDING)}
     plans: list[_Plan] = []
     refused: list[str] = []
@@ -172,7 +181,8 @@ def _cut(ws: Workspace, *, longest: float, dry: bool) -> Job[CutSummary]:
 
 def _bounds(alignments: Iterable[Alignment], limits: Thresholds) -> _Bounds:
     scores = [word.score for one in alignments for word in one.words if word.score is not None]
-    return _Bounds(low_score(scores, far=limits.unheard_iqr), limits.unheard_share)
+    edge, mean = (low_score(scores, far=far) for far in (EDGE_IQR, MEAN_IQR))
+    return _Bounds(low_score(scores, far=limits.unheard_iqr), limits.unheard_share, edge, mean)
 
 
 def _plan(
@@ -181,7 +191,8 @@ def _plan(
     spans = alignment.words
     bad = unheard(spans, low=bounds.low)
     if alignment.method == "flat":
-        return _plan_runs(clip, alignment, frontend, cutting, bad, bounds.share, sha256=sha256)
+        surely = replace(cutting, least_margin=SURE_PAUSE / 2, outside=cutting.margin)
+        return _plan_runs(clip, alignment, frontend, surely, bad, bounds, sha256=sha256)
     if len(bad) > bounds.share * len(spans):
         return f"{len(bad)} of its {len(spans)} words are not heard where they should be: {named(spans, bad)}"
     pieces = _pieces(clip.text, spans, places(clip.text, _labels(spans)), clip.seconds, frontend, cutting, bad)
@@ -207,30 +218,40 @@ def _plan_runs(
     frontend: Frontend,
     cutting: CutLengths,
     bad: frozenset[int],
-    share: float,
+    bounds: _Bounds,
     *,
     sha256: str,
 ) -> _Plan | str:
     """A long recording, run by run of its words: what is not written or not said is in no piece."""
     spans = alignment.words
+    unsure = unheard(spans, low=bounds.edge) | beside_holes(alignment)
     found = places(clip.text, _labels(spans))
     kept: list[CutPiece] = []
     left = [(end - start, f"{clip.id} {clock(start)}: not in the text") for start, end in alignment.unwritten]
     for run in spoken_runs(alignment):
-        inner = narrowed(run, spans, found, bad, cutting)
+        inner = narrowed(run, spans, found, unsure, cutting)
+        left += [(seconds, f"{clip.id} {clock(at)}: {BESIDE}") for at, seconds in trimmed(run, inner, spans)]
         if inner is None:
-            left.append((run.end - run.start, f"{clip.id} {clock(run.start)}: no pause beside what is not written"))
             continue
-        for piece in _run_pieces(clip.text, spans, found, inner, frontend, cutting, bad):
-            unsure = [at for at in bad if piece.first <= at < piece.last]
-            if len(unsure) > share * (piece.last - piece.first):
-                why = f"not heard where they should be: {named(spans, unsure)}"
+        for piece in _run_pieces(clip.text, spans, found, inner, frontend, cutting, unsure):
+            if why := _doubt(piece, spans, bad, bounds):
                 left.append((piece.seconds, f"{clip.id} {clock(piece.start)}: {why}"))
             else:
                 kept.append(piece)
     if not kept:
         return f"no stretch of it is heard as it is written; the first: {left[0][1]}" if left else "it has no words"
     return _with_clips(clip, alignment, kept, left, sha256=sha256)
+
+
+def _doubt(piece: CutPiece, spans: Sequence[Span], bad: frozenset[int], bounds: _Bounds) -> str:
+    """Why the words of a piece are not surely those that are said in it; nothing where they are."""
+    lacking = [at for at in bad if piece.first <= at < piece.last]
+    if len(lacking) > bounds.share * (piece.last - piece.first):
+        return f"not heard where they should be: {named(spans, lacking)}"
+    scores = [span.score for span in spans[piece.first : piece.last] if span.score is not None]
+    if scores and bounds.mean is not None and sum(scores) / len(scores) < bounds.mean:
+        return "its words are heard worse than others: others may be said there"
+    return ""
 
 
 def _run_pieces(
