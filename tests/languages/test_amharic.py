@@ -172,7 +172,8 @@ def test_a_long_word_takes_no_longer_than_its_length() -> None:
         return time.process_time() - before
 
     seconds(500)
-    assert seconds(8_000) < 40 * max(seconds(800), 0.001)  # ten times the work, and room for a slow moment
+    long = min(seconds(8_000) for _ in range(3))  # a slow moment of the machine is no slow reading
+    assert long < 40 * max(seconds(800), 0.001)  # ten times the work
 
 
 ANY_WORD = st.text(st.sampled_from([*LETTERS, *MARKS]), max_size=14)
