@@ -17,6 +17,7 @@ from olu.serve.app import build
 from olu.serve.settings import ServeSettings
 
 from ..helpers import servers as running
+from ..helpers.operations import ask, operations
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 document = build(running.Tones(), settings=ServeSettings()).schema()
@@ -45,18 +46,20 @@ def here() -> Iterator[running.Running]:
         yield made
 
 
-@schema.parametrize()
-@made_up
-def test_the_document_holds(case: schemathesis.Case, here: running.Running):
+def validated(case: schemathesis.Case, here: running.Running) -> None:
+    case.call_and_validate(base_url=here.base, excluded_checks=[positive_data_acceptance])
+
+
+@operations(schema)
+def test_the_document_holds(operation: Any, here: running.Running):
     """A request may fit the document and still name a voice that is not there, so that check is left out."""
-    case.call_and_validate(base_url=here.base, excluded_checks=[positive_data_acceptance])
+    ask(operation, made_up, lambda case: validated(case, here))
 
 
-@fitting.parametrize()
-@made_up
-def test_what_fits_is_spoken(case: schemathesis.Case, here: running.Running):
+@operations(fitting)
+def test_what_fits_is_spoken(operation: Any, here: running.Running):
     """Left out too: `timings` without events fits the document and is refused."""
-    case.call_and_validate(base_url=here.base, excluded_checks=[positive_data_acceptance])
+    ask(operation, made_up, lambda case: validated(case, here))
 
 
 def test_some_of_it_was_spoken_and_nothing_was_a_fault(here: running.Running):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import requests
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, settings
 
 from olu.stages.verbs import VERBS
 from olu.studio import job_files
@@ -20,6 +20,7 @@ from olu.studio.app import create_app
 from olu.studio.settings import StudioSettings
 
 from ..helpers.clip_workspaces import clip_workspace
+from ..helpers.operations import ask, operations
 from ..helpers.studio import KEY, StudioClient, running
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
@@ -126,30 +127,15 @@ def answered(case: schemathesis.Case, here: Here) -> None:
         assert answer.json()["error"], case.as_curl_command()
 
 
-def operations(schema: Any) -> Any:
-    """Each operation as a test of its own: schemathesis' own parametrisation runs one of them in a worker of xdist."""
-    found = [one.ok() for one in schema.get_all_operations()]
-    return pytest.mark.parametrize("operation", found, ids=lambda one: one.label)
-
-
-def ask(operation: Any, here: Here) -> None:
-    @made_up
-    @given(case=operation.as_strategy())
-    def asked(case: schemathesis.Case) -> None:
-        answered(case, here)
-
-    asked()
-
-
 @pytest.mark.skipif(not SOAK, reason="make soak: also with names that are nowhere")
 @operations(any_names)
 def test_any_request_is_answered(operation: Any, here: Here) -> None:
-    ask(operation, here)
+    ask(operation, made_up, lambda case: answered(case, here))
 
 
 @operations(known_names)
 def test_requests_for_what_is_there_are_answered(operation: Any, here: Here) -> None:
-    ask(operation, here)
+    ask(operation, made_up, lambda case: answered(case, here))
 
 
 def test_many_of_them_came_to_something(here: Here) -> None:
