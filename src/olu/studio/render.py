@@ -41,6 +41,11 @@ def when(stamp: str) -> str:
     return f"{at:%H:%M}" if at.date() == datetime.now().astimezone().date() else f"{at.day} {at:%B %H:%M}"
 
 
+def t(text: str, **values: object) -> str:
+    """A sentence of the interface, by its English words; `{name}` in it takes a value."""
+    return text.format(**values) if values else text
+
+
 @cache
 def environment() -> Environment:
     from jinja2 import ChoiceLoader, PackageLoader
@@ -54,6 +59,7 @@ def environment() -> Environment:
         "when": when,
         "far": how_far,
     }
+    made.globals = {**made.globals, "t": t}
     return made
 
 
