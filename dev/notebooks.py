@@ -38,7 +38,7 @@ def olu(*words):
 
 olu("doctor")"""
 
-DATA = """# Your recordings: a folder with metadata.csv (name|text lines) and wavs/. Without one, made sentences stand in.
+DATA = """# Your recordings: a folder with metadata.csv (name|text lines) and wavs/. Without one, made ones stand in.
 FOLDER = HOME / "recordings"
 LANGUAGE = os.environ.get("OLU_LANGUAGE", "am")
 if not FOLDER.exists():
