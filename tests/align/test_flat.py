@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from olu.align import flat
-from olu.align.flat import FoundFrames, LongText, flat_start
+from olu.align import flat, recording
+from olu.align.flat import flat_start
+from olu.align.recording import FoundFrames, LongText
 from olu.align.holes import long_alignment
 from olu.align.runs import spoken_runs, unspoken_named, unwritten_named
 from olu.core.job import finish

@@ -26,7 +26,8 @@ from olu.stages.long_path import LEAST_MINUTES, MADE_BY
 from olu.stages.read import read_corpus
 
 if TYPE_CHECKING:
-    from olu.align.flat import FlatStart, FoundFrames, LongText
+    from olu.align.flat import FlatStart
+    from olu.align.recording import FoundFrames, LongText
 
 FLAT_VERSION = 1  # raise it when the same sound and text would be aligned otherwise
 CHUNK_SECONDS = 240.0
@@ -41,7 +42,7 @@ class _KeptRounds:
         self.folder, self.key = ws.alignment / "flat", key
 
     def load(self) -> tuple[int, dict[str, FoundFrames]]:
-        from olu.align.flat import FoundFrames
+        from olu.align.recording import FoundFrames
 
         told = self.folder / "round.json"
         if not told.exists() or (state := read_json(told))["key"] != self.key:
@@ -117,7 +118,7 @@ def _fitting(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> tuple[di
 
 
 def _text(corpus: Corpus, clip: Clip, words: Words) -> LongText:
-    from olu.align.flat import LongText
+    from olu.align.recording import LongText
 
     found = places(clip.text, [text for text, _ in words])
     sentences = frozenset(at for at, place in found.items() if place.sentence)
