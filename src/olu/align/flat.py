@@ -47,7 +47,7 @@ KINDS_COST = 1.0  # the same while nothing is learnt
 # words too readily loses its way in a long recording (a cost of 1 did, in 54 minutes), and no later round finds back.
 FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
 COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=12.0, outside_skip=2.0)
-HONEST_COSTS = replace(COSTS, skip=6.0)
+HONEST_COSTS = replace(COSTS, skip=4.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olu.align.cut import places
-from olu.align.runs import unspoken_named, unwritten_named
+from olu.align.runs import otherwise_named, unspoken_named, unwritten_named
 from olu.align.state import Listened, Words, phones_of, to_align
 from olu.align.text_match import Match
 from olu.audio import io
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from olu.align.flat import FlatStart
     from olu.align.recording import FoundFrames, LongText
 
-FLAT_VERSION = 1  # raise it when the same sound and text would be aligned otherwise
+FLAT_VERSION = 2  # raise it when the same sound and text would be aligned otherwise
 CHUNK_SECONDS = 240.0
 MOST_UNSAID = 0.5  # of the words of a recording: with more its text is another's
 DENSEST, THINNEST = 45.0, 1.5  # sounds of a text for a second of its recording: people say 8 to 16
@@ -154,7 +154,8 @@ def _listened(todo: Mapping[str, tuple[Clip, Words]], start: FlatStart, problems
             continue
         found.append(one)
         matches.append((id, Match(score=one.score, first=one.words[0], last=one.words[-1])))
-        holes += [f"{id} {said}" for said in (*unwritten_named(one), *unspoken_named(one))]
+        told = (*unwritten_named(one), *unspoken_named(one), *otherwise_named(one))
+        holes += [f"{id} {said}" for said in told]
     if todo and not found:
         raise AlignError(f"nothing was aligned: {problems[0]}")
     return Listened(found=found, matches=matches, problems=problems, notes=[], made_by=MADE_BY, holes=holes)
