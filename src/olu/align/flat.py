@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olu.align.band import BlockScores, ChainCosts, band, best_band, long_chain, near
+from olu.align.borrowed import FirstEar, by_signs
 from olu.align.chain import STATES, classes
 from olu.align.estimate import passing
 from olu.align.flat_models import BLOCK, Scorer, crossed, gaussians, heard_by, network
 from olu.align.frames import FRAME_SECONDS, FrameModel
-from olu.align.kinds import first_scores, ranks
 from olu.align.recording import Floats, FoundFrames, Ints, LongRecording, LongText, NoStore, RoundStore, hear
 from olu.core.errors import AlignError
 from olu.core.job import Job, Tick
@@ -45,9 +45,9 @@ LEAST_LEAVING = 0.08  # of the chances of leaving a part of a phone: else one of
 KINDS_COST = 1.0  # the same while nothing is learnt
 # A sound that is passed over must cost less than pressing it in between others; but a first look that passes over
 # words too readily loses its way in a long recording (a cost of 1 did, in 54 minutes), and no later round finds back.
-FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=4.0)
+FIRST_COSTS = ChainCosts(filler=60.0, sentence=30.0, skip=3.0)
 COSTS = ChainCosts(filler=100.0, sentence=50.0, skip=12.0, outside_skip=2.0)
-HONEST_COSTS = replace(COSTS, skip=4.0)
+HONEST_COSTS = replace(COSTS, skip=3.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +93,17 @@ class LongPath:
 
 
 def flat_start(
-    texts: Sequence[LongText], *, store: RoundStore | None = None, device: str = "cpu", seed: int = 0
+    texts: Sequence[LongText],
+    *,
+    ear: FirstEar = by_signs,
+    store: RoundStore | None = None,
+    device: str = "cpu",
+    seed: int = 0,
 ) -> Job[FlatStart]:
-    """Find every word of these recordings. What is neither said nor written is left without a place."""
+    """Find every word of these recordings. What is neither said nor written is left without a place.
+
+    `ear`: what the first look hears by.
+    """
     phones = tuple(sorted({phone for text in texts for word in text.words for phone in word}))
     if not phones:
         raise AlignError("no recording has a text to align: run 'olu read' first")
@@ -125,7 +133,7 @@ def flat_start(
         for at, one in enumerate(recordings):
             yield Tick(number * len(recordings) + at, len(recordings) * rounds, "finding the words")
             if scores is None:
-                one.found = _first_look(one, phones, chances)
+                one.found = _first_look(one, ear(one, phones), chances)
             else:
                 paths[one.text.id] = _look(one, scores(one), chances, ROUNDS[number - 1])
         kept.save(number + 1, {one.text.id: one.found for one in recordings if one.found is not None})
@@ -143,17 +151,16 @@ def _even(recordings: Sequence[LongRecording], many: int) -> tuple[Floats, Float
     return np.log(1.0 - leaving), np.log(leaving)
 
 
-def _first_look(one: LongRecording, phones: Sequence[str], chances: tuple[Floats, Floats]) -> FoundFrames:
+def _first_look(one: LongRecording, heard: BlockScores, chances: tuple[Floats, Floats]) -> FoundFrames:
     """Where the text is by what its sounds are like: coarse, and in nearly all of the recording."""
-    many = classes(len(phones))
+    many = len(chances[0])
     text = long_chain(
         one.ids, classes=many, sentences=one.text.sentences, costs=FIRST_COSTS, parts=(1,), quiet_states=1
     )
-    heard = ranks(one.mels, one.sound)
-    count = len(heard) // FOLD
+    count = len(one.mels) // FOLD
 
     def scores(start: int, end: int, *, cost: float) -> Floats:
-        each = first_scores(heard[start * FOLD : end * FOLD], phones)
+        each = heard(start * FOLD, end * FOLD)
         each[:, 0] -= SOUND_COST * one.sound[start * FOLD : end * FOLD]
         return _with_filler(each.reshape(-1, FOLD, many).sum(axis=1), cost * FOLD)
 
@@ -170,7 +177,7 @@ def _first_look(one: LongRecording, phones: Sequence[str], chances: tuple[Floats
         if said >= (1.0 - MOST_PASSED if width < wide else LEAST_FOUND) * one.phones:
             break
     owner = np.repeat(text.owner[states], FOLD)
-    owner = np.pad(owner, (0, len(heard) - len(owner)), mode="edge").astype(np.int32)
+    owner = np.pad(owner, (0, len(one.mels) - len(owner)), mode="edge").astype(np.int32)
     return FoundFrames(owner, _thirds(owner, one))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from olu.core.threads import use_threads
 from olu.core.types import Alignment, Audio, Clip
 from olu.core.words import many
 from olu.corpus.manifest import Corpus, recordings
+from olu.stages.align_base import base_ear
 from olu.stages.long_path import LEAST_MINUTES, MADE_BY
 from olu.stages.read import read_corpus
 
@@ -60,12 +62,18 @@ class _KeptRounds:
             write_json(folder / "round.json", {"key": self.key, "done": done, "clips": list(found)})
 
 
-def listen_flat(ws: Workspace, *, device: str | None, force: bool) -> Job[Listened]:
-    """Every clip that is wanted with its alignment, learnt from nothing but sound and text."""
+def listen_flat(ws: Workspace, *, device: str | None, force: bool, base: Path | None = None) -> Job[Listened]:
+    """Every clip that is wanted with its alignment, learnt from nothing but sound and text.
+
+    `base`: an aligned workspace of another language, by whose sounds the first look hears.
+    """
+    from olu.align.borrowed import by_signs
     from olu.align.flat import flat_start
 
     need_training("an alignment")
     use_threads()
+    where = this_machine(device).device
+    ear = None if base is None else base_ear(base, device=where)
     yield from read_corpus(ws)
     corpus = Corpus.open(ws)
     readable = to_align(ws, corpus)
@@ -81,17 +89,19 @@ def listen_flat(ws: Workspace, *, device: str | None, force: bool) -> Job[Listen
             f"{ws.root} has {minutes:.1f} minutes with a text to learn from, and an aligner of its own needs"
             f" {LEAST_MINUTES:.0f}: import more, or try it all the same with --force{first}"
         )
+    first = "what sounds are like" if ear is None else f"what {ear.name} hears"
     yield Note(
         f"{many(len(todo), 'recording')}, {minutes:.0f} minutes, and no short clips to learn from: a flat start, by"
-        " what sounds are like, then by what it learns itself"
+        f" {first}, then by what it learns itself"
     )
     words = {id: own for id, (_, own) in todo.items()}
-    store = _KeptRounds(ws, hash_value([FLAT_VERSION, recordings(ws), words]))
+    store = _KeptRounds(ws, hash_value([FLAT_VERSION, recordings(ws), words, *([ear.name] if ear else [])]))
     texts = [_text(corpus, clip, own) for clip, own in todo.values()]
-    start = yield from flat_start(texts, store=store, device=this_machine(device).device)
+    start = yield from flat_start(texts, ear=ear or by_signs, store=store, device=where)
     start.model.save(ws.alignment / "frames")
     write_json(ws.alignment / "frames.json", {"key": store.key, "recogniser": MADE_BY})
-    return _listened(todo, start, problems)
+    made_by = MADE_BY if ear is None else f"{MADE_BY}, begun by what {ear.name} hears"
+    return _listened(todo, start, problems, made_by=made_by)
 
 
 def _fitting(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> tuple[dict[str, tuple[Clip, Words]], list[str]]:
@@ -134,7 +144,9 @@ def _chunks(corpus: Corpus, clip: Clip) -> Iterator[Audio]:
         at += size
 
 
-def _listened(todo: Mapping[str, tuple[Clip, Words]], start: FlatStart, problems: list[str]) -> Listened:
+def _listened(
+    todo: Mapping[str, tuple[Clip, Words]], start: FlatStart, problems: list[str], *, made_by: str
+) -> Listened:
     from olu.align.holes import long_alignment
 
     found: list[Alignment] = []
@@ -158,4 +170,4 @@ def _listened(todo: Mapping[str, tuple[Clip, Words]], start: FlatStart, problems
         holes += [f"{id} {said}" for said in told]
     if todo and not found:
         raise AlignError(f"nothing was aligned: {problems[0]}")
-    return Listened(found=found, matches=matches, problems=problems, notes=[], made_by=MADE_BY, holes=holes)
+    return Listened(found=found, matches=matches, problems=problems, notes=[], made_by=made_by, holes=holes)
