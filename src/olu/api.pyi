@@ -230,6 +230,7 @@ class VerbWorkspace(Workspace):
         frames: str = 'floor',
         ctc_only: bool = False,
         cross: bool = False,
+        base: str | Path | None = None,
         device: str | None = None,
         threads: int | None = None,
         force: bool = False,
