@@ -2,8 +2,8 @@
 
 GOLD is the folder with yoruba_toned_sentences.txt, yoruba_toned_news.txt and wikipron_yor_latn_broad.tsv. The figures
 are of the lines of the first two, each judged by a model that has not learnt from it: a line and its copies, marks
-aside, are in one fold of five. The words of WikiPron teach the letters
-of unknown words alone; no word of it is listed. The same texts give the same file.
+aside, are in one fold of five. The words of WikiPron teach letters, and those that the texts do not have get the form
+that WikiPron has. The same texts give the same file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from olu.languages.yor.code import canonical, marked_speller
 from olu.text.language_data import Pack, ReadingTrace
 from olu.text.languages import load
 from olu.text.restore.learn import learn
-from olu.text.restore.marks import in_capitals
+from olu.text.restore.marks import in_capitals, split_marks
 
 NOISE = re.compile(r"\[\w+\]")  # what the speakers' recordings are marked with, not said
 
@@ -32,18 +32,21 @@ def lines(path: Path) -> list[str]:
     return [in_capitals(line, like=unicodedata.normalize("NFC", row)) for line, row in found.items()]
 
 
+def listed_words(gold: Path) -> list[str]:
+    """The words of WikiPron with the tones of their phones written onto them."""
+    spell = marked_speller(Pack.of(load("yor").files()))
+    text = (gold / "wikipron_yor_latn_broad.tsv").read_text(encoding="utf-8")
+    spelled = (spell(*row.split("\t")[:2]) for row in text.split("\n") if row)
+    return [word for word in spelled if word and split_marks(word)[0].isalpha()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("gold", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     chosen = parser.parse_args()
-    spell = marked_speller(Pack.of(load("yor").files()))
-    rows = [
-        row.split("\t") for row in (chosen.gold / "wikipron_yor_latn_broad.tsv").read_text("utf-8").split("\n") if row
-    ]
-    words = [word for row in rows if (word := spell(row[0], row[1])) and word.isalpha()]
     own = [line for name in ("sentences", "news") for line in lines(chosen.gold / f"yoruba_toned_{name}.txt")]
-    model, report = learn(own, language="yor", convention="full", words=words)
+    model, report = learn(own, language="yor", convention="full", words=listed_words(chosen.gold))
     data = model.to_bytes()
     chosen.output.write_bytes(data)
     sys.stdout.write(

@@ -11,7 +11,8 @@ import numpy as np
 
 from olu.text.restore.engine import Numbers
 
-MANY, ONE, NEW = "many", "one", "new"  # words with several forms, with one, and words that were never seen
+# Words of the texts with several forms, with one, words that only a list has, and words that were never seen.
+MANY, ONE, GIVEN, NEW = "many", "one", "given", "new"
 # Of the words that are called sure, in lines held back from models of four fifths of the texts: a model of all of them
 # is right a little more often.
 SURE = 0.968
@@ -40,7 +41,7 @@ class Evidence:
         odds = _odds(self.chance)
         size, long = self.letters, float(self.is_long)
         capital, begins = float(self.shape in "AC"), float(self.shape == "s")
-        if self.kind == NEW:
+        if self.kind in (GIVEN, NEW):
             return [1.0, odds, max(odds, 0.0), size, long, capital, capital * long, begins]
         often = math.log1p(self.seen)
         if self.kind == ONE:
@@ -72,7 +73,7 @@ def confidence(evidence: Evidence, weights: Mapping[str, Sequence[float]]) -> fl
 def fit_confidence(judged: Sequence[tuple[Evidence, bool]]) -> dict[str, tuple[float, ...]]:
     """Weights for each kind of word."""
     found: dict[str, tuple[float, ...]] = {}
-    for kind in (MANY, ONE, NEW):
+    for kind in (MANY, ONE, GIVEN, NEW):
         some = [(evidence, right) for evidence, right in judged if evidence.kind == kind]
         right = np.array([float(hit) for _, hit in some])
         if len(some) < LEAST:

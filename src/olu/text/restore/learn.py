@@ -140,8 +140,9 @@ def fit(lines: Sequence[str], language: str, convention: str, words: Sequence[st
     taught = [split_marks(word) for word in words]
     labels = _labels([*(one for line in split for one in line.pairs()), *taught])
     counts = _counts((one for line in split for one in line.pairs() if one[0].isalpha()), labels)
-    more = [one for one in taught if one[0] not in counts]
-    ranked = {name: sorted(seen.items(), key=lambda one: (-one[1], one[0])) for name, seen in counts.items()}
+    more = [one for one in taught if one[0] not in counts and one[0].isalpha()]
+    given = {name: Counter(dict.fromkeys(seen, 0)) for name, seen in _counts(more, labels).items()}
+    ranked = {name: sorted(seen.items(), key=lambda one: (-one[1], one[0])) for name, seen in (counts | given).items()}
     forms = {name: tuple(form for form, _ in seen) for name, seen in ranked.items()}
     often = Counter(word for line in split for word in line.words if word.isalpha() and len(forms.get(word, ())) > 1)
     model = MarkModel(

@@ -22,7 +22,7 @@ from olu.core.errors import LanguageError
 from olu.core.parse import from_json
 from olu.text.language_data import Pack, ReadingTrace, RestoredWord
 from olu.text.languages import MARKS as FILE
-from olu.text.restore.confidence import MANY, NEW, ONE, Evidence, confidence
+from olu.text.restore.confidence import GIVEN, MANY, NEW, ONE, Evidence, confidence
 from olu.text.restore.engine import LetterModel, Numbers, eight_bits, hashes, likeliest, slots
 from olu.text.restore.traits import (
     LONG_LINE,
@@ -325,14 +325,18 @@ class MarkRestorer:
         if not token.is_open:
             return Choice()
         known: dict[str, Any] = {"letters": len(token.plain), "shape": shapes[at], "is_long": len(tokens) >= LONG_LINE}
-        if token.choices:
+        around = NOWHERE if model.listed else surroundings(shapes, at)
+        if token.choices and not any(token.counts):
+            signs, chance = self._given(token, around)
+            evidence = Evidence(GIVEN, chance=chance, forms=len(token.choices), **known)
+        elif token.choices:
             place, chance, support = best
             signs = token.choices[place]
             known |= {"chance": chance, "seen": sum(token.counts), "form_seen": token.counts[place]}
             known |= {"forms": len(token.choices), "spread": token.spread, "support": support}
             evidence = Evidence(MANY if token.hashed else ONE, **known)
         else:
-            signs, chance = self._guess(token, NOWHERE if model.listed else surroundings(shapes, at))
+            signs, chance = self._guess(token, around)
             evidence = Evidence(NEW, chance=chance, **known)
         trusted = confidence(evidence, model.trust)
         sure = trusted >= model.sure or (model.listed and evidence.kind != NEW)
@@ -364,11 +368,25 @@ class MarkRestorer:
         known = self._guesses.get(key)
         if known is None:
             labels, chance = self.model.letters.guess(token.plain, token.limits, around)
-            known = "".join(SIGNS[one] for one in labels), chance
-            if len(self._guesses) >= CACHED:
-                self._guesses.clear()
-            self._guesses[key] = known
+            known = self._kept(key, ("".join(SIGNS[one] for one in labels), chance))
         return known
+
+    def _given(self, token: MarkedToken, around: tuple[str, ...]) -> tuple[str, float]:
+        """Of a word that only a list has, the form that is likeliest by its letters."""
+        key = token.plain, around, token.choices
+        known = self._guesses.get(key)
+        if known is None:
+            likely = self.model.letters.likelihood
+            chances = [likely(token.plain, [SIGNS.index(one) for one in form], around) for form in token.choices]
+            best = max(range(len(chances)), key=chances.__getitem__)
+            known = self._kept(key, (token.choices[best], chances[best]))
+        return known
+
+    def _kept(self, key: tuple[Any, ...], guess: tuple[str, float]) -> tuple[str, float]:
+        if len(self._guesses) >= CACHED:
+            self._guesses.clear()
+        self._guesses[key] = guess
+        return guess
 
     def _token(self, word: str, firm: bool) -> MarkedToken:
         known = self._tokens.get((word, firm))
@@ -394,7 +412,7 @@ class MarkRestorer:
         if not chosen:
             return MarkedToken(plain, traits, is_open=True, limits=self._limits(plain, dots) if told else None)
         forms, counts = tuple(form for form, _ in chosen), tuple(count for _, count in chosen)
-        if len(forms) == 1:
+        if len(forms) == 1 or not any(counts):
             return MarkedToken(plain, traits, forms, counts=counts, is_open=True)
         dotted = tuple(dots_of(model.marks(form)) for form in forms)
         return MarkedToken(plain, traits, forms, hashes(plain, forms), dotted, counts, is_open=True)
