@@ -232,8 +232,14 @@ class WeightedChoice:
     """A choice with its weight: where the weights of each possibility lie, and which was right."""
 
     places: Numbers  # [possibilities, features]
-    right: int
+    right: int | tuple[int, ...]  # several where it is not known which of them
     weight: float = 1.0
+
+    def wanted(self) -> Numbers:
+        """Of each possibility whether it is right, or may be."""
+        found = np.zeros(len(self.places))
+        found[np.atleast_1d(self.right)] = 1.0
+        return found
 
 
 def descend(table: Numbers, squares: Numbers, slope: Numbers, places: Numbers, slopes: Numbers, rate: float) -> None:
@@ -279,7 +285,8 @@ def fit_choices(
             scores = table[places].sum(axis=1)
             share = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), counts))
             share /= np.repeat(np.add.reduceat(share, starts), counts)
-            share[starts + np.array([one.right for one in chosen])] -= 1
+            aim = share * np.concatenate([one.wanted() for one in chosen])
+            share -= aim / np.repeat(np.add.reduceat(aim, starts), counts)
             descend(table, squares, slope, places, share * np.repeat([one.weight for one in chosen], counts), rate)
             table[size] = 0.0
         if epoch >= epochs // 2:
