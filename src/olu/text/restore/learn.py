@@ -23,6 +23,7 @@ from olu.text.restore.marks import (
     MarkRestorer,
     dots_of,
     has_tone,
+    limits,
     show,
     split_marks,
     token_pattern,
@@ -34,7 +35,7 @@ LEAST_SLOTS, MOST_SLOTS = 1 << 14, 1 << 22
 LEAST = 2  # times a feature is seen beside a word, below which it teaches nothing
 WEAKEST = 0.04  # of the largest weight: what weighs less is not kept
 FOLDS = 5
-DOTTED_WEIGHT = 0.5
+DOTTED_WEIGHT = 0.5  # of a word of which only the dots are known, and these not always written
 BEARS = 0.2  # of the times a letter is seen it carries a tone: else it is none that bears one
 LEAST_WORDS = 20  # of different words with marks
 RAREST_LABEL = 2  # a mark that is seen less often is a slip of the pen
@@ -88,20 +89,25 @@ def learn(
     language: str,
     convention: str = "",
     words: Sequence[str] = (),
+    dotted: Sequence[str] = (),
 ) -> tuple[MarkModel, MarkReport]:
-    """A model of texts line by line. `words` teach letters alone."""
+    """A model of texts line by line.
+
+    `words` are of a list: they teach letters, and what the texts do not have takes its form from there. `dotted` are
+    lines whose tones are not written, or not all: they teach dots.
+    """
     if len({word for line in lines for word in _words(line) if any(split_marks(word)[1])}) < LEAST_WORDS:
         raise LanguageError(
             f"these texts have fewer than {LEAST_WORDS} different words with marks: give texts with their marks written"
         )
     folds = []
     for fold in range(FOLDS):
-        model = fit([one for one in lines if part(one) != fold], language, convention, words)
+        model = fit([one for one in lines if part(one) != fold], language, convention, words, dotted)
         folds.append(list(judge([one for one in lines if part(one) == fold], MarkRestorer(model))))
     judged = list(trusted(folds))
     trust = fit_confidence([(one.evidence, one.right) for one in judged])
     sure = threshold([(one.trusted, one.right) for one in judged])
-    known = fit(lines, language, convention, words)
+    known = fit(lines, language, convention, words, dotted)
     known = replace(known, trust=trust, sure=sure, hits=_form_hits(known, tally(judged)))
     return known, report(judged, known)
 
@@ -182,10 +188,10 @@ def fit(
     """A model of these lines, which does not know yet how right it is."""
     split = [MarkedLine.of(line) for line in lines]
     listed = sum(len(_words(line)) for line in lines) <= 1.5 * len(lines)
-    taught = [split_marks(word) for word in words]
+    taught = [split_marks(word) for line in words for word in _words(line)]
     labels = _labels([*(one for line in split for one in line.pairs()), *taught])
     counts = _counts((one for line in split for one in line.pairs() if one[0].isalpha()), labels)
-    more = [one for one in taught if one[0] not in counts and one[0].isalpha()]
+    more = [one for one in taught if one[0] not in counts]
     given = {name: Counter(dict.fromkeys(seen, 0)) for name, seen in _counts(more, labels).items()}
     ranked = {name: sorted(seen.items(), key=lambda one: (-one[1], one[0])) for name, seen in (counts | given).items()}
     forms = {name: tuple(form for form, _ in seen) for name, seen in ranked.items()}
@@ -203,11 +209,26 @@ def fit(
         listed=listed,
     )
     model = replace(model, letters=_letter_model(list(_taught(split, more, model)), model))
+    half = [MarkedLine.of(line) for line in dotted]
     cases = [case for line in split for case in _word_cases(line, model)]
-    cases += [case for line in map(MarkedLine.of, dotted) for case in _word_cases(line, model, dots=True)]
+    cases += [case for line in half for case in _word_cases(line, model, dots=True)]
     table = fit_choices(cases, len(model.words), **WORD_FIT) if cases else model.words
     table = np.where(np.abs(table) < WEAKEST * np.abs(table).max(), 0.0, table)
-    return MarkModel.from_bytes(replace(model, words=table).to_bytes())
+    return MarkModel.from_bytes(_with_dotted(replace(model, words=table), half).to_bytes())
+
+
+def _with_dotted(model: MarkModel, lines: Sequence[MarkedLine]) -> MarkModel:
+    """Words that only these lines have, with their usual dots and the tones that their letters suggest."""
+    found: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for line in lines:
+        for plain, marks in line.pairs():
+            if plain.isalpha() and plain not in model.forms:
+                found[plain][dots_of(marks)] += 1
+    usual = {name: seen.most_common(1)[0][0] for name, seen in found.items()}
+    guessed = {name: model.letters.guess(name, limits(name, dots, model.letters))[0] for name, dots in usual.items()}
+    forms = {name: ("".join(SIGNS[one] for one in labels),) for name, labels in guessed.items()}
+    counts = dict.fromkeys(forms, (0,))
+    return replace(model, forms={**model.forms, **forms}, counts={**model.counts, **counts})
 
 
 def _slots(wanted: int) -> int:

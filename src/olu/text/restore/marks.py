@@ -281,6 +281,15 @@ def show(tokens: Sequence[MarkedToken], at: Sequence[int], shapes: Sequence[str]
     return features(beside, at)
 
 
+def limits(plain: str, dots: Sequence[str], letters: LetterModel) -> dict[int, tuple[int, ...]]:
+    """Of each letter the labels that have its dots."""
+    found = {}
+    for at, (char, dot) in enumerate(zip(plain, dots, strict=True)):
+        some = range(len(letters.labels)) if dot else letters.allowed.get(char, (0,))
+        found[at] = tuple(one for one in some if dots_of([letters.labels[one]]) == (dot,)) or (0,)
+    return found
+
+
 class MarkRestorer:
     """Puts marks onto words that have none; words that carry a tone, and texts of which many do, stay as they are."""
 
@@ -428,21 +437,12 @@ class MarkRestorer:
         fitting = [one for one in known if dots_of(model.marks(one[0])) == dots] if told else known
         chosen = fitting or ([] if firm else known)
         if not chosen:
-            return MarkedToken(plain, traits, is_open=True, limits=self._limits(plain, dots) if told else None)
+            return MarkedToken(plain, traits, is_open=True, limits=limits(plain, dots, model.letters) if told else None)
         forms, counts, hits = zip(*chosen, strict=True)
         if len(forms) == 1 or not any(counts):
             return MarkedToken(plain, traits, forms, counts=counts, hits=hits, is_open=True)
         dotted = tuple(dots_of(model.marks(form)) for form in forms)
         return MarkedToken(plain, traits, forms, hashes(plain, forms), dotted, counts, hits, is_open=True)
-
-    def _limits(self, plain: str, dots: Sequence[str]) -> dict[int, tuple[int, ...]]:
-        """Of each letter the labels that have its dots."""
-        letters = self.model.letters
-        found = {}
-        for at, (char, dot) in enumerate(zip(plain, dots, strict=True)):
-            some = range(len(letters.labels)) if dot else letters.allowed.get(char, (0,))
-            found[at] = tuple(one for one in some if dots_of([letters.labels[one]]) == (dot,)) or (0,)
-        return found
 
 
 def make(pack: Pack) -> MarkRestorer | None:
