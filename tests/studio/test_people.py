@@ -41,6 +41,12 @@ POST /api/read
 GET /api/events
 """
 SPEAKS = """
+GET /r/{link}
+GET /api/r/{link}
+POST /api/r/{link}/consent
+PUT /api/r/{link}/takes/{take}
+GET /api/r/{link}/takes/{take}/sound
+POST /api/r/{link}/done
 """
 LISTENS = """
 """

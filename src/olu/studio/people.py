@@ -61,6 +61,12 @@ RULES: Mapping[tuple[str, str], frozenset[Role]] = {
     ("POST", "/api/w/{ws}/texts"): REVIEW,
     ("POST", "/api/read"): REVIEW,
     ("GET", "/api/events"): REVIEW,
+    ("GET", "/r/{link}"): SPEAK,
+    ("GET", "/api/r/{link}"): SPEAK,
+    ("POST", "/api/r/{link}/consent"): SPEAK,
+    ("PUT", "/api/r/{link}/takes/{take}"): SPEAK,
+    ("GET", "/api/r/{link}/takes/{take}/sound"): SPEAK,
+    ("POST", "/api/r/{link}/done"): SPEAK,
 }
 NO_OWNER = frozenset({"/r/", "/api/r/"})  # the link in the address says who it is, also to whoever has the key
 WATCHES: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"clips"})}  # kinds of events, in place of all
