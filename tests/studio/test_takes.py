@@ -155,6 +155,9 @@ def done(client: StudioClient) -> None:
         client.studio.jobs.advance()
         assert time.monotonic() < end
         time.sleep(0.05)
+    for child in client.studio.jobs._children.values():
+        child.wait(10)
+    client.studio.jobs.advance()
     assert all(job.state == "done" for job in client.studio.jobs.all()), client.studio.jobs.all()[0].said
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect
 
@@ -99,9 +99,9 @@ async def put(
 
 
 @router.get("/api/r/{link}/takes/{take}/sound")
-def sound(studio: CurrentStudio, person: CurrentPerson, link: str, take: str) -> FileResponse:
+def sound(studio: CurrentStudio, person: CurrentPerson, link: str, take: str) -> Response:
     path = studio.takes.sound(studio.workspace(person.ws), person.link, take)
-    return FileResponse(path, media_type="audio/wav", headers={"Cache-Control": "private, max-age=3600"})
+    return Response(path.read_bytes(), media_type="audio/wav", headers={"Cache-Control": "private, max-age=3600"})
 
 
 @router.post("/api/r/{link}/done")

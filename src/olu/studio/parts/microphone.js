@@ -1,6 +1,7 @@
-// The microphone: plain samples, 48 kHz, one channel, with nothing done to them where the device lets us.
+// The microphone: plain samples, one channel, with nothing done to them where the device lets us. 48 kHz; a device that
+// runs at 44.1 kHz keeps that, so that no sample is made anew.
 
-const RATE = 48000;
+const RATE = 48000, OTHER_RATE = 44100;
 const UNTOUCHED = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
 
 export class Microphone extends EventTarget {
@@ -12,7 +13,8 @@ export class Microphone extends EventTarget {
 
   async open() {
     this.stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, sampleRate: RATE, ...UNTOUCHED } });
-    this.context = new AudioContext({ sampleRate: RATE });
+    const own = this.stream.getAudioTracks()[0].getSettings().sampleRate;
+    this.context = new AudioContext({ sampleRate: own === OTHER_RATE ? own : RATE });
     await this.context.audioWorklet.addModule("/parts/microphone-worklet.js");
     this.node = new AudioWorkletNode(this.context, "olu-microphone", { numberOfOutputs: 0, channelCount: 1, channelCountMode: "explicit" });
     this.node.port.onmessage = ({ data }) => this.heard(data);
