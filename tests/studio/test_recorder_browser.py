@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -20,7 +21,7 @@ from olu.studio.people import Links
 from olu.studio.roots import Roots
 
 from ..helpers.browser import BROWSER, Screen, Tab, chromium
-from ..helpers.studio import running
+from ..helpers.studio import running, server
 
 pytestmark = [
     pytest.mark.soak,
@@ -133,3 +134,114 @@ def parts(samples: NDArray[np.int16], source: NDArray[np.int16]) -> tuple[list[i
         stretches.append(length)
         at += length
     return stretches, other
+
+
+def port_of(base: str) -> int:
+    return int(base.rpartition(":")[2])
+
+
+def test_twenty_takes_offline_and_a_closed_tab(tmp_path: Path) -> None:
+    """Network off, twenty takes, tab closed, studio gone, page opened without it, one more; then all arrive, once."""
+    root = tmp_path / "root"
+    root.mkdir()
+    ws, secret = place(root, prompts=30)
+    soundfile.write(tmp_path / "voice.wav", spoken(), RATE, subtype="PCM_16")
+    with phone(tmp_path / "profile", tmp_path / "voice.wav") as tab:
+        with running(root) as address:
+            base = address.partition("/?")[0]
+            tab.show(f"{base}/r/{secret}", PHONE)
+            agree(tab)
+            tab.until("navigator.serviceWorker.ready.then(() => true)")
+            to_the_desk(tab)
+            tab.call("Network.emulateNetworkConditions", offline=True, **ONLINE)
+            for number in range(20):
+                record(tab, 1.0)
+                tab.until(f"document.querySelector('#net').textContent.startsWith('{number + 1} wait')")
+                tab.press("#next")
+            assert tab.eval("document.querySelector('#place').textContent") == "Sentence 21 of 30, 20 read"
+            assert not wavs(ws)
+            tab.call("Page.navigate", url="about:blank")
+        tab.call("Network.emulateNetworkConditions", offline=False, **ONLINE)
+        tab.show(f"{base}/r/{secret}", PHONE)  # nobody is there: the device has the page and the sentences
+        to_the_desk(tab)
+        assert tab.eval("document.querySelector('#place').textContent") == "Sentence 21 of 30, 20 read"
+        record(tab, 1.0)
+        tab.until("document.querySelector('#net').textContent.startsWith('21 wait')")
+        with running(root, at=port_of(base)):
+            tab.until("document.querySelector('#net').textContent === 'all saved'", seconds=90)
+            tab.press("#finish")
+            tab.until("!document.querySelector('#over').hidden")
+            assert "21 sentences" in tab.eval("document.querySelector('#over-said').textContent")
+            assert tab.eval("window.failures") == []
+            time.sleep(5)  # the import runs
+    rows = [json.loads(path.read_text()) for path in (ws.root / "takes").rglob("records/*.json")]
+    assert len(rows) == len(wavs(ws)) == 21
+    assert len({row["prompt"] for row in rows}) == len({row["sha256"] for row in rows}) == 21
+
+
+FEED = """(async (from, count, link, prompts) => {
+  const { Outbox } = await import("/parts/outbox.js");
+  const { wav } = await import("/parts/microphone.js");
+  window.box ??= new Outbox(link);
+  const made = [];
+  for (let n = from; n < from + count; n++) {
+    const wave = (_, at) => 0.2 * Math.sin((at + 1) * (0.01 + n * 1e-5)) * Math.sin(at / 3000);
+    const sound = Float32Array.from({ length: 24000 }, wave);
+    made.push(await box.add({ prompt: prompts[n], bytes: wav([sound], 48000) }));
+  }
+  return made;
+})"""
+
+
+def test_300_takes_with_the_network_cut_ten_times_and_the_server_killed_three_times(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    ws, secret = place(root, prompts=300)
+    ids = [json.loads(line)["id"] for line in (ws.root / "prompts/prompts.jsonl").read_text().splitlines()]
+    sent: list[str] = []
+    cuts = kills = 0
+    with phone(tmp_path / "profile") as tab:
+        held = server(root)
+        process, address = held.__enter__()
+        base = address.partition("/?")[0]
+        tab.show(f"{base}/r/{secret}", PHONE)
+        agree(tab)
+        tab.until("navigator.serviceWorker.ready.then(() => true)")
+        for turn in range(30):
+            off = turn % 3 == 1  # ten times
+            if off:
+                tab.call("Network.emulateNetworkConditions", offline=True, **ONLINE)
+                cuts += 1
+            feed = f"{FEED}({turn * 10}, 10, {secret!r}, {json.dumps(ids)})"
+            sent += tab.eval(feed)
+            if turn in (6, 15, 24):
+                time.sleep(0.3)  # in the middle of sending
+                process.kill()
+                process.wait()
+                kills += 1
+                sent_before = len(wavs(ws))
+                held.__exit__(None, None, None)
+                held = server(root, at=port_of(base))
+                process, _ = held.__enter__()
+                assert len(wavs(ws)) >= sent_before
+            if turn == 20:  # the page is opened anew, with takes that wait
+                tab.show(f"{base}/r/{secret}", PHONE)
+            if off:
+                time.sleep(0.2)
+                tab.call("Network.emulateNetworkConditions", offline=False, **ONLINE)
+                tab.eval("dispatchEvent(new Event('online'))")
+        tab.show(f"{base}/r/{secret}", PHONE)
+        tab.until("document.querySelector('#net').textContent === 'all saved'", seconds=240)
+        left = tab.eval(
+            "new Promise((done) => { indexedDB.open('olu-recorder').onsuccess = ({ target }) => { target.result"
+            ".transaction('takes').objectStore('takes').count().onsuccess = ({ target }) => done(target.result); }; })"
+        )
+        held.__exit__(None, None, None)
+    rows = [json.loads(path.read_text()) for path in (ws.root / "takes").rglob("records/*.json")]
+    assert (cuts, kills, left, len(sent)) == (10, 3, 0, 300)
+    assert sorted(row["take"] for row in rows) == sorted(sent)  # none lost, none double
+    assert {row["prompt"] for row in rows} == set(ids)
+    assert len(wavs(ws)) == 300
+    for row in rows:
+        path = next((ws.root / "takes").rglob(f"{row['take']}.wav"))
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == row["sha256"]

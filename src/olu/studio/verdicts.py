@@ -43,7 +43,8 @@ def judge(audio: Audio, *, text: str, speaker: str, language: str, limits: Thres
     heard = MeasuredClip(clip=clip, facts=facts, trouble="" if facts else "nothing was recorded")
     found = [one for check in CHECKS if check.name in LOOKED_AT for one in check.look([heard], limits)]
     marks = [one.mark for one in sorted(found, key=order) if one.mark.severity != "info"]
-    kinds = [(_kind(mark.check, mark.value, limits), mark.severity, mark.message) for mark in marks]
+    silent = facts is None or facts.speech == 0.0
+    kinds = [(_kind(mark.check, mark.value, limits, silent=silent), mark.severity, mark.message) for mark in marks]
     kinds += _edges(facts)
     kind, severity, said = min(kinds, key=lambda one: one[1] != "error", default=("good", "good", ""))
     return TakeVerdict(
@@ -57,12 +58,13 @@ def judge(audio: Audio, *, text: str, speaker: str, language: str, limits: Thres
     )
 
 
-def _kind(check: str, value: float, limits: Thresholds) -> str:
+def _kind(check: str, value: float, limits: Thresholds, *, silent: bool) -> str:
     if check == "level":
         return "quiet" if value < limits.level_warn_under else "loud"
     if check == "duration":
         return "short" if value < limits.duration_warn_under else "long"
-    names = {"clipping": "clipped", "noise": "noisy", "hum": "noisy", "silence": "silent", "unreadable": "silent"}
+    names = {"clipping": "clipped", "noise": "noisy", "hum": "noisy", "unreadable": "silent"}
+    names["silence"] = "silent" if silent else "pause"
     return names.get(check, check)
 
 

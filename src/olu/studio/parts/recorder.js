@@ -29,6 +29,8 @@ const VERDICTS = {
   late: () => t("Stopped too soon: wait a moment before you press Stop."),
   noisy: () => t("Noisy: look for a quieter place, or come nearer to the microphone."),
   silent: () => t("Hardly anything is heard: is this the right microphone?"),
+  pause: () => t("Much silence in it: speak soon after Record, and stop soon after the last word."),
+  offset: () => t("The microphone is not well: try another."),
   short: () => t("Very short: read the whole sentence."),
   long: () => t("Very long: read it in one go."),
 };
