@@ -245,3 +245,85 @@ def test_300_takes_with_the_network_cut_ten_times_and_the_server_killed_three_ti
     for row in rows:
         path = next((ws.root / "takes").rglob(f"{row['take']}.wav"))
         assert hashlib.sha256(path.read_bytes()).hexdigest() == row["sha256"]
+
+
+STICKS_OUT = """[...document.querySelectorAll('body *')].filter((one) =>
+  one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.scroll, .tabs, .hidden, .skip')).map((one) => `${one.tagName}#${one.id}.${one.className}`)"""
+TOO_SMALL = """[...document.querySelectorAll('button, input, summary')].filter((one) => one.offsetParent
+  && one.getBoundingClientRect().height < 44).map((one) => one.id || one.textContent)"""
+SCREENS = {
+    "phone": Screen(390, 844, phone=True),
+    "narrow and dark": Screen(320, 640, phone=True, dark=True),
+    "200 %": Screen(195, 422, phone=True),
+}
+AXE = Path(os.environ.get("OLU_AXE", "axe.min.js"))  # of the package axe-core
+
+
+def faults(tab: Tab) -> list[str]:
+    """Serious faults of accessibility, by axe-core where it is at hand."""
+    if not AXE.is_file():
+        return []
+    tab.call("Runtime.evaluate", expression=AXE.read_text(encoding="utf-8"))
+    found = tab.eval("axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)")
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
+
+
+def resized(tab: Tab, screen: Screen) -> None:
+    tab.call(
+        "Emulation.setDeviceMetricsOverride",
+        width=screen.width,
+        height=screen.height,
+        deviceScaleFactor=1,
+        mobile=screen.phone,
+    )
+    colours = {"name": "prefers-color-scheme", "value": "dark" if screen.dark else "light"}
+    tab.call("Emulation.setEmulatedMedia", features=[colours])
+
+
+def looked_at(tab: Tab, what: str, *, small: bool = True) -> None:
+    for name, screen in SCREENS.items():
+        resized(tab, screen)
+        assert tab.eval(STICKS_OUT) == [], (what, name)
+        assert not small or tab.eval(TOO_SMALL) == [], (what, name)
+        assert faults(tab) == [], (what, name)
+    resized(tab, PHONE)
+    assert tab.eval("window.failures") == [], what
+
+
+def test_every_page_fits_phones_and_screen_readers(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    _, secret = place(root, prompts=12)
+    soundfile.write(tmp_path / "voice.wav", spoken(), RATE, subtype="PCM_16")
+    with phone(tmp_path / "profile", tmp_path / "voice.wav") as tab, running(root) as address:
+        base = address.partition("/?")[0]
+        tab.show(f"{base}/r/{secret}", PHONE)
+        tab.until("!document.querySelector('#consent').hidden")
+        looked_at(tab, "consent")
+        agree(tab)
+        looked_at(tab, "room")
+        to_the_desk(tab)
+        record(tab, 1.5)
+        tab.until("/./.test(document.querySelector('#verdict b')?.textContent ?? '')")
+        looked_at(tab, "desk")
+        spoken_by = tab.call("Accessibility.getFullAXTree")["nodes"]
+        names = {(one["role"]["value"], one.get("name", {}).get("value", "")) for one in spoken_by if "role" in one}
+        assert ("button", "Record again") in names and ("meter", "How loud it is") in names
+        assert any(role == "status" for role, _ in names)  # the verdict is spoken when it comes
+        tab.press("#open-list")
+        looked_at(tab, "list")
+        tab.press("#close-list")
+        tab.press("#finish")
+        tab.until("!document.querySelector('#over').hidden")
+        looked_at(tab, "over")
+        tab.show(address, PHONE)
+        for page in ("/w/habari/record", "/settings"):
+            tab.show(f"{base}{page}", PHONE)
+            looked_at(tab, page, small=False)
+        tab.write("#link-name", "Bola")
+        tab.press("#link-form button")
+        tab.until("!document.querySelector('#link-made').hidden")
+        looked_at(tab, "a link", small=False)
+        made = tab.eval("document.querySelector('#link-made code').textContent")
+        tab.show(made, PHONE)
+        tab.until("location.pathname === '/w/habari/clips'", seconds=20)
