@@ -8,6 +8,7 @@ from olu.core.files import Workspace
 from olu.core.job import Event
 from olu.core.options import Parameter, Verb
 from olu.stages.align import AlignOutcome
+from olu.stages.bounds import BoundsList, BoundsSummary, BoundsUndone
 from olu.stages.clean import CleanSummary
 from olu.stages.clips import ClipList, ClipSpread
 from olu.stages.correct import CorrectSummary, UndoSummary
@@ -156,6 +157,15 @@ class VerbWorkspace(Workspace):
         by: str | None = None,
         on_event: OnEvent | None = None,
     ) -> CorrectSummary | UndoSummary: ...
+    def bounds(
+        self,
+        file: str | Path | None = None,
+        *,
+        undo: bool = False,
+        clip: str | None = None,
+        by: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> BoundsSummary | BoundsUndone | BoundsList: ...
     def transcribe(
         self,
         *,
