@@ -18,7 +18,7 @@ from olu.core.workspace_lock import appending
 from olu.corpus import hand_bounds
 from olu.corpus.corrections import new_batch, now, who_is
 from olu.corpus.hand_bounds import Bound, HandBounds, checked
-from olu.corpus.sources import read_clips
+from olu.corpus.manifest import Corpus
 from olu.stages.decide import check_known
 from olu.stages.verbs.corpus import BoundsOptions
 
@@ -123,7 +123,7 @@ def set_from_file(ws: Workspace, file: Path, *, by: str | None = None) -> Bounds
         given = {str(row["id"]): [(one.label, one.start, one.end) for one in row["phones"]] for row in rows}
         unknown = [id for id in given if id not in bases]
     else:
-        given, unknown = _grids(file, read_clips(ws), refused)
+        given, unknown = _grids(file, Corpus.open(ws).clips, refused)
     chosen: dict[str, Sequence[Bound]] = {id: phones for id, phones in given.items() if id in bases}
     refused += [
         f"clip {id} is not aligned: run 'olu align {ws.root}'"
