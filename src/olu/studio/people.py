@@ -54,6 +54,8 @@ RULES: Mapping[tuple[str, str], frozenset[Role]] = {
     ("GET", "/api/w/{ws}/clips/{id:path}/sound"): REVIEW,
     ("GET", "/api/w/{ws}/clips/{id:path}/peaks"): REVIEW,
     ("GET", "/api/w/{ws}/clips/{id:path}/picture"): REVIEW,
+    ("GET", "/api/w/{ws}/clips/{id:path}/fine"): REVIEW,
+    ("GET", "/api/w/{ws}/clips/{id:path}/wide"): REVIEW,
     ("GET", "/api/w/{ws}/clips/{id:path}"): REVIEW,
     ("POST", "/api/w/{ws}/decisions"): REVIEW,
     ("GET", "/api/w/{ws}/undo"): REVIEW,
@@ -61,9 +63,15 @@ RULES: Mapping[tuple[str, str], frozenset[Role]] = {
     ("POST", "/api/w/{ws}/texts"): REVIEW,
     ("POST", "/api/read"): REVIEW,
     ("GET", "/api/events"): REVIEW,
+    ("GET", "/w/{ws}/align"): REVIEW,
+    ("GET", "/w/{ws}/align/clip"): REVIEW,
+    ("GET", "/api/w/{ws}/bounds"): REVIEW,
+    ("POST", "/api/w/{ws}/bounds"): REVIEW,
+    ("GET", "/api/w/{ws}/textgrid"): REVIEW,
+    ("GET", "/api/w/{ws}/textgrids"): REVIEW,
 }
 NO_OWNER = frozenset({"/r/", "/api/r/"})  # the link in the address says who it is, also to whoever has the key
-WATCHES: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"clips"})}  # kinds of events, in place of all
+WATCHES: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"clips", "bounds"})}  # kinds of events, in place of all
 
 
 class NotAllowed(OluError):

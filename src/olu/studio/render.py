@@ -23,6 +23,7 @@ TABS = (
     ("clips", "Clips"),
     ("audit", "Audit"),
     ("reading", "Reading"),
+    ("align", "Alignment"),
     ("train", "Train"),
     ("runs", "Runs"),
     ("evaluate", "Evaluate"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
+from olu.studio.alignments import AlignmentShelf
 from olu.studio.jobs import Jobs
 from olu.studio.people import Links, current_person
 from olu.studio.readers import Readers
@@ -32,6 +33,7 @@ class Studio:
         self.uploads = Uploads(settings)
         self.owner = _login()
         self.tables = Tables()
+        self.alignments = AlignmentShelf()
         self.sounds = SoundCache()
         self.readers = Readers(self.roots)
         self.runs = RunShelf()

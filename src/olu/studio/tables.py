@@ -141,6 +141,11 @@ class HeldTable:
         with self._lock:
             return self.table.ids(expression=expression)
 
+    def all_ids(self) -> list[str]:
+        """Of every clip, as imported."""
+        with self._lock:
+            return self.table.ids()
+
     def clip(self, id: str) -> tuple[Corpus, Clip]:
         with self._lock:
             self.row(id)

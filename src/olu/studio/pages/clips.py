@@ -164,6 +164,18 @@ def picture(request: Request, studio: CurrentStudio, ws: str, id: str) -> Respon
     return _made(request, studio, ws, id, "picture")
 
 
+@router.get("/api/w/{ws}/clips/{id:path}/fine")
+def fine(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response:
+    """Peaks as fine as boundaries are set."""
+    return _made(request, studio, ws, id, "fine")
+
+
+@router.get("/api/w/{ws}/clips/{id:path}/wide")
+def wide(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response:
+    """A spectrogram as fine as boundaries are set."""
+    return _made(request, studio, ws, id, "wide")
+
+
 @router.get("/api/w/{ws}/clips/{id:path}")
 def one(studio: CurrentStudio, ws: str, id: str) -> dict[str, Any]:
     return studio.tables.of(studio.workspace(ws)).row(id).facts()
@@ -308,7 +320,7 @@ def _change(found: Change | None) -> dict[str, Any]:
 
 
 @router.post("/api/w/{ws}/undo")
-@same_as("drop", "keep", "correct")
+@same_as("drop", "keep", "correct", "bounds")
 def undo(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: UndoAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
     who = who_is(person.signed(ask.by))
