@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from fastapi.responses import FileResponse, HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.background import BackgroundTask
 
 from olu.align.textgrid import from_alignment, render
 from olu.align.textgrid_files import write_grids
@@ -157,7 +157,7 @@ def textgrid(studio: CurrentStudio, ws: str, id: Annotated[str, Query(max_length
 
 
 @router.get("/api/w/{ws}/textgrids")
-def textgrids(studio: CurrentStudio, ws: str) -> StreamingResponse:
+def textgrids(studio: CurrentStudio, ws: str) -> FileResponse:
     """All of them, as one zip."""
     place = studio.workspace(ws)
     if not studio.alignments.of(place).lines():
@@ -166,18 +166,13 @@ def textgrids(studio: CurrentStudio, ws: str) -> StreamingResponse:
     target = Path(folder.name) / "grids.zip"
     try:
         write_grids(place, target)
-        size = target.stat().st_size
     except BaseException:
         folder.cleanup()
         raise
-
-    def pieces() -> Iterator[bytes]:
-        with folder, target.open("rb") as file:
-            while part := file.read(2**18):
-                yield part
-
-    headers = {**_named(f"{place.name}-textgrids.zip"), "Content-Length": str(size)}
-    return StreamingResponse(pieces(), media_type="application/zip", headers=headers)
+    headers = _named(f"{place.name}-textgrids.zip")
+    return FileResponse(
+        target, media_type="application/zip", headers=headers, background=BackgroundTask(folder.cleanup)
+    )
 
 
 def _named(name: str) -> dict[str, str]:
