@@ -24,6 +24,7 @@ from olu.stages.fix import AuditOutcome, FixUndone
 from olu.stages.g2p import ReadTexts, ReadingExplained
 from olu.stages.import_ import ImportSummary
 from olu.stages.lexicon import LexiconList, WordSummary
+from olu.stages.listening import ListeningList, ListeningMade, ListeningShown
 from olu.stages.make import MakeSummary
 from olu.stages.merge import MergeSummary
 from olu.stages.pack import PackSummary
@@ -321,6 +322,22 @@ class VerbWorkspace(Workspace):
         strict: bool = False,
         on_event: OnEvent | None = None,
     ) -> EvaluateSummary | CopySummary: ...
+    def listening(
+        self,
+        name: str | None = None,
+        *,
+        of: Iterable[str | Path] | str | Path = (),
+        run: Iterable[str] | str = (),
+        natural: bool = False,
+        kind: str = 'ab',
+        sentences: int = 20,
+        text: str | Path | None = None,
+        seed: str | None = None,
+        add: str | Path | None = None,
+        by: str | None = None,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+    ) -> ListeningMade | ListeningList | ListeningShown: ...
     def export(
         self,
         *,

@@ -88,14 +88,18 @@ def render(trials: Sequence[Trial], *, first: str, second: str, language: str, s
     return render_page("blind.html", data={**data, "id": hash_value(key)[:16]})
 
 
-def _flac_uri(audio: Audio) -> str:
-    """The first seconds, nothing lost, at a loudness that gives neither side away."""
+def even_level(audio: Audio) -> Audio:
+    """The first seconds, at a loudness that gives no side away."""
     start = media.first_seconds(audio, LONGEST_SECONDS)
     power = float(np.mean(np.square(start.samples, dtype=np.float64))) if len(start.samples) else 0.0
     gain = 10 ** (LOUD_DBFS / 20) / max(power**0.5, 1e-6)
     peak = float(np.max(np.abs(start.samples), initial=1e-6))
-    louder = Audio(start.samples * np.float32(min(gain, 0.98 / peak)), start.rate)
-    return media.data_uri(media.packed(louder, "FLAC", "PCM_16"), "audio/flac")
+    return Audio(start.samples * np.float32(min(gain, 0.98 / peak)), start.rate)
+
+
+def _flac_uri(audio: Audio) -> str:
+    """Nothing lost."""
+    return media.data_uri(media.packed(even_level(audio), "FLAC", "PCM_16"), "audio/flac")
 
 
 @dataclass(frozen=True)

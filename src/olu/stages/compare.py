@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,11 @@ from olu.evaluate.compare import Comparison, pairs
 from olu.evaluate.compare import compare as compare_two
 from olu.evaluate.compare import render as render_table
 from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, SentenceResult, load
+from olu.evaluate.listening_results import result_of
 from olu.evaluate.subject import fingerprint_of
 from olu.speak.package import voice_place
 from olu.stages.evaluate import evaluate
+from olu.stages.listening import ListeningShown
 from olu.stages.verbs.voices import CompareOptions, EvaluateOptions
 
 PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"
@@ -77,14 +79,26 @@ class ChoicesSummary:
             yield TextTable(["listener", self.counted.first, self.counted.second, "no difference"], rows)
 
 
-def run(options: CompareOptions) -> Job[CompareSummary | ChoicesSummary]:
+def run(options: CompareOptions) -> Job[CompareSummary | ChoicesSummary | ListeningShown]:
     """`olu compare`"""
     if options.choices:
         if options.first or options.second:
             raise ConfigError("--choices counts what was chosen: it takes no A and B")
+        if any(path.is_dir() for path in options.choices):
+            return _listened(options.choices)
         return ChoicesSummary(count(list(options.choices)))
     yield from map(Note, settle(options.threads))
     return (yield from compare(options))
+
+
+def _listened(choices: Sequence[Path]) -> ChoicesSummary | ListeningShown:
+    """A listening test of the studio; of two voices of which one was chosen, as files of the page are counted."""
+    if len(choices) > 1:
+        raise ConfigError("--choices takes one listening test, or files of the listening page")
+    result = result_of(choices[0])
+    if len(result.pairs) == 1:
+        return ChoicesSummary(result.pairs[0].counted)
+    return ListeningShown(result)
 
 
 def compare(options: CompareOptions) -> Job[CompareSummary]:

@@ -69,6 +69,10 @@ RULES: Mapping[tuple[str, str], frozenset[Role]] = {
     ("POST", "/api/w/{ws}/bounds"): REVIEW,
     ("GET", "/api/w/{ws}/textgrid"): REVIEW,
     ("GET", "/api/w/{ws}/textgrids"): REVIEW,
+    ("GET", "/w/{ws}/listen/{test}"): LISTEN,
+    ("GET", "/api/w/{ws}/listen/{test}/trial"): LISTEN,
+    ("POST", "/api/w/{ws}/listen/{test}/answers"): LISTEN,
+    ("GET", "/api/w/{ws}/listen/{test}/sounds/{file}"): LISTEN,
 }
 NO_OWNER = frozenset({"/r/", "/api/r/"})  # the link in the address says who it is, also to whoever has the key
 WATCHES: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"clips", "bounds"})}  # kinds of events, in place of all

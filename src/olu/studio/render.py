@@ -27,6 +27,7 @@ TABS = (
     ("train", "Train"),
     ("runs", "Runs"),
     ("evaluate", "Evaluate"),
+    ("listening", "Listening"),
     ("export", "Export"),
     ("speak", "Speak"),
     ("jobs", "Jobs"),
