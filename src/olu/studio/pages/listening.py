@@ -1,4 +1,4 @@
-"""Blind listening: a test is made and given out by links; listeners hear sounds without names, and answer one by one."""
+"""Blind listening: a test is made and given out by links; listeners hear sounds without names and answer one by one."""
 
 from __future__ import annotations
 
