@@ -16,7 +16,7 @@ from olu.core.threads import settle
 from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
-from olu.evaluate.blind import Counted, Trial, count, say
+from olu.evaluate.blind import KEY_FILE, Counted, Trial, blind_key, count, say
 from olu.evaluate.blind import render as render_blind
 from olu.evaluate.compare import Comparison, pairs
 from olu.evaluate.compare import compare as compare_two
@@ -60,6 +60,7 @@ class CompareSummary:
         yield f"Page: {self.page}"
         if self.trials:
             yield f"To choose blindly between {self.trials} pairs: {self.listen}"
+            yield f"Which is which stays here: {self.folder / KEY_FILE}"
             yield f"Then: {Remedy('compare', (), {'choices': 'choices.json'})}"
 
 
@@ -86,7 +87,9 @@ def run(options: CompareOptions) -> Job[CompareSummary | ChoicesSummary | Listen
             raise ConfigError("--choices counts what was chosen: it takes no A and B")
         if any(path.is_dir() for path in options.choices):
             return _listened(options.choices)
-        return ChoicesSummary(count(list(options.choices)))
+        return ChoicesSummary(count(list(options.choices), key=options.key))
+    if options.key is not None:
+        raise ConfigError("--key belongs to --choices: it says which was which on their page")
     yield from map(Note, settle(options.threads))
     return (yield from compare(options))
 
@@ -127,9 +130,9 @@ def compare(options: CompareOptions) -> Job[CompareSummary]:
             partial / PAGE, render_table(comparison, hear=hear, listen=LISTEN if made else None, natural=hear.natural)
         )
         if made:
-            language = one[1].subject.language
-            page = render_blind(made, first=names[0], second=names[1], language=language, seed=seed)
-            write_text(partial / LISTEN, page)
+            key = blind_key(made, first=names[0], second=names[1], seed=seed)
+            write_text(partial / LISTEN, render_blind(made, key, language=one[1].subject.language))
+            write_json(partial / KEY_FILE, key)
         write_json(partial / FACTS, {**comparison.row(), "seed": seed, "trials": len(made)})
     return CompareSummary(folder, comparison, len(made))
 

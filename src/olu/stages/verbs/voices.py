@@ -49,6 +49,7 @@ class CompareOptions:
     choices: tuple[Path, ...] = option(
         "Count what listeners chose: files of the page, or a listening test.", default=(), metavar="FILE", role="input"
     )
+    key: Path | None = option("With --choices: which was which, if it is not beside.", metavar="FILE", role="input")
     corpus: Path | None = option("For voices: their recordings.", metavar="WS", role="workspace")
     sentences: int = option("Where one is evaluated first.", default=50, metavar="N")
     text: Path | None = None  # as of EvaluateOptions, where one is evaluated first
