@@ -167,7 +167,7 @@ def test_the_stage_writes_both_pages(tmp_path: Path) -> None:
     one, two = folder_of(tmp_path / "a", "one", 0.1), folder_of(tmp_path / "b", "two", 0.2)
     done = finish(stage(one, two, trials=4, output=tmp_path / "both"))
     assert done.trials == 4 and done.comparison.shared == COUNT
-    assert {path.name for path in done.folder.iterdir()} == {PAGE, LISTEN, FACTS}
+    assert {path.name for path in done.folder.iterdir()} == {PAGE, LISTEN, KEY_FILE, FACTS}
     page = done.page.read_text(encoding="utf-8")
     assert "one is better in" in page and page.count("<audio") == 12
     again = finish(stage(one, two, trials=4, output=tmp_path / "both"))  # its own folder may be written over

@@ -115,8 +115,8 @@ def test_a_listener_has_one_test_and_nothing_else(client: StudioClient, ws: Work
     person = entered(client, link["address"])
     assert person.get("/w/ws/listen/evening-1").status == 200
     for path in (
-        "/", "/w/ws/clips", "/w/ws/listening", "/w/ws/listening/evening-1", "/api/w/ws/listening/evening-1", "/w/ws/listen/evening-2",
-        "/api/w/ws/listen/evening-2/trial", "/api/w/ws/evaluations", "/settings",
+        "/", "/w/ws/clips", "/w/ws/listening", "/w/ws/listening/evening-1", "/api/w/ws/listening/evening-1",
+        "/w/ws/listen/evening-2", "/api/w/ws/listen/evening-2/trial", "/api/w/ws/evaluations", "/settings",
     ):  # fmt: skip
         assert person.get(path).status == 403, path
     assert person.post("/api/w/ws/listen/evening-2/answers", {"n": 0, "answer": 1}).status == 403
