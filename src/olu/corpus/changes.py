@@ -85,6 +85,20 @@ def take_back(ws: Workspace, batch: str, *, who: str) -> Change | None:
     return found
 
 
+def done_since(ws: Workspace, since: str, *, who: str) -> int:
+    """How many clips one person has changed since a time, of what stands near the end of the journals."""
+    ids = {
+        one.id
+        for one in decisions.held(decisions.journal(ws).last_rows(LOOKED_AT))
+        if one.who == who and one.at >= since
+    }
+    written = corrections.held(corrections.journal(ws).last_rows(LOOKED_AT))
+    ids |= {one.id for one in written if isinstance(one, Correction) and one.by == who and one.at >= since}
+    moved = hand_bounds.held(hand_bounds.journal(ws).last_rows(LOOKED_AT))
+    ids |= {one.id for one in moved if isinstance(one, HandBounds) and one.by == who and one.at >= since}
+    return len(ids)
+
+
 def _date(journal: Journal[Any]) -> int:
     try:
         return journal.path.stat().st_mtime_ns

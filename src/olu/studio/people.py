@@ -61,6 +61,8 @@ RULES: Mapping[tuple[str, str], frozenset[Role]] = {
     ("GET", "/api/w/{ws}/undo"): REVIEW,
     ("POST", "/api/w/{ws}/undo"): REVIEW,
     ("POST", "/api/w/{ws}/texts"): REVIEW,
+    ("POST", "/api/w/{ws}/hands"): REVIEW,
+    ("POST", "/api/w/{ws}/stopped"): REVIEW,
     ("POST", "/api/read"): REVIEW,
     ("GET", "/api/events"): REVIEW,
     ("GET", "/w/{ws}/align"): REVIEW,

@@ -12,6 +12,7 @@ from olu.studio.jobs import Jobs
 from olu.studio.people import Links, current_person
 from olu.studio.readers import Readers
 from olu.studio.records import RunShelf
+from olu.studio.review import Leases
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
 from olu.studio.sound import SoundCache
@@ -34,6 +35,7 @@ class Studio:
         self.owner = _login()
         self.tables = Tables()
         self.alignments = AlignmentShelf()
+        self.leases = Leases()
         self.sounds = SoundCache()
         self.readers = Readers(self.roots)
         self.runs = RunShelf()
