@@ -21,7 +21,7 @@ from olu.core.told import Caution, Remedy, Told
 from olu.core.types import Alignment, Clip, Frontend, Span, Split
 from olu.core.words import length, many
 from olu.core.workspace_lock import writing
-from olu.corpus import speakers
+from olu.corpus import hand_bounds, speakers
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.intake.probe import clip_id
@@ -380,12 +380,32 @@ def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
     clips, sides = _with_pieces(corpus, plans)
     speakers.keep_names(ws, clips, {id: plan.clip.speaker for plan in plans for id in plan.new_ids})
     _save(ws, corpus, clips, sides)
-    aligned = alignments(ws) | {one.id: one for plan in plans for one in plan.alignments}
+    _keep_hand(ws, plans)
+    aligned = hand_bounds.found_alignments(ws) | {one.id: one for plan in plans for one in plan.alignments}
     write_jsonl(alignment_path(ws), (one.row() for one in aligned.values()))
     cuts = _cuts(ws) | {plan.clip.id: plan.new_ids for plan in plans}
     write_jsonl(cuts_path(ws), ({"id": id, "clips": ids} for id, ids in cuts.items()))
     reasons = {plan.clip.id: f"into {len(plan.clips)} clips" for plan in plans}
     record(ws, (Decision(id=id, decision="drop", by="cut", reason=why) for id, why in reasons.items()))
+
+
+def _keep_hand(ws: Workspace, plans: Sequence[_Plan]) -> None:
+    """Boundaries that were set by hand in a long clip are so in its pieces."""
+    pieces = [one for plan in plans for one in plan.alignments if one.method == hand_bounds.METHOD]
+    known = hand_bounds.in_force(ws) if pieces else {}
+    wholes = {id: known[plan.clip.id] for plan in plans if plan.clip.id in known for id in plan.new_ids}
+    rows = [
+        replace(
+            wholes[one.id],
+            id=one.id,
+            seconds=round(one.seconds, 4),
+            words=tuple((span.label, round(span.start, 4), round(span.end, 4)) for span in one.words),
+            phones=tuple((span.label, round(span.start, 4), round(span.end, 4)) for span in one.phones),
+        )
+        for one in pieces
+        if one.id in wholes and one.id not in known
+    ]
+    hand_bounds.journal(ws).append(rows)
 
 
 def _with_pieces(corpus: Corpus, plans: Sequence[_Plan]) -> tuple[list[Clip], dict[str, Split | None]]:
