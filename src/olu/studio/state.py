@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
+from olu.studio.follow import Pulse
 from olu.studio.jobs import Jobs
 from olu.studio.readers import Readers
 from olu.studio.records import RunShelf
@@ -33,6 +34,7 @@ class Studio:
         self.sounds = SoundCache()
         self.readers = Readers(self.roots)
         self.runs = RunShelf()
+        self.pulse = Pulse()
         self._speech: SpeechDesk | None = None
 
     @property

@@ -19,7 +19,7 @@ from olu.corpus.corrections import who_is
 from olu.stages.clip_view import COLUMNS
 from olu.stages.correct import correct_clip
 from olu.stages.decide import decide
-from olu.studio.follow import Watch
+from olu.studio.follow import Look, Told, digest
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
 from olu.studio.paths import check_workspace
@@ -344,22 +344,18 @@ def _name(by: str | None) -> str | None:
 # ---- following
 
 
-def _changed(studio: Studio, ws: str, name: str, what: str) -> Watch:
+def _changed(studio: Studio, ws: str, what: str) -> Look:
     """A page of clips is told when somebody else, here or in a terminal, has changed one."""
     table = studio.tables.of(studio.workspace(ws)).table
-    last = [table.state()]
 
-    def look() -> list[tuple[str, Any]]:
+    def look(place: str, seen: str) -> Told:
         try:
-            now = table.state()
+            now = digest(table.state())
         except (OSError, OluError):
-            return []
-        if now == last[0]:
-            return []
-        last[0] = now
-        return [("changed", {})]
+            return Told(seen=seen)
+        return Told([("changed", {})] if seen not in ("", now) else [], seen=now)
 
-    return Watch(name, look)
+    return look
 
 
 WATCHERS["clips"] = _changed

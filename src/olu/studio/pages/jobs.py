@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.errors import ConfigError
-from olu.studio.follow import Stream, Tail, Watch, set_offsets
+from olu.studio.follow import Look, Tail, Told, Watch, digest, stream
 from olu.studio.job_files import LIVE, NO_WORKSPACE, Job
 from olu.studio.parity import same_as
 from olu.studio.remedies import parts
@@ -183,53 +183,46 @@ async def events(
     names = watch.split(",")
     if len(names) > MOST_WATCHED:
         raise ConfigError(f"a page may watch {MOST_WATCHED} things at a time")
-    watches = [_watch(studio, ws, name) for name in names]
-    set_offsets(watches, request.headers.get("last-event-id", after))
-    stream = Stream(watches, request.is_disconnected)
-    return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    watches = [Watch(name, _look(studio, ws, name), ws) for name in dict.fromkeys(names)]
+    told = stream(studio.pulse, watches, request.headers.get("last-event-id", after))
+    return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-def _watch(studio: Studio, ws: str, name: str) -> Watch:
+def _look(studio: Studio, ws: str, name: str) -> Look:
     """What a name such as job:17 stands for. Pages add kinds of their own to WATCHERS."""
     kind, _, what = name.partition(":")
     if kind not in WATCHERS:
         raise ConfigError(f"{name[:60]!r} cannot be watched; known: {', '.join(WATCHERS)}")
-    made: Watch = WATCHERS[kind](studio, ws, name, what)
+    made: Look = WATCHERS[kind](studio, ws, what)
     return made
 
 
-def _job(studio: Studio, ws: str, name: str, what: str) -> Watch:
+def _job(studio: Studio, ws: str, what: str) -> Look:
     if not what.isdecimal():
         raise ConfigError(f"{what[:60]!r} is no job's number")
-    job = studio.jobs.one(ws, int(what))
-    tail = Tail(job.path("events"))
-    last: list[Any] = [None]
+    path = studio.jobs.one(ws, int(what)).path("events")
 
-    def look() -> list[tuple[str, Any]]:
+    def look(place: str, seen: str) -> Told:
         """Notes one by one; of ticks and reports, which are many, the last; the job where it has changed."""
+        tail = Tail.at(path, place)
         rows, _ = tail.rows()
-        told = [("note", row) for row in rows if row.get("event") == "note"]
+        told: list[tuple[str, Any]] = [("note", row) for row in rows if row.get("event") == "note"]
         row = studio.jobs.one(ws, int(what)).row()
-        if row != last[0]:
-            last[0] = row
-            told.append(("job", row))
-        return told
+        now = digest(row)
+        return Told([*told, ("job", row)] if now != seen else told, tail.place, now)
 
-    return Watch(name, look, tail)
+    return look
 
 
-def _all_jobs(studio: Studio, ws: str, name: str, what: str) -> Watch:
+def _all_jobs(studio: Studio, ws: str, what: str) -> Look:
     """All jobs, or those of one workspace: tells that something has changed, and the page asks for it."""
-    last: list[Any] = [None]
 
-    def look() -> list[tuple[str, Any]]:
+    def look(place: str, seen: str) -> Told:
         found = studio.jobs.all() if ws == NO_WORKSPACE else studio.jobs.of(ws)
-        now = [(job.ws, job.number, job.state, job.tick) for job in found]
-        told = [("changed", {"jobs": len(now)})] if last[0] is not None and now != last[0] else []
-        last[0] = now
-        return told
+        now = digest([(job.ws, job.number, job.state, job.tick) for job in found])
+        return Told([("changed", {"jobs": len(found)})] if seen not in ("", now) else [], seen=now)
 
-    return Watch(name, look)
+    return look
 
 
 WATCHERS: dict[str, Any] = {"job": _job, "jobs": _all_jobs}
