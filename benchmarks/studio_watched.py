@@ -56,7 +56,12 @@ class Page:
             self._line = await asyncio.open_connection("127.0.0.1", self.server.port)
         reader, writer = self._line
         writer.write(self._head(path))
-        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        except (asyncio.IncompleteReadError, ConnectionError):  # it was silent for long: as a browser, open another
+            self._line = None
+            writer.close()
+            return await self._ask(path)
         assert head.startswith(b"http/1.1 200"), head
         return await reader.readexactly(int(head.partition(b"content-length:")[2].split()[0]))
 

@@ -59,6 +59,7 @@ class AuditSummary:
     long: int  # clips that only their length keeps from training: a cut could save them
     long_seconds: float
     deep: bool  # whether the networks listened too
+    seconds_of_one: float = 0.0  # usable ones of the speaker who has most: what the verdict is on
     fresh: bool = field(default=False, compare=False)  # made before, and nothing has changed since
 
     @property
@@ -133,6 +134,7 @@ def summarise(
         rare=rare,
         verdict=verdict(most, speakers=len(by_speaker), limits=limits),
         start=start(most),
+        seconds_of_one=round(most, 3),
         wanted=wanted(rare, units, few=limits.coverage_few),
         memory=memory,
         memory_bytes={size: round(amount) for size, amount in needed.items()},

@@ -99,22 +99,22 @@ def packed(studio: CurrentStudio, name: str) -> FileResponse:
 
 @router.get("/jobs")
 def every(request: Request, studio: CurrentStudio) -> HTMLResponse:
-    return page(request, "jobs.html", jobs=studio.jobs.all()[:MOST_SHOWN], parted=_parted)
+    return page(request, "jobs.html", jobs=studio.jobs.all(), parted=_parted)
 
 
 @router.get("/jobs/list")
 def every_list(request: Request, studio: CurrentStudio) -> HTMLResponse:
-    return page(request, "jobs_list.html", jobs=studio.jobs.all()[:MOST_SHOWN], parted=_parted)
+    return page(request, "jobs_list.html", jobs=studio.jobs.all(), parted=_parted)
 
 
 @router.get("/w/{ws}/jobs")
 def of_workspace(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
-    return page(request, "jobs.html", ws=studio.workspace(ws), jobs=studio.jobs.of(ws)[:MOST_SHOWN], parted=_parted)
+    return page(request, "jobs.html", ws=studio.workspace(ws), jobs=studio.jobs.of(ws), parted=_parted)
 
 
 @router.get("/w/{ws}/jobs/list")
 def list_of_workspace(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
-    jobs = studio.jobs.of(ws)[:MOST_SHOWN]
+    jobs = studio.jobs.of(ws)
     return page(request, "jobs_list.html", ws=studio.workspace(ws), jobs=jobs, parted=_parted)
 
 
@@ -169,10 +169,19 @@ def _packs(job: Job, studio: Studio) -> list[str]:
 
 
 def _parted(jobs: list[Job]) -> list[tuple[str, list[Job]]]:
-    """What runs, what waits in the order in which it will begin, what has ended."""
+    """What runs, what waits in the order in which it will begin, what has ended; apart, plans of the page Train, which
+    makes one for each value that somebody changes."""
     running = [job for job in jobs if job.state in LIVE]
     waiting = [job for job in jobs if job.state == "waiting"][::-1]
-    return [("Running", running), ("Waiting", waiting), ("Ended", [job for job in jobs if job.over])]
+    tried = [job for job in jobs if job.state == "done" and job.verb == "plan" and job.options.get("only_print")]
+    apart = {job.folder for job in tried}
+    ended = [job for job in jobs if job.over and job.folder not in apart]
+    return [
+        ("Running", running),
+        ("Waiting", waiting),
+        ("Ended", ended[:MOST_SHOWN]),
+        ("Plans that were tried", tried[:MOST_SHOWN]),
+    ]
 
 
 @router.get("/api/events")
