@@ -37,7 +37,7 @@ RARE = ("plan.validate_every=1000000", "plan.save_every=1000000")
 SECONDS = 8.0  # of each stretch that is measured
 EVENTS = 40
 PART = 5.0
-TURNS = 8  # stretches with pages; one without stands before each, and one behind the last
+TURNS = 6  # stretches with pages; one without stands before each, and one behind the last
 
 
 @dataclass
@@ -117,8 +117,11 @@ class Stretch:
 
 
 async def stretch(here: Server, run: Path, training: int, *, pages: int) -> Stretch:
-    watching = [asyncio.create_task(Page(here).watch()) for _ in range(pages)]
-    await asyncio.sleep(2)  # each has the curves
+    opened = [Page(here) for _ in range(pages)]
+    watching = [asyncio.create_task(page.watch()) for page in opened]
+    while not all(page.seen for page in opened):  # each has the curves, and an event
+        await asyncio.sleep(0.2)
+    await asyncio.sleep(1)
     begun, steps, spent, worked = time.monotonic(), len(trained(run)), here.cpu(), cpu(training)
     await asyncio.sleep(SECONDS)
     found = Stretch(

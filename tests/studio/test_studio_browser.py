@@ -19,7 +19,7 @@ from olu.studio.jobs import Jobs
 from olu.studio.roots import Roots
 
 from ..helpers.browser import BROWSER, Screen, Tab, chromium
-from ..helpers.studio import running
+from ..helpers.studio import reap, running
 
 pytestmark = [
     pytest.mark.soak,
@@ -136,7 +136,7 @@ def _wait_for_end(jobs: Jobs) -> None:
     for _ in range(600):
         jobs.advance()
         if not jobs.live():
-            return
+            return reap(jobs)
         time.sleep(0.1)
     raise AssertionError("a job came to no end")
 
