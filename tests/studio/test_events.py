@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from olu.core.files import Workspace
-from olu.studio.follow import Pulse, Tail, Told, Watch, stream
+from olu.studio.follow import Pulse, Tail, News, Watch, stream
 
 from ..helpers.studio import StudioClient
 
@@ -96,10 +96,10 @@ def test_pages_at_the_same_place_are_read_for_once() -> None:
     """Fifty pages: one look in a beat; a page that stands elsewhere has a look of its own."""
     looks: list[tuple[str, str]] = []
 
-    def look(place: str, seen: str) -> Told:
+    def look(place: str, seen: str) -> News:
         looks.append((place, seen))
         turn = int(seen or 0) + 1
-        return Told([("run", {"turn": turn})], place or "new", str(turn))
+        return News([("run", {"turn": turn})], place or "new", str(turn))
 
     async def page(pulse: Pulse, after: str) -> list[bytes]:
         told = stream(pulse, [Watch("run:a", look)], after)
@@ -119,9 +119,9 @@ def test_pages_at_the_same_place_are_read_for_once() -> None:
 def test_a_page_that_leaves_takes_nothing_from_the_others() -> None:
     begun = threading.Event()
 
-    def look(place: str, seen: str) -> Told:
+    def look(place: str, seen: str) -> News:
         begun.wait(10)
-        return Told([("run", {})], place, seen)
+        return News([("run", {})], place, seen)
 
     async def pages() -> bytes:
         pulse, watch = Pulse(), Watch("run:a", look)

@@ -64,7 +64,7 @@ class Tail:
 
 
 @dataclass(frozen=True)
-class Told:
+class News:
     """What is new to a page that stood at a place and had seen something; and where it stands afterwards."""
 
     events: Sequence[tuple[str, Any]] = ()
@@ -72,7 +72,7 @@ class Told:
     seen: str = ""  # a digest of what is told as a whole when it has changed
 
 
-Look = Callable[[str, str], Told]  # of a place and what was seen; the same for the same, so pages share its answer
+Look = Callable[[str, str], News]  # of a place and what was seen; the same for the same, so pages share its answer
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedNews:
     events: tuple[bytes, ...]  # as they are sent, but for the id
     place: str
     seen: str
@@ -97,7 +97,7 @@ class Pulse:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._next: asyncio.Event | None = None
-        self._made: dict[tuple[str, ...], asyncio.Task[Packed]] = {}
+        self._made: dict[tuple[str, ...], asyncio.Task[PackedNews]] = {}
 
     def _here(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
@@ -119,7 +119,7 @@ class Pulse:
             self._next.set()
             self._next = None
 
-    async def told(self, watch: Watch, place: str, seen: str) -> Packed:
+    async def told(self, watch: Watch, place: str, seen: str) -> PackedNews:
         loop, key = self._here(), (watch.ws, watch.name, place, seen)
         task = self._made.get(key)
         if task is None:
@@ -127,13 +127,13 @@ class Pulse:
         return await asyncio.shield(task)  # a page that leaves takes nothing from the others
 
 
-def _pack(watch: Watch, place: str, seen: str) -> Packed:
+def _pack(watch: Watch, place: str, seen: str) -> PackedNews:
     told = watch.look(place, seen)
     texts = (
         f"event: {event}\ndata: {json.dumps({'watch': watch.name, 'data': data}, ensure_ascii=False)}\n\n"
         for event, data in told.events
     )
-    return Packed(tuple(text.encode("utf-8", "backslashreplace") for text in texts), told.place, told.seen)
+    return PackedNews(tuple(text.encode("utf-8", "backslashreplace") for text in texts), told.place, told.seen)
 
 
 async def stream(pulse: Pulse, watches: Sequence[Watch], after: str) -> AsyncIterator[bytes]:

@@ -19,7 +19,7 @@ from olu.corpus.corrections import who_is
 from olu.stages.clip_view import COLUMNS
 from olu.stages.correct import correct_clip
 from olu.stages.decide import decide
-from olu.studio.follow import Look, Told, digest
+from olu.studio.follow import Look, News, digest
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
 from olu.studio.paths import check_workspace
@@ -348,12 +348,12 @@ def _changed(studio: Studio, ws: str, what: str) -> Look:
     """A page of clips is told when somebody else, here or in a terminal, has changed one."""
     table = studio.tables.of(studio.workspace(ws)).table
 
-    def look(place: str, seen: str) -> Told:
+    def look(place: str, seen: str) -> News:
         try:
             now = digest(table.state())
         except (OSError, OluError):
-            return Told(seen=seen)
-        return Told([("changed", {})] if seen not in ("", now) else [], seen=now)
+            return News(seen=seen)
+        return News([("changed", {})] if seen not in ("", now) else [], seen=now)
 
     return look
 

@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.errors import ConfigError
-from olu.studio.follow import Look, Tail, Told, Watch, digest, stream
+from olu.studio.follow import Look, Tail, News, Watch, digest, stream
 from olu.studio.job_files import LIVE, NO_WORKSPACE, Job
 from olu.studio.parity import same_as
 from olu.studio.remedies import parts
@@ -211,14 +211,14 @@ def _job(studio: Studio, ws: str, what: str) -> Look:
         raise ConfigError(f"{what[:60]!r} is no job's number")
     path = studio.jobs.one(ws, int(what)).path("events")
 
-    def look(place: str, seen: str) -> Told:
+    def look(place: str, seen: str) -> News:
         """Notes one by one; of ticks and reports, which are many, the last; the job where it has changed."""
         tail = Tail.at(path, place)
         rows, _ = tail.rows()
         told: list[tuple[str, Any]] = [("note", row) for row in rows if row.get("event") == "note"]
         row = studio.jobs.one(ws, int(what)).row()
         now = digest(row)
-        return Told([*told, ("job", row)] if now != seen else told, tail.place, now)
+        return News([*told, ("job", row)] if now != seen else told, tail.place, now)
 
     return look
 
@@ -226,10 +226,10 @@ def _job(studio: Studio, ws: str, what: str) -> Look:
 def _all_jobs(studio: Studio, ws: str, what: str) -> Look:
     """All jobs, or those of one workspace: tells that something has changed, and the page asks for it."""
 
-    def look(place: str, seen: str) -> Told:
+    def look(place: str, seen: str) -> News:
         found = studio.jobs.all() if ws == NO_WORKSPACE else studio.jobs.of(ws)
         now = digest([(job.ws, job.number, job.state, job.tick) for job in found])
-        return Told([("changed", {"jobs": len(found)})] if seen not in ("", now) else [], seen=now)
+        return News([("changed", {"jobs": len(found)})] if seen not in ("", now) else [], seen=now)
 
     return look
 

@@ -21,7 +21,7 @@ from olu.families.runs import kind_of
 from olu.pages.media import packed
 from olu.stages.runs import differing, remove_run, runs
 from olu.stages.train import STOP
-from olu.studio.follow import Look, Told, digest
+from olu.studio.follow import Look, News, digest
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
 from olu.studio.render import page
@@ -216,19 +216,19 @@ def _watch(studio: Studio, ws: str, what: str) -> Look:
     """How a run stands whenever that has changed; to a page that says up to where it has the figures, those since."""
     folder = find_run(studio.workspace(ws), what).folder
 
-    def look(place: str, seen: str) -> Told:
+    def look(place: str, seen: str) -> News:
         files = f"{digest(_files(folder))}.{time.monotonic() // CHECK_SECONDS:.0f}"
         told, _, before = seen.partition("/")
         if files == before:
-            return Told(place=place, seen=seen)
+            return News(place=place, seen=seen)
         row = view_of(studio, ws, what).row()
         now = digest(row)
         if now == told:
-            return Told(place=place, seen=f"{now}/{files}")
+            return News(place=place, seen=f"{now}/{files}")
         if place and (found := _since(studio, ws, what, place)) is not None:
             row |= {"from": place, **found}
             place = found["place"]
-        return Told([("run", row)], place, f"{now}/{files}")
+        return News([("run", row)], place, f"{now}/{files}")
 
     return look
 
