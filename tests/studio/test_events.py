@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from olu.core.files import Workspace
-from olu.studio.follow import Pulse, Tail, News, Watch, stream
+from olu.studio.follow import News, Pulse, Tail, Watch, stream
 
 from ..helpers.studio import StudioClient
 

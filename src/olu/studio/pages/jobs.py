@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.errors import ConfigError
-from olu.studio.follow import Look, Tail, News, Watch, digest, stream
+from olu.studio.follow import Look, News, Tail, Watch, digest, stream
 from olu.studio.job_files import LIVE, NO_WORKSPACE, Job
 from olu.studio.parity import same_as
 from olu.studio.remedies import parts
