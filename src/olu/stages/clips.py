@@ -261,7 +261,7 @@ class ClipTable:
         at = corpus.places[clip.id]
         tokens = self._tokens[at] if self._tokens and self._read[at] == clip.text else None
         side, draft = corpus.split(clip), None if clip.text.strip() else self._drafts.get(clip.id)
-        taken = _rounded(seconds)
+        taken, end = _rounded(seconds), round(clip.start + clip.seconds, 3)
         return {
             "id": clip.id,
             "speaker": clip.speaker,
@@ -278,7 +278,7 @@ class ClipTable:
             "trains": side == "train" and corpus.why_not(clip) is None,
             "audio": clip.audio,
             "start": _rounded(clip.start),
-            "end": taken if round(clip.start + clip.seconds, 3) == length else round(clip.start + clip.seconds, 3),
+            "end": taken if end == taken else end,
             "corrected": correction.by if correction else "",
             "imported": corpus.as_imported(clip).text if correction else "",
             "draft": draft.text if draft else "",
