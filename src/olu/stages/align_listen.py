@@ -205,7 +205,7 @@ def listen(
     matches: dict[str, Match] = {}
     problems: list[str] = []
     part_path(ws).parent.mkdir(parents=True, exist_ok=True)
-    with part_path(ws).open("a", encoding="utf-8") as part:
+    with part_path(ws).open("a", encoding="utf-8", newline="\n") as part:
         for done, (clip, words) in enumerate(todo.values(), 1):
             yield Tick(done, len(todo), clip.id)
             if clip.id not in known:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request
 
 from olu.studio.jobs import Jobs
+from olu.studio.people import Links, current_person
 from olu.studio.readers import Readers
 from olu.studio.records import RunShelf
 from olu.studio.roots import Roots, StudioWorkspace
@@ -15,6 +16,7 @@ from olu.studio.settings import StudioSettings
 from olu.studio.sound import SoundCache
 from olu.studio.status import Statuses
 from olu.studio.tables import Tables
+from olu.studio.takes import Takes
 from olu.studio.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -26,8 +28,10 @@ class Studio:
         self.settings = settings
         self.roots = Roots(settings.roots)
         self.jobs = Jobs(self.roots)
+        self.links = Links(self.roots)
         self.statuses = Statuses()
         self.uploads = Uploads(settings)
+        self.takes = Takes(settings)
         self.owner = _login()
         self.tables = Tables()
         self.sounds = SoundCache()
@@ -68,3 +72,11 @@ def current_studio(request: Request) -> Studio:
 
 
 CurrentStudio = Annotated[Studio, Depends(current_studio)]
+
+
+def signing_name(request: Request) -> str:
+    """The name that a change or a job carries: of the link that somebody came by, else of who runs the studio."""
+    return current_person(request).signed() or current_studio(request).owner
+
+
+Who = Annotated[str, Depends(signing_name)]

@@ -23,10 +23,11 @@ from olu.studio.follow import Watch
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
 from olu.studio.paths import check_workspace
+from olu.studio.people import CurrentPerson
 from olu.studio.render import page
 from olu.studio.roots import StudioWorkspace
 from olu.studio.sound import LONGEST_SECONDS, MADE, key_of
-from olu.studio.state import CurrentStudio, Studio
+from olu.studio.state import CurrentStudio, Studio, Who
 from olu.studio.tables import GROUPS, NONE, PAGE, ClipQuery, has_clips
 
 router = APIRouter()
@@ -77,7 +78,7 @@ Asked = Annotated[ClipQuery, Depends(asked)]
 
 
 @router.get("/w/{ws}/clips")
-def clips(request: Request, studio: CurrentStudio, ws: str, query: Asked) -> HTMLResponse:
+def clips(request: Request, studio: CurrentStudio, who: Who, ws: str, query: Asked) -> HTMLResponse:
     place = studio.workspace(ws)
     if not has_clips(place):
         return page(request, "clips.html", ws=place, empty=True)
@@ -101,9 +102,9 @@ def clips(request: Request, studio: CurrentStudio, ws: str, query: Asked) -> HTM
         command=str(listed),
         per_page=PAGE,
         longest=LONGEST_SECONDS,
-        last=changes.last_change(place, who=studio.owner),
+        last=changes.last_change(place, who=who),
         titles=TITLES,
-        owner=studio.owner,
+        owner=who,
         **facts,
     )
 
@@ -231,7 +232,7 @@ class TextAsk(ClipsAsk):
 
 @router.post("/api/w/{ws}/decisions")
 @same_as("drop", "keep")
-def decisions(studio: CurrentStudio, ws: str, ask: DecideAsk) -> dict[str, Any]:
+def decisions(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: DecideAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
     table = studio.tables.of(place)
     ids, known = list(ask.ids), False
@@ -242,7 +243,7 @@ def decisions(studio: CurrentStudio, ws: str, ask: DecideAsk) -> dict[str, Any]:
     if not ids:
         raise ConfigError("no clip is named: choose one")
     reason = " ".join(ask.reason.split())
-    done = decide(place, ids, decision=ask.decision, reason=reason, by=_name(ask.by), known=known)
+    done = decide(place, ids, decision=ask.decision, reason=reason, by=person.signed(ask.by), known=known)
     told = _told(done.decision, len(done.ids), done.already)
     rows = table.rows(done.ids) if len(done.ids) <= FEW else []
     return {
@@ -290,9 +291,14 @@ def _parsed(query: str) -> ClipQuery:
 
 
 @router.get("/api/w/{ws}/undo")
-def undoable(studio: CurrentStudio, ws: str, by: Annotated[str | None, Query(max_length=120)] = None) -> dict[str, Any]:
+def undoable(
+    studio: CurrentStudio,
+    person: CurrentPerson,
+    ws: str,
+    by: Annotated[str | None, Query(max_length=120)] = None,
+) -> dict[str, Any]:
     """What an undo of this person, else of the owner, would take back."""
-    return _change(changes.last_change(studio.workspace(ws), who=_name(by) or studio.owner))
+    return _change(changes.last_change(studio.workspace(ws), who=person.signed(by) or studio.owner))
 
 
 def _change(found: Change | None) -> dict[str, Any]:
@@ -303,9 +309,9 @@ def _change(found: Change | None) -> dict[str, Any]:
 
 @router.post("/api/w/{ws}/undo")
 @same_as("drop", "keep", "correct")
-def undo(studio: CurrentStudio, ws: str, ask: UndoAsk) -> dict[str, Any]:
+def undo(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: UndoAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
-    who = who_is(_name(ask.by))
+    who = who_is(person.signed(ask.by))
     wanted = changes.change(place, ask.batch) if ask.batch else changes.last_change(place, who=who)
     gone = changes.take_back(place, wanted.batch, who=who) if wanted else None
     if gone is None:
@@ -321,9 +327,9 @@ def undo(studio: CurrentStudio, ws: str, ask: UndoAsk) -> dict[str, Any]:
 
 @router.post("/api/w/{ws}/texts")
 @same_as("correct")
-def texts(studio: CurrentStudio, ws: str, ask: TextAsk) -> dict[str, Any]:
+def texts(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: TextAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
-    done = correct_clip(place, ask.id, ask.text, by=_name(ask.by))
+    done = correct_clip(place, ask.id, ask.text, by=person.signed(ask.by))
     shown = studio.tables.of(place).row(ask.id)
     return {
         "batch": done.batch if done.ids else "",
@@ -334,11 +340,6 @@ def texts(studio: CurrentStudio, ws: str, ask: TextAsk) -> dict[str, Any]:
         "command": str(Remedy("correct", (place.root,), {"clip": ask.id, "text": ask.text})),
         "clips": [shown.facts()],
     }
-
-
-def _name(by: str | None) -> str | None:
-    """A name that was given; a blank field is none."""
-    return by if by and by.strip() else None
 
 
 # ---- following
