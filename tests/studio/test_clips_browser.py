@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from olu.stages.decide import decide
 from ..helpers.browser import BROWSER, Screen, Tab, chromium
 from ..helpers.clip_workspaces import HOSTILE, TEXTS, clip_workspace, large_workspace
 from ..helpers.studio import running
+from ..helpers.studio_tab import StudioTab as Studio
 
 pytestmark = [
     pytest.mark.soak,
@@ -28,29 +28,6 @@ pytestmark = [
 DESK, PHONE = Screen(1280, 900), Screen(390, 844, phone=True)
 SCREENS = [DESK, PHONE, Screen(320, 640, phone=True), Screen(390, 844, phone=True, dark=True), Screen(640, 450)]
 CHOSEN = "document.querySelector('.chosen')?.dataset.id"
-KEYS = {" ": ("Space", 32), "Enter": ("Enter", 13), "Escape": ("Escape", 27), "/": ("Slash", 191)}
-
-
-class Studio:
-    def __init__(self, tab: Tab, base: str) -> None:
-        self.tab, self.base = tab, base
-
-    def show(self, path: str, screen: Screen = DESK) -> None:
-        self.tab.show(self.base + path, screen)
-
-    def until(self, code: str) -> Any:
-        return self.tab.until(code)
-
-    def key(self, key: str) -> None:
-        code, number = KEYS.get(key, (f"Key{key.upper()}", ord(key.upper()[0])))
-        shape: dict[str, Any] = {"key": key, "code": code, "windowsVirtualKeyCode": number}
-        text = {"Enter": "\r", "Escape": ""}.get(key, key)
-        self.tab.call("Input.dispatchKeyEvent", type="keyDown", text=text, **shape)
-        self.tab.call("Input.dispatchKeyEvent", type="keyUp", **shape)
-
-    def quiet(self) -> None:
-        """No script failed, and nothing was refused by the policy."""
-        assert self.tab.eval("window.failures") == []
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from olu.studio.parity import same_as
 from olu.studio.remedies import parts
 from olu.studio.render import page
 from olu.studio.roots import NotHere
-from olu.studio.state import CurrentStudio, Studio
+from olu.studio.state import CurrentStudio, Studio, Who
 
 router = APIRouter()
 MOST_WATCHED = 20
@@ -39,22 +39,22 @@ class StopAsk(BaseModel):
 
 @router.post("/api/jobs")
 @same_as("*")
-def start(studio: CurrentStudio, ask: JobAsk) -> dict[str, Any]:
+def start(studio: CurrentStudio, who: Who, ask: JobAsk) -> dict[str, Any]:
     """Start any verb."""
-    return studio.jobs.start(ask.ws, ask.verb, ask.options, studio.owner).row()
+    return studio.jobs.start(ask.ws, ask.verb, ask.options, who).row()
 
 
 @router.post("/api/w/{ws}/jobs/{number}/stop")
 @same_as("jobs")
-def stop(studio: CurrentStudio, ws: str, number: int, ask: StopAsk) -> dict[str, Any]:
-    return studio.jobs.stop(ws, number, at_once=ask.at_once, who=studio.owner).row()
+def stop(studio: CurrentStudio, who: Who, ws: str, number: int, ask: StopAsk) -> dict[str, Any]:
+    return studio.jobs.stop(ws, number, at_once=ask.at_once, who=who).row()
 
 
 @router.post("/api/w/{ws}/jobs/{number}/again")
 @same_as("*")
-def again(studio: CurrentStudio, ws: str, number: int) -> dict[str, Any]:
+def again(studio: CurrentStudio, who: Who, ws: str, number: int) -> dict[str, Any]:
     """The same job once more."""
-    return studio.jobs.again(ws, number, studio.owner).row()
+    return studio.jobs.again(ws, number, who).row()
 
 
 @router.get("/api/w/{ws}/jobs/{number}")

@@ -27,7 +27,7 @@ from olu.studio.parity import same_as
 from olu.studio.render import page
 from olu.studio.roots import NotHere
 from olu.studio.run_view import MOST_EVENTS, RunView, find_run, job_of, sentences_of
-from olu.studio.state import CurrentStudio, Studio
+from olu.studio.state import CurrentStudio, Studio, Who
 
 router = APIRouter()
 MOST_COMPARED = 6
@@ -184,13 +184,13 @@ def sample(studio: CurrentStudio, ws: str, name: str, step: int, file: str) -> R
 
 @router.post("/api/w/{ws}/runs/{name}/stop")
 @same_as("jobs")
-def stop(studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
+def stop(studio: CurrentStudio, who: Who, ws: str, name: str) -> dict[str, Any]:
     """End a training after its step in hand, saved: by its job, or by a file where a terminal began it."""
     view = view_of(studio, ws, name)
     if view.stands.state != "running":
         raise ConfigError(f"{name} is not being trained now")
     if view.job is not None:
-        studio.jobs.stop(ws, view.job.number, who=studio.owner)
+        studio.jobs.stop(ws, view.job.number, who=who)
     else:
         write_text(view.run.folder / STOP, "asked for in the studio\n")
     return view_of(studio, ws, name).row()

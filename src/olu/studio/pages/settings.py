@@ -13,6 +13,8 @@ from olu import __version__
 from olu.core.errors import OluError
 from olu.core.files import disk_bytes
 from olu.studio.job_files import NO_WORKSPACE
+from olu.studio.pages.people import shown_links
+from olu.studio.people import DAYS, LONGEST_NAME, MOST_DAYS
 from olu.studio.qr import reached_at, svg
 from olu.studio.render import page
 from olu.studio.state import CurrentStudio, Studio
@@ -33,6 +35,10 @@ def settings(request: Request, studio: CurrentStudio) -> HTMLResponse:
         checked=doctor.result() if doctor is not None and doctor.over else None,
         version=__version__,
         settings=studio.settings,
+        links=shown_links(studio),
+        longest_name=LONGEST_NAME,
+        days=DAYS,
+        most_days=MOST_DAYS,
         phone=_phone(studio),
         packs=sorted((studio.roots.own / "packs").glob("*.tar")),
     )
