@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +18,7 @@ from olu.stages.decide import decide
 from ..helpers.browser import BROWSER, Screen, Tab, chromium
 from ..helpers.clip_workspaces import HOSTILE, TEXTS, clip_workspace, large_workspace
 from ..helpers.studio import running
+from ..helpers.studio_tab import StudioTab as Studio
 
 pytestmark = [
     pytest.mark.soak,
@@ -29,38 +28,6 @@ pytestmark = [
 DESK, PHONE = Screen(1280, 900), Screen(390, 844, phone=True)
 SCREENS = [DESK, PHONE, Screen(320, 640, phone=True), Screen(390, 844, phone=True, dark=True), Screen(640, 450)]
 CHOSEN = "document.querySelector('.chosen')?.dataset.id"
-KEYS = {" ": ("Space", 32), "Enter": ("Enter", 13), "Escape": ("Escape", 27), "/": ("Slash", 191)}
-
-
-class Studio:
-    def __init__(self, tab: Tab, base: str) -> None:
-        self.tab, self.base = tab, base
-
-    def show(self, path: str, screen: Screen = DESK) -> None:
-        self.tab.eval("window.old = true")
-        self.tab.show(self.base + path, screen)
-        self.tab.until("!window.old && document.readyState === 'complete'")
-
-    def until(self, code: str, *, seconds: float = 60) -> Any:
-        """As the tab's, also while one page goes and another comes."""
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                return self.tab.until(code, seconds=max(1.0, end - time.monotonic()))
-            except AssertionError as gone:
-                if "navigated" not in str(gone) and "Cannot find context" not in str(gone):
-                    raise
-
-    def key(self, key: str) -> None:
-        code, number = KEYS.get(key, (f"Key{key.upper()}", ord(key.upper()[0])))
-        shape: dict[str, Any] = {"key": key, "code": code, "windowsVirtualKeyCode": number}
-        text = {"Enter": "\r", "Escape": ""}.get(key, key)
-        self.tab.call("Input.dispatchKeyEvent", type="keyDown", text=text, **shape)
-        self.tab.call("Input.dispatchKeyEvent", type="keyUp", **shape)
-
-    def quiet(self) -> None:
-        """No script failed, and nothing was refused by the policy."""
-        assert self.tab.eval("window.failures") == []
 
 
 @pytest.fixture(scope="module")

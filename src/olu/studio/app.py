@@ -41,6 +41,8 @@ PAGES = (
     "clips",
     "audit",
     "reading",
+    "align",
+    "listening",
 )
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 PAUSE = 0.5  # seconds between two looks at the queue

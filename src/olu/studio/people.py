@@ -54,11 +54,15 @@ RULES: Mapping[tuple[str, str], frozenset[Role]] = {
     ("GET", "/api/w/{ws}/clips/{id:path}/sound"): REVIEW,
     ("GET", "/api/w/{ws}/clips/{id:path}/peaks"): REVIEW,
     ("GET", "/api/w/{ws}/clips/{id:path}/picture"): REVIEW,
+    ("GET", "/api/w/{ws}/clips/{id:path}/fine"): REVIEW,
+    ("GET", "/api/w/{ws}/clips/{id:path}/wide"): REVIEW,
     ("GET", "/api/w/{ws}/clips/{id:path}"): REVIEW,
     ("POST", "/api/w/{ws}/decisions"): REVIEW,
     ("GET", "/api/w/{ws}/undo"): REVIEW,
     ("POST", "/api/w/{ws}/undo"): REVIEW,
     ("POST", "/api/w/{ws}/texts"): REVIEW,
+    ("POST", "/api/w/{ws}/hands"): REVIEW,
+    ("POST", "/api/w/{ws}/stopped"): REVIEW,
     ("POST", "/api/read"): REVIEW,
     ("GET", "/api/events"): REVIEW,
     ("GET", "/r/{link}"): SPEAK,
@@ -67,9 +71,19 @@ RULES: Mapping[tuple[str, str], frozenset[Role]] = {
     ("PUT", "/api/r/{link}/takes/{take}"): SPEAK,
     ("GET", "/api/r/{link}/takes/{take}/sound"): SPEAK,
     ("POST", "/api/r/{link}/done"): SPEAK,
+    ("GET", "/w/{ws}/align"): REVIEW,
+    ("GET", "/w/{ws}/align/clip"): REVIEW,
+    ("GET", "/api/w/{ws}/bounds"): REVIEW,
+    ("POST", "/api/w/{ws}/bounds"): REVIEW,
+    ("GET", "/api/w/{ws}/textgrid"): REVIEW,
+    ("GET", "/api/w/{ws}/textgrids"): REVIEW,
+    ("GET", "/w/{ws}/listen/{test}"): LISTEN,
+    ("GET", "/api/w/{ws}/listen/{test}/trial"): LISTEN,
+    ("POST", "/api/w/{ws}/listen/{test}/answers"): LISTEN,
+    ("GET", "/api/w/{ws}/listen/{test}/sounds/{file}"): LISTEN,
 }
 NO_OWNER = frozenset({"/r/", "/api/r/"})  # the link in the address says who it is, also to whoever has the key
-WATCHES: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"clips"})}  # kinds of events, in place of all
+WATCHES: Mapping[str, frozenset[str]] = {"reviewer": frozenset({"clips", "bounds"})}  # kinds of events, in place of all
 
 
 class NotAllowed(OluError):

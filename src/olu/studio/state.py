@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
+from olu.studio.alignments import AlignmentShelf
 from olu.studio.jobs import Jobs
 from olu.studio.people import Links, current_person
 from olu.studio.readers import Readers
 from olu.studio.records import RunShelf
+from olu.studio.review import Leases
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
 from olu.studio.sound import SoundCache
@@ -34,6 +36,8 @@ class Studio:
         self.takes = Takes(settings)
         self.owner = _login()
         self.tables = Tables()
+        self.alignments = AlignmentShelf()
+        self.leases = Leases()
         self.sounds = SoundCache()
         self.readers = Readers(self.roots)
         self.runs = RunShelf()

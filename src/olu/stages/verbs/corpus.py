@@ -152,6 +152,20 @@ class CorrectOptions:
 
 
 @options
+class BoundsOptions:
+    ws: Path = workspace()
+    file: Path | None = argument(
+        "[FILE]",
+        "TextGrids with boundaries moved, as 'olu align WS --textgrid DIR' wrote them; or JSON lines of id and phones.",
+        default=None,
+        role="input",
+    )
+    undo: bool = flag("Take the last boundaries back; with --clip, those of a clip.")
+    clip: str | None = option("With --undo: of this clip.", metavar="ID")
+    by: str | None = option("Who sets them. Default: your login name.", metavar="NAME")
+
+
+@options
 class TranscribeOptions:
     ws: Path = workspace()
     listener: str = option(
@@ -341,6 +355,7 @@ VERBS = (
         SpeakersOptions,
     ),
     Verb("correct", "Correct texts, or give clips their first. The source's stay on record.", CorrectOptions),
+    Verb("bounds", "Set boundaries of words and phones by hand. 'olu align' keeps them.", BoundsOptions),
     Verb(
         "transcribe",
         "Draft texts for clips without one, and list those to write down. Nothing learns from a draft.",

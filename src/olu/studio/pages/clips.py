@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from olu.align.state import alignment_path
 from olu.audit.checks import CHECKS
 from olu.core.errors import ConfigError, CorpusError, OluError
 from olu.core.told import Remedy
@@ -25,6 +28,7 @@ from olu.studio.parity import same_as
 from olu.studio.paths import check_workspace
 from olu.studio.people import CurrentPerson
 from olu.studio.render import page
+from olu.studio.review import stop_at, stopped_at
 from olu.studio.roots import StudioWorkspace
 from olu.studio.sound import LONGEST_SECONDS, MADE, key_of
 from olu.studio.state import CurrentStudio, Studio, Who
@@ -33,6 +37,7 @@ from olu.studio.tables import GROUPS, NONE, PAGE, ClipQuery, has_clips
 router = APIRouter()
 TEXT = 20_000  # characters of a text, at most
 FEW = 50  # clips whose rows come back with what was decided of them
+EVENING_HOURS = 12  # in which what somebody did is counted
 SPEAKERS = 12  # chips; more are found by the query
 TITLES = {one.name: one.title for one in CHECKS}
 ORDERS = {
@@ -103,7 +108,10 @@ def clips(request: Request, studio: CurrentStudio, who: Who, ws: str, query: Ask
         per_page=PAGE,
         longest=LONGEST_SECONDS,
         last=changes.last_change(place, who=who),
+        go_on=None if facts["wrong"] else _go_on(studio, place, query),
+        done=changes.done_since(place, _hours_ago(EVENING_HOURS), who=who),
         titles=TITLES,
+        aligned=alignment_path(place).exists(),
         owner=who,
         **facts,
     )
@@ -114,7 +122,12 @@ def row(request: Request, studio: CurrentStudio, ws: str, id: str) -> HTMLRespon
     """One row of the page, as it is now."""
     place = studio.workspace(ws)
     shown = studio.tables.of(place).row(id)
-    return page(request, "clip_row.html", ws=place, one=shown, longest=LONGEST_SECONDS, titles=TITLES)
+    aligned = alignment_path(place).exists()
+    return page(request, "clip_row.html", ws=place, one=shown, longest=LONGEST_SECONDS, titles=TITLES, aligned=aligned)
+
+
+def _hours_ago(hours: float) -> str:
+    return (datetime.now(UTC) - timedelta(hours=hours)).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _chips(query: ClipQuery, facets: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
@@ -162,6 +175,18 @@ def peaks(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response
 @router.get("/api/w/{ws}/clips/{id:path}/picture")
 def picture(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response:
     return _made(request, studio, ws, id, "picture")
+
+
+@router.get("/api/w/{ws}/clips/{id:path}/fine")
+def fine(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response:
+    """Peaks as fine as boundaries are set."""
+    return _made(request, studio, ws, id, "fine")
+
+
+@router.get("/api/w/{ws}/clips/{id:path}/wide")
+def wide(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response:
+    """A spectrogram as fine as boundaries are set."""
+    return _made(request, studio, ws, id, "wide")
 
 
 @router.get("/api/w/{ws}/clips/{id:path}")
@@ -308,7 +333,7 @@ def _change(found: Change | None) -> dict[str, Any]:
 
 
 @router.post("/api/w/{ws}/undo")
-@same_as("drop", "keep", "correct")
+@same_as("drop", "keep", "correct", "bounds")
 def undo(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: UndoAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
     who = who_is(person.signed(ask.by))
@@ -342,23 +367,80 @@ def texts(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: TextAsk) -
     }
 
 
+# ---- several people at once
+
+
+class HandsAsk(ClipsAsk):
+    id: str = Field(max_length=400)
+    tab: str = Field(min_length=8, max_length=60)  # of one page that is open
+    hold: bool = True  # else let go
+
+
+class StoppedAsk(ClipsAsk):
+    id: str = Field(max_length=400)
+    query: str = Field("", max_length=8000)  # of the page's address
+
+
+@router.post("/api/w/{ws}/hands")
+@same_as("")
+def hands(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: HandsAsk) -> dict[str, Any]:
+    """Take a clip into one's hands for some seconds, or let it go. It keeps nobody from saving: it is a sign."""
+    place = studio.workspace(ws)
+    if not ask.hold:
+        studio.leases.release(place, ask.id, tab=ask.tab)
+        return {"yours": False, "name": ""}
+    studio.tables.of(place).row(ask.id)
+    held = studio.leases.take(place, ask.id, name=person.signed(ask.by) or studio.owner, tab=ask.tab)
+    return {"yours": held.tab == ask.tab, "name": held.name}
+
+
+@router.post("/api/w/{ws}/stopped")
+@same_as("")
+def stopped(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: StoppedAsk) -> dict[str, Any]:
+    """Remember where somebody is in a list, for the next one."""
+    place = studio.workspace(ws)
+    studio.tables.of(place).row(ask.id)
+    stop_at(place, _parsed(ask.query).address(), ask.id, by=person.signed(ask.by) or studio.owner)
+    return {}
+
+
+def _go_on(studio: Studio, place: StudioWorkspace, query: ClipQuery) -> dict[str, Any] | None:
+    """Where the last person stopped in this list, and the address that goes on there."""
+    found = stopped_at(place, query.address())
+    at = studio.tables.of(place).place_of(query, found.id) if found else None
+    if found is None or not at:  # the first clip needs no way to it
+        return None
+    page_at = at - at % PAGE
+    return {
+        "by": found.by,
+        "at": found.at,
+        "number": at + 1,
+        "address": query.address(at=page_at) + f"#clip={quote(found.id)}",
+    }
+
+
 # ---- following
 
 
 def _changed(studio: Studio, ws: str, name: str, what: str) -> Watch:
     """A page of clips is told when somebody else, here or in a terminal, has changed one."""
-    table = studio.tables.of(studio.workspace(ws)).table
-    last = [table.state()]
+    place = studio.workspace(ws)
+    table = studio.tables.of(place).table
+    last: list[Any] = [table.state(), {}]
 
     def look() -> list[tuple[str, Any]]:
+        found: list[tuple[str, Any]] = []
+        if (held := studio.leases.held(place)) != last[1]:
+            last[1] = held
+            found.append(("changed", {"hands": held}))
         try:
             now = table.state()
         except (OSError, OluError):
-            return []
-        if now == last[0]:
-            return []
-        last[0] = now
-        return [("changed", {})]
+            return found
+        if now != last[0]:
+            last[0] = now
+            found.append(("changed", {}))
+        return found
 
     return Watch(name, look)
 
