@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import ipaddress
 import socket
+from typing import Any
 
 import segno
 from markupsafe import Markup
@@ -18,7 +19,7 @@ ELSEWHERE = "192.0.2.1"  # an address of documentation: nothing is sent to it
 def svg(text: str, *, label: str) -> Markup:
     """A code as a picture within a page, with words for who does not see it."""
     out = io.BytesIO()
-    shape = {"kind": "svg", "border": QUIET, "dark": "#000", "light": "#fff", "omitsize": True}
+    shape: dict[str, Any] = {"kind": "svg", "border": QUIET, "dark": "#000", "light": "#fff", "omitsize": True}
     segno.make_qr(text).save(
         out, **shape, xmldecl=False, svgns=False, svgclass="qr", lineclass=None, title=label, nl=False
     )
