@@ -128,7 +128,8 @@ def test_nothing_sticks_out_and_targets_are_large(owner: StudioTab, ws: Workspac
         assert owner.tab.eval("document.documentElement.scrollWidth <= innerWidth"), path
         small = (
             "[...document.querySelectorAll('main button, main a.button, main input:not([type=checkbox])')]"
-            ".filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40).map((one) => one.outerHTML)"
+            ".filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40)"
+            ".map((one) => one.outerHTML)"
         )
         assert not screen.phone or owner.tab.eval(small) == [], path
     owner.quiet()
