@@ -30,6 +30,7 @@ from olu.stages.merge import MergeSummary
 from olu.stages.pack import PackSummary
 from olu.stages.plan import PlanSummary
 from olu.stages.prepare import PrepareSummary
+from olu.stages.prompts import PromptsSummary
 from olu.stages.read import ReadSummary
 from olu.stages.runs import Removal, RunDetail, RunsSummary
 from olu.stages.speakers import SpeakersSummary
@@ -182,6 +183,14 @@ class VerbWorkspace(Workspace):
         device: str | None = None,
         on_event: OnEvent | None = None,
     ) -> TranscribeSummary | ListSummary | AcceptSummary: ...
+    def prompts(
+        self,
+        *,
+        texts: Iterable[str | Path] | str | Path = (),
+        count: int = 300,
+        longest: int = 120,
+        on_event: OnEvent | None = None,
+    ) -> PromptsSummary: ...
     def export_corpus(
         self,
         *,
@@ -241,6 +250,7 @@ class VerbWorkspace(Workspace):
         frames: str = 'floor',
         ctc_only: bool = False,
         cross: bool = False,
+        base: str | Path | None = None,
         device: str | None = None,
         threads: int | None = None,
         force: bool = False,

@@ -204,10 +204,10 @@ class Tab:
 
 
 @contextmanager
-def chromium(folder: Path, *, under: Sequence[str] = ()) -> Iterator[Tab]:
+def chromium(folder: Path, *, under: Sequence[str] = (), flags: Sequence[str] = ()) -> Iterator[Tab]:
     """A tab of a fresh browser, which ends with the block. `under`: a command that starts it, its path whole."""
     (hears, commands), (answers, speaks) = os.pipe(), os.pipe()
-    words = [*under, str(BROWSER), *FLAGS, f"--user-data-dir={folder}", "about:blank"]
+    words = [*under, str(BROWSER), *FLAGS, *flags, f"--user-data-dir={folder}", "about:blank"]
     trampoline = [sys.executable, "-c", ONTO, str(hears), str(speaks), *words]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(trampoline, pass_fds=(hears, speaks), start_new_session=True, **quiet)  # type: ignore[call-overload]

@@ -41,6 +41,12 @@ POST /api/read
 GET /api/events
 """
 SPEAKS = """
+GET /r/{link}
+GET /api/r/{link}
+POST /api/r/{link}/consent
+PUT /api/r/{link}/takes/{take}
+GET /api/r/{link}/takes/{take}/sound
+POST /api/r/{link}/done
 """
 LISTENS = """
 """
@@ -210,6 +216,9 @@ def test_a_change_carries_the_name_of_the_link(client: StudioClient, tmp_path: P
     assert "You are Amina" in page and 'href="/settings"' not in page and "/w/habari/train" not in page
     owner = came(client, link(client, "owner", "Femi"))
     job = owner.post("/api/jobs", {"ws": "habari", "verb": "status"}).json
+    for child in client.studio.jobs._children.values():
+        child.wait(30)
+    client.studio.jobs.advance()
     told = json.loads((root / f"habari/jobs/{job['number']:04d}/ask.json").read_text())
     assert told["who"] == "Femi"
 

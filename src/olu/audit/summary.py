@@ -59,6 +59,7 @@ class AuditSummary:
     long: int  # clips that only their length keeps from training: a cut could save them
     long_seconds: float
     deep: bool  # whether the networks listened too
+    record_next: list[str] = field(default_factory=list)  # sentences that add most of what is rare
     fresh: bool = field(default=False, compare=False)  # made before, and nothing has changed since
 
     @property
@@ -102,6 +103,7 @@ def summarise(
     notes: Sequence[str],
     start: Callable[[float], str],
     spoken: coverage.Spoken | None,
+    record_next: Sequence[str] = (),
 ) -> AuditSummary:
     """`findings` are those of each check, worst first; `fixed` is what --fix would do.
 
@@ -144,6 +146,7 @@ def summarise(
         long=len(long),
         long_seconds=_seconds(long),
         deep=any(one.deep is not None for one in heard),
+        record_next=list(record_next),
     )
 
 

@@ -125,6 +125,8 @@ def run(options: AlignOptions) -> Job[AlignOutcome]:
         raise ConfigError("--hop, --rate and --frames are about --durations FILE: give it, or leave them out")
     if options.source is not None and (options.ctc_only or options.cross):
         raise ConfigError("--from takes the boundaries of another aligner: leave --ctc-only and --cross out")
+    if options.source is not None and options.base is not None:
+        raise ConfigError("--from takes the boundaries of another aligner, so nothing is learnt: leave --base out")
     yield from map(Note, settle(options.threads))
     ws = Workspace.open(options.ws)
     summary = yield from align(
@@ -132,6 +134,7 @@ def run(options: AlignOptions) -> Job[AlignOutcome]:
         source=options.source,
         ctc_only=options.ctc_only,
         cross=options.cross,
+        base=options.base,
         device=options.device,
         force=options.force,
         keep=options.textgrid is not None or options.durations is not None,
@@ -152,17 +155,20 @@ def align(
     source: Path | None = None,
     ctc_only: bool = False,
     cross: bool = False,
+    base: Path | None = None,
     device: str | None = None,
     force: bool = False,
     keep: bool = False,
 ) -> Job[AlignSummary]:
     """Align what is wanted and not aligned yet. `source`: TextGrids to take instead. `keep`: any alignment will do.
 
-    `cross` scores every clip once more, by a recogniser that has not learnt from it.
+    `cross` scores every clip once more, by a recogniser that has not learnt from it. `base`: an aligned workspace of
+    another language, or a run of its recogniser, to begin with.
     """
     if source is not None:
         return (yield from _from_grids(ws, source, force=force))
-    options = {"from": None, "ctc_only": ctc_only, "cross": cross}
+    options: dict[str, Any] = {"from": None, "ctc_only": ctc_only, "cross": cross}
+    options |= {"base": str(base.resolve())} if base is not None else {}
     earlier = None if force else _earlier(ws, options, keep=keep)
     if earlier is not None:
         return earlier
@@ -172,11 +178,11 @@ def align(
     if is_cold(corpus) and not (ctc_only or cross):  # these ask for a recogniser
         from olu.stages.align_flat import listen_flat
 
-        listened = yield from listen_flat(ws, device=device, force=force)
+        listened = yield from listen_flat(ws, device=device, force=force, base=base)
     else:
         from olu.stages.align_listen import listen
 
-        listened = yield from listen(ws, ctc_only=ctc_only, cross=cross, device=device, force=force)
+        listened = yield from listen(ws, ctc_only=ctc_only, cross=cross, device=device, force=force, base=base)
     return _finish(ws, options, listened, begun=begun)
 
 
@@ -186,6 +192,7 @@ def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSumm
         return None
     made: dict[str, Any] = stamp["options"]
     served = made["from"] is not None or (made["ctc_only"] == options["ctc_only"] and made["cross"] >= options["cross"])
+    served = served and options.get("base") in (None, made.get("base"))
     return replace(from_row(stamp["summary"], AlignSummary), fresh=True) if keep or served else None
 
 

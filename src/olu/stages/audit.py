@@ -33,6 +33,7 @@ from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
 from olu.corpus.speakers import hash_speakers
 from olu.families import family
 from olu.stages.bases import advise
+from olu.stages.prompts import record_next
 from olu.stages.read import corpus_frontend
 from olu.text.frontend import read_clip, read_settings
 from olu.train.family import Family
@@ -106,6 +107,7 @@ def audit(
         ],
         start=partial(_start, ws.language, limits),
         spoken=_spoken(ws, corpus),
+        record_next=record_next(ws),
     )
     yield Tick(len(corpus), len(corpus), "writing the report")
     page = render(

@@ -234,7 +234,7 @@ def _plan_runs(
         if inner is None:
             continue
         for piece in _run_pieces(clip.text, spans, found, inner, frontend, cutting, unsure):
-            if why := _doubt(piece, spans, bad, bounds):
+            if why := _doubt(piece, alignment, bad, bounds):
                 left.append((piece.seconds, f"{clip.id} {clock(piece.start)}: {why}"))
             else:
                 kept.append(piece)
@@ -243,12 +243,15 @@ def _plan_runs(
     return _with_clips(clip, alignment, kept, left, sha256=sha256)
 
 
-def _doubt(piece: CutPiece, spans: Sequence[Span], bad: frozenset[int], bounds: _Bounds) -> str:
+def _doubt(piece: CutPiece, alignment: Alignment, bad: frozenset[int], bounds: _Bounds) -> str:
     """Why the words of a piece are not surely those that are said in it; nothing where they are."""
+    spans = alignment.words
     lacking = [at for at in bad if piece.first <= at < piece.last]
     if len(lacking) > bounds.share * (piece.last - piece.first):
         return f"not heard where they should be: {named(spans, lacking)}"
-    scores = [span.score for span in spans[piece.first : piece.last] if span.score is not None]
+    otherwise = {at for first, last in alignment.otherwise for at in range(first, last)}
+    heard = (spans[at].score for at in range(piece.first, piece.last) if at not in otherwise)
+    scores = [score for score in heard if score is not None]
     if scores and bounds.mean is not None and sum(scores) / len(scores) < bounds.mean:
         return "its words are heard worse than others: others may be said there"
     return ""
@@ -343,7 +346,20 @@ def _part(alignment: Alignment, piece: CutPiece, clip: Clip) -> Alignment:
         span._replace(start=span.start - piece.start, end=span.end - piece.start)
         for span in alignment.words[piece.first : piece.last]
     ]
-    return replace(alignment, id=clip.id, seconds=clip.seconds, words=tuple(words), phones=tuple(phones))
+    return replace(
+        alignment,
+        id=clip.id,
+        seconds=clip.seconds,
+        words=tuple(words),
+        phones=tuple(phones),
+        unwritten=(),
+        unspoken=(),
+        otherwise=tuple(
+            (max(first, piece.first) - piece.first, min(last, piece.last) - piece.first)
+            for first, last in alignment.otherwise
+            if first < piece.last and last > piece.first
+        ),
+    )
 
 
 def _read(frontend: Frontend, text: str) -> list[str]:

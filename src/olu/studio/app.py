@@ -36,6 +36,8 @@ PAGES = (
     "options",
     "settings",
     "people",
+    "recorder",
+    "record",
     "clips",
     "audit",
     "reading",

@@ -174,7 +174,9 @@ def ask_to_stop(job: Job, *, at_once: bool = False, who: str = "") -> None:
         if at_once and hasattr(os, "killpg"):
             os.killpg(job.pid, signal.SIGKILL)
         else:
-            os.kill(job.pid, signal.SIGTERM if at_once or os.name == "nt" else signal.SIGINT)
+            # on Windows SIGTERM kills; Ctrl-Break reaches the group that `_apart` made, and a training saves
+            gentle = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT)
+            os.kill(job.pid, signal.SIGTERM if at_once else gentle)
 
 
 # ---------------------------------------------------------------- reading

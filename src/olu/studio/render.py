@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TABS = (
     ("", "Overview"),
     ("import", "Import"),
+    ("record", "Record"),
     ("clips", "Clips"),
     ("audit", "Audit"),
     ("reading", "Reading"),

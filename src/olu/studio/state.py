@@ -18,6 +18,7 @@ from olu.studio.settings import StudioSettings
 from olu.studio.sound import SoundCache
 from olu.studio.status import Statuses
 from olu.studio.tables import Tables
+from olu.studio.takes import Takes
 from olu.studio.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Studio:
         self.links = Links(self.roots)
         self.statuses = Statuses()
         self.uploads = Uploads(settings)
+        self.takes = Takes(settings)
         self.owner = _login()
         self.tables = Tables()
         self.alignments = AlignmentShelf()

@@ -200,6 +200,20 @@ class SplitOptions:
 
 
 @options
+class PromptsOptions:
+    ws: Path = workspace()
+    texts: tuple[Path, ...] = option(
+        "Texts to choose from: a sentence a line, or running text. May be given again.",
+        "--from",
+        default=(),
+        metavar="FILE",
+        role="input",
+    )
+    count: int = option("How many sentences.", default=300, metavar="N", least=1, most=20000)
+    longest: int = option("Letters of a sentence, at most.", default=120, metavar="N", least=5, most=1000)
+
+
+@options
 class ExportCorpusOptions:
     ws: Path = workspace(here=True)
     to: str = option(f"The form: {CORPUS_FORMS}.", default=..., choices=tuple(CORPUS_FORMS.split(", ")))
@@ -347,6 +361,13 @@ VERBS = (
         "Draft texts for clips without one, and list those to write down. Nothing learns from a draft.",
         TranscribeOptions,
         label="listening",
+        job=True,
+    ),
+    Verb(
+        "prompts",
+        "Choose sentences to record: each next one adds most of what is still rare.",
+        PromptsOptions,
+        label="choosing",
         job=True,
     ),
     Verb(
