@@ -12,7 +12,7 @@ FOLDER = ROOT / "notebooks"
 PLACES = {
     "colab": (
         "Colab",
-        "Runtime, Change runtime type, T4 GPU. Files in `/content` go with the machine; the last cell hands you the voice.",
+        "Runtime, Change runtime type, T4 GPU. Files in `/content` go with the machine; the last cell packs the voice.",
         "/content",
     ),
     "kaggle": (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from .browser import Screen, Tab
@@ -25,19 +24,10 @@ class StudioTab:
         self.tab, self.base = tab, base
 
     def show(self, path: str, screen: Screen = DESK) -> None:
-        self.tab.eval("window.old = true")
         self.tab.show(self.base + path, screen)
-        self.tab.until("!window.old && document.readyState === 'complete'")
 
-    def until(self, code: str, *, seconds: float = 60) -> Any:
-        """As the tab's, also while one page goes and another comes."""
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                return self.tab.until(code, seconds=max(1.0, end - time.monotonic()))
-            except AssertionError as gone:
-                if "navigated" not in str(gone) and "Cannot find context" not in str(gone):
-                    raise
+    def until(self, code: str) -> Any:
+        return self.tab.until(code)
 
     def key(self, key: str) -> None:
         code, number = KEYS.get(key, (f"Key{key.upper()}", ord(key.upper()[0])))

@@ -248,7 +248,8 @@ def test_300_takes_with_the_network_cut_ten_times_and_the_server_killed_three_ti
 
 
 STICKS_OUT = """[...document.querySelectorAll('body *')].filter((one) =>
-  one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.scroll, .tabs, .hidden, .skip')).map((one) => `${one.tagName}#${one.id}.${one.className}`)"""
+  one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('.scroll, .tabs, .hidden, .skip'))
+  .map((one) => `${one.tagName}#${one.id}.${one.className}`)"""
 TOO_SMALL = """[...document.querySelectorAll('button, input, summary')].filter((one) => one.offsetParent
   && one.getBoundingClientRect().height < 44).map((one) => one.id || one.textContent)"""
 SCREENS = {

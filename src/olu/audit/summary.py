@@ -60,6 +60,7 @@ class AuditSummary:
     long_seconds: float
     deep: bool  # whether the networks listened too
     record_next: list[str] = field(default_factory=list)  # sentences that add most of what is rare
+    seconds_of_one: float = 0.0  # usable ones of the speaker who has most: what the verdict is on
     fresh: bool = field(default=False, compare=False)  # made before, and nothing has changed since
 
     @property
@@ -135,6 +136,7 @@ def summarise(
         rare=rare,
         verdict=verdict(most, speakers=len(by_speaker), limits=limits),
         start=start(most),
+        seconds_of_one=round(most, 3),
         wanted=wanted(rare, units, few=limits.coverage_few),
         memory=memory,
         memory_bytes={size: round(amount) for size, amount in needed.items()},

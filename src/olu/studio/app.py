@@ -17,6 +17,7 @@ from olu import __version__
 from olu.core.errors import OluError
 from olu.studio.assets import assets
 from olu.studio.guard import StudioGuard
+from olu.studio.passphrase import door
 from olu.studio.people import NotAllowed, allowed
 from olu.studio.render import page
 from olu.studio.roots import NotHere
@@ -60,6 +61,7 @@ def create_app(settings: StudioSettings) -> FastAPI:
     )
     app.state.studio = Studio(settings)
     app.include_router(assets())
+    app.include_router(door())
     for name in PAGES:
         app.include_router(import_module(f"olu.studio.pages.{name}").router, dependencies=[Depends(allowed)])
     app.add_exception_handler(OluError, _refused)

@@ -21,7 +21,8 @@ HEADER = "x-olu-studio"  # a page elsewhere cannot send it without being asked f
 ENTRY = "/l/"  # a link that leaves a cookie
 SPEAKERS = ("/r/", "/api/r/")  # the secret of a link follows
 OWNERS_ALONE = ("/openapi.json",)  # what no router of ours answers
-OPEN = "/parts/"  # scripts and style: the same for everybody
+ENTER = "/enter"  # asks for the passphrase, where there is one
+OPEN = ("/parts/", ENTER)  # scripts and style, the same for everybody
 WRONG_KEYS = 5  # a minute and client
 WRONG_LINKS = 30
 MOST_BODY = 4 * 2**20  # bytes of a request that is no upload
@@ -40,9 +41,8 @@ class StudioGuard:
     def __init__(self, app: ASGIApp, *, settings: StudioSettings, links: Links) -> None:
         self._app, self._settings, self._links = app, settings, links
         self._wrong, self._wrong_links = RateLimit(WRONG_KEYS), RateLimit(WRONG_LINKS)
-        self.cookie = f"olu-studio-{settings.port}"
+        self.cookie, self._token = _cookie(settings)
         self.link_cookie = f"olu-link-{settings.port}"
-        self._token = hashlib.sha256(f"olu studio {settings.key}".encode()).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -61,10 +61,17 @@ class StudioGuard:
             await send(message)
 
         answer = self._answer(scope)
+        if answer is not None and answer.status_code == 401 and self._asks(scope):
+            answer = RedirectResponse(ENTER, 303)
         if answer is not None:
             await answer(scope, receive, told)
         else:
             await self._app(scope, receive, told)
+
+    def _asks(self, scope: Scope) -> bool:
+        """Whether somebody who may not pass is asked for the passphrase: a person, at the door."""
+        page = scope["method"] in READS and not scope["path"].startswith(("/api/", ENTRY, *SPEAKERS))
+        return page and b"key=" not in scope.get("query_string", b"") and self._settings.passphrase
 
     def _answer(self, scope: Scope) -> Response | None:
         """What is answered in place of the app; nothing where the request may pass."""
@@ -119,11 +126,7 @@ class StudioGuard:
             return _refuse(scope, 401, "this key is not the one that 'olu studio' printed")
         query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
         rest = urlencode([(name, value) for name, value in query if name != "key"])
-        answer = RedirectResponse(f"{_quoted(scope)}{'?' if rest else ''}{rest}", 303)
-        answer.set_cookie(
-            self.cookie, self._token, httponly=True, samesite="strict", secure=self._settings.secure, path="/"
-        )
-        return answer
+        return let_in(self._settings, RedirectResponse(f"{_quoted(scope)}{'?' if rest else ''}{rest}", 303))
 
     def _who(self, scope: Scope, headers: Headers) -> Person | Response:
         """Who asks: by the link in a recorder's address, by the key's cookie, or by the cookie that a link left."""
@@ -176,6 +179,18 @@ class StudioGuard:
         if origin is not None and urlsplit(origin).netloc not in hosts:
             return False
         return HEADER in headers or headers.get("content-type", "").partition(";")[0].strip() == "application/json"
+
+
+def _cookie(settings: StudioSettings) -> tuple[str, str]:
+    """Its name, by port, and what it holds."""
+    return f"olu-studio-{settings.port}", hashlib.sha256(f"olu studio {settings.key}".encode()).hexdigest()
+
+
+def let_in(settings: StudioSettings, answer: Response) -> Response:
+    """An answer that leaves the cookie which opens the studio from now on."""
+    name, token = _cookie(settings)
+    answer.set_cookie(name, token, httponly=True, samesite="strict", secure=settings.secure, path="/")
+    return answer
 
 
 def _quoted(scope: Scope) -> str:

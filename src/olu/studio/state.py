@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request
 
 from olu.studio.alignments import AlignmentShelf
+from olu.studio.follow import Pulse
 from olu.studio.jobs import Jobs
 from olu.studio.people import Links, current_person
 from olu.studio.readers import Readers
@@ -41,6 +42,7 @@ class Studio:
         self.sounds = SoundCache()
         self.readers = Readers(self.roots)
         self.runs = RunShelf()
+        self.pulse = Pulse()
         self._speech: SpeechDesk | None = None
 
     @property

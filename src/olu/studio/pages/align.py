@@ -18,7 +18,7 @@ from olu.core.errors import OluError
 from olu.core.told import Remedy
 from olu.corpus import hand_bounds
 from olu.stages.bounds import set_bounds
-from olu.studio.follow import Watch
+from olu.studio.follow import Look, News, digest
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
 from olu.studio.people import CurrentPerson
@@ -205,28 +205,19 @@ def move(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: BoundsAsk) 
 # ---- following
 
 
-def _changed(studio: Studio, ws: str, name: str, what: str) -> Watch:
+def _changed(studio: Studio, ws: str, what: str) -> Look:
     """A page is told when somebody else, here or in a terminal, has set or taken back boundaries."""
-    place = studio.workspace(ws)
-    path = hand_bounds.journal(place).path
+    path = hand_bounds.journal(studio.workspace(ws)).path
 
-    def state() -> Any:
+    def look(_: str, seen: str) -> News:
         try:
             held = path.stat()
+            now = digest((held.st_ino, held.st_size, held.st_mtime_ns))
         except OSError:
-            return None
-        return held.st_ino, held.st_size, held.st_mtime_ns
+            now = digest(None)
+        return News([("changed", {})] if seen not in ("", now) else [], seen=now)
 
-    last = [state()]
-
-    def look() -> list[tuple[str, Any]]:
-        now = state()
-        if now == last[0]:
-            return []
-        last[0] = now
-        return [("changed", {})]
-
-    return Watch(name, look)
+    return look
 
 
 WATCHERS["bounds"] = _changed

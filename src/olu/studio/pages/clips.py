@@ -22,7 +22,7 @@ from olu.corpus.corrections import who_is
 from olu.stages.clip_view import COLUMNS
 from olu.stages.correct import correct_clip
 from olu.stages.decide import decide
-from olu.studio.follow import Watch
+from olu.studio.follow import Look, News, digest
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
 from olu.studio.paths import check_workspace
@@ -422,27 +422,26 @@ def _go_on(studio: Studio, place: StudioWorkspace, query: ClipQuery) -> dict[str
 # ---- following
 
 
-def _changed(studio: Studio, ws: str, name: str, what: str) -> Watch:
+def _changed(studio: Studio, ws: str, what: str) -> Look:
     """A page of clips is told when somebody else, here or in a terminal, has changed one."""
     place = studio.workspace(ws)
     table = studio.tables.of(place).table
-    last: list[Any] = [table.state(), {}]
 
-    def look() -> list[tuple[str, Any]]:
-        found: list[tuple[str, Any]] = []
-        if (held := studio.leases.held(place)) != last[1]:
-            last[1] = held
-            found.append(("changed", {"hands": held}))
+    def look(place_of_files: str, seen: str) -> News:
+        hands = studio.leases.held(place)
+        before, _, shown = seen.partition(" ")
         try:
-            now = table.state()
+            now = digest(table.state())
         except (OSError, OluError):
-            return found
-        if now != last[0]:
-            last[0] = now
-            found.append(("changed", {}))
-        return found
+            now = before
+        events: list[tuple[str, Any]] = []
+        if digest(hands) != (shown or digest({})):
+            events.append(("changed", {"hands": hands}))
+        if before not in ("", now):
+            events.append(("changed", {}))
+        return News(events, seen=f"{now} {digest(hands)}")
 
-    return Watch(name, look)
+    return look
 
 
 WATCHERS["clips"] = _changed
