@@ -94,8 +94,15 @@ class _Writer:
 
     def _group(self, held: Any, repeated: bool) -> str:
         number, more, less, inner = held
-        if more or less:
+        if (more | less) & ~int(re.IGNORECASE | re.DOTALL):
             raise ExportError("a pattern changes its flags inside: write it without")
+        if more or less:
+            before = self.ignore_case, self.dot_all
+            self.ignore_case = bool((before[0] or more & re.IGNORECASE) and not less & re.IGNORECASE)
+            self.dot_all = bool((before[1] or more & re.DOTALL) and not less & re.DOTALL)
+            made = self._group((number, 0, 0, inner), repeated)
+            self.ignore_case, self.dot_all = before
+            return made
         if number is None:
             return f"(?:{self.several(inner, repeated=repeated)})"
         if repeated:  # JavaScript forgets such a group in each round, Python keeps it

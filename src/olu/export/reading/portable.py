@@ -8,7 +8,6 @@ from __future__ import annotations
 import bisect
 import builtins
 import collections
-import dataclasses
 import html
 import itertools
 import json
@@ -18,7 +17,7 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.resources import files
 from typing import Any
@@ -34,6 +33,7 @@ from olu.speak.engines import word_tokens
 from olu.speak.lines import LineReader
 from olu.text import words
 from olu.text.characters import CharacterFrontend
+from olu.text.frontend import from_state
 from olu.text.normalise import written_numbers
 from olu.text.restore import engine, marks, traits
 from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary
@@ -55,7 +55,7 @@ NATIVE: dict[Any, str] = {
     itertools.accumulate: "$.accumulate",
     bisect.bisect_left: "$.bisect_left",
     bisect.bisect_right: "$.bisect_right",
-    dataclasses.replace: "$.replace",
+    replace: "$.replace",
     operator.mul: "$.mul_",
     html.unescape: "$.unescape",
     zlib.crc32: "$.crc32",
@@ -79,7 +79,9 @@ BESIDE: dict[str, Any] = {
     "mark_likeliest": engine.likeliest,
     "chain_features": engine.chain_features,
 }
-METHODS = ("read", "ids", "symbols")
+ASKED = ("read", "ids", "symbols")
+# what the runtime's own functions ask of objects
+HELD = ("model words forms traits hashed dotted scale table binary labels allowed vowels dots features").split()
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,14 @@ def reading_files(reading: PortableReading) -> dict[str, bytes]:
         raise ExportError("the voice reads pieces of words, which only Olu's own engine speaks: export a voice of symbols")
     if not isinstance(frontend, CharacterFrontend) and "espeak" in frontend.pack.chain:
         raise ExportError("the voice reads by espeak-ng, which runs nowhere but beside Python: take it out of the chain")
+    fresh = replace(reading.lines, frontend=from_state(frontend.state()))  # without the words it has read so far
     ends = tuple(reading.lines.ends)
     tabulated: dict[Any, list[tuple[Any, ...]]] = {
         written_numbers._class: [(0, written_numbers.PLANE), (written_numbers.PLANE, written_numbers.LAST)],
         words.sentence_ends: [(ends, True), (ends, False)],
     }
     program = Program(NATIVE, tabulated=tabulated)
-    made = program.build(reading, METHODS, beside=BESIDE)
+    made = program.build(replace(reading, lines=fresh), (*ASKED, *HELD), beside=BESIDE)
     runtime = files("olu.export.reading").joinpath("runtime.js").read_text(encoding="utf-8")
     door = files("olu.export.reading").joinpath("door.js").read_text(encoding="utf-8")
     state = {

@@ -144,17 +144,8 @@ class Program:
         if cls.__module__.split(".")[0] != "olu":
             return {"x": f"{cls.__module__}.{cls.__qualname__}"}
         name = self._class(cls)
-        held = {}
-        for attribute in sorted(self.attributes):
-            if isinstance(inspect.getattr_static(cls, attribute, None), FunctionType | property | staticmethod | classmethod):
-                continue
-            try:
-                one = getattr(value, attribute)
-            except AttributeError:
-                continue
-            if isinstance(one, MethodType) and one.__self__ is value:
-                continue
-            held[attribute] = self._value(one)
+        own = set(getattr(value, "__dict__", ())) | {one for base in cls.__mro__ for one in getattr(base, "__slots__", ())}
+        held = {one: self._value(getattr(value, one)) for one in sorted(own & self.attributes) if hasattr(value, one)}
         return {"o": name, "f": held}
 
     def pattern(self, pattern: re.Pattern[str]) -> int:
@@ -180,9 +171,13 @@ class Program:
             return name
         self.functions[name] = ""  # it may call itself
         node = self._node(function)
-        free = function.__code__.co_freevars if function.__closure__ else ()
+        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        home = cells.pop("__class__", None)  # of a method that calls super()
+        free = tuple(cells)
         try:
-            text = self._translator(function.__globals__, free).function(node, name=name)
+            made = self._translator(function.__globals__, free)
+            made.home = f"C.{self._class(home.cell_contents)}" if home else ""
+            text = made.function(node, name=name)
         except NotPortable as what:
             self.refused[name] = str(what)
             text = f"function {name}() {{ $.missing({literal(function.__module__ + '.' + function.__qualname__)}, {literal(str(what))}); }}"

@@ -129,10 +129,10 @@ function finalSigma(own, at) {
   while (after < own.length && ignorable(own[after])) after++;
   return after === own.length || !cased(own[after]);
 }
-// A character that Python's tables do not have becomes one that no table has, so that classes of patterns agree.
+// A character that is newer than Python's tables becomes one that no table has, so that classes of patterns agree.
 $.known = (text) => {
   let made = "";
-  for (const char of text) made += char.length === 1 && char < "\u0378" ? char : category(char) === "Cn" ? "\u0378" : char;
+  for (const char of text) made += char < "\u0378" || category(char) !== "Cn" || /\p{Cn}/u.test(char) ? char : "\u0378";
   return made;
 };
 
@@ -365,12 +365,11 @@ $.Fraction = (value) => Fraction.of(value);
 
 // ---- items, slices, attributes, calls
 
-const place = (at, size) => at < 0 ? at + size : at;
+const place = (at, size) => at < 0 ? at + size : Number(at);
 $.get = (held, at) => {
   if (typeof held === "string") { const size = textLength(held), one = textAt(held, place(at, size)); return one === undefined || place(at, size) < 0 ? $.fail("IndexError", "string index out of range") : one; }
   if (held instanceof Dict) return held.item(at);
   if (Array.isArray(held) || ArrayBuffer.isView(held)) {
-    if (typeof at === "boolean") at = Number(at);
     const one = held[place(at, held.length)];
     return one === undefined ? $.fail("IndexError", "list index out of range") : one;
   }
@@ -455,11 +454,12 @@ P.len = (x) => typeof x === "string" ? textLength(x) : Array.isArray(x) || Array
 P.str = (x) => $.str(x === undefined ? "" : x);
 P.bool = (x) => $.t(x);
 P.int = (x) => {
+  if (x === undefined) return 0;
   if (x instanceof Fraction) return x.floor();
   if (typeof x === "string") { const plain = Array.from(x.trim(), (c) => category(c) === "Nd" ? $.decimal(c) : c).join(""); return /^[+-]?[0-9]+$/.test(plain) ? whole(BigInt(plain.replace(/^\+/, ""))) : $.fail("ValueError", `no whole number: ${x}`); }
   return typeof x === "bigint" ? x : Math.trunc(Number(x));
 };
-P.float = (x) => typeof x === "string" ? Number(Array.from(x.trim(), (c) => category(c) === "Nd" ? $.decimal(c) : c).join("")) : Number(x);
+P.float = (x) => x === undefined ? 0 : typeof x === "string" ? Number(Array.from(x.trim(), (c) => category(c) === "Nd" ? $.decimal(c) : c).join("")) : Number(x);
 P.list = (x) => x === undefined ? [] : Array.from(x);
 P.tuple = (x) => $.tuple(x === undefined ? [] : Array.from(x));
 P.dict = (x) => x === undefined ? new Dict() : x instanceof Dict ? new Dict(x.items()) : new Dict(x);
@@ -631,6 +631,7 @@ $.cls = (name, base, fields) => {
 };
 $.methodOn = (cls, name, f) => { cls.made.prototype[name] = function (...given) { return f(this, ...given); }; };
 $.static_ = (cls, name, f) => { cls[name] = f; cls.made.prototype[name] = f; };
+$.above = (cls, name) => Object.getPrototypeOf(cls.made.prototype)[name];
 $.getter = (cls, name, f) => Object.defineProperty(cls.made.prototype, name, { get() { return f(this); }, configurable: true });
 
 // ---- the objects that a reading was written with

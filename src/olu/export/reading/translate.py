@@ -96,6 +96,7 @@ class Translator:
 
     def __init__(self, resolve: Resolve, pattern: Callable[[ast.Call], str], free: Iterable[str] = ()) -> None:
         self._resolve, self._pattern = resolve, pattern
+        self.home = ""  # the class that a method which calls super() stands in
         self._scopes: list[_Scope] = [_Scope(set(free))]
 
     def function(self, node: ast.FunctionDef | ast.Lambda, *, name: str = "") -> str:
@@ -429,8 +430,8 @@ class Translator:
         listed = ", ".join(given)
         called = node.func
         if isinstance(called, ast.Attribute):
-            if isinstance(called.value, ast.Call) and isinstance(called.value.func, ast.Name) and called.value.func.id == "super":
-                raise NotPortable("super()")
+            if _is_super(called.value):
+                return f"$.above({self.home}, {literal(called.attr)}).call(self{', ' + listed if listed else ''})"
             found = None if self._is_local(called.value) else self._resolve(called)
             if found is not None and found.startswith("$.re."):  # by a pattern that is known before anything is read
                 rest = "".join(f", {self.value(one)}" for one in node.args[1:3 if found == "$.re.sub" else 2])
@@ -491,6 +492,10 @@ class Translator:
 def _loaded(node: ast.expr) -> ast.expr:
     copied = ast.parse(ast.unparse(node), mode="eval").body
     return copied
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _yields(node: ast.FunctionDef) -> bool:

@@ -15,8 +15,9 @@ SOFT = "'.:^`\u00a8\u00ad\u00af\u00b4\u00b7\u00b8\u2018\u2019\u2024\u2027\ufe13\
 @cache
 def unicode_tables() -> dict[str, Any]:
     """Categories, case, numbers and marks, as `$.unicode` of runtime.js takes them."""
-    chars = [chr(code) for code in CODES if code not in SURROGATES]
-    categories = [(ord(char), unicodedata.category(char)) for char in chars]
+    every = [chr(code) for code in CODES if code not in SURROGATES]
+    categories = [(ord(char), unicodedata.category(char)) for char in every]
+    chars = [chr(code) for code, name in categories if name not in ("Cn", "Co")]
     ranges, names, at, last = [], [], 0, ("", -1)
     for code, name in categories:
         if name == "Cn":
