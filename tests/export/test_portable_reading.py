@@ -51,7 +51,9 @@ def by_node(reading: PortableReading, folder: Path, lines: list[str], texts: lis
     for name, data in reading_files(reading).items():
         (folder / name).write_bytes(data)
     asked = json.dumps({"lines": lines, "texts": texts})
-    done = subprocess.run([str(NODE), str(READER), str(folder)], input=asked, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [str(NODE), str(READER), str(folder)], input=asked, capture_output=True, text=True, check=True
+    )
     return dict(json.loads(done.stdout))
 
 
@@ -115,7 +117,9 @@ def test_streams_of_tones_and_stress(tmp_path: Path) -> None:
     theirs = by_node(reading, tmp_path, [], lines)["texts"]
     ours = [tried(lambda text=text: list(reading.read(text))) for text in lines]
     assert all(alike(a, b) for a, b in zip(ours, theirs, strict=True))
-    assert any(any(row.get("streams", {}).get("tones", ())) for rows in theirs if isinstance(rows, list) for row in rows)
+    assert any(
+        any(row.get("streams", {}).get("tones", ())) for rows in theirs if isinstance(rows, list) for row in rows
+    )
 
 
 @needs_node

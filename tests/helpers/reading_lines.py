@@ -20,13 +20,44 @@ GOLD = {
     "spa": ("spanish_wikipron_ca_sample.tsv", "spanish_wikipron_la_sample.tsv"),
 }
 FILES = ("abbreviations.tsv", "units.tsv", "lexicon.tsv", "english_words.tsv")
-SIGNS = ["$", "€", "£", "%", "‰", "°", "°C", "₦", "#", "&", "+", "=", "×", "/", "@", "½", "¾", "²", "³", "№", "…", "–", "—", "«", "»"]
+SIGNS = [
+    "$",
+    "€",
+    "£",
+    "%",
+    "‰",
+    "°",
+    "°C",
+    "₦",
+    "#",
+    "&",
+    "+",
+    "=",
+    "×",
+    "/",
+    "@",
+    "½",
+    "¾",
+    "²",
+    "³",
+    "№",
+    "…",
+    "–",
+    "—",
+    "«",
+    "»",
+]
 STRANGE = ["\u0301", "\u0323", "\u0307", "\u200d", "\u00ad", "\ufeff", "\u3000", "\x1c", "\x85", "İ", "ı", "ẞ", "ß", "ſ", "ﬁ", "Σ", "ς", "ΟΔΟΣ",
            "א", "ب", "१२", "٣٤", "中文", "🎉", "𝟙𝟚", "𝐀", "\U0001e030", "\U00011d50", "\u0378", "\ue123", "፲፱፻፹፭", "፩", "Ⅻ", "ǆ", "K", "Å", "ꜜ"]  # fmt: skip
 PLACES = ["www.example.com/a-b", "ana@example.org", "https://olu.example.net/?q=1", "UNESCO", "BBC", "J. R. Pérez", "U.S.A.", "XIV", "Luis XIV", "5G", "4x4", "3:16-18",
           "<break time='300ms'/>", "<sub alias='ana'>A.</sub>", "<say-as interpret-as='digits'>123</say-as>", "R&D", "a &lt; b", "]]", "<b>"]  # fmt: skip
 
-PLAIN = ["Ina kwana? Lafiya lau.", "Sunana Musa, ina zaune a Kano.", "Yau ranar Juma'a ce; gobe kuma Asabar.", "ƙasa, ɗaki, ɓera, 'ya'ya"]
+PLAIN = [
+    "Ina kwana? Lafiya lau.",
+    "Sunana Musa, ina zaune a Kano.",
+    "Yau ranar Juma'a ce; gobe kuma Asabar.",
+    "ƙasa, ɗaki, ɓera, 'ya'ya",
+]
 
 
 def lines_of(code: str, count: int, *, seed: int = 0) -> list[str]:
@@ -65,7 +96,12 @@ def _listed(code: str) -> list[str]:
     folder = load(code).folder
     if folder is None:
         return []
-    rows = [line for name in FILES if (folder / name).exists() for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+    rows = [
+        line
+        for name in FILES
+        if (folder / name).exists()
+        for line in (folder / name).read_text(encoding="utf-8").splitlines()
+    ]
     return sorted({line.split("\t")[0] for line in rows if line.strip() and not line.startswith("#")})
 
 
@@ -83,7 +119,11 @@ def _made(chance: random.Random, texts: list[str], words: list[str], extra: list
         elif kind < 0.85:
             base.insert(at, chance.choice(STRANGE))
         else:
-            base.insert(at, chance.choice(words) + chance.choice(["", "?", "!", ";", ":", ",", "...", "'", "-" + chance.choice(words)]))
+            base.insert(
+                at,
+                chance.choice(words)
+                + chance.choice(["", "?", "!", ";", ":", ",", "...", "'", "-" + chance.choice(words)]),
+            )
     text = chance.choice([" ", " ", " ", "  ", "\u00a0", "\n"]).join(base)
     return _twisted(chance, text)
 
@@ -117,6 +157,8 @@ def _twisted(chance: random.Random, text: str) -> str:
         return "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
     if kind < 0.38:
         at = chance.randint(0, len(text))
-        code = chance.choice([chance.randint(0x20, 0x24F), chance.randint(0x250, 0xD7FF), chance.randint(0xE000, 0x1FFFF)])
+        code = chance.choice(
+            [chance.randint(0x20, 0x24F), chance.randint(0x250, 0xD7FF), chance.randint(0xE000, 0x1FFFF)]
+        )
         return text[:at] + chr(code) * chance.randint(1, 2) + text[at:]
     return text

@@ -45,7 +45,9 @@ WIDEST = 0x3000  # of a range in which case does not matter
 def portable(pattern: re.Pattern[str]) -> dict[str, Any]:
     """Its source for a RegExp with the flag u, the number there of each group, and the names of groups."""
     if pattern.flags & ~ALLOWED:
-        raise ExportError(f"the pattern {pattern.pattern!r:.60} has flags that other programs have not: write it plainly")
+        raise ExportError(
+            f"the pattern {pattern.pattern!r:.60} has flags that other programs have not: write it plainly"
+        )
     writer = _Writer(bool(pattern.flags & re.IGNORECASE), bool(pattern.flags & re.DOTALL))
     source = writer.several(parser.parse(pattern.pattern, pattern.flags), repeated=False)
     return {

@@ -43,7 +43,10 @@ OWN = ("len str bool int float list tuple dict set frozenset sorted reversed max
        " enumerate range iter next ord chr abs round divmod isinstance repr").split()  # fmt: skip
 NATIVE: dict[Any, str] = {
     **{getattr(builtins, name): f"$.py.{name}" for name in OWN},
-    **{getattr(re, name): f"$.re.{name}" for name in "sub match search fullmatch findall finditer split compile".split()},
+    **{
+        getattr(re, name): f"$.re.{name}"
+        for name in "sub match search fullmatch findall finditer split compile".split()
+    },
     **{getattr(math, name): f"$.math.{name}" for name in "exp log log1p log2 ceil floor".split()},
     **{getattr(unicodedata, name): f"$.{name}" for name in "normalize category combining decimal numeric".split()},
     collections.Counter: "$.Counter_",
@@ -114,11 +117,17 @@ def reading_files(reading: PortableReading) -> dict[str, bytes]:
     """reading.js and reading.json."""
     frontend, vocabulary = reading.lines.frontend, reading.lines.vocabulary
     if isinstance(frontend, CharacterFrontend) and frontend.via:
-        raise ExportError(f"the voice reads by {frontend.via}, which runs nowhere but beside Python: train one by letters")
+        raise ExportError(
+            f"the voice reads by {frontend.via}, which runs nowhere but beside Python: train one by letters"
+        )
     if type(vocabulary) not in (SymbolVocabulary, StreamVocabulary):
-        raise ExportError("the voice reads pieces of words, which only Olu's own engine speaks: export a voice of symbols")
+        raise ExportError(
+            "the voice reads pieces of words, which only Olu's own engine speaks: export a voice of symbols"
+        )
     if not isinstance(frontend, CharacterFrontend) and "espeak" in frontend.pack.chain:
-        raise ExportError("the voice reads by espeak-ng, which runs nowhere but beside Python: take it out of the chain")
+        raise ExportError(
+            "the voice reads by espeak-ng, which runs nowhere but beside Python: take it out of the chain"
+        )
     fresh = replace(reading.lines, frontend=from_state(frontend.state()))  # without the words it has read so far
     ends = tuple(reading.lines.ends)
     tabulated: dict[Any, list[tuple[Any, ...]]] = {

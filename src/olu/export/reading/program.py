@@ -61,13 +61,25 @@ class Program:
         self.attributes |= set(methods)
         self._globals.update(beside)
         while True:
-            before = (len(self.attributes), len(self.functions), len(self.classes), len(self._globals), len(self._methods))
+            before = (
+                len(self.attributes),
+                len(self.functions),
+                len(self.classes),
+                len(self._globals),
+                len(self._methods),
+            )
             self._heap, self._seen, self._alive = [], {}, []
             top = self._value(root)
             held = {name: self._value(value) for name, value in list(self._globals.items())}
             for cls in list(self.classes.values()):
                 self._class_methods(cls)
-            after = (len(self.attributes), len(self.functions), len(self.classes), len(self._globals), len(self._methods))
+            after = (
+                len(self.attributes),
+                len(self.functions),
+                len(self.classes),
+                len(self._globals),
+                len(self._methods),
+            )
             if after == before:
                 break
         return {
@@ -113,7 +125,11 @@ class Program:
         if isinstance(value, range):
             return {"l": list(value)}
         if isinstance(value, np.ndarray):
-            return {"a": str(value.dtype), "n": list(value.shape), "b": base64.b64encode(value.tobytes()).decode("ascii")}
+            return {
+                "a": str(value.dtype),
+                "n": list(value.shape),
+                "b": base64.b64encode(value.tobytes()).decode("ascii"),
+            }
         if isinstance(value, Fraction):
             raise ExportError("a reading holds a fraction as a constant, which cannot be written down yet")
         if isinstance(value, CacheWrapper):
@@ -144,7 +160,9 @@ class Program:
         if cls.__module__.split(".")[0] != "olu":
             return {"x": f"{cls.__module__}.{cls.__qualname__}"}
         name = self._class(cls)
-        own = set(getattr(value, "__dict__", ())) | {one for base in cls.__mro__ for one in getattr(base, "__slots__", ())}
+        own = set(getattr(value, "__dict__", ())) | {
+            one for base in cls.__mro__ for one in getattr(base, "__slots__", ())
+        }
         held = {one: self._value(getattr(value, one)) for one in sorted(own & self.attributes) if hasattr(value, one)}
         return {"o": name, "f": held}
 
@@ -203,7 +221,9 @@ class Program:
         if len(found) == 1:
             self._names_in(found[0])
             return found[0]
-        raise ExportError(f"the source of {function.__module__}.{function.__qualname__} is not there: it is needed here")
+        raise ExportError(
+            f"the source of {function.__module__}.{function.__qualname__} is not there: it is needed here"
+        )
 
     def _names_in(self, node: ast.AST) -> None:
         self.attributes |= {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
@@ -230,7 +250,12 @@ class Program:
             elif isinstance(found, property):
                 assert isinstance(found.fget, FunctionType)
                 self._methods[name, attribute] = f"get {self._add_function(found.fget)}"
-            elif isinstance(found, FunctionType) and not attribute.startswith("__") or attribute in wanted and isinstance(found, FunctionType):
+            elif (
+                isinstance(found, FunctionType)
+                and not attribute.startswith("__")
+                or attribute in wanted
+                and isinstance(found, FunctionType)
+            ):
                 native = self._natives.get(found)
                 self._methods[name, attribute] = f"method {native or self._add_function(found)}"
 
@@ -311,7 +336,9 @@ class Program:
                 for key, value in vars(cls).items()
                 if key in self.attributes and isinstance(value, str | int | float | bool)
             }
-            lines.append(f"C.{name} = $.cls({literal(cls.__name__)}, {'C.' + bases[0] if bases else 'null'}, {fields});")
+            lines.append(
+                f"C.{name} = $.cls({literal(cls.__name__)}, {'C.' + bases[0] if bases else 'null'}, {fields});"
+            )
             lines += [f"C.{name}.prototype.{key} = {literal(value)};" for key, value in plain.items()]
         for name, text in self.functions.items():
             lines.append(text if text.startswith("function") else f"const {name} = {text};")
@@ -359,7 +386,13 @@ def _column(code: Any) -> int:
 def _fields(cls: type, program: Program) -> str:
     """The fields of a dataclass with their defaults, for its constructor."""
     rows = []
-    factories: dict[Any, str] = {list: "[]", dict: "new $.Dict()", Counter: "new $.Counter()", set: "$.py.set()", frozenset: "$.py.set()"}
+    factories: dict[Any, str] = {
+        list: "[]",
+        dict: "new $.Dict()",
+        Counter: "new $.Counter()",
+        set: "$.py.set()",
+        frozenset: "$.py.set()",
+    }
     for one in dataclasses.fields(cls):
         if one.default_factory is not dataclasses.MISSING:
             made = factories.get(one.default_factory)

@@ -423,7 +423,9 @@ class Translator:
         given = [f"...{self.value(n.value)}" if isinstance(n, ast.Starred) else self.value(n) for n in node.args]
         if node.keywords:
             rows = [
-                f"...$.named_items({self.value(one.value)})" if one.arg is None else f"{one.arg}: {self.value(one.value)}"
+                f"...$.named_items({self.value(one.value)})"
+                if one.arg is None
+                else f"{one.arg}: {self.value(one.value)}"
                 for one in node.keywords
             ]
             given.append(f"new $.Named({{{', '.join(rows)}}})")
@@ -434,7 +436,7 @@ class Translator:
                 return f"$.above({self.home}, {literal(called.attr)}).call(self{', ' + listed if listed else ''})"
             found = None if self._is_local(called.value) else self._resolve(called)
             if found is not None and found.startswith("$.re."):  # by a pattern that is known before anything is read
-                rest = "".join(f", {self.value(one)}" for one in node.args[1:3 if found == "$.re.sub" else 2])
+                rest = "".join(f", {self.value(one)}" for one in node.args[1 : 3 if found == "$.re.sub" else 2])
                 held = self._pattern(node)
                 return held if found == "$.re.compile" else f'$.call({held}, "{found[5:]}"{rest})'
             if found is not None:
@@ -443,7 +445,11 @@ class Translator:
             return f"$.call({self.value(called.value)}, {literal(called.attr)}{more})"
         made = self.value(called)
         more = f", {listed}" if listed else ""
-        direct = isinstance(called, ast.Name | ast.Subscript) and not self._is_local(called) and not made.startswith(("G.", "$.get"))
+        direct = (
+            isinstance(called, ast.Name | ast.Subscript)
+            and not self._is_local(called)
+            and not made.startswith(("G.", "$.get"))
+        )
         return f"{made}({listed})" if direct else f"$.invoke({made}{more})"
 
     def _get_Yield(self, node: ast.Yield) -> str:
@@ -467,7 +473,9 @@ class Translator:
         return f"$.py.set({self._comprehension(node.generators, lambda: f'yield {self.value(node.elt)};')})"
 
     def _get_DictComp(self, node: ast.DictComp) -> str:
-        made = self._comprehension(node.generators, lambda: f"yield [{self.value(node.key)}, {self.value(node.value)}];")
+        made = self._comprehension(
+            node.generators, lambda: f"yield [{self.value(node.key)}, {self.value(node.value)}];"
+        )
         return f"new $.Dict({made})"
 
     def _comprehension(self, generators: Sequence[ast.comprehension], last: Callable[[], str]) -> str:
