@@ -14,7 +14,7 @@ import pytest
 
 from olu.core.errors import ExportError, OluError
 from olu.core.types import STRESS, TONE_LETTERS
-from olu.export.reading.portable import PortableReading, reading_files
+from olu.speak.portable.reading import PortableReading, reading_files
 from olu.speak.lines import LineReader
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import ReadingSettings, for_language

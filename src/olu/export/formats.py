@@ -29,6 +29,11 @@ def format_named(name: str, *, of: Family | None = None) -> Format:
         if name in (one.name, *one.also):
             return one
     names = (VOICE, *held, WEB)
+    if of is not None and name == "android":
+        raise ExportError(
+            f"a voice of the family {of.name!r} does not fit Android's engine: sherpa-onnx has room for one graph from"
+            " ids to a mel, and ours has lengths and pitch in between; VITS voices fit"
+        )
     if of is not None:
         raise ExportError(f"the family {of.name!r} has no format {name!r}: it has {', '.join(names)}")
     raise ExportError(f"cannot export to {name!r}{did_you_mean(name, names)}; there is: {', '.join(names)}")

@@ -17,6 +17,12 @@ from olu.text.vocabulary import SymbolVocabulary
 NO_MELODY = "only voices of an acoustic model and a vocoder have lengths and pitch that stand open"
 
 
+def abbreviations_of(frontend: AnyFrontend) -> frozenset[str]:
+    """Words with a point that ends no sentence."""
+    rows = frontend.pack.rows("abbreviations.tsv") if frontend.pack else []
+    return frozenset(row[0].strip() for row in rows if row[0].strip().endswith("."))
+
+
 @dataclass(frozen=True)
 class LineReader:
     """The reading of one voice."""

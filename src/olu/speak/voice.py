@@ -16,7 +16,7 @@ from olu.core.errors import ConfigError, LanguageError, OluError, TextError, Voi
 from olu.core.types import Audio, Knob
 from olu.speak.engines import ChunkPlan, LineJob, PlanningEngine, SpeechEngine, engine_named, number
 from olu.speak.graphs import OnnxGraph, RunTerminator
-from olu.speak.lines import NO_MELODY, LineReader
+from olu.speak.lines import NO_MELODY, LineReader, abbreviations_of
 from olu.speak.melody import FORMAT, Melody, MelodySentence
 from olu.speak.package import Package, package_place, read_package
 from olu.speak.stream import (
@@ -34,7 +34,7 @@ from olu.speak.stream import (
     pause_before,
     pieces,
 )
-from olu.text.frontend import AnyFrontend, from_state, with_words
+from olu.text.frontend import from_state, with_words
 from olu.text.language_data import load_lexicon
 from olu.text.pieces import vocabulary_from
 
@@ -122,7 +122,7 @@ class Voice:
             self.vocabulary = vocabulary_from(package.vocabulary)
             self.engine = kind(package, self.vocabulary)
             self.frontend = from_state(package.frontend)
-            self._abbreviations = _abbreviations(self.frontend)
+            self._abbreviations = abbreviations_of(self.frontend)
             checks = _short(
                 {**row, "text": _word(row["text"]), "ids": row["ids"]} for row in package.check["sentences"]
             )
@@ -288,8 +288,15 @@ class Voice:
 
     def reader(self) -> LineReader:
         """How it reads a text, without its networks."""
-        held = {"most_tokens": self.engine.most_tokens, "plans": self.engine.plans}
-        return LineReader(self.name, self.frontend, self.vocabulary, self._ends, self._abbreviations, **held)
+        return LineReader(
+            self.name,
+            self.frontend,
+            self.vocabulary,
+            self._ends,
+            self._abbreviations,
+            most_tokens=self.engine.most_tokens,
+            plans=self.engine.plans,
+        )
 
     def _check_ids(self, text: str) -> list[int] | None:
         try:
@@ -333,12 +340,6 @@ def _word(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is no text")
     return value
-
-
-def _abbreviations(frontend: AnyFrontend) -> frozenset[str]:
-    """Words with a point that ends no sentence."""
-    rows = frontend.pack.rows("abbreviations.tsv") if frontend.pack else []
-    return frozenset(row[0].strip() for row in rows if row[0].strip().endswith("."))
 
 
 def check_threads(threads: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
-from olu.export.reading.portable import PortableReading, reading_files
+from olu.speak.portable.reading import PortableReading, reading_files
 from olu.speak.package import Package
 from olu.speak.voice import Voice
 from olu.text.languages import load

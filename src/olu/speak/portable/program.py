@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from olu.core.errors import ExportError, OluError
-from olu.export.reading.patterns import portable
-from olu.export.reading.translate import NotPortable, Translator, literal
+from olu.speak.portable.patterns import portable
+from olu.speak.portable.translate import NotPortable, Translator, literal
 
 DUNDERS = ("__call__", "__iter__", "__len__", "__getitem__", "__contains__")
 SPECIAL = ("__init__", "__post_init__")

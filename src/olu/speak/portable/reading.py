@@ -26,8 +26,8 @@ import numpy as np
 
 from olu.core.config import did_you_mean
 from olu.core.errors import ExportError
-from olu.export.reading.program import Program
-from olu.export.reading.unicode import unicode_tables
+from olu.speak.portable.program import Program
+from olu.speak.portable.unicode import unicode_tables
 from olu.languages.ibo import dots
 from olu.speak.engines import word_tokens
 from olu.speak.lines import LineReader
@@ -136,8 +136,8 @@ def reading_files(reading: PortableReading) -> dict[str, bytes]:
     }
     program = Program(NATIVE, tabulated=tabulated)
     made = program.build(replace(reading, lines=fresh), (*ASKED, *HELD), beside=BESIDE)
-    runtime = files("olu.export.reading").joinpath("runtime.js").read_text(encoding="utf-8")
-    door = files("olu.export.reading").joinpath("door.js").read_text(encoding="utf-8")
+    runtime = files("olu.speak.portable").joinpath("runtime.js").read_text(encoding="utf-8")
+    door = files("olu.speak.portable").joinpath("door.js").read_text(encoding="utf-8")
     state = {
         "format": FORMAT,
         "language": reading.lines.frontend.language,
