@@ -35,13 +35,13 @@ def test_sherpa_says_our_ids_numbers_included(project: Path) -> None:
     config = package.OfflineTtsVitsModelConfig(
         model=str(place / "model.onnx"), tokens=str(place / "tokens.txt"), noise_scale=0.0, noise_scale_w=0.0
     )
-    engine = package.OfflineTts(
-        package.OfflineTtsConfig(model=package.OfflineTtsModelConfig(vits=config), silence_scale=1.0)
-    )
+    engine = package.OfflineTts(package.OfflineTtsConfig(model=package.OfflineTtsModelConfig(vits=config)))
+    whole = package.GenerationConfig()
+    whole.silence_scale = 1.0  # else it shortens pauses
     graph = onnxruntime.InferenceSession(str(place / "model.onnx"))
     for text in TEXTS:
         for line in voice.reader().lines(text):
-            said = engine.generate("".join(map(token_of, line.ids)))
+            said = engine.generate("".join(map(token_of, line.ids)), whole)
             (ours,) = graph.run(
                 None,
                 {

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.reading_lines import lines_of
 
 from olu.core.errors import ExportError, OluError
 from olu.core.types import STRESS, TONE_LETTERS
-from olu.speak.portable.reading import PortableReading, reading_files
 from olu.speak.lines import LineReader
+from olu.speak.portable.reading import PortableReading, reading_files
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import ReadingSettings, for_language
 from olu.text.languages import load
 from olu.text.phones import PhoneFrontend
 from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary
-from tests.helpers.reading_lines import lines_of
 
 SOAK = os.environ.get("OLU_SOAK") == "1"
 LINES = 10_000 if SOAK else 100

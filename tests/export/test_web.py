@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """A voice in a page: numpy's random numbers, what is refused, and in soak a real browser with the network cut."""
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.helpers.browser import BROWSER, Screen, chromium
 
 from olu.core.errors import ExportError
 from olu.speak.voice import Voice
 from olu.stages.export import export
-from tests.helpers.browser import BROWSER, Screen, chromium
 
 NODE = shutil.which("node")
 WEB = Path(__file__).parents[2] / "src" / "olu" / "export" / "web"
@@ -169,7 +170,7 @@ def test_a_page_speaks_as_python_does_with_the_network_cut(runtime: Path, tmp_pa
                     for word in got["sentence"]["words"]
                 ]
         refused = tab.eval(
-            "(async () => { try { await voice.speak('12', { speed: 9 }); } catch (error) { return error.message; } })()"
+            "(async () => { try { await voice.stream('12', { speed: 9 }).next(); } catch (error) { return error.message; } })()"
         )
         assert "speed 9 is out of reach" in refused
         assert tab.eval("failures") == []

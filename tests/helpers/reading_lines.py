@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Lines to read in two ways: a language's own sentences and words, with numbers, dates, money, hours, short forms and
 markup put in, and with what goes wrong in texts: marks apart, other scripts, odd spaces, capitals, characters of any kind."""
 

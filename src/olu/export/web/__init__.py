@@ -1,4 +1,4 @@
-"""A voice for a browser: a folder for any file server, with onnxruntime-web, the reading, a worker and an example page."""
+"""A voice for a browser: a folder for any file server, with onnxruntime-web, the reading, a worker and a page."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from olu.core.errors import ExportError
 from olu.core.files import write_json, write_text
-from olu.speak.portable.reading import PortableReading, reading_files
 from olu.speak.package import Package
+from olu.speak.portable.reading import PortableReading, reading_files
 from olu.speak.voice import Voice
 from olu.text.languages import load
 
@@ -42,7 +42,8 @@ def write_web(package: Package, folder: Path, *, runtime: Path) -> list[str]:
     """Into a folder; returns what is other than in Python."""
     if package.engine != "latents":
         raise ExportError(
-            f"a voice of the engine {package.engine!r} does not speak in a page: only VITS voices do; serve it with 'olu serve'"
+            f"a voice of the engine {package.engine!r} does not speak in a page: only VITS voices do"
+            "; serve it with 'olu serve'"
         )
     voice = Voice(package, threads=1)
     reading = PortableReading(voice.reader(), join=voice.engine.join_words)

@@ -1,7 +1,7 @@
 """A voice's reading as a program: the functions it can reach, translated, and the objects they work on, as JSON.
 
-It starts at one object and the methods that are asked of it. Every function that these can reach is translated; of every
-object only the attributes that some function names are kept. So the program follows the Python code by itself.
+It starts at one object and the methods that are asked of it. Every function that these can reach is translated; of
+every object only the attributes that some function names are kept. So the program follows the Python code by itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from pathlib import Path
 from types import FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any
 
@@ -90,7 +91,7 @@ class Program:
     # ---- objects
 
     def _value(self, value: Any) -> Any:
-        if value is None or isinstance(value, bool | str | float) and type(value) in (bool, str, float, type(None)):
+        if value is None or (isinstance(value, bool | str | float) and type(value) in (bool, str, float, type(None))):
             return value
         if isinstance(value, str):
             return str(value)
@@ -177,8 +178,7 @@ class Program:
 
     def _named(self, thing: Any, line: int = 0) -> str:
         name = f"{thing.__module__.removeprefix('olu.')}.{thing.__qualname__}"
-        plain = re.sub(r"\W+", "_", name.replace("<locals>", "in").replace("<lambda>", f"lambda{line}"))
-        return plain
+        return re.sub(r"\W+", "_", name.replace("<locals>", "in").replace("<lambda>", f"lambda{line}"))
 
     def _add_function(self, function: FunctionType) -> str:
         code = function.__code__
@@ -198,7 +198,8 @@ class Program:
             text = made.function(node, name=name)
         except NotPortable as what:
             self.refused[name] = str(what)
-            text = f"function {name}() {{ $.missing({literal(function.__module__ + '.' + function.__qualname__)}, {literal(str(what))}); }}"
+            told = f"{function.__module__}.{function.__qualname__}"
+            text = f"function {name}() {{ $.missing({literal(told)}, {literal(str(what))}); }}"
         if free:
             text = f"({', '.join(free)}) => ({text})"
         self.functions[name] = text
@@ -213,8 +214,8 @@ class Program:
     def _node(self, function: FunctionType) -> ast.FunctionDef | ast.Lambda:
         code = function.__code__
         if code.co_filename not in self._nodes:
-            with open(code.co_filename, encoding="utf-8") as file:
-                self._nodes[code.co_filename] = list(ast.walk(ast.parse(file.read())))
+            source = Path(code.co_filename).read_text(encoding="utf-8")
+            self._nodes[code.co_filename] = list(ast.walk(ast.parse(source)))
         found = [node for node in self._nodes[code.co_filename] if _begins(node, function)]
         if len(found) > 1:
             found = [node for node in found if isinstance(node, ast.Lambda) and node.body.col_offset == _column(code)]
@@ -250,11 +251,8 @@ class Program:
             elif isinstance(found, property):
                 assert isinstance(found.fget, FunctionType)
                 self._methods[name, attribute] = f"get {self._add_function(found.fget)}"
-            elif (
-                isinstance(found, FunctionType)
-                and not attribute.startswith("__")
-                or attribute in wanted
-                and isinstance(found, FunctionType)
+            elif (isinstance(found, FunctionType) and not attribute.startswith("__")) or (
+                attribute in wanted and isinstance(found, FunctionType)
             ):
                 native = self._natives.get(found)
                 self._methods[name, attribute] = f"method {native or self._add_function(found)}"
@@ -294,7 +292,7 @@ class Program:
             return f"$.method({literal(found.__name__)})"
         if isinstance(found, ModuleType):
             return None
-        if found is None or isinstance(found, str | bool | int | float) and type(found) in (str, bool, int, float):
+        if found is None or (isinstance(found, str | bool | int | float) and type(found) in (str, bool, int, float)):
             return literal(found) if not isinstance(found, int) or abs(found) < 2**53 else f"{found}n"
         if id(found) in self._tabulated:
             return self._table(found)
@@ -369,8 +367,8 @@ def _constant_pattern(node: ast.Call, names: Mapping[str, Any]) -> re.Pattern[st
         place = 1
     flags += node.args[place : place + 1]
     try:
-        source = eval(ast.unparse(node.args[0]), dict(names))  # noqa: S307, of our own source
-        chosen = eval(ast.unparse(flags[0]), dict(names)) if flags else 0  # noqa: S307
+        source = eval(ast.unparse(node.args[0]), dict(names))
+        chosen = eval(ast.unparse(flags[0]), dict(names)) if flags else 0
     except NameError:
         raise NotPortable("a pattern that is made while it reads") from None
     return re.compile(source, chosen)
@@ -381,6 +379,11 @@ def _column(code: Any) -> int:
     lines = [(line, column) for line, _, column, _ in code.co_positions() if line is not None and column is not None]
     real = [column for line, column in lines if line == code.co_firstlineno and column > 0]
     return min(real, default=0)
+
+
+def _tuple(value: tuple[Any, ...]) -> str:
+    inner = ", ".join(_tuple(one) if isinstance(one, tuple) else literal(one) for one in value)
+    return f"$.tuple([{inner}])"
 
 
 def _fields(cls: type, program: Program) -> str:
@@ -400,7 +403,7 @@ def _fields(cls: type, program: Program) -> str:
         elif one.default is not dataclasses.MISSING:
             plain = one.default
             if isinstance(plain, tuple):
-                default = f"() => $.tuple({literal(list(plain)) if not any(isinstance(x, tuple) for x in plain) else '[' + ', '.join('$.tuple(' + literal(list(x)) + ')' for x in plain) + ']'})"  # type: ignore[arg-type]
+                default = f"() => {_tuple(plain)}"
             elif isinstance(plain, frozenset) and not plain:
                 default = "() => $.py.set()"
             else:

@@ -26,11 +26,11 @@ import numpy as np
 
 from olu.core.config import did_you_mean
 from olu.core.errors import ExportError
-from olu.speak.portable.program import Program
-from olu.speak.portable.unicode import unicode_tables
 from olu.languages.ibo import dots
 from olu.speak.engines import word_tokens
 from olu.speak.lines import LineReader
+from olu.speak.portable.program import Program
+from olu.speak.portable.unicode import unicode_tables
 from olu.text import words
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import from_state
@@ -39,16 +39,21 @@ from olu.text.restore import engine, marks, traits
 from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary
 
 FORMAT = "olu-reading/1"
-OWN = ("len str bool int float list tuple dict set frozenset sorted reversed max min sum any all zip map filter"
-       " enumerate range iter next ord chr abs round divmod isinstance repr").split()  # fmt: skip
+OWN = """
+    len str bool int float list tuple dict set frozenset sorted reversed max min sum any all zip map filter
+    enumerate range iter next ord chr abs round divmod isinstance repr
+""".split()
+OF_RE = "sub match search fullmatch findall finditer split compile".split()
 NATIVE: dict[Any, str] = {
     **{getattr(builtins, name): f"$.py.{name}" for name in OWN},
     **{
         getattr(re, name): f"$.re.{name}"
-        for name in "sub match search fullmatch findall finditer split compile".split()
+        for name in ["sub", "match", "search", "fullmatch", "findall", "finditer", "split", "compile"]
     },
-    **{getattr(math, name): f"$.math.{name}" for name in "exp log log1p log2 ceil floor".split()},
-    **{getattr(unicodedata, name): f"$.{name}" for name in "normalize category combining decimal numeric".split()},
+    **{getattr(math, name): f"$.math.{name}" for name in ["exp", "log", "log1p", "log2", "ceil", "floor"]},
+    **{
+        getattr(unicodedata, name): f"$.{name}" for name in ["normalize", "category", "combining", "decimal", "numeric"]
+    },
     collections.Counter: "$.Counter_",
     collections.defaultdict: "$.defaultdict",
     dict.fromkeys: "$.dict_fromkeys",
@@ -84,7 +89,9 @@ BESIDE: dict[str, Any] = {
 }
 ASKED = ("read", "ids", "symbols")
 # what the runtime's own functions ask of objects
-HELD = ("model words forms traits hashed dotted scale table binary labels allowed vowels dots features").split()
+HELD = """
+    model words forms traits hashed dotted scale table binary labels allowed vowels dots features
+""".split()
 
 
 @dataclass(frozen=True)

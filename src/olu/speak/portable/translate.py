@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 COMPARED = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 OPERATORS = {
@@ -27,9 +26,10 @@ OPERATORS = {
     ast.RShift: "rshift",
 }
 RESERVED = frozenset(
-    "arguments await case catch class const debugger default delete do enum eval export extends false function import"
-    " instanceof interface let new null package private protected public static super switch this throw true typeof var"
-    " void with yield".split()
+    """
+    arguments await case catch class const debugger default delete do enum eval export extends false function
+    import instanceof interface let new null package private protected public static super switch this throw true typeof var void with yield
+    """.split()
 )
 Resolve = Callable[[ast.expr], str | None]  # what a name outside the function is called in JavaScript
 
@@ -107,10 +107,8 @@ class Translator:
         defaults = self._defaults(node)
         self._scopes.append(scope)
         head = self._head(node, [(one, f"d{at}$" if inner else value) for at, (one, value) in enumerate(defaults)])
-        if isinstance(node, ast.Lambda):
-            body = f"return {self.value(node.body)};"
-        else:
-            body = self.block(node.body)
+        is_lambda = isinstance(node, ast.Lambda)
+        body = f"return {self.value(node.body)};" if is_lambda else self.block(node.body)  # type: ignore[arg-type]
         self._scopes.pop()
         local = sorted(name_of(one) for one in scope.own - set(names))
         declared = [*local, *scope.declared]
@@ -147,7 +145,8 @@ class Translator:
             text = f"[{', '.join(targets)}] = $.bind(arguments, {json.dumps(every)}, {flags});\n"
         elif every:
             listed = ", ".join(map(name_of, every))
-            text = f"if ($.named(arguments)) [{listed}] = $.bind(arguments, {json.dumps(every)}, {len(named)}, false, false);\n"
+            bound = f"$.bind(arguments, {json.dumps(every)}, {len(named)}, false, false)"
+            text = f"if ($.named(arguments)) [{listed}] = {bound};\n"
         else:
             text = ""
         for one, value in defaults:
@@ -498,8 +497,7 @@ class Translator:
 
 
 def _loaded(node: ast.expr) -> ast.expr:
-    copied = ast.parse(ast.unparse(node), mode="eval").body
-    return copied
+    return ast.parse(ast.unparse(node), mode="eval").body
 
 
 def _is_super(node: ast.expr) -> bool:

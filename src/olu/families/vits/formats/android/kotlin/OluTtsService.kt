@@ -27,7 +27,7 @@ class OluTtsService : TextToSpeechService() {
             noiseScaleW = facts.durationNoise,
             lengthScale = facts.lengthScale,
         )
-        engine = OfflineTts(assets, OfflineTtsConfig(model = OfflineTtsModelConfig(vits = vits, numThreads = 2), silenceScale = 1f))
+        engine = OfflineTts(assets, OfflineTtsConfig(model = OfflineTtsModelConfig(vits = vits, numThreads = 2)))
         super.onCreate() // it asks for the language at once
     }
 
