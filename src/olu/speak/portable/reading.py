@@ -39,11 +39,40 @@ from olu.text.restore import engine, marks, traits
 from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary
 
 FORMAT = "olu-reading/1"
-OWN = """
-    len str bool int float list tuple dict set frozenset sorted reversed max min sum any all zip map filter
-    enumerate range iter next ord chr abs round divmod isinstance repr
-""".split()
-OF_RE = "sub match search fullmatch findall finditer split compile".split()
+OWN = [
+    "len",
+    "str",
+    "bool",
+    "int",
+    "float",
+    "list",
+    "tuple",
+    "dict",
+    "set",
+    "frozenset",
+    "sorted",
+    "reversed",
+    "max",
+    "min",
+    "sum",
+    "any",
+    "all",
+    "zip",
+    "map",
+    "filter",
+    "enumerate",
+    "range",
+    "iter",
+    "next",
+    "ord",
+    "chr",
+    "abs",
+    "round",
+    "divmod",
+    "isinstance",
+    "repr",
+]
+OF_RE = ["sub", "match", "search", "fullmatch", "findall", "finditer", "split", "compile"]
 NATIVE: dict[Any, str] = {
     **{getattr(builtins, name): f"$.py.{name}" for name in OWN},
     **{
@@ -89,9 +118,22 @@ BESIDE: dict[str, Any] = {
 }
 ASKED = ("read", "ids", "symbols")
 # what the runtime's own functions ask of objects
-HELD = """
-    model words forms traits hashed dotted scale table binary labels allowed vowels dots features
-""".split()
+HELD = [
+    "model",
+    "words",
+    "forms",
+    "traits",
+    "hashed",
+    "dotted",
+    "scale",
+    "table",
+    "binary",
+    "labels",
+    "allowed",
+    "vowels",
+    "dots",
+    "features",
+]
 
 
 @dataclass(frozen=True)

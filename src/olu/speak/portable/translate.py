@@ -26,10 +26,45 @@ OPERATORS = {
     ast.RShift: "rshift",
 }
 RESERVED = frozenset(
-    """
-    arguments await case catch class const debugger default delete do enum eval export extends false function
-    import instanceof interface let new null package private protected public static super switch this throw true typeof var void with yield
-    """.split()
+    [
+        "arguments",
+        "await",
+        "case",
+        "catch",
+        "class",
+        "const",
+        "debugger",
+        "default",
+        "delete",
+        "do",
+        "enum",
+        "eval",
+        "export",
+        "extends",
+        "false",
+        "function",
+        "import",
+        "instanceof",
+        "interface",
+        "let",
+        "new",
+        "null",
+        "package",
+        "private",
+        "protected",
+        "public",
+        "static",
+        "super",
+        "switch",
+        "this",
+        "throw",
+        "true",
+        "typeof",
+        "var",
+        "void",
+        "with",
+        "yield",
+    ]
 )
 Resolve = Callable[[ast.expr], str | None]  # what a name outside the function is called in JavaScript
 
