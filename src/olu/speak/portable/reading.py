@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
@@ -26,12 +27,11 @@ import numpy as np
 
 from olu.core.config import did_you_mean
 from olu.core.errors import ExportError
-from olu.languages.ibo import dots
 from olu.speak.engines import word_tokens
 from olu.speak.lines import LineReader
 from olu.speak.portable.program import Program
 from olu.speak.portable.unicode import unicode_tables
-from olu.text import words
+from olu.text import algorithms, words
 from olu.text.characters import CharacterFrontend
 from olu.text.frontend import from_state
 from olu.text.normalise import written_numbers
@@ -39,6 +39,7 @@ from olu.text.restore import engine, marks, traits
 from olu.text.vocabulary import StreamVocabulary, SymbolVocabulary
 
 FORMAT = "olu-reading/1"
+dots: Any = import_module(algorithms._modules()["dots"])  # its sums are numpy's
 OWN = [
     "len",
     "str",
