@@ -64,7 +64,7 @@ PLAIN = [
 def lines_of(code: str, count: int, *, seed: int = 0) -> list[str]:
     """So many lines of a language, the same for the same seed."""
     chance = random.Random(f"{code}{seed}")
-    texts = list(_texts(code))
+    texts = [text for text in _texts(code) if text.strip()] or _listed(code) or PLAIN
     words = sorted({word for text in texts for word in text.split()}) or ["a"]
     extra = _listed(code) or words
     found = [text for text in texts if text.strip()]
