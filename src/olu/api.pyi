@@ -361,6 +361,7 @@ class VerbWorkspace(Workspace):
         noise: float | None = None,
         bits: int | None = None,
         lexicon: str | Path | None = None,
+        runtime: str | Path | None = None,
         licence: str = '',
         override_licence: str = '',
         push: str | None = None,

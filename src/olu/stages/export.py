@@ -10,19 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from olu.core.errors import CLONE, ExportError, how_to_install
-from olu.core.files import Workspace, disk_bytes, hash_file, hash_value, whole, write_json, write_text
+from olu.core.files import (
+    Workspace,
+    disk_bytes,
+    hash_file,
+    hash_value,
+    is_embedded,
+    whole,
+    write_json,
+    write_text,
+)
 from olu.core.job import Job, Note, Tick
 from olu.core.stage import Stage, need_training
 from olu.core.told import Remedy
 from olu.core.words import large, size
 from olu.export.card import evaluation_of
-from olu.export.formats import VOICE, format_named
+from olu.export.formats import VOICE, WEB, format_named
 from olu.export.package import STEPS, Contents, declared, lexicon_told, write_package
 from olu.export.rights import check_publishing
 from olu.export.subject import ExportSubject, from_foreign, from_run, is_foreign
+from olu.export.web import runtime_folder, write_web
 from olu.families.runs import kind_of, passed_over, runs_of, voice_named, voices
 from olu.networks.session import load_model
-from olu.speak.package import NOISE, voice_json
+from olu.speak.package import NOISE, Package, package_place, read_package, voice_json
 from olu.speak.stream import Manner
 from olu.stages.plan import training_command
 from olu.stages.read import STAGE as READ
@@ -71,6 +81,8 @@ class ExportSummary:
         yield f"{self.voice}: {large(self.parameters)} parameters, {size(self.bytes)}{again}"
         if self.pushed:
             yield f"On the hub: {self.pushed}"
+        if self.to == WEB:
+            yield f"Next: python3 -m http.server 8000 --directory {shlex.quote(self.voice)}, then open http://localhost:8000"
         if self.to == VOICE:
             yield f"Next: {Remedy('speak', ('...',), {'voice': Path(self.voice), 'output': 'out.wav'})}"
 
@@ -88,6 +100,10 @@ def export(source: Path, **asked: Any) -> Job[ExportSummary]:
 
 
 def _export(wish: ExportOptions) -> Job[ExportSummary]:
+    if wish.to == WEB:
+        return (yield from _export_web(wish))
+    if wish.runtime is not None:
+        raise ExportError(f"--runtime is for '--to {WEB}': {wish.to!r} has no place for it")
     to = None if wish.to == VOICE else format_named(wish.to)
     _check(wish, to)
     need_training("olu export")
@@ -101,6 +117,59 @@ def _export(wish: ExportOptions) -> Job[ExportSummary]:
     subject = _with_lexicon(from_foreign(wish.source, **_rights(wish), noise=wish.noise), wish.lexicon)
     path = wish.output or Path(_file_name(subject.name, to))
     return (yield from _written(subject, wish, to, path=path, given=True))
+
+
+OF_A_RUN = (
+    "run",
+    "step",
+    "vocoder",
+    "language",
+    "with_training",
+    "noise",
+    "bits",
+    "lexicon",
+    "licence",
+    "push",
+    "public",
+)
+
+
+def _export_web(wish: ExportOptions) -> Job[ExportSummary]:
+    """Of a voice package, or of a workspace's newest: what is chosen of a run is chosen when that is made."""
+    if given := next((name for name in OF_A_RUN if getattr(wish, name)), None):
+        option = f"--{given.replace('_', '-')}"
+        raise ExportError(
+            f"{option} is for the voice that a page is made of: 'olu export ... --to voice {option} ...' first"
+        )
+    runtime = runtime_folder(wish.runtime)
+    place = package_place(wish.source)
+    package = read_package(place)
+    path = wish.output or place.with_name(f"{_web_name(package, wish.source)}-{WEB}")
+    if wish.output is None and is_embedded(wish.source.as_posix()):
+        path = Path(path.name)
+    if path.exists() and wish.output is not None and (path.is_file() or any(path.iterdir())):
+        raise ExportError(f"{path} is there already: choose another name with -o")
+    yield Tick(0, STEPS, f"reading {wish.source}")
+    with whole(path) as partial:
+        partial.mkdir()
+        notes = write_web(package, partial, runtime=runtime)
+    facts = package.facts
+    return ExportSummary(
+        voice=str(path),
+        run="",
+        step=0,
+        bytes=disk_bytes(path),
+        parameters=int(facts.get("parameters") or 0),
+        language=str(facts["language"]),
+        speakers=list(facts["speakers"]),
+        notes=[f"not kept: {note}" for note in notes],
+        to=WEB,
+        licence=str(facts.get("licence") or ""),
+    )
+
+
+def _web_name(package: Package, source: Path) -> str:
+    return str(package.facts["name"]) if is_embedded(source.as_posix()) else source.name.removesuffix(".voice")
 
 
 def _rights(wish: ExportOptions) -> dict[str, str]:
