@@ -17,6 +17,7 @@ from tests.helpers.chatterbox_parity import GROUPS, golden_numbers
 
 from olu.core.errors import OluError
 from olu.families.chatterbox.codec.mels import trimmed
+from olu.families.chatterbox.codec.s3gen import S3Gen
 from olu.families.chatterbox.codec.tokens import S3Tokenizer, code_count
 from olu.families.chatterbox.codec.voice import VoiceEncoder
 from olu.families.chatterbox.config import ChatterboxConfig
@@ -57,12 +58,13 @@ def test_codes_are_those_of_the_public_package(what: str) -> None:
     assert ours()[what].tolist() == golden.tolist()
 
 
-def bytes_of(shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """Of a safetensors file of 32-bit numbers with these."""
+def bytes_of(state: Mapping[str, torch.Tensor]) -> int:
+    """Of a safetensors file with these: of each kind of number by name, the longest kind first."""
     at, header = 0, {}
-    for name in sorted(shapes):
-        size = 4 * int(np.prod(shapes[name], dtype=np.int64))
-        header[name] = {"dtype": "F32", "shape": list(shapes[name]), "data_offsets": [at, at + size]}
+    for name in sorted(state, key=lambda name: (-state[name].element_size(), name)):
+        size = state[name].element_size() * state[name].numel()
+        kind = {torch.float32: "F32", torch.int64: "I64"}[state[name].dtype]
+        header[name] = {"dtype": kind, "shape": list(state[name].shape), "data_offsets": [at, at + size]}
         at += size
     length = len(json.dumps(header, separators=(",", ":")))
     return 8 + length + -length % 8 + at
@@ -82,7 +84,7 @@ def test_random_weights_make_files_of_the_published_length(size: str, ids: int, 
     with torch.device("meta"):
         state = T3(ChatterboxConfig(size=size), vocab_size=ids).state_dict()
     assert len(state) == tensors
-    assert bytes_of({name: tuple(value.shape) for name, value in state.items()}) == published
+    assert bytes_of(state) == published
 
 
 def test_the_reckoned_length_is_that_of_a_written_file(tmp_path: Path) -> None:
@@ -91,8 +93,16 @@ def test_the_reckoned_length_is_that_of_a_written_file(tmp_path: Path) -> None:
     state = VoiceEncoder(ChatterboxConfig(size="english")).state_dict()
     save_file(state, tmp_path / "ve.safetensors")
     length = (tmp_path / "ve.safetensors").stat().st_size
-    assert length == bytes_of({name: tuple(value.shape) for name, value in state.items()})
-    assert length == 5_695_784  # as published
+    assert length == bytes_of(state) == 5_695_784  # as published
+
+
+@pytest.mark.parametrize(
+    ("meanflow", "tensors", "published"), [(False, 2489, 1_056_484_620), (True, 2491, 1_064_875_036)]
+)
+def test_s3gen_of_random_weights_has_the_published_length(meanflow: bool, tensors: int, published: int) -> None:
+    with torch.device("meta"):
+        state = S3Gen(ChatterboxConfig(size="multilingual", meanflow=meanflow)).state_dict()
+    assert (len(state), bytes_of(state)) == (tensors, published)
 
 
 def test_the_tokenizer_has_the_published_tensors() -> None:
