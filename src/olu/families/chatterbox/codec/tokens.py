@@ -34,6 +34,7 @@ class S3Tokenizer(nn.Module):
         self.quantizer = Quantizer(config)
         self._mel_filters: Tensor
         self.register_buffer("_mel_filters", bank(config.s3_mels))
+        self.register_buffer("window", torch.hann_window(FFT), persistent=config.meanflow)  # that file alone has it
 
     @torch.no_grad()
     def codes(self, wave_S: Tensor) -> Tensor:
@@ -47,7 +48,10 @@ class S3Tokenizer(nn.Module):
         return made
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        state_dict.setdefault(f"{prefix}_mel_filters", self._mel_filters)  # some files leave it out
+        for name in ("_mel_filters", "window"):  # nothing was learnt in them, and some files leave them out
+            state_dict.pop(prefix + name, None)
+            if name not in self._non_persistent_buffers_set:
+                state_dict[prefix + name] = self._buffers[name]
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
