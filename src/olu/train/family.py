@@ -243,6 +243,7 @@ class Data:
     features: Callable[[Any, Base | None], Sequence[PreparedFeature]] | None = None  # (config, base)
     vocabulary: VocabularyKind = "symbols"
     merges: Callable[[Any], int] = lambda config: 0  # of pieces: how many are learnt where no base brings its own
+    by_phones: Callable[[Any], bool] = lambda config: False  # of pieces from a base: whether they are cut of phones
     token_frames: Callable[[Any], TokenFrames | None] | None = None  # (config): whether durations are given
     # (train=, valid=: examples; symbols=, speakers=: by their ids; before=: of the run it starts from; config=) -> what
     # its learner is told of the corpus by `observe`, as JSON; `notes` in it are said. Where it names clips as the
