@@ -290,6 +290,7 @@ class Bases:
     opened: Callable[[Path], nn.Module] | None = None  # a package of one alone, such as x.vocoder, to be heard with
     tell: Callable[[Path], list[str]] | None = None  # what one is, in sentences, where loading it would be too much
     knows: Callable[[Path], bool] | None = None  # whether a folder or file is one of its own, by a look at its names
+    suits: Callable[[Path, str], list[str]] | None = None  # what it knows of a language: its tag, its letters
 
 
 @dataclass(frozen=True)
