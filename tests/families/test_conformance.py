@@ -351,9 +351,7 @@ TABLES["chatterbox"] = Table(
     tiny={"size": "tiny"},
     still={"perceiver_dropout": 0.0},
     other={
-        "size": Other(
-            "english", base={name: value for name, value in CHATTERBOX_TINY.items() if name != "learning_rate"}
-        ),
+        "size": Other("english", base=CHATTERBOX_TINY, refused="name its folder with --base"),
         "backbone": Other("gpt2", base=BARE),
         "layers": Other(1),
         "width": Other(32),
@@ -382,11 +380,11 @@ TABLES["chatterbox"] = Table(
         "start_twice": Other(False),
         "meanflow": Other(True),
         "tokenizer": Other("0" * 64, refused="so is the base that makes them"),
-        "voice_encoder": Other("0" * 64, base={"tokenizer": "0" * 64}, refused="so is the base that makes them"),
+        "voice_encoder": Other("0" * 64, refused="so is the base that makes them"),
         "reads": Other("phones"),
         "prompt_seconds": Other((0.3, 0.4)),
         "other_voice": Other(0.0),
-        "unconditional": Other(0.9),
+        "unconditional": Other(0.0),
         "init_scale": Other(0.5),
         "lora_rank": Other(8),
         "gradient_checkpointing": Other(True),

@@ -46,7 +46,7 @@ def _refuses(config: ChatterboxConfig, *, samples: int, tokens: int) -> str | No
 
 
 def _features(config: ChatterboxConfig, base: Base | None) -> Sequence[PreparedFeature]:
-    if not config.tokenizer:
+    if not config.tokenizer and not config.voice_encoder:
         if config.size != "tiny":
             raise TrainError(f"model.size = {config.size!r} is a released Chatterbox: name its folder with --base")
         return []

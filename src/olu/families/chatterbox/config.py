@@ -41,7 +41,7 @@ TINY: dict[str, Any] = {
     "s3_heads": 2,
     "s3_mels": 16,
     "prompt_seconds": (0.5, 1.0),
-    "learning_rate": 3e-3,
+    "learning_rate": 1.5e-3,
     "text_rate": 1.0,
     "held": (),
     "repetition_penalty": 1.0,

@@ -180,7 +180,7 @@ ADVICE = Advice(
     pace=_pace,
     parameters=moved,
     memory=memory,
-    tuning=lambda base: {"learning_rate": FEW_RATE if base.settings["size"] != "tiny" else 3e-3},
+    tuning=lambda base: {"learning_rate": FEW_RATE if base.settings["size"] != "tiny" else 1.5e-3},
     schedule=lambda case: ("cosine", "Falls to a tenth: what was learnt last settles."),
     validations=20,
     longest=lambda case: (LONGEST, "The tokenizer cuts and joins longer clips, and its codes differ there."),
