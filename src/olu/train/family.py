@@ -308,7 +308,7 @@ class Format:
 class Speaks:
     """How a run becomes a voice."""
 
-    engine: str  # the module of speak/engines/ that runs its package: latents, mel or tokens
+    engine: str  # the module of speak/engines/ that runs its package: latents, mel, tokens or flow
     export: Callable[..., dict[str, Any]]  # (learner, folder=, **needed) -> facts for voice.json; writes the graphs
     knobs: Callable[[Any], tuple[Knob, ...]]  # (config): what a speaker may turn, with range and default
     formats: tuple[Format, ...] = ()  # of other programs
