@@ -97,6 +97,15 @@ class Gpt2Block(nn.Module):
         return mixed
 
 
+class UnreadTable(nn.Module):
+    """A table that published files hold and nothing looks at: it is kept as it is, and never learns."""
+
+    def __init__(self, rows: int, width: int) -> None:
+        super().__init__()
+        self.weight: Tensor
+        self.register_buffer("weight", torch.zeros(rows, width))
+
+
 class Gpt2(nn.Module):
     """Blocks `h` and the norm `ln_f` after them; with `places`, positions are added to the rows by a table.
 
@@ -109,7 +118,7 @@ class Gpt2(nn.Module):
         super().__init__()
         std = 0.02 * (2 * layers) ** -0.5  # of what is added to the residual, as GPT-2 begins
         if unread:
-            self.wte = nn.Embedding(unread, width)
+            self.wte = UnreadTable(unread, width)
         self.wpe = nn.Embedding(places, width) if places else None
         self.drop = nn.Dropout(dropout)
         self.h = nn.ModuleList(Gpt2Block(width, heads=heads, dropout=dropout, std=std) for _ in range(layers))
@@ -262,7 +271,7 @@ class Llama(nn.Module):
         super().__init__()
         std = 0.02 * (2 * layers) ** -0.5
         if unread:
-            self.embed_tokens = nn.Embedding(unread, width)
+            self.embed_tokens = UnreadTable(unread, width)
         self.layers = nn.ModuleList(LlamaBlock(width, heads=heads, inner=inner, std=std) for _ in range(layers))
         self.norm = RmsNorm(width)
         self.scale, self.head_width = scale or RopeScale(), width // heads

@@ -243,6 +243,7 @@ class Data:
     features: Callable[[Any, Base | None], Sequence[PreparedFeature]] | None = None  # (config, base)
     vocabulary: VocabularyKind = "symbols"
     merges: Callable[[Any], int] = lambda config: 0  # of pieces: how many are learnt where no base brings its own
+    by_phones: Callable[[Any], bool] = lambda config: False  # of pieces from a base: whether they are cut of phones
     token_frames: Callable[[Any], TokenFrames | None] | None = None  # (config): whether durations are given
     # (train=, valid=: examples; symbols=, speakers=: by their ids; before=: of the run it starts from; config=) -> what
     # its learner is told of the corpus by `observe`, as JSON; `notes` in it are said. Where it names clips as the
@@ -289,6 +290,7 @@ class Bases:
     opened: Callable[[Path], nn.Module] | None = None  # a package of one alone, such as x.vocoder, to be heard with
     tell: Callable[[Path], list[str]] | None = None  # what one is, in sentences, where loading it would be too much
     knows: Callable[[Path], bool] | None = None  # whether a folder or file is one of its own, by a look at its names
+    suits: Callable[[Path, str], list[str]] | None = None  # what it knows of a language: its tag, its letters
 
 
 @dataclass(frozen=True)

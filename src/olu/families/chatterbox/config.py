@@ -17,8 +17,9 @@ Seconds = Annotated[float, Field(gt=0, le=60)]
 
 RATE, OUT_RATE = 16_000, 24_000  # of the sound that is learnt from, and of the sound that is made
 CODE_SAMPLES = 640  # of the sound that is learnt from: 25 codes a second
+SMALL = 256  # a narrower tokenizer is no published one
 LORA_RANKS = (8, 64)
-TEXT_START, TEXT_STOP = 255, 0
+TEXT_START, TEXT_STOP = 255, 0  # of every released tokenizer
 
 TINY: dict[str, Any] = {
     "layers": 2,
@@ -28,6 +29,7 @@ TINY: dict[str, Any] = {
     "codes": 81,
     "speech_ids": 84,
     "text_places": 66,
+    "text_start": 3,
     "code_places": 260,
     "prompt_codes": 25,
     "prompt_rows": 8,
@@ -40,11 +42,15 @@ TINY: dict[str, Any] = {
     "s3_mels": 16,
     "prompt_seconds": (0.5, 1.0),
     "learning_rate": 3e-3,
+    "text_rate": 1.0,
+    "held": (),
+    "repetition_penalty": 1.0,
 }
 GPT2: dict[str, Any] = {
     "backbone": "gpt2",
     "layers": 24,
     "speech_ids": 6563,
+    "dropout": 0.1,
     "prompt_codes": 375,
     "prompt_rows": 0,
     "emotion": False,
@@ -103,12 +109,15 @@ class ChatterboxConfig(Sized):
 
     # what stands around texts and codes
     text_bounds: bool = True  # START and STOP around a text
+    text_start: int = Field(TEXT_START, ge=0)  # ids in the vocabulary
+    text_stop: int = Field(TEXT_STOP, ge=0)
     start_twice: bool = True  # the start of speech stands twice, both at place 0, as it is spoken
     meanflow: bool = False  # whether its decoder takes two steps instead of ten
     tokenizer: str = ""  # SHA-256 of the S3 tokenizer, whose codes are prepared
     voice_encoder: str = ""  # SHA-256 of what makes the speaker vectors
 
     # what it learns with
+    reads: Literal["letters", "phones"] = "letters"  # what pieces are cut of: of phones, every inventory is known
     prompt_seconds: tuple[Seconds, Seconds] = (3.0, 6.0)
     other_voice: Share = 0.5  # how often the speaker vector is of another clip
     unconditional: float = Field(0.15, ge=0, lt=1)  # how often a text is not heard: what guidance goes away from
@@ -145,11 +154,22 @@ class ChatterboxConfig(Sized):
             raise ValueError("prompt_seconds must rise: the least, then the most")
         if self.lora_rank and not LORA_RANKS[0] <= self.lora_rank <= LORA_RANKS[1]:
             raise ValueError("lora_rank is 0, or 8 to 64: fewer cannot learn a language, more are no adapter")
+        if self.backbone == "gpt2" and (self.unconditional or self.guidance):
+            raise ValueError("a GPT-2 (Turbo, Nano) has no guidance: unconditional and guidance must be 0")
+        if self.backbone == "llama" and self.dropout:
+            raise ValueError("dropout has no effect in a Llama, whose blocks have none")
+        if self.prompt_rows == 0 and self.perceiver_dropout != self.usual("perceiver_dropout"):
+            raise ValueError("perceiver_dropout has no effect without a perceiver (prompt_rows)")
         if 3**self.code_digits != self.codes:
             raise ValueError("codes must be a power of three: each is some digits of three levels")
         if self.speech_ids < self.codes + 2:
             raise ValueError("speech_ids must have room for the codes, their start and their stop")
         return self
+
+    @property
+    def small(self) -> bool:
+        """Whether it is for tests: then its frozen networks are small too."""
+        return self.s3_width < SMALL
 
     @property
     def code_digits(self) -> int:

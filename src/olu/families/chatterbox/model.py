@@ -40,7 +40,7 @@ class T3(nn.Module):
         if config.backbone == "llama":
             self.tfmr = Llama(width, inner=config.inner, unread=UNREAD["llama"], **sizes)
         else:
-            unread = UNREAD["gpt2"] if config.size != "tiny" else 8
+            unread = UNREAD["gpt2"] if not config.small else 8
             self.tfmr = Gpt2(width, dropout=config.dropout, places=GPT2_PLACES, unread=unread, **sizes)
         self.cond_enc = ConditionEncoder(config)
         self.text_emb = nn.Embedding(vocab_size, width)

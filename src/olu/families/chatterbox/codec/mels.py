@@ -1,4 +1,4 @@
-"""The mels that the frozen networks hear at 16,000 Hz: of the S3 tokenizer and of the voice encoder."""
+"""The mels of the frozen networks: of the S3 tokenizer and the voice encoder at 16,000 Hz, of the decoder at 24,000."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from olu.families.chatterbox.config import RATE
-from olu.features.mel import mel_bank, power_mel
+from olu.families.chatterbox.config import OUT_RATE, RATE
+from olu.features.mel import mel, mel_bank, power_mel, reflect
 
 FFT, HOP = 400, 160  # samples
+SOUND_FFT, SOUND_HOP, SOUND_MELS, SOUND_HIGH = 1920, 480, 80, 8000.0  # of what the decoder makes and is given
 DEEP = 8.0  # decades under the loudest that are still heard
 QUIETER, TRIM_FRAME, TRIM_HOP = 20.0, 2048, 512  # dB under the loudest frame at which the voice encoder cuts edges
 
@@ -40,3 +41,13 @@ def trimmed(wave: NDArray[np.float32]) -> NDArray[np.float32]:
     decibel = 20 * np.log10(np.maximum(loud, 1e-5) / max(float(loud.max()), 1e-5))
     heard = np.flatnonzero(decibel > -QUIETER)
     return wave[heard[0] * TRIM_HOP : (heard[-1] + 1) * TRIM_HOP] if len(heard) else wave
+
+
+def sound_mel(wave_S: Tensor) -> Tensor:
+    """[S // 480, 80] of a wave at 24,000 Hz: natural logarithms of magnitudes, as the flow makes them."""
+    made = mel_bank(rate=OUT_RATE, fft_size=SOUND_FFT, bins=SOUND_MELS, low=0.0, high=SOUND_HIGH)
+    window = torch.hann_window(SOUND_FFT, device=wave_S.device)
+    edges = reflect(wave_S.float()[None], fft_size=SOUND_FFT, hop=SOUND_HOP)
+    spectrum = torch.stft(edges, SOUND_FFT, SOUND_HOP, window=window, center=False, return_complex=True)
+    magnitudes = torch.sqrt(spectrum.real.square() + spectrum.imag.square() + 1e-9)
+    return mel(magnitudes, torch.from_numpy(made).to(wave_S.device))[0].T

@@ -41,7 +41,7 @@ class S3GenSizes:
     @staticmethod
     def of(config: ChatterboxConfig) -> S3GenSizes:
         """Those that go with a T3: as published, or tiny as it is."""
-        if config.size == "tiny":
+        if config.small:
             return S3GenSizes.tiny(codes=config.codes, meanflow=config.meanflow)
         return S3GenSizes(codes=config.codes, meanflow=config.meanflow)
 
