@@ -320,6 +320,7 @@ class Speaks:
     resynthesis: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
     needs: tuple[Kind, ...] = ()  # runs of other kinds; `export` gets their learners by these names
     bits: tuple[int, ...] = ()  # of its weights in a package, to choose from; `export` gets what was chosen as `bits`
+    marks: bool = False  # its voices put a watermark into what they say, unless `export` is told watermark=False
     stands_in: tuple[Kind, ...] = ()  # of these: what a learner has a plain one for, while there is none
 
 

@@ -22,7 +22,7 @@ from torch.nn.utils.parametrize import is_parametrized, remove_parametrizations
 from olu.families.chatterbox.codec.flow import AHEAD, GUIDANCE, MEAN_STEPS, STEPS, S3Flow, flow_times
 from olu.families.chatterbox.codec.hift import HiFT
 from olu.families.chatterbox.codec.sizes import HOP, MELS
-from olu.families.chatterbox.config import CODE_SAMPLES, OUT_RATE, RATE, TEXT_START, TEXT_STOP
+from olu.families.chatterbox.config import CODE_SAMPLES, OUT_RATE, RATE
 from olu.families.chatterbox.model import GPT2_PLACES, T3
 from olu.nn.causal import Gpt2, Gpt2Block, Llama, LlamaBlock
 from olu.nn.step_graph import StepGraph, save_arrays
@@ -30,8 +30,7 @@ from olu.nn.step_graph import StepGraph, save_arrays
 TRACED_OPSET = 17
 MOST_PLACES = 4096  # rows of a sentence that the turns of a Llama are laid down for
 CONTEXT = 16  # frames on either side that the vocoder's sound of a frame depends on
-PACE = 3.0  # codes a token, beyond the middle of the corpus
-LOOP_SECONDS, LONGEST_SECONDS = 1.5, 20.0
+LOOP_SECONDS, LONGEST_SECONDS = 1.5, 40.0  # that repeats, of a sentence: as many as the published program makes
 SILENCE = 4299  # a code of silence, which Turbo and Nano are given three times behind what they said
 
 
@@ -200,7 +199,7 @@ def write_voice(
     if t3.cond_enc.emotion_adv_fc is not None:
         arrays["emotion"] = t3.cond_enc.emotion_adv_fc.weight[:, 0]
     save_arrays(folder, arrays, bits=bits)
-    around = {"text_start": TEXT_START, "text_stop": TEXT_STOP} if c.text_bounds else {}
+    around = {"text_start": c.text_start, "text_stop": c.text_stop} if c.text_bounds else {}
     seconds = CODE_SAMPLES / RATE
     return {
         "rate": OUT_RATE,
@@ -213,7 +212,7 @@ def write_voice(
         "start_code": c.start_code,
         "starts": c.starts,
         "stop_code": c.stop_code,
-        "seen_codes": [c.start_code],
+        "seen_codes": [c.start_code] if t3.learns_places else [],
         "never_codes": [c.start_code],
         "never_from": c.codes,  # the flow knows no others
         "silence_codes": sorted(set(silence)),

@@ -27,6 +27,7 @@ class KnownClip:
     condition_KD: Tensor
     ids_T: Tensor
     codes_N: Tensor
+    bounded: bool = True  # the first and the last id are the bounds of a text
 
 
 @torch.no_grad()
@@ -76,7 +77,10 @@ def found_heads(t3: T3, clips: Sequence[KnownClip]) -> list[tuple[int, int, floa
     usable = [clip for clip in clips if len(clip.codes_N) >= 4 and len(clip.ids_T) >= 4]
     if not usable:
         return []
-    scores = torch.stack([torch.stack([walk_score(one) for one in looks(t3, clip)]) for clip in usable]).mean(0)
+    inside = {True: slice(1, -1), False: slice(None)}
+    scores = torch.stack(
+        [torch.stack([walk_score(one[..., inside[clip.bounded]]) for one in looks(t3, clip)]) for clip in usable]
+    ).mean(0)
     order = scores.flatten().argsort(descending=True)[:MOST_HEADS].tolist()
     heads = scores.shape[1]
     best = [(at // heads, at % heads, float(scores.flatten()[at])) for at in order]
