@@ -323,6 +323,7 @@ class VerbWorkspace(Workspace):
         with_training: bool = False,
         noise: float | None = None,
         bits: int | None = None,
+        no_watermark: bool = False,
         lexicon: str | Path | None = None,
         licence: str = '',
         override_licence: str = '',

@@ -90,6 +90,14 @@ class StepGraph:
         """The last row alone."""
         return self.op("Gather", x, self.const(np.array([-1], np.int64)), axis=1)
 
+    def chosen(self, queries: Sequence[tuple[str, int]], size: int, *, to: str) -> None:
+        """Queries of single heads, of the last row, one after the other."""
+        parts = []
+        for name, head in queries:
+            edges = [self.const(np.array([at], np.int64)) for at in (head * size, (head + 1) * size, 2)]
+            parts.append(self.op("Slice", self.last(name), *edges))
+        self.op("Concat", *parts, axis=-1, to=to)
+
     def attention(self, q: str, k: str, v: str, number: int) -> str:
         past, present = ([f"{kind}.{number}.{part}" for part in ("key", "value")] for kind in ("past", "present"))
         if not self.shared:

@@ -7,11 +7,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olu.train.family import Example
 
 REFERENCES = 4  # clips of a speaker
 LEAST_SECONDS, MOST_SECONDS = 3.0, 12.0  # of a reference, where there are such
+KNOWN, KNOWN_CODES = 6, (25, 300)  # held-out clips that are kept with their codes, and how long those are
+SILENT_DBFS = -50.0  # of a code's own stretch of sound
 USUAL = 8.0  # codes a token, where nothing is known
 
 
@@ -23,6 +26,7 @@ class CodeFigures:
     longest_codes: int = 0  # of a clip that was learnt from
     longest_tokens: int = 0
     references: dict[str, list[str]] = field(default_factory=dict)  # speaker -> clips, the best first
+    known: list[dict[str, Any]] = field(default_factory=list)  # held-out clips: speaker, ids and codes of each
     mel_stats: list[float] = field(default_factory=list)  # of XTTS from scratch: of its own DVAE; none: the base's
 
     @staticmethod
@@ -61,6 +65,26 @@ def figures_of(
         longest_tokens,
         {speakers[number]: references(clips) for number, clips in sorted(heard.items())},
     )
+
+
+def known_clips(examples: Iterable[Example], *, feature: str) -> list[dict[str, Any]]:
+    """Some clips with their codes, where those are prepared: of a middle length, so that a text is walked through."""
+    found: list[dict[str, Any]] = []
+    for one in examples:
+        codes = one.features.get(feature)
+        if codes is not None and KNOWN_CODES[0] <= len(codes) <= KNOWN_CODES[1]:
+            found.append({"speaker": one.speaker, "ids": list(one.ids), "codes": [int(code) for code in codes]})
+        if len(found) == KNOWN:
+            break
+    return found
+
+
+def silent_codes(wave: NDArray[np.float32], codes: Sequence[int], *, samples: int) -> list[int]:
+    """Codes of stretches of so many samples in which nothing is heard."""
+    count = min(len(wave) // samples, len(codes))
+    power = np.square(wave[: count * samples].reshape(count, -1).astype(np.float64)).mean(1)
+    silent = 10 * np.log10(np.maximum(power, 1e-12)) < SILENT_DBFS
+    return [code for code, quiet in zip(codes, silent, strict=False) if quiet]
 
 
 def references(clips: Sequence[tuple[float, float, str]]) -> list[str]:

@@ -310,7 +310,7 @@ class Format:
 class Speaks:
     """How a run becomes a voice."""
 
-    engine: str  # the module of speak/engines/ that runs its package: latents, mel or tokens
+    engine: str  # the module of speak/engines/ that runs its package: latents, mel, tokens or flow
     export: Callable[..., dict[str, Any]]  # (learner, folder=, **needed) -> facts for voice.json; writes the graphs
     knobs: Callable[[Any], tuple[Knob, ...]]  # (config): what a speaker may turn, with range and default
     formats: tuple[Format, ...] = ()  # of other programs
@@ -320,6 +320,7 @@ class Speaks:
     resynthesis: Callable[..., Audio] | None = None  # (learner, audio, speaker=): a recording through its own decoder
     needs: tuple[Kind, ...] = ()  # runs of other kinds; `export` gets their learners by these names
     bits: tuple[int, ...] = ()  # of its weights in a package, to choose from; `export` gets what was chosen as `bits`
+    marks: bool = False  # its voices put a watermark into what they say, unless `export` is told watermark=False
     stands_in: tuple[Kind, ...] = ()  # of these: what a learner has a plain one for, while there is none
 
 

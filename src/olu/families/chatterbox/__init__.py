@@ -61,11 +61,15 @@ def _learner(config: ChatterboxConfig, *, vocab_size: int, num_speakers: int) ->
     return ChatterboxLearner(config, vocab_size=vocab_size, num_speakers=num_speakers)
 
 
-def _observe(*, train: Iterable[Example], speakers: Sequence[str], **rest: Any) -> dict[str, Any]:
+def _observe(
+    *, train: Iterable[Example], speakers: Sequence[str], valid: Iterable[Example] = (), **rest: Any
+) -> dict[str, Any]:
+    from olu.families.chatterbox.batch import CODES
     from olu.families.chatterbox.codec.tokens import code_count
-    from olu.train.code_figures import figures_of
+    from olu.train.code_figures import figures_of, known_clips
 
-    return figures_of(train, speakers=speakers, rate=RATE, count=code_count).document()
+    found = figures_of(train, speakers=speakers, rate=RATE, count=code_count).document()
+    return {**found, "known": known_clips(valid, feature=CODES)}
 
 
 def _read(place: Path) -> Base:
@@ -105,10 +109,10 @@ def _knobs(config: ChatterboxConfig) -> tuple[Knob, ...]:
     return knobs(config)
 
 
-def _export(learner: nn.Module, *, folder: Path, bits: int = 8) -> dict[str, Any]:
+def _export(learner: nn.Module, *, folder: Path, bits: int = 8, watermark: bool | None = None) -> dict[str, Any]:
     from olu.families.chatterbox.voice import export
 
-    return export(learner, folder=folder, bits=bits)
+    return export(learner, folder=folder, bits=bits, watermark=watermark)
 
 
 def _resynthesis(learner: nn.Module, audio: Audio, *, speaker: int) -> Audio:
@@ -143,12 +147,13 @@ FAMILY = Family(
     figures=Figures(score="speech", learns="t3", steady=("speech",)),
     advice=ADVICE,
     speaks=Speaks(
-        engine="tokens",
+        engine="flow",
         export=_export,
         knobs=_knobs,
         resynthesis=_resynthesis,
         formats=(Format("upstream", "chatterbox-tts", _to_upstream, also=("chatterbox",), noiseless=NOISELESS),),
         bits=(4, 8, 16, 32),
+        marks=True,
     ),
     bases=Bases(
         read=_read,

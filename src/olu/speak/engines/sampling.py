@@ -27,6 +27,7 @@ class Sampler:
     repetition_penalty: float
     min_p: float = 0.0
     penalty_last: bool = False  # after what is unlikely was taken out, not before
+    penalty_window: int = 0  # codes back that the penalty looks; 0: all
 
     @staticmethod
     def of(knobs: Mapping[str, float], random: np.random.Generator, *, penalty_last: bool = False) -> Sampler:
@@ -38,6 +39,7 @@ class Sampler:
             knobs.get("repetition_penalty", 1.0),
             knobs.get("min_p", 0.0),
             penalty_last,
+            round(knobs.get("penalty_window", 0)),
         )
 
     def draw(self, logits: NDArray[np.float32], before: Sequence[int], *, never: Sequence[int]) -> int:
@@ -79,7 +81,7 @@ class Sampler:
         """A code that was seen is punished once, however often it was."""
         scores = logits.astype(np.float64)
         if self.repetition_penalty != 1.0 and before:
-            seen = np.unique(before)
+            seen = np.unique(before[-self.penalty_window :])
             scores[seen] = np.where(
                 scores[seen] > 0, scores[seen] / self.repetition_penalty, scores[seen] * self.repetition_penalty
             )

@@ -29,6 +29,7 @@ class HiFT(nn.Module):
     def __init__(self, sizes: S3GenSizes) -> None:
         super().__init__()
         wide = sizes.vocoder_width
+        self.sizes = sizes
         self.m_source = SineMixer()
         self.conv_pre = weight_norm(nn.Conv1d(MELS, wide, 7, padding=3))
         self.ups, self.source_downs, self.source_resblocks = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
