@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from functools import cache
@@ -12,11 +13,14 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from tests.serve.test_worker import Bench
 from torch import Tensor
 
+from olu.audio.io import to_int16
 from olu.core.errors import TextError, VoiceError
 from olu.core.job import finish
-from olu.export.package import Contents, write_package
+from olu.core.types import Audio
+from olu.export.package import Contents, seal, write_package
 from olu.families.chatterbox.codec.s3gen import S3Gen
 from olu.families.chatterbox.codec.sizes import HARMONICS, HOP
 from olu.families.chatterbox.config import ChatterboxConfig
@@ -28,7 +32,7 @@ from olu.networks.session import open_session, quiet, read_network
 from olu.nn.causal import Cache
 from olu.nn.step_graph import in_half_blocks
 from olu.speak.engines import knob_row
-from olu.speak.engines.flow import FlowEngine, SoundJob
+from olu.speak.engines.flow import FlowEngine, SentenceSound, SoundJob
 from olu.speak.engines.sampling import Sampler, StopRules
 from olu.speak.engines.sines import SineSource
 from olu.speak.graphs import GraphCache
@@ -59,8 +63,7 @@ CONFIGS = {"llama": LLAMA, "gpt2": TURBO}
 
 
 def vocabulary() -> PieceVocabulary:
-    made = PieceVocabulary.learn([LETTERS, "habari ya asubuhi asubuhi"], merges=4, tag="sw")
-    return made.grown(pieces=[f"[{at}]" for at in range(made.size, 256)])  # the start of a text is id 255
+    return PieceVocabulary.learn([LETTERS, "habari ya asubuhi asubuhi"], merges=4, tag="sw")
 
 
 def networks(config: ChatterboxConfig) -> tuple[T3, S3Gen]:
@@ -269,7 +272,7 @@ def by_torch(
     if c.emotion:
         emotion = t3.cond_enc.emotion_adv_fc(torch.tensor([[exaggeration]]))  # type: ignore[misc]
         rows = torch.cat([rows[:-1], emotion])
-    around = torch.tensor([[255, *ids, 0]] if c.text_bounds else [ids])
+    around = torch.tensor([[c.text_start, *ids, c.text_stop]] if c.text_bounds else [ids])
     count = 2 if guidance else 1
     dropped = torch.tensor([False, True][:count])
     begun = t3.begun(rows[None].expand(count, -1, -1), around.expand(count, -1), dropped)
@@ -416,8 +419,6 @@ def test_pieces_of_a_sentence_have_the_samples_of_the_whole(folders: dict[str, P
     def sound() -> Any:
         reference = engine._references[0]
         sines = SineSource(24000, HOP, engine._sines, np.random.default_rng(2))
-        from olu.speak.engines.flow import SentenceSound
-
         nothing = np.zeros((80, 0), np.float32)
         return SentenceSound(reference, np.random.default_rng(1), sines, nothing, np.zeros(0, np.float32))
 
@@ -477,7 +478,9 @@ def test_looks_are_the_attention_of_the_transformer(backbone: str) -> None:
     config = CONFIGS[backbone]
     t3, _ = networks(config)
     torch.manual_seed(6)
-    clip = KnownClip(torch.randn(5, config.width), torch.randint(0, 250, (9,)), torch.randint(0, 81, (12,)))
+    clip = KnownClip(
+        torch.randn(5, config.width), torch.randint(0, vocabulary().size, (9,)), torch.randint(0, 81, (12,))
+    )
     found = looks(t3, clip)
     assert len(found) == config.layers and found[0].shape == (config.heads, 12, 9)
     assert all(float(one.sum(-1).max()) <= 1 + 1e-5 for one in found)
@@ -501,7 +504,7 @@ def test_followed_places_are_those_of_the_whole_attention(tmp_path: Path) -> Non
         engine.run([Chunk("codes", 1.0, run)])
     assert run.follower is not None
     condition = torch.from_numpy(np.array(engine.writer.prompt[0], np.float32))
-    clip = KnownClip(condition, torch.tensor([255, *ids, 0]), torch.tensor(run.codes))
+    clip = KnownClip(condition, torch.tensor([LLAMA.text_start, *ids, LLAMA.text_stop]), torch.tensor(run.codes))
     wanted = looks(t3, clip)[1][2, :, 1:-1].argmax(-1).numpy()
     heard = len(run.follower.places)
     settled = [int(np.median(wanted[max(0, at - 3) : at + 1])) if at else int(wanted[0]) for at in range(heard)]
@@ -518,3 +521,32 @@ def test_words_have_times_by_the_heads(folders: dict[str, Path]) -> None:
     begins = [one.start for one in words]
     assert begins == sorted(begins) and words[-1].end == pytest.approx(pieces[-1].sentence.end)
     assert not list(opened(folders["llama"]).stream("Habari ya asubuhi.", quick=False))[-1].sentence.words
+
+
+# ---------------------------------------------------------------- many at once
+
+
+def test_a_worker_steps_several_sentences_together(folders: dict[str, Path]) -> None:
+    bench, voice = Bench(folders["follows"], batch=1), opened(folders["follows"])
+    for number in range(3):
+        bench.say(number, TEXT, seed=number)
+    bench.take_all()
+    assert not bench.of("error") and len(bench.of("end")) == 3
+    assert max(message["parts"] for message in bench.of("ran")) > 2
+    for number in range(3):
+        alone = np.concatenate([one.audio.samples for one in voice.stream(TEXT, seed=number)])
+        apart = bench.sound(number).astype(int) - to_int16(Audio(alone, voice.rate))
+        assert np.abs(apart).max() <= 8, "roundings of a batch, which the vocoder's sines make larger"
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_damaged_references_are_one_sentence(folders: dict[str, Path], tmp_path: Path) -> None:
+    path = tmp_path / "x.voice"
+    shutil.copytree(folders["gpt2"], path)
+    facts = json.loads((path / "voice.json").read_text(encoding="utf-8"))
+    (path / "voice.json").write_text(json.dumps({**facts, "reference_codes": [3, 4]}), encoding="utf-8")
+    seal(path, [])
+    with pytest.raises(VoiceError, match="its references do not fit each other"):
+        opened(path)

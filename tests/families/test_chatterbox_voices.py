@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from olu.core.errors import ExportError
+from olu.audio.io import write
+from olu.core.errors import ExportError, NetworkError
 from olu.core.files import Workspace
 from olu.core.job import finish
 from olu.core.types import Audio
 from olu.families.chatterbox.voice import resynthesis
 from olu.families.runs import learner_of
 from olu.networks import perth
+from olu.networks.session import read_network
 from olu.speak.engines.flow import FlowEngine
+from olu.speak.engines.watermark import WatermarkStream
+from olu.speak.graphs import OnnxGraph
 from olu.speak.voice import Voice
+from olu.stages import distil, doctor
 from olu.stages.export import export
 from olu.stages.train import train
+from olu.stages.verbs.machine import DoctorOptions
+from olu.stages.verbs.voices import DistilOptions
 from olu.train.run import Run
 
 from ..helpers import aligned_workspaces
@@ -66,23 +72,23 @@ def test_a_recording_goes_through_its_own_codes_and_decoder(ws: Workspace) -> No
 
 
 @pytest.mark.skipif(perth.weights_file() is None, reason="the watermark's network is not installed")
-def test_a_marked_voice_says_so_and_is_found(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_marked_voice_of_four_bits_says_so(ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from olu.families.chatterbox import voice as family_voice
 
     kept = family_voice.export
     monkeypatch.setattr(
         family_voice, "export", lambda learner, **more: kept(learner, **{"watermark": True, **_told(more)})
     )
-    marked = Voice.open(finish(export(ws.root, output=tmp_path / "marked.voice")).voice, threads=1)
-    bare = Voice.open(finish(export(ws.root, output=tmp_path / "bare.voice", no_watermark=True)).voice, threads=1)
-    assert marked.facts["watermark"] == "perth" and bare.facts["watermark"] is None
+    marked = Voice.open(finish(export(ws.root, bits=4, output=tmp_path / "marked.voice")).voice, threads=1)
+    assert (marked.facts["watermark"], marked.facts["bits"]) == ("perth", 4)
     assert "carries a watermark" in (tmp_path / "marked.voice" / "README.md").read_text(encoding="utf-8")
-    assert "without a watermark" in (tmp_path / "bare.voice" / "README.md").read_text(encoding="utf-8")
+    monkeypatch.setattr("olu.networks.perth.weights_file", lambda: None)
+    with pytest.raises(ExportError, match="or export with --no-watermark"):
+        finish(export(ws.root, output=tmp_path / "other.voice"))
     text = ". ".join(TEXTS)
-    one, other = marked.speak(text), bare.speak(text)
-    assert len(one.samples) == len(other.samples) and not np.array_equal(one.samples, other.samples)
+    whole = marked.speak(text).samples
     pieces = [piece.audio.samples for piece in marked.stream(text)]
-    assert sum(map(len, pieces)) == len(one.samples)
+    assert sum(map(len, pieces)) == len(whole) and set(marked.facts["graphs"]) >= {"watermark", "flow_step"}
 
 
 def _told(more: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +98,39 @@ def _told(more: dict[str, Any]) -> dict[str, Any]:
 def test_what_a_family_has_no_use_for_is_refused(ws: Workspace, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="--no-watermark is for '--to voice'"):
         finish(export(ws.root, to="upstream", no_watermark=True, output=tmp_path / "x"))
-    small = Voice.open(finish(export(ws.root, bits=4, output=tmp_path / "small.voice")).voice, threads=1)
-    assert small.facts["bits"] == 4 and len(small.speak(TEXTS[1]).samples) > 0
-    held = json.loads((tmp_path / "small.voice" / "voice.json").read_text(encoding="utf-8"))
-    assert set(held["graphs"]) == {"step", "flow_encoder", "flow_step", "pitch", "vocoder"}
+
+
+def test_it_teaches_another_voice(exported: Voice, ws: Workspace, tmp_path: Path) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(f"{one} {other}." for one in TEXTS[:2] for other in TEXTS[2:4]), encoding="utf-8")
+    voice = ws.voices / "ws.voice"
+    done = finish(distil.run(DistilOptions(voice=voice, texts=texts, to=tmp_path / "taught", threads=1)))
+    assert done.spoken == 4 and done.kept + sum(done.left_out.values()) == 4
+
+
+@pytest.mark.skipif(perth.weights_file() is None, reason="the watermark's network is not installed")
+def test_doctor_finds_the_mark(tmp_path: Path) -> None:
+    wave = sentence_like(3.0)
+    perth.write_graph(tmp_path / "watermark.onnx")
+    network = read_network(tmp_path / "watermark.onnx")
+    graph = OnnxGraph(network, name="watermark", inputs=("magnitude",), outputs=1, where="", threads=1)
+    stream, whole = WatermarkStream(graph, 24000), WatermarkStream(graph, 24000).push(wave, last=True)
+    pieces = [stream.push(wave[at : at + 7001], last=at + 7001 >= len(wave)) for at in range(0, len(wave), 7001)]
+    joined = np.concatenate(pieces)
+    assert len(joined) == len(wave) == len(whole) and np.abs(joined - whole).max() < 1e-6
+    for name, samples, said in (("plain", wave, "not found"), ("marked", whole, "found (Perth")):
+        write(tmp_path / f"{name}.wav", Audio(samples, 24000))
+        (finding,) = finish(doctor.run(DoctorOptions(watermark=tmp_path / f"{name}.wav"))).findings
+        assert finding.good and finding.said.startswith(said), finding
+    write(tmp_path / "short.wav", Audio(wave[:2000], 24000))
+    with pytest.raises(NetworkError, match=r"0.08 s are too short to find a watermark in"):
+        finish(doctor.run(DoctorOptions(watermark=tmp_path / "short.wav")))
+
+
+def sentence_like(seconds: float) -> Any:
+    """Harmonics of a pitch that moves, in syllables."""
+    at = np.arange(round(seconds * 24000)) / 24000
+    phase = 2 * np.pi * np.cumsum(130 + 25 * np.sin(2 * np.pi * 0.7 * at)) / 24000
+    tones = sum((np.sin(phase * k + k) / k for k in range(1, 25)), start=np.zeros_like(at))
+    noise = np.random.default_rng(0).standard_normal(len(at))
+    return (0.1 * (0.55 + 0.45 * np.sin(2 * np.pi * 3.5 * at)) * tones + 0.003 * noise).astype(np.float32)
