@@ -67,7 +67,7 @@ def write_step(
             x, asked = graph.gpt2_block(x, cast(Gpt2Block, block), number, asked=number in wanted)
         queries[number] = asked
     last = graph.last(x)
-    hidden = graph.rms_norm(last, body.norm) if isinstance(body, Llama) else graph.norm(last, cast(Gpt2, body).ln_f)
+    hidden = graph.rms_norm(last, body.norm) if isinstance(body, Llama) else graph.norm(last, body.ln_f)
     said, bias = c.stop_code + 1, t3.speech_head.bias  # ids after the stop are never said
     head = t3.speech_head.weight[:said].t()
     graph.linear(hidden, head, None if bias is None else bias[:said], bits=32, to="logits")

@@ -160,7 +160,7 @@ class CodeWriter:
         """The rows of a speaker; the last of them says how exaggerated to speak, where the voice was taught that."""
         rows = self.prompt[speaker][: self._prompt_rows[speaker]]
         if self._emotion is None or exaggeration is None:
-            return rows
+            return np.asarray(rows)
         return np.concatenate([rows[:-1], self._emotion[None] * exaggeration])
 
     def _placed(self, rows: NDArray[Any], places: NDArray[Any] | None, first: int) -> NDArray[Any]:

@@ -48,8 +48,10 @@ if TYPE_CHECKING:
     from olu.speak.package import Package
     from olu.text.vocabulary import SymbolVocabulary
 
-KNOBS = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "penalty_window")
-KNOBS += ("guidance", "exaggeration", "guards")
+KNOBS = (
+    *("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "penalty_window"),
+    *("guidance", "exaggeration", "guards"),
+)
 FRAMES = 2  # of the mel, for each code
 FIRST_CODES = 25  # before the first sound of who is in a hurry; then twice as many each time
 NOISE_BLOCK = 50  # frames of noise that are drawn together
@@ -83,7 +85,7 @@ class SentenceSound:
     @property
     def given(self) -> int:
         """Frames that are sound."""
-        return self.mel.shape[1]
+        return int(self.mel.shape[1])
 
     def drawn(self, frames: int) -> Mel:
         """Noise [M, frames] by the number of the frame, however often it is asked for."""
@@ -353,7 +355,7 @@ def _references(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
     whole = codes.shape == (sum(counts),) and mel.ndim == 2 and len(mel) == FRAMES * sum(counts)
     if not whole or len(counts) != len(facts["speakers"]) or speakers.shape != (len(counts), mel.shape[1]):
         raise ValueError("its references do not fit each other")
-    found = []
+    found = list[StoredReference]()
     for first, last in pairwise([0, *accumulate(counts)]):
         frames = np.asarray(mel[FRAMES * first : FRAMES * last], np.float32).T
         speaker = np.asarray(speakers[len(found)], np.float32)

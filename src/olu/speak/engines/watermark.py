@@ -111,4 +111,4 @@ def _mirrored(places: NDArray[np.intp], samples: int) -> NDArray[np.intp]:
         return np.zeros_like(places)
     period = 2 * (samples - 1)
     folded = np.abs(places) % period
-    return np.minimum(folded, period - folded)
+    return np.asarray(np.minimum(folded, period - folded))

@@ -137,7 +137,8 @@ class LookAhead(nn.Module):
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         x = F.leaky_relu(self.conv1(F.pad(x_BTD.transpose(1, 2), (0, AHEAD))))
-        return x_BTD + self.conv2(F.pad(x, (2, 0))).transpose(1, 2)
+        made: Tensor = x_BTD + self.conv2(F.pad(x, (2, 0))).transpose(1, 2)
+        return made
 
 
 class Doubling(nn.Module):

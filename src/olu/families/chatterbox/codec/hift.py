@@ -39,8 +39,8 @@ class HiFT(nn.Module):
             up = nn.ConvTranspose1d(inner, outer, kernel, stride=rate, padding=(kernel - rate) // 2)
             self.ups.append(weight_norm(up))
             down = math.prod(RATES[at + 1 :])
-            shape = {"kernel_size": 1} if down == 1 else {"kernel_size": 2 * down, "stride": down, "padding": down // 2}
-            self.source_downs.append(nn.Conv1d(2 * BINS, outer, **shape))
+            size, edge = (1, 0) if down == 1 else (2 * down, down // 2)
+            self.source_downs.append(nn.Conv1d(2 * BINS, outer, size, stride=down, padding=edge))
             self.source_resblocks.append(SnakeBlock(outer, SOURCE_KERNELS[at]))
             self.resblocks.extend(SnakeBlock(outer, size) for size in BLOCK_KERNELS)
         self.conv_post = weight_norm(nn.Conv1d(wide // 2 ** len(RATES), 2 * BINS, 7, padding=3))

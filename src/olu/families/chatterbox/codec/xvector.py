@@ -52,13 +52,14 @@ class SpeakerVector(nn.Module):
 
 def bands_of(wave_BS: Tensor) -> Tensor:
     """[B, T, M]: Kaldi's filter bank, without dither."""
-    frames = wave_BS.unfold(1, WINDOW, SHIFT)
+    frames: Tensor = wave_BS.unfold(1, WINDOW, SHIFT)  # type: ignore[no-untyped-call]
     frames = frames - frames.mean(2, keepdim=True)
     before = torch.cat([frames[:, :, :1], frames[:, :, :-1]], dim=2)
     frames = (frames - PREEMPHASIS * before) * _povey().to(frames)
     power = torch.fft.rfft(frames, FFT).abs().square()
     least = torch.finfo(torch.float32).eps
-    return (power[:, :, : FFT // 2] @ _bank().to(power)).clamp(min=least).log()
+    logs: Tensor = (power[:, :, : FFT // 2] @ _bank().to(power)).clamp(min=least).log()
+    return logs
 
 
 def _povey() -> Tensor:
@@ -67,8 +68,7 @@ def _povey() -> Tensor:
 
 def _bank() -> Tensor:
     """[bins, M] triangles, even on the mel scale, with their tops at 1."""
-    mel = lambda hertz: 1127.0 * math.log(1.0 + hertz / 700.0)  # noqa: E731
-    low, high = mel(LOWEST), mel(RATE / 2)
+    low, high = (1127.0 * math.log(1.0 + hertz / 700.0) for hertz in (LOWEST, RATE / 2))
     edges = low + (high - low) / (MELS + 1) * torch.arange(MELS + 2, dtype=torch.float32)
     at = 1127.0 * (1.0 + RATE / FFT * torch.arange(FFT // 2, dtype=torch.float32) / 700.0).log()
     rise = (at[:, None] - edges[:-2]) / (edges[1:-1] - edges[:-2])
