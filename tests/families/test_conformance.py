@@ -825,6 +825,7 @@ def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> 
         "rate": fam.data.rate(config),
         "merges": fam.data.merges(config),
         "by_phones": fam.data.by_phones(config),
+        "lively": [one for one in fam.speaks.knobs(config) if one.name == "exaggeration"] if fam.speaks else [],
         "written": fam.hears.targets(config, language="yor").symbols(MARKED) if fam.hears else [],
         "refuses": [fam.data.refuses(config, samples=n, tokens=40) for n in (2000, 9000, 12000, 10**6)],
     }
