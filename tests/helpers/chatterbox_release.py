@@ -38,7 +38,7 @@ def tokenizer(*, tags: tuple[str, ...] = ("en", "es", "sw"), spare: int = 2) -> 
 
 
 def write_release(folder: Path, *, half: bool = False, wrapped: bool = False, meanflow: bool = False) -> Path:
-    """`half`: T3 as .pt in 16 bits; `wrapped`: as the first of a list under `model`; `meanflow`: that decoder beside."""
+    """`half`: T3 as .pt in 16 bits; `wrapped`: first of a list under `model`; `meanflow`: that decoder beside."""
     folder.mkdir(parents=True)
     torch.manual_seed(0)
     config = ChatterboxConfig(size="tiny")

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 RELEASED_IDS = {"multilingual": 2454, "english": 704}  # that the program's own settings have
 T3_NAMES = {"multilingual": "t3_mtl23ls_v2", "english": "t3_cfg"}
-SPEAKS = ["ar", "da", "de", "el", "en", "es", "fi", "fr", "he", "hi", "it", "ja", "ko", "ms", "nl", "no", "pl", "pt", "ru", "sv", "sw", "tr", "zh"]  # its own list of languages
+# Its own list of languages.
+SPEAKS = (
+    *("ar", "da", "de", "el", "en", "es", "fi", "fr", "he", "hi", "it", "ja"),
+    *("ko", "ms", "nl", "no", "pl", "pt", "ru", "sv", "sw", "tr", "zh"),
+)
 USE = """
 ```python
 from chatterbox.{module} import {name}
