@@ -46,8 +46,14 @@ class PlacedPart:
     kind: str  # "clip", "unwritten", "foreign", "jingle", "unspoken"
 
 
-def read_corpus(folder: Path, *, minutes: float | None = None) -> list[tuple[str, Path]]:
+def read_corpus(
+    folder: Path, *, minutes: float | None = None, half: int = 0, shuffled: int = 0
+) -> list[tuple[str, Path]]:
+    """Texts and recordings: all, or the first or second `half`; in another order where `shuffled` is a seed."""
     rows = [line.partition("|") for line in (folder / "metadata.csv").read_text(encoding="utf-8").splitlines() if line]
+    rows = rows[: len(rows) // 2] if half == 1 else rows[len(rows) // 2 :] if half == 2 else rows
+    if shuffled:
+        rows = [rows[at] for at in np.random.default_rng(shuffled).permutation(len(rows))]
     found, seconds = [], 0.0
     for id, _, text in rows:
         path = folder / "audio" / f"{id}.ogg"
@@ -122,13 +128,16 @@ def build(
     share: float = 0.0,
     unspoken: float = 0.0,
     minutes: float | None = None,
+    half: int = 0,
+    shuffled: int = 0,
     shares: Sequence[float] = SHARES,
     seed: int = 0,
 ) -> list[PlacedPart]:
     """Joined files with their texts in `out/archive`, and where each part lies in `out/truth.json`."""
     place = out / "archive"
     place.mkdir(parents=True, exist_ok=True)
-    order = plant(read_corpus(folder, minutes=minutes), foreign, share=share, unspoken=unspoken, seed=seed)
+    clips = read_corpus(folder, minutes=minutes, half=half, shuffled=shuffled)
+    order = plant(clips, foreign, share=share, unspoken=unspoken, seed=seed)
     total = sum(len(sound) for _, _, sound in order)
     truth: list[PlacedPart] = []
     edges = (np.cumsum(shares) / sum(shares) * total).tolist()
@@ -272,6 +281,9 @@ def main() -> None:
     parser.add_argument("--planted", type=float, default=0.0, help="share of text left out and of foreign sound")
     parser.add_argument("--unspoken", type=float, default=0.0, help="share of text that nobody says")
     parser.add_argument("--foreign", type=Path, help="corpus that foreign speech is taken from")
+    parser.add_argument("--half", type=int, choices=(0, 1, 2), default=0, help="of the corpus: the first or the second")
+    parser.add_argument("--shuffled", type=int, default=0, help="a seed: the clips are joined in another order")
+    parser.add_argument("--seed", type=int, default=0, help="of what is planted")
     parser.add_argument("--only-build", action="store_true")
     parser.add_argument("--measure", action="store_true", help="count again what is there")
     asked = parser.parse_args()
@@ -287,6 +299,9 @@ def main() -> None:
             share=asked.planted,
             unspoken=asked.unspoken,
             minutes=asked.minutes,
+            half=asked.half,
+            shuffled=asked.shuffled,
+            seed=asked.seed,
         )
     if asked.only_build:
         return

@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "dev"))
 
 import train_marks
 
-from olu.languages.yor.code import marked_speller as toned_yoruba
 from olu.stages.g2p import open_frontend
 from olu.stages.marks import marked_lines
 from olu.text.algorithms import marked_speller, pronouncer
@@ -42,9 +41,8 @@ def rows(path: Path) -> list[list[str]]:
 
 def yoruba(gold: Path) -> Iterable[Row]:
     own = [line for name in ("sentences", "news") for line in train_marks.lines(gold / f"yoruba_toned_{name}.txt")]
-    spell = toned_yoruba(Pack.of(load("yor").files()))
-    words = [word for row in rows(gold / "wikipron_yor_latn_broad.tsv") if (word := spell(row[0], row[1]))]
-    told = learn(own, language="yor", convention="full", words=[word for word in words if word.isalpha()])[1]
+    words = train_marks.listed_words(gold)
+    told = learn(own, language="yor", convention="full", words=words)[1]
     of = f"{told.judged:,} words"
     yield "Yoruba, all marks taken off: words exactly right", of, f"{told.right:.1%}"
     yield "words with all dots right", of, f"{told.dots:.1%}"
@@ -52,9 +50,8 @@ def yoruba(gold: Path) -> Iterable[Row]:
     yield "words it is sure of", of, f"{told.sure:.1%}"
     yield "of these right", of, f"{told.sure_right:.1%}"
     yield "words it had not seen right", f"{told.new:,} words", f"{told.new_right:.1%}"
-    known = [word for word in words if word.isalpha()]
     for name, key in (("copies of a line together", _bare), ("lines at random", str)):
-        yield from _nearly_all(own, known, name, key)
+        yield from _nearly_all(own, words, name, key)
 
 
 def _bare(line: str) -> str:

@@ -1,9 +1,10 @@
-"""Trains the restorer of Yoruba's tones and dots: `python dev/train_marks.py GOLD -o marks.npz`.
+"""Trains the restorer of Yoruba's tones and dots: `python dev/train_marks.py GOLD --dotted METADATA.CSV -o marks.npz`.
 
 GOLD is the folder with yoruba_toned_sentences.txt, yoruba_toned_news.txt and wikipron_yor_latn_broad.tsv. The figures
 are of the lines of the first two, each judged by a model that has not learnt from it: a line and its copies, marks
-aside, are in one fold of five. The words of WikiPron teach the letters
-of unknown words alone; no word of it is listed. The same texts give the same file.
+aside, are in one fold of five. The words of WikiPron teach letters, and those that the texts do not have get the form
+that WikiPron has. METADATA.CSV has rows `id|text` of texts that have dots and only some of their tones (the transcripts
+of yoruba_speech_project): they teach dots. The same texts give the same file.
 """
 
 from __future__ import annotations
@@ -32,18 +33,29 @@ def lines(path: Path) -> list[str]:
     return [in_capitals(line, like=unicodedata.normalize("NFC", row)) for line, row in found.items()]
 
 
+def listed_words(gold: Path) -> list[str]:
+    """The words of WikiPron with the tones of their phones written onto them."""
+    spell = marked_speller(Pack.of(load("yor").files()))
+    text = (gold / "wikipron_yor_latn_broad.tsv").read_text(encoding="utf-8")
+    spelled = (spell(*row.split("\t")[:2]) for row in text.split("\n") if row)
+    return [word for word in spelled if word]
+
+
+def dotted_lines(path: Path) -> list[str]:
+    """The texts of a metadata.csv."""
+    rows = path.read_text(encoding="utf-8").split("\n")
+    return [canonical(row.partition("|")[2], ReadingTrace()) for row in rows if row]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("gold", type=Path)
+    parser.add_argument("--dotted", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)
     chosen = parser.parse_args()
-    spell = marked_speller(Pack.of(load("yor").files()))
-    rows = [
-        row.split("\t") for row in (chosen.gold / "wikipron_yor_latn_broad.tsv").read_text("utf-8").split("\n") if row
-    ]
-    words = [word for row in rows if (word := spell(row[0], row[1])) and word.isalpha()]
     own = [line for name in ("sentences", "news") for line in lines(chosen.gold / f"yoruba_toned_{name}.txt")]
-    model, report = learn(own, language="yor", convention="full", words=words)
+    words, dotted = listed_words(chosen.gold), dotted_lines(chosen.dotted)
+    model, report = learn(own, language="yor", convention="full", words=words, dotted=dotted)
     data = model.to_bytes()
     chosen.output.write_bytes(data)
     sys.stdout.write(

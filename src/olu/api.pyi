@@ -8,6 +8,7 @@ from olu.core.files import Workspace
 from olu.core.job import Event
 from olu.core.options import Parameter, Verb
 from olu.stages.align import AlignOutcome
+from olu.stages.bounds import BoundsList, BoundsSummary, BoundsUndone
 from olu.stages.clean import CleanSummary
 from olu.stages.clips import ClipList, ClipSpread
 from olu.stages.correct import CorrectSummary, UndoSummary
@@ -23,11 +24,13 @@ from olu.stages.fix import AuditOutcome, FixUndone
 from olu.stages.g2p import ReadTexts, ReadingExplained
 from olu.stages.import_ import ImportSummary
 from olu.stages.lexicon import LexiconList, WordSummary
+from olu.stages.listening import ListeningList, ListeningMade, ListeningShown
 from olu.stages.make import MakeSummary
 from olu.stages.merge import MergeSummary
 from olu.stages.pack import PackSummary
 from olu.stages.plan import PlanSummary
 from olu.stages.prepare import PrepareSummary
+from olu.stages.prompts import PromptsSummary
 from olu.stages.read import ReadSummary
 from olu.stages.runs import Removal, RunDetail, RunsSummary
 from olu.stages.speakers import SpeakersSummary
@@ -156,6 +159,15 @@ class VerbWorkspace(Workspace):
         by: str | None = None,
         on_event: OnEvent | None = None,
     ) -> CorrectSummary | UndoSummary: ...
+    def bounds(
+        self,
+        file: str | Path | None = None,
+        *,
+        undo: bool = False,
+        clip: str | None = None,
+        by: str | None = None,
+        on_event: OnEvent | None = None,
+    ) -> BoundsSummary | BoundsUndone | BoundsList: ...
     def transcribe(
         self,
         *,
@@ -171,6 +183,14 @@ class VerbWorkspace(Workspace):
         device: str | None = None,
         on_event: OnEvent | None = None,
     ) -> TranscribeSummary | ListSummary | AcceptSummary: ...
+    def prompts(
+        self,
+        *,
+        texts: Iterable[str | Path] | str | Path = (),
+        count: int = 300,
+        longest: int = 120,
+        on_event: OnEvent | None = None,
+    ) -> PromptsSummary: ...
     def export_corpus(
         self,
         *,
@@ -230,6 +250,7 @@ class VerbWorkspace(Workspace):
         frames: str = 'floor',
         ctc_only: bool = False,
         cross: bool = False,
+        base: str | Path | None = None,
         device: str | None = None,
         threads: int | None = None,
         force: bool = False,
@@ -311,6 +332,22 @@ class VerbWorkspace(Workspace):
         strict: bool = False,
         on_event: OnEvent | None = None,
     ) -> EvaluateSummary | CopySummary: ...
+    def listening(
+        self,
+        name: str | None = None,
+        *,
+        of: Iterable[str | Path] | str | Path = (),
+        run: Iterable[str] | str = (),
+        natural: bool = False,
+        kind: str = 'ab',
+        sentences: int = 20,
+        text: str | Path | None = None,
+        seed: str | None = None,
+        add: str | Path | None = None,
+        by: str | None = None,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+    ) -> ListeningMade | ListeningList | ListeningShown: ...
     def export(
         self,
         *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from olu.evaluate.blind import Trial, count, render
+from olu.evaluate.blind import KEY_FILE, Trial, blind_key, count, render
 from olu.evaluate.report import ShownSounds
 from olu.evaluate.report import render as render_report
 from olu.pages.charts import PitchCurve
@@ -104,7 +105,9 @@ def test_the_report_shows_plays_and_fits(tmp_path: Path, width: int) -> None:
 
 def test_a_listener_chooses_by_keys_and_the_choices_are_kept_and_counted(tmp_path: Path) -> None:
     trials = [Trial(f"s{n}", f"sentensi {n}", voice(0.4), voice(0.5, hertz=160)) for n in range(5)]
-    page = render(trials, first="old", second="new", language="swa", seed=5)
+    key = blind_key(trials, first="old", second="new", seed=5)
+    page = render(trials, key, language="swa")
+    (tmp_path / KEY_FILE).write_text(json.dumps(key), encoding="utf-8")
     page = page.replace("</body>", LISTENER, 1)
     path = tmp_path / "listen.html"
     path.write_text(page, encoding="utf-8")

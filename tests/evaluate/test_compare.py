@@ -17,7 +17,7 @@ from olu.core.files import Workspace
 from olu.core.job import Job, finish
 from olu.core.types import Clip
 from olu.corpus.manifest import Corpus, Source
-from olu.evaluate.blind import Trial, coin, count, preference, render, say, swapped
+from olu.evaluate.blind import KEY_FILE, Trial, blind_key, coin, count, preference, render, say, swapped
 from olu.evaluate.compare import compare, pairs
 from olu.evaluate.estimates import figure
 from olu.evaluate.evaluation import WAVS
@@ -82,9 +82,13 @@ def data_of(page: str) -> dict[str, Any]:
     return value
 
 
-def blind(*, seed: int = 3, count: int = 8) -> str:
+Page = tuple[str, dict[str, Any]]  # the page, and its key
+
+
+def blind(*, seed: int = 3, count: int = 8) -> Page:
     trials = [Trial(f"s{n}", f"</script> & text {n}", voice(0.3), voice(0.4, hertz=150)) for n in range(count)]
-    return render(trials, first="old voice", second="new voice", language="swa", seed=seed)
+    key = blind_key(trials, first="old voice", second="new voice", seed=seed)
+    return render(trials, key, language="swa"), key
 
 
 def test_the_order_is_even_and_the_same_for_a_seed() -> None:
@@ -94,23 +98,28 @@ def test_the_order_is_even_and_the_same_for_a_seed() -> None:
 
 
 def test_the_page_gives_nothing_away() -> None:
-    page = blind()
-    assert "old voice" not in page and "new voice" not in page
+    page, key = blind()
+    assert "old voice" not in page and "new voice" not in page and "swapped" not in page
+    ids = [f"s{n}" for n in range(8)]
+    assert list(key["swapped"].values()) != swapped(ids, seed=3) or blind(seed=5)[1]["swapped"] != swapped(ids, seed=5)
+    assert set(data_of(page)) == {"trials", "language", "kind", "schema", "id"}
     assert page.count("</script>") == 1 and "https://" not in page
     held = data_of(page)
     assert sorted(trial["id"] for trial in held["trials"]) == [f"s{n}" for n in range(8)]
-    assert data_of(blind(seed=4))["id"] != held["id"]
+    assert data_of(blind(seed=4)[0])["id"] != held["id"] == key["test"]
 
 
-def chosen(path: Path, page: str, prefer: str, *, listener: str = "", equal: int = 0) -> Path:
-    """What a listener who always prefers one of the two would save."""
-    held = data_of(page)
-    key = json.loads(base64.b64decode(held["key"]))
+def chosen(path: Path, made: Page, prefer: str, *, listener: str = "", equal: int = 0) -> Path:
+    """What a listener who always prefers one of the two would save; the key lies in a folder beside it."""
+    held, key = data_of(made[0]), made[1]
+    folder = path.parent / f"key-{key['test']}"
+    folder.mkdir(exist_ok=True)
+    (folder / KEY_FILE).write_text(json.dumps(key), encoding="utf-8")
     first_is = {id: 2 if swap else 1 for id, swap in key["swapped"].items()}
     choices = {id: place if prefer == "first" else 3 - place for id, place in first_is.items()}
     for id in list(choices)[:equal]:
         choices[id] = 0
-    row = {"kind": held["kind"], "schema": held["schema"], "listener": listener, "key": held["key"], "choices": choices}
+    row = {"kind": held["kind"], "schema": held["schema"], "listener": listener, "test": held["id"], "choices": choices}
     path.write_text(json.dumps(row), encoding="utf-8")
     return path
 
@@ -138,7 +147,8 @@ def test_a_file_that_holds_no_choices_is_refused(tmp_path: Path, text: str) -> N
 
 def test_choices_between_other_voices_are_not_mixed(tmp_path: Path) -> None:
     trials = [Trial("s0", "text", voice(0.3), voice(0.3))]
-    foreign = render(trials, first="x", second="y", language="swa", seed=0)
+    key = blind_key(trials, first="x", second="y", seed=0)
+    foreign = render(trials, key, language="swa"), key
     files = [chosen(tmp_path / "a.json", blind(), "first"), chosen(tmp_path / "b.json", foreign, "first")]
     with pytest.raises(ConfigError, match="compares x and y, not old voice and new voice"):
         count(files)
@@ -157,7 +167,7 @@ def test_the_stage_writes_both_pages(tmp_path: Path) -> None:
     one, two = folder_of(tmp_path / "a", "one", 0.1), folder_of(tmp_path / "b", "two", 0.2)
     done = finish(stage(one, two, trials=4, output=tmp_path / "both"))
     assert done.trials == 4 and done.comparison.shared == COUNT
-    assert {path.name for path in done.folder.iterdir()} == {PAGE, LISTEN, FACTS}
+    assert {path.name for path in done.folder.iterdir()} == {PAGE, LISTEN, KEY_FILE, FACTS}
     page = done.page.read_text(encoding="utf-8")
     assert "one is better in" in page and page.count("<audio") == 12
     again = finish(stage(one, two, trials=4, output=tmp_path / "both"))  # its own folder may be written over
@@ -230,6 +240,19 @@ def test_rates_are_over_all_letters_or_words_and_medians_stay_medians() -> None:
                      middle="median") for last in (1.0, 9.0)]  # fmt: skip
     pair = [replace(one, figures={"in": (ratio,)}) for ratio in ratios]
     assert compare(*pair).differences[0].difference == 0.0
+
+
+def test_choices_without_their_key_say_where_it_lies(tmp_path: Path) -> None:
+    made = blind()
+    path = chosen(tmp_path / "a.json", made, "first")
+    (place,) = tmp_path.glob(f"*/{KEY_FILE}")
+    (tmp_path / "elsewhere").mkdir()
+    path = path.rename(tmp_path / "elsewhere" / "a.json")
+    with pytest.raises(ConfigError, match="name it with --key"):
+        count([path])
+    assert count([path], key=place).preference.first == count([path], key=place.parent).preference.first == 8
+    with pytest.raises(ConfigError, match=r"--key .* is not there"):
+        count([path], key=tmp_path / "none.json")
 
 
 def test_one_file_is_counted_once_and_a_key_that_is_damaged_is_refused(tmp_path: Path) -> None:

@@ -206,7 +206,12 @@ def test_coqui_reads_it(ws: Workspace, tmp_path: Path) -> None:
 
 def test_kaldi_folders_are_in_order(ws: Workspace, tmp_path: Path) -> None:
     """What Kaldi's own check asks for: the same keys in the order of bytes, speakers in order, tables that agree."""
+    spaced = next(clip for clip in Corpus.open(ws) if clip.text == "Habari ya asubuhi 4.")
+    run("correct", ws=ws.root, clip=spaced.id, text="Habari\u00a0ya\u2009 asubuhi 4.", by="amina")
     exported(ws, tmp_path / "out", "kaldi")
+    run("correct", ws=ws.root, clip=spaced.id, undo=True)
+    texts = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "out" / "data").glob("*/text"))
+    assert "Habari ya asubuhi 4.\n" in texts and not {sign for sign in texts if sign.isspace()} - {" ", "\n"}
     for place in (tmp_path / "out" / "data").iterdir():
         tables = {
             name: [line.split(maxsplit=1) for line in (place / name).read_text(encoding="utf-8").splitlines()]
@@ -222,6 +227,21 @@ def test_kaldi_folders_are_in_order(ws: Workspace, tmp_path: Path) -> None:
             map(tuple, tables["utt2spk"])
         )
         assert all((tmp_path / "out" / path).is_file() for _, path in tables["wav.scp"])
+
+
+def test_vits_reads_it(ws: Workspace, tmp_path: Path) -> None:
+    """As its own loader does: every line is parted at each bar, the speaker is a number, the sound 16-bit mono."""
+    made = exported(ws, tmp_path / "out", "vits")
+    want = expected(ws, bars=True)
+    speakers = sorted({who for who, _ in want.values()})
+    found = {}
+    for name in ("train", "val", "test"):
+        for line in (tmp_path / "out" / "filelists" / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+            path, number, text = line.split("|")
+            about = soundfile.info(tmp_path / "out" / path)
+            assert (about.channels, about.subtype, about.samplerate) == (1, "PCM_16", RATE)
+            found[text] = (speakers[int(number)], pytest.approx(about.duration, abs=1 / RATE))
+    assert found == want and made.clips == len(want)
 
 
 def test_it_is_as_loud_as_asked_and_the_card_tells(ws: Workspace, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import onnxruntime
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from olu.core.config import Strict
 from olu.core.errors import ConfigError, OluError
@@ -22,6 +23,7 @@ from olu.families import FAMILIES, family
 from olu.families.chatterbox.config import TINY as CHATTERBOX_TINY
 from olu.families.xtts.config import TINY
 from olu.features.store import FeatureClip
+from olu.nn import precision
 from olu.train.batches import Batches
 from olu.train.checkpoint import Checkpoints
 from olu.train.engine import Engine, LivePart
@@ -575,6 +577,28 @@ def test_overfits_one_batch(fam: Family, tmp_path: Path) -> None:
     assert len(reports[-1].exhibits) == (0 if fam.kind == "listener" else 2)
 
 
+class NoDoubles(TorchDispatchMode):
+    """Refuses float64 as Apple's GPUs do."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for one in made if isinstance(made, tuple | list) else (made,):
+            if isinstance(one, Tensor) and one.dtype == torch.float64:
+                raise TypeError(f"{func} makes float64")
+        return made
+
+
+def test_a_step_needs_no_float64(fam: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "WITHOUT_DOUBLES", {"cpu"})  # this machine stands for an Apple GPU
+    learner = made(fam, config_of(fam))
+    batch, parts = learner.collate(tones(2)), learner.parts()
+    with NoDoubles():
+        for update in learner.step(batch, Clock(5, 100)):
+            total = sum(loss.sum * loss.weight / batch.counts[loss.over] for loss in update.losses.values())
+            params = list(parts[update.part].module.parameters())
+            torch.autograd.grad(total, params, allow_unused=True, retain_graph=True)
+
+
 def test_resume_is_exact(fam: Family, tmp_path: Path) -> None:
     plan = {"steps": 5, "save_every": 2, "validate_every": 2}
     through = engine_for(fam, made(fam, config_of(fam)), tmp_path / "a", tones(), **plan)
@@ -825,6 +849,7 @@ def fingerprint(fam: Family, config: Strict, *, speakers: int, folder: Path) -> 
         "rate": fam.data.rate(config),
         "merges": fam.data.merges(config),
         "by_phones": fam.data.by_phones(config),
+        "lively": [one for one in fam.speaks.knobs(config) if one.name == "exaggeration"] if fam.speaks else [],
         "written": fam.hears.targets(config, language="yor").symbols(MARKED) if fam.hears else [],
         "refuses": [fam.data.refuses(config, samples=n, tokens=40) for n in (2000, 9000, 12000, 10**6)],
     }

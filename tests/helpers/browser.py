@@ -81,6 +81,24 @@ HEARD = """(async () => {
   for (let i = 0; i < parts.length; i += 8192) text += String.fromCharCode(...parts.subarray(i, i + 8192));
   return btoa(text);
 })()"""
+PATIENCE = 240  # seconds: on a busy machine everything comes, but late
+GIVES_WAY = "navigated", "context", "Object reference chain", "Cannot read properties of null"
+# Where an element can be pressed: the page's scripts are there, it is enabled, at rest and under no other.
+REACHED = """async (name) => {
+  const element = document.querySelector(name);
+  if (!element || document.readyState !== "complete" || element.disabled) return null;
+  element.scrollIntoView({ block: "center", behavior: "instant" });
+  const middle = () => {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return [x + width / 2, y + height / 2];
+  };
+  const before = middle();
+  await new Promise((done) => setTimeout(done, 50));
+  const [x, y] = middle();
+  if (!element.isConnected || x !== before[0] || y !== before[1]) return null;
+  const top = document.elementFromPoint(x, y);
+  return element.contains(top) || top?.closest("label")?.control === element ? [x, y] : null;
+}"""
 
 
 @dataclass(frozen=True)
@@ -153,13 +171,22 @@ class Tab:
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
-    def until(self, code: str, *, seconds: float = 60) -> Any:
-        """Wait for an expression to become true."""
+    def until(self, code: str, *, seconds: float = PATIENCE) -> Any:
+        """Wait for an expression to become true, also over pages that give way to others."""
         end = time.monotonic() + seconds
-        while not (value := self.eval(code)):
-            assert time.monotonic() < end, f"never true: {code}; {self.eval('document.body.innerText')}"
-            self.call("Runtime.evaluate", expression="new Promise((done) => setTimeout(done, 50))", awaitPromise=True)
+        while not (value := self._if_there(code)):
+            assert time.monotonic() < end, f"never true: {code}; {self._if_there('document.body.innerText')}"
+            time.sleep(0.05)
         return value
+
+    def _if_there(self, code: str) -> Any:
+        """The value of an expression; none while one page gives way to another."""
+        try:
+            return self.eval(code)
+        except AssertionError as wrong:
+            if not any(word in str(wrong) for word in GIVES_WAY):
+                raise
+            return None
 
     def show(self, address: str, screen: Screen) -> None:
         shape = {"width": screen.width, "height": screen.height, "deviceScaleFactor": 1, "mobile": screen.phone}
@@ -167,14 +194,13 @@ class Tab:
         self.call("Emulation.setTouchEmulationEnabled", enabled=screen.phone)
         colours = {"name": "prefers-color-scheme", "value": "dark" if screen.dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[colours])
+        self.eval("window.left = true")  # the page that is there can be complete too
         self.call("Page.navigate", url=address)
-        self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
+        self.until("!window.left && document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def press(self, element: str) -> None:
-        """A real press in the middle of an element: by mouse, or by finger where the screen is a phone's."""
-        self.eval(f"document.querySelector({element!r}).scrollIntoView({{block: 'center'}})")
-        box = f"document.querySelector({element!r}).getBoundingClientRect()"
-        x, y = self.eval(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({box})")
+        """A real press in the middle of an element, once it can be pressed: by mouse, or by finger on a phone."""
+        x, y = self.until(f"({REACHED})({element!r})")
         if self.eval("navigator.maxTouchPoints > 0"):
             self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
             self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
@@ -204,10 +230,10 @@ class Tab:
 
 
 @contextmanager
-def chromium(folder: Path, *, under: Sequence[str] = ()) -> Iterator[Tab]:
+def chromium(folder: Path, *, under: Sequence[str] = (), flags: Sequence[str] = ()) -> Iterator[Tab]:
     """A tab of a fresh browser, which ends with the block. `under`: a command that starts it, its path whole."""
     (hears, commands), (answers, speaks) = os.pipe(), os.pipe()
-    words = [*under, str(BROWSER), *FLAGS, f"--user-data-dir={folder}", "about:blank"]
+    words = [*under, str(BROWSER), *FLAGS, *flags, f"--user-data-dir={folder}", "about:blank"]
     trampoline = [sys.executable, "-c", ONTO, str(hears), str(speaks), *words]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(trampoline, pass_fds=(hears, speaks), start_new_session=True, **quiet)  # type: ignore[call-overload]

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import uvicorn
 
 from olu.studio.app import create_app
+from olu.studio.jobs import Jobs
 from olu.studio.settings import StudioSettings
 
 KEY = "key-of-the-tests"
@@ -119,12 +120,18 @@ class StudioClient:
             self.studio.jobs.advance()
             told = self.get(f"/api/w/{ws}/jobs/{begun.json['number']}").json
             if told["state"] not in ("waiting", "running", "stopping"):
-                for child in self.studio.jobs._children.values():
-                    child.wait(10)  # it has told its end, and may still be leaving
-                self.studio.jobs.advance()
+                reap(self.studio.jobs)
                 return dict(told)
             time.sleep(0.05)
         raise AssertionError(f"olu {verb} came to no end")
+
+
+def reap(jobs: Jobs) -> None:
+    """Wait for processes that have told their end and are still leaving."""
+    for child in jobs._children.values():
+        with suppress(subprocess.TimeoutExpired):  # it goes on, as jobs do
+            child.wait(20)
+    jobs.advance()
 
 
 def _unquoted(path: str) -> str:
@@ -154,6 +161,7 @@ def running(*roots: Path, at: int = 0, **settings: Any) -> Iterator[str]:
         server.should_exit = True
         thread.join(20)
         held.close()
+        reap(app.state.studio.jobs)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ VOWELS = frozenset("əuiaeɨo")
 
 
 @cache
-def reader(gemination: str = "marks", glottal: str = "keep") -> Amharic:
+def reader(gemination: str = "grammar", glottal: str = "keep") -> Amharic:
     return make(Pack.of(load("amh").files(), options={"gemination": gemination, "glottal": glottal}))
 
 
@@ -129,6 +129,14 @@ def test_long_consonants() -> None:
     assert say("የትኛው", gemination="none") == "j ə t ɨ ɲ a w"
 
 
+def test_verbs_of_the_perfective_have_a_long_consonant() -> None:
+    assert say("ፈለገ") == "f ə lː ə ɡ ə"
+    assert say("ተከፈተ") == "t ə k ə fː ə t ə"
+    assert say("ፈለገ", gemination="marks") == "f ə l ə ɡ ə"
+    assert say("ተሰጠ") == "t ə s ə tʼ ə"  # two consonants of its own: which is long the shape does not tell
+    assert say("ለእናንተ") == "l ə ʔ ɨ n a n t ə"
+
+
 def test_a_persons_lexicon_goes_first_and_finds_every_spelling() -> None:
     own = make(Pack.of(load("amh").files(), lexicon={"ፀሐይ": "sʼ ə h a jː"}))
     assert own.say("ጸሃይ").phones == ("sʼ", "ə", "h", "a", "jː")
@@ -195,7 +203,7 @@ def test_so_is_a_row_of_marks(text: str) -> None:
 
 @given(word=ANY_WORD)
 def test_syllables_of_any_word_obey(word: str) -> None:
-    for gemination in ("none", "marks", "lexicon"):
+    for gemination in ("none", "marks", "grammar", "lexicon"):
         said = reader(gemination).say(word)
         assert set(said.phones) <= reader().inventory
         assert not said.dropped
@@ -277,7 +285,7 @@ def test_wikipron_stays_as_good_as_it_was() -> None:
     for row in (SHARED / "gold/amharic_wikipron.tsv").read_text(encoding="utf-8").split("\n")[1:]:
         if row.strip():
             known.setdefault(row.split("\t")[0], []).append(row.split("\t")[2])
-    for long, most in ((False, 0.06), (True, 0.31)):
+    for long, most in ((False, 0.06), (True, 0.29)):
         wrong = 0
         for word, golds in known.items():
             phones = " ".join(say(part) for part in tidy(word).split()).replace("ʔ ", "")

@@ -15,13 +15,17 @@ from ..helpers.servers import running
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "serving.md").read_text(encoding="utf-8")
-FILES = {"Containerfile": "dockerfile", "olu.service": "ini", "nginx.conf": "nginx"}
+FILES = {
+    "../containers/serve/Containerfile": "dockerfile",
+    "serving/olu.service": "ini",
+    "serving/nginx.conf": "nginx",
+}
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_page_shows_the_file(name: str) -> None:
     shown = re.findall(rf"^```{FILES[name]}\n(.*?)^```", PAGE, flags=re.M | re.S)
-    assert shown == [(DOCS / "serving" / name).read_text(encoding="utf-8")]
+    assert shown == [(DOCS / name).read_text(encoding="utf-8")]
 
 
 def test_the_table_of_limits_has_the_defaults() -> None:

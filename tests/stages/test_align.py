@@ -26,10 +26,13 @@ from olu.core.errors import AlignError
 from olu.core.files import Workspace, read_json, read_jsonl, write_jsonl
 from olu.core.job import Tick, finish
 from olu.core.types import Alignment, Audio
+from olu.corpus.hand_bounds import read_alignments
 from olu.corpus.manifest import Corpus
 from olu.stages.align import STAGE, align
 from olu.stages.align_listen import halves_path, part_path
 from olu.stages.audit import audit
+from olu.stages.bounds import set_bounds
+from olu.stages.correct import correct_clip, undo_corrections
 from olu.stages.cut import cut
 from olu.stages.read import read_corpus
 from olu.stages.status import status
@@ -322,3 +325,52 @@ def test_words_said_otherwise_are_named_in_pieces_too(tmp_path: Path, ears: Ears
     marks = {c.id: m for c in corpus for m in corpus.marks(c) if m.check == "unheard"}
     (found,) = set(marks) & set(pieces)
     assert rows[3]["id"] not in marks and marks[found].severity == "warn" and f": {names} at " in marks[found].message
+
+
+def test_boundaries_set_by_hand_survive_and_another_text_drops_them(tmp_path: Path, ears: Ears):
+    ws, _ = workspace(tmp_path, TEXTS[:4])
+    finish(align(ws, ctc_only=True))
+    before = alignment_path(ws).read_bytes()
+    first, second = Corpus.open(ws).clips[:2]
+    moved = {}
+    for clip in (first, second):
+        base = read_alignments(ws)[clip.id]
+        phones = [[one.label, one.start, one.end] for one in base.phones]
+        phones[1][2] = phones[2][1] = phones[1][2] + 0.015
+        set_bounds(ws, base, [tuple(one) for one in phones], by="amina")  # type: ignore[misc]
+        moved[clip.id] = phones[1][2]
+    for force in (False, True):
+        told = finish(align(ws, ctc_only=True, force=force))
+        assert alignment_path(ws).read_bytes() == before  # what the aligner found stays on record
+        for clip in (first, second):
+            found = Corpus.open(ws).alignment(clip)
+            assert found is not None and found.method == "hand" and found.score is None
+            assert found.phones[1].end == pytest.approx(moved[clip.id], abs=1e-4)
+            assert all(a.end == b.start for a, b in zip(found.phones, found.phones[1:], strict=False))
+    assert "2 clips keep the boundaries set by hand" in told.notes
+    correct_clip(ws, first.id, TEXTS[7], by="amina")
+    told = finish(align(ws, ctc_only=True))
+    assert f"text is read otherwise now: {first.id};" in " ".join(told.notes)
+    corpus = Corpus.open(ws)
+    assert corpus.alignment(first).method == "ctc" and corpus.alignment(second).method == "hand"  # type: ignore[union-attr]
+    assert STAGE.state(ws) == "fresh"
+    undo_corrections(ws, clip=first.id)
+    finish(align(ws, ctc_only=True))
+    assert Corpus.open(ws).alignment(first).method == "hand"  # type: ignore[union-attr]
+
+
+def test_pieces_of_a_clip_with_boundaries_set_by_hand_have_them_too(tmp_path: Path, ears: Ears):
+    ws, _ = workspace(tmp_path, [". ".join(texts(12)), *TEXTS[:3]], pauses=(0.3, 0.15))
+    finish(align(ws, ctc_only=True))
+    long = max(Corpus.open(ws), key=lambda clip: clip.seconds)
+    base = read_alignments(ws)[long.id]
+    phones = [[one.label, one.start, one.end] for one in base.phones]
+    phones[1][2] = phones[2][1] = phones[1][2] + 0.02
+    set_bounds(ws, base, [tuple(one) for one in phones], by="amina")  # type: ignore[misc]
+    done = finish(cut(ws))
+    finish(align(ws, ctc_only=True, force=True))
+    corpus = Corpus.open(ws)
+    piece = next(clip for clip in corpus if clip.id == done.cut[long.id][0])
+    found = corpus.alignment(piece)
+    assert found is not None and found.method == "hand"
+    assert found.phones[1].end + piece.start - long.start == pytest.approx(phones[1][2], abs=2e-3)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +18,7 @@ from olu.stages.decide import decide
 from ..helpers.browser import BROWSER, Screen, Tab, chromium
 from ..helpers.clip_workspaces import HOSTILE, TEXTS, clip_workspace, large_workspace
 from ..helpers.studio import running
+from ..helpers.studio_tab import StudioTab as Studio
 
 pytestmark = [
     pytest.mark.soak,
@@ -29,38 +28,6 @@ pytestmark = [
 DESK, PHONE = Screen(1280, 900), Screen(390, 844, phone=True)
 SCREENS = [DESK, PHONE, Screen(320, 640, phone=True), Screen(390, 844, phone=True, dark=True), Screen(640, 450)]
 CHOSEN = "document.querySelector('.chosen')?.dataset.id"
-KEYS = {" ": ("Space", 32), "Enter": ("Enter", 13), "Escape": ("Escape", 27), "/": ("Slash", 191)}
-
-
-class Studio:
-    def __init__(self, tab: Tab, base: str) -> None:
-        self.tab, self.base = tab, base
-
-    def show(self, path: str, screen: Screen = DESK) -> None:
-        self.tab.eval("window.old = true")
-        self.tab.show(self.base + path, screen)
-        self.tab.until("!window.old && document.readyState === 'complete'")
-
-    def until(self, code: str, *, seconds: float = 60) -> Any:
-        """As the tab's, also while one page goes and another comes."""
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                return self.tab.until(code, seconds=max(1.0, end - time.monotonic()))
-            except AssertionError as gone:
-                if "navigated" not in str(gone) and "Cannot find context" not in str(gone):
-                    raise
-
-    def key(self, key: str) -> None:
-        code, number = KEYS.get(key, (f"Key{key.upper()}", ord(key.upper()[0])))
-        shape: dict[str, Any] = {"key": key, "code": code, "windowsVirtualKeyCode": number}
-        text = {"Enter": "\r", "Escape": ""}.get(key, key)
-        self.tab.call("Input.dispatchKeyEvent", type="keyDown", text=text, **shape)
-        self.tab.call("Input.dispatchKeyEvent", type="keyUp", **shape)
-
-    def quiet(self) -> None:
-        """No script failed, and nothing was refused by the policy."""
-        assert self.tab.eval("window.failures") == []
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +128,8 @@ def test_what_a_terminal_decides_is_seen_within_two_seconds(studio: Studio, ws: 
     studio.until(f"{CHOSEN} === 'c0'")
     studio.tab.eval("new Promise((done) => setTimeout(done, 1000))")
     decide(ws, ["c4"], decision="drop", by="terminal")
-    studio.until("document.querySelector('[data-id=c4]').classList.contains('dropped')", seconds=10)
-    studio.until("document.querySelector('#counts').textContent.includes('drop')", seconds=10)
+    studio.until("document.querySelector('[data-id=c4]').classList.contains('dropped')")
+    studio.until("document.querySelector('#counts').textContent.includes('drop')")
     studio.quiet()
 
 
@@ -198,16 +165,16 @@ def test_an_audit_is_made_fixed_and_undone_on_its_page(studio: Studio, ws: Works
     tab = studio.tab
     studio.show("/w/swa/audit")
     tab.press("[data-again]")
-    studio.until("!!document.querySelector('.verdict')", seconds=90)
+    studio.until("!!document.querySelector('.verdict')")
     tab.press("[data-run*=dry_run]")
-    studio.until("!document.getElementById('outcome').hidden && !!document.querySelector('#outcome td')", seconds=60)
+    studio.until("!document.getElementById('outcome').hidden && !!document.querySelector('#outcome td')")
     assert load(ws) == ()
     tab.press("[data-run='{\"fix\": true}']")
-    studio.until("document.querySelector('[data-run*=undo]')?.disabled === false", seconds=60)
+    studio.until("document.querySelector('[data-run*=undo]')?.disabled === false")
     studio.until("document.querySelector('#told')?.textContent.includes('Fixed')")
     assert {one.by for one in load(ws)} == {"fix"}
     tab.press("[data-run*=undo]")
-    studio.until("document.querySelector('#told')?.textContent.includes('taken back')", seconds=60)
+    studio.until("document.querySelector('#told')?.textContent.includes('taken back')")
     assert load(ws) == ()
     tab.press("tbody td[data-label=clips] a")
     studio.until("location.pathname === '/w/swa/clips' && !!document.querySelector('.chip[aria-current]')")
@@ -238,7 +205,7 @@ def test_a_hundred_thousand_clips_are_paged_and_found(tmp_path: Path, tab: Tab) 
         tab.show(address, DESK)
         studio = Studio(tab, address.partition("/?")[0])
         studio.show("/w/large/clips")
-        studio.until("document.querySelectorAll('.clip-row').length === 50", seconds=120)
+        studio.until("document.querySelectorAll('.clip-row').length === 50")
         assert "100,000 clips" in tab.eval("document.querySelector('.tally').innerText")
         tab.press(".pager a[rel=next]")
         studio.until(
@@ -246,11 +213,11 @@ def test_a_hundred_thousand_clips_are_paged_and_found(tmp_path: Path, tab: Tab) 
         )
         tab.write("#where", "seconds > 11.9 and speaker == 'speaker7'")
         studio.key("Enter")
-        studio.until("location.search.includes('where') && !!document.querySelector('#found')", seconds=60)
+        studio.until("location.search.includes('where') && !!document.querySelector('#found')")
         count = int(tab.eval("document.querySelector('#found').textContent").replace(",", ""))
         assert 0 < count < 1000
         studio.show("/w/large/clips")
         studio.key("d")
-        studio.until("document.querySelector('.clip-row').classList.contains('dropped')", seconds=30)
+        studio.until("document.querySelector('.clip-row').classList.contains('dropped')")
         studio.quiet()
         tab.call("Page.navigate", url="about:blank")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from olu.core.files import Workspace
-from olu.studio.follow import Tail, Watch, offsets, set_offsets
+from olu.studio.follow import News, Pulse, Tail, Watch, stream
 
 from ..helpers.studio import StudioClient
 
@@ -32,7 +34,7 @@ def told(client: StudioClient, after: str = "", **headers: str) -> tuple[list[tu
         rows = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line and not line.startswith(":"))
         if "data" in rows:
             found.append((rows["event"], json.loads(rows["data"])["data"]))
-            last = rows["id"]
+            last = rows.get("id", last)  # the last of several carries it
     return found, last
 
 
@@ -69,16 +71,69 @@ def test_another_file_in_its_place_begins_anew(tmp_path: Path) -> None:
     assert tail.rows() == ([], False)
 
 
-def test_offsets_are_read_back(tmp_path: Path) -> None:
+def test_a_place_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text('{"a": 1}\n')
     tail = Tail(path)
     tail.rows()
-    again = [Watch("job:1", list, Tail(path)), Watch("jobs", list)]
-    set_offsets(again, offsets([Watch("job:1", list, tail)]))
-    assert again[0].tail == tail
-    for nonsense in ("", "job:1", "job:1=", "job:1=x.y", "job:1=-1.2", "=,=,", "job:1=1", "💥"):
-        set_offsets([Watch("job:1", list, Tail(path))], nonsense)
+    assert Tail.at(path, tail.place) == tail
+    for nonsense in (
+        "",
+        "1",
+        ".",
+        "1.",
+        "x.y",
+        "-1.2",
+        "1.2.3",
+        "9" * 30 + ".1",
+        "\N{SUPERSCRIPT TWO}.1",
+        "\U0001f4a5",
+    ):
+        assert Tail.at(path, nonsense) == Tail(path)
+
+
+def test_pages_at_the_same_place_are_read_for_once() -> None:
+    """Fifty pages: one look in a beat; a page that stands elsewhere has a look of its own."""
+    looks: list[tuple[str, str]] = []
+
+    def look(place: str, seen: str) -> News:
+        looks.append((place, seen))
+        turn = int(seen or 0) + 1
+        return News([("run", {"turn": turn})], place or "new", str(turn))
+
+    async def page(pulse: Pulse, after: str) -> list[bytes]:
+        told = stream(pulse, [Watch("run:a", look)], after)
+        return [await anext(told) for _ in range(3)]
+
+    async def pages() -> list[list[bytes]]:
+        pulse = Pulse()
+        return await asyncio.gather(*(page(pulse, "run:a=old" if n == 49 else "") for n in range(50)))
+
+    *many, other = asyncio.run(pages())
+    assert looks == [("", ""), ("old", ""), ("new", "1"), ("old", "1")]
+    assert all(one == many[0] for one in many)
+    assert many[0][1] == b'id: run:a=new\nevent: run\ndata: {"watch": "run:a", "data": {"turn": 1}}\n\n'
+    assert other[2].startswith(b"id: run:a=old\n") and b'"turn": 2' in other[2]
+
+
+def test_a_page_that_leaves_takes_nothing_from_the_others() -> None:
+    begun = threading.Event()
+
+    def look(place: str, seen: str) -> News:
+        begun.wait(10)
+        return News([("run", {})], place, seen)
+
+    async def pages() -> bytes:
+        pulse, watch = Pulse(), Watch("run:a", look)
+        first, second = (stream(pulse, [watch], "") for _ in range(2))
+        await anext(first), await anext(second)
+        leaves, stays = asyncio.ensure_future(anext(first)), asyncio.ensure_future(anext(second))
+        await asyncio.sleep(0)
+        leaves.cancel()
+        begun.set()
+        return await stays
+
+    assert b"event: run" in asyncio.run(pages())
 
 
 @pytest.mark.parametrize("watch", ["job:99", "job:x", "nothing:1", "", ",".join(["jobs"] * 30)])

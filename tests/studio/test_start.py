@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import os
 import ssl
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from olu.core.errors import ConfigError
-from olu.core.job import finish
+from olu.core.job import Tick, finish
 from olu.stages.verbs.machine import StudioOptions
 from olu.studio import start
+from olu.studio.passphrase import fits, keep
+
+from ..helpers.studio import StudioClient
+
+
+def asked(*folders: Path, **options: object) -> StudioOptions:
+    return StudioOptions(folders=folders, port=0, no_browser=True, check=True, **options)  # type: ignore[arg-type]
 
 
 def studio(*folders: Path, **options: object) -> start.StudioClosed:
-    asked = StudioOptions(folders=folders, port=0, no_browser=True, check=True, **options)  # type: ignore[arg-type]
-    return finish(start.run(asked))
+    return finish(start.run(asked(*folders, **options)))
 
 
 @pytest.mark.parametrize(
@@ -72,3 +79,63 @@ def test_https_of_its_own_making(tmp_path: Path) -> None:
     before = held.read_bytes()
     studio(tmp_path, host="0.0.0.0", https=True)
     assert held.read_bytes() == before  # a browser warns once
+
+
+def test_a_passphrase_takes_the_place_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    studio(tmp_path)
+    before = (tmp_path / ".olu-studio/key").read_text()
+    monkeypatch.setattr("sys.stdin", StringIO("maji safi ni uhai\n"))
+    ticks = [step for step in start.run(asked(tmp_path, passphrase=True)) if isinstance(step, Tick)]
+    assert not any("key=" in tick.what for tick in ticks)
+    path = tmp_path / ".olu-studio/passphrase.json"
+    assert os.name == "nt" or path.stat().st_mode & 0o777 == 0o600
+    assert "maji" not in path.read_text() and (tmp_path / ".olu-studio/key").read_text() != before
+    assert fits(path.parent, "maji safi ni uhai") and not fits(path.parent, "maji safi ni uha")
+    studio(tmp_path)
+    assert path.exists()
+    studio(tmp_path, new_key=True)
+    assert not path.exists()
+    monkeypatch.setattr("sys.stdin", StringIO("short\n"))
+    with pytest.raises(ConfigError, match="8 letters at least"):
+        studio(tmp_path, passphrase=True)
+
+
+def test_entering_by_the_passphrase(tmp_path: Path) -> None:
+    (tmp_path / ".olu-studio").mkdir()
+    keep(tmp_path / ".olu-studio", "maji safi ni uhai")
+    client = StudioClient.of(tmp_path, passphrase=True)
+    client.cookie = ""
+    sent = client.get("/settings")
+    assert (sent.status, sent.headers["location"]) == (303, "/enter")
+    assert client.get("/api/verbs").status == 401
+    page = client.get("/enter")
+    assert page.status == 200 and 'type="password"' in page.text and "settings" not in page.text.lower()
+    assert (
+        client.ask("POST", "/enter", b"passphrase=x", {"content-type": "application/x-www-form-urlencoded"}).status
+        == 403
+    )
+    elsewhere = {"sec-fetch-site": "cross-site"}
+    assert client.post("/enter", {"passphrase": "maji safi ni uhai"}, **elsewhere).status == 403
+    told = client.post("/enter", {"passphrase": "maji safi ni uhai"})
+    assert told.status == 200 and "HttpOnly" in told.headers["set-cookie"] and "strict" in told.headers["set-cookie"]
+    client.cookie = told.headers["set-cookie"].partition(";")[0]
+    assert client.get("/settings").status == 200
+    client.cookie = ""
+    for _ in range(5):
+        assert client.post("/enter", {"passphrase": "maji"}).status == 401
+    assert client.post("/enter", {"passphrase": "maji safi ni uhai"}).status == 429, "five wrong ones wait"
+    client.client = "10.1.1.1"
+    assert client.post("/enter", {"passphrase": "maji safi ni uhai"}).status == 200, "others do not"
+
+
+def test_without_a_passphrase_nothing_asks_for_one(tmp_path: Path) -> None:
+    client = StudioClient.of(tmp_path)
+    client.cookie = ""
+    assert client.get("/").status == 401 and client.get("/enter").status == 401
+    assert client.post("/enter", {"passphrase": ""}).status == 401
+
+
+def test_the_address_for_a_phone_stands_in_the_settings(tmp_path: Path) -> None:
+    page = StudioClient.of(tmp_path, host="192.168.1.7", secure=True).get("/settings").text
+    assert 'class="qr"' in page and "https://192.168.1.7:8420" in page and "key=" not in page
+    assert 'class="qr"' not in StudioClient.of(tmp_path).get("/settings").text

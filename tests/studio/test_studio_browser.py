@@ -19,7 +19,7 @@ from olu.studio.jobs import Jobs
 from olu.studio.roots import Roots
 
 from ..helpers.browser import BROWSER, Screen, Tab, chromium
-from ..helpers.studio import running
+from ..helpers.studio import reap, running
 
 pytestmark = [
     pytest.mark.soak,
@@ -49,18 +49,6 @@ def choose(tab: Tab, element: str, files: list[Path]) -> None:
     tab.call("DOM.setFileInputFiles", files=list(map(str, files)), objectId=found)
 
 
-def arrives(tab: Tab, code: str) -> None:
-    """Wait for an expression to become true, also over pages that give way to others."""
-    end = time.monotonic() + 60
-    while True:
-        try:
-            tab.until(code, seconds=5)
-            return
-        except AssertionError as wrong:
-            if time.monotonic() > end or not any(word in str(wrong) for word in ("navigated", "context", "never true")):
-                raise
-
-
 def quiet(tab: Tab) -> None:
     assert tab.eval("window.failures") == []
 
@@ -73,26 +61,41 @@ def test_a_newcomer_brings_recordings_in_without_a_terminal(tab: Tab, tmp_path: 
         tab.show(address, WIDE)
         assert "key=" not in tab.eval("location.href")
         tab.press(".button.main")
-        arrives(tab, "!!document.querySelector('#language')")
+        tab.until("!!document.querySelector('#language')")
         tab.write("#language", "Swahili")
         tab.write("#name", "habari")  # last: a list of suggestions would take the next press
         tab.press("#new button.main")
-        arrives(tab, "location.pathname === '/w/habari/import' && !!document.querySelector('#import')")
-        arrives(tab, "!!document.querySelector('dialog.picker')")  # the page's scripts are there
+        tab.until("location.pathname === '/w/habari/import' && !!document.querySelector('#import')")
+        tab.until("!!document.querySelector('dialog.picker')")  # the page's scripts are there
         choose(tab, "#panel-computer label:nth-of-type(2) input", files)
-        arrives(tab, "/import\\/1$/.test(location.pathname)")
-        arrives(tab, "!!document.querySelector('form[data-take] button')")
+        tab.until("/import\\/1$/.test(location.pathname)")
+        tab.until("!!document.querySelector('form[data-take] button')")
         assert "Would add 3 clips" in tab.eval("document.body.innerText")
         heard = "fetch(document.querySelector('audio').src).then((told) => told.arrayBuffer())"
         assert tab.eval(f"{heard}.then((data) => data.byteLength)") > 1000
         tab.press("form[data-take] button")
-        arrives(tab, "/import\\/2$/.test(location.pathname)")
-        arrives(tab, "document.body?.innerText.includes('Added 3 clips')")
+        tab.until("/import\\/2$/.test(location.pathname)")
+        tab.until("document.body?.innerText.includes('Added 3 clips')")
         quiet(tab)
         tab.press("form[data-job=audit] button")
-        arrives(tab, "document.querySelector('#now .tag')?.textContent === 'Done'")
+        tab.until("document.querySelector('#now .tag')?.textContent === 'Done'")
         quiet(tab)
     assert {one.split("/")[2] for one in tab.asked if one.startswith("http")} == {address.split("/")[2]}
+
+
+def test_a_press_before_the_scripts_are_there_is_kept(tab: Tab, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    Workspace.create(root / "habari", language="swa")
+    with running(root) as address:
+        tab.show(address, WIDE)
+        slow = {"offline": False, "latency": 1000, "downloadThroughput": -1, "uploadThroughput": -1}
+        tab.call("Network.emulateNetworkConditions", **slow)
+        tab.call("Page.navigate", url=address.partition("/?")[0] + "/settings")
+        tab.until("!!document.querySelector('form[data-job=doctor] button')")
+        before = "document.querySelector('form[data-job=doctor] button').click(), document.readyState"
+        assert tab.eval(before) != "complete", "the scripts are on their way"
+        tab.until("location.pathname === '/jobs/1'")
+        _wait_for_end(Jobs(Roots([root])))
 
 
 def test_eight_tabs_and_a_broken_line(tab: Tab, tmp_path: Path) -> None:
@@ -114,15 +117,14 @@ def test_eight_tabs_and_a_broken_line(tab: Tab, tmp_path: Path) -> None:
                 tab.session = tab.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
                 for domain in ("Page", "Runtime", "Network"):
                     tab.call(f"{domain}.enable")
-                time.sleep(0.5)  # until the page has a place for scripts
-                tab.until("document.querySelector('#now .tag')?.textContent === 'Running'", seconds=20)
+                tab.until("document.querySelector('#now .tag')?.textContent === 'Running'")
             offline = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
             tab.call("Network.emulateNetworkConditions", offline=True, **offline)
             time.sleep(1.5)
             os.kill(job.pid, signal.SIGCONT)
             _wait_for_end(jobs)
             tab.call("Network.emulateNetworkConditions", offline=False, **offline)
-            tab.until("document.querySelector('#now .tag')?.textContent === 'Done'", seconds=30)
+            tab.until("document.querySelector('#now .tag')?.textContent === 'Done'")
     finally:
         tab.session = first
         for live in jobs.live():
@@ -134,7 +136,7 @@ def _wait_for_end(jobs: Jobs) -> None:
     for _ in range(600):
         jobs.advance()
         if not jobs.live():
-            return
+            return reap(jobs)
         time.sleep(0.1)
     raise AssertionError("a job came to no end")
 
@@ -154,7 +156,7 @@ def test_a_server_that_dies_and_comes_back_is_found_again_by_the_open_page(tab: 
     os.kill(job.pid, signal.SIGCONT)
     _wait_for_end(jobs)
     with running(root, at=port):
-        tab.until("document.querySelector('#now .tag')?.textContent === 'Done'", seconds=60)
+        tab.until("document.querySelector('#now .tag')?.textContent === 'Done'")
 
 
 @pytest.mark.parametrize("screen", [WIDE, PHONE, Screen(320, 700, phone=True)], ids=["wide", "phone", "narrow"])

@@ -108,10 +108,10 @@ def test_every_part_is_there_and_no_other_address_is_asked(scripts: Path, tmp_pa
             for path in ("clips", "audit", "reading", "runs", "evaluate", "export", "jobs"):
                 show(tab, f"{base}/w/ws/{path}")
             show(tab, f"{base}/w/ws/speak?voice=ws/ade.voice")
-            tab.until("document.querySelector('#voice').value !== ''", seconds=90)
+            tab.until("document.querySelector('#voice').value !== ''")
             tab.write("#text", "Ẹ káàárọ̀.")
             tab.press("#speak")
-            tab.until("document.querySelector('#status').textContent === 'Finished.'", seconds=90)
+            tab.until("document.querySelector('#status').textContent === 'Finished.'")
             assert tab.eval("document.querySelector('#trouble').hidden")
             assert tab.eval("window.failures") == []
     assert tab.missed == []

@@ -17,18 +17,23 @@ from olu.core.types import Alignment
 LEAST_UNWRITTEN = 0.6  # seconds of sound between two words: less is a breath, a click, a word's own end
 LOWEST = -20.0  # the score of what is not said
 SHORTEST_SECONDS = 0.001  # what such a sound has of the time
+# Words that are not heard, with about as much sound in their place as they would take (a year read in another language,
+# a name): they are said otherwise than they are read. As shares of the time that their sounds take in the mean.
+OTHERWISE_SHARES = (0.4, 2.5)
 
 
 def long_alignment(id: str, path: LongPath, words: Words, *, seconds: float) -> Alignment:
     """An alignment of all words; those that are not said lie at their place without any length to speak of."""
     phones = [phone for _, own in words for phone in own]
-    first, last = _frames(path.owner_F, len(phones))
+    before = np.concatenate([[0], np.cumsum([len(own) for _, own in words])])
+    owner, otherwise = _with_otherwise(path, before)
+    first, last = _frames(owner, len(phones))
     said = last > first
     scores = _means(path, first, last)
+    for one, end in otherwise:
+        scores[before[one] : before[end]] = [LOWEST] * int(before[end] - before[one])
     edges = lay(_edges(first, last, said), seconds)
     heard = word_spans(words, edges, scores)
-    before = np.concatenate([[0], np.cumsum([len(own) for _, own in words])])
-    spoken = [bool(said[at:to].any()) for at, to in pairwise(before.tolist())]
     written = path.owner_F >= 0
     gap = path.best_F - path.chances_F
     return Alignment(
@@ -38,9 +43,35 @@ def long_alignment(id: str, path: LongPath, words: Words, *, seconds: float) -> 
         phones=phone_spans(phones, edges, scores, seconds),
         score=-float(gap[written].mean()) if written.any() else LOWEST,
         method="flat",
-        unwritten=tuple(_unwritten(path, seconds)),
-        unspoken=tuple(_runs([not one for one in spoken])),
+        unwritten=tuple(_unwritten(owner, path.sound_F, seconds)),
+        unspoken=tuple(_unsaid(said, before)),
+        otherwise=tuple(otherwise),
     )
+
+
+def _unsaid(said: NDArray[np.bool_], before: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Runs of words of which no sound is said."""
+    return _runs([not said[at:to].any() for at, to in pairwise(before.tolist())])
+
+
+def _with_otherwise(path: LongPath, before: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[tuple[int, int]]]:
+    """The owner of each frame, with words that are said otherwise laid evenly over the sound in their place."""
+    first, last = _frames(path.owner_F, int(before[-1]))
+    said = last > first
+    owner, found = path.owner_F.copy(), []
+    usual = float((last - first)[said].mean()) if said.any() else 0.0
+    for one, end in _unsaid(said, before):
+        low, high = int(before[one]), int(before[end])
+        left = int(last[:low].max(initial=0))
+        right = int(first[high]) if high < len(first) else len(owner)
+        sound = left + np.flatnonzero(path.sound_F[left:right])
+        share = len(sound) / max(1.0, usual * (high - low))
+        if OTHERWISE_SHARES[0] <= share <= OTHERWISE_SHARES[1] and len(sound) >= high - low:
+            owner[sound[0] : sound[-1] + 1] = low + np.arange(sound[-1] + 1 - sound[0]) * (high - low) // (
+                sound[-1] + 1 - sound[0]
+            )
+            found.append((one, end))
+    return owner, found
 
 
 def _frames(owner_F: NDArray[np.int32], phones: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -76,11 +107,11 @@ def _means(path: LongPath, first: NDArray[np.int64], last: NDArray[np.int64]) ->
     return found
 
 
-def _unwritten(path: LongPath, seconds: float) -> Iterator[tuple[float, float]]:
-    nobodys = path.owner_F < 0
+def _unwritten(owner_F: NDArray[np.int32], sound_F: NDArray[np.bool_], seconds: float) -> Iterator[tuple[float, float]]:
+    nobodys = owner_F < 0
     edges = np.flatnonzero(np.diff(nobodys, prepend=False, append=False))
     for start, end in zip(edges[0::2], edges[1::2], strict=True):
-        heard = np.flatnonzero(path.sound_F[start:end])
+        heard = np.flatnonzero(sound_F[start:end])
         if len(heard) * FRAME_SECONDS >= LEAST_UNWRITTEN:
             low, high = (start + heard[0]) * FRAME_SECONDS, (start + heard[-1] + 1) * FRAME_SECONDS
             yield round(float(low), 3), round(min(float(high), seconds), 3)

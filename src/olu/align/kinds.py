@@ -29,7 +29,7 @@ DARK_GLIDE, BRIGHT_GLIDE = (0.5, 0.2, 0.15), (0.5, 0.35, 0.8)
 
 def kind(phone: str) -> tuple[tuple[float, float, float], ...]:
     """How the three parts of a phone sound: loudness, brightness and the colour of a vowel, as ranks from 0 to 1."""
-    signs = letters(phone) or letters(_latin(phone))
+    signs = letters(bare(phone))
     if not signs:
         return (UNKNOWN,) * STATES
     first, last = _sign(signs[0]), _sign(signs[-1])
@@ -52,6 +52,11 @@ def _sign(sign: str) -> tuple[float, float, float]:
     if manner == "approximant":
         return DARK_GLIDE if place == 0 else BRIGHT_GLIDE if place == 6 else LIQUID
     return LIQUID
+
+
+def bare(phone: str) -> str:
+    """A phone as it is, or the Latin letters in it where nothing is known of its signs."""
+    return phone if letters(phone) else _latin(phone)
 
 
 def _latin(phone: str) -> str:

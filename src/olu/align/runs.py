@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from olu.align.cut import CutLengths, CutPoint
 from olu.core.types import Alignment, Span
+from olu.core.words import many
 
 TOUCH_SECONDS = 0.01
 LEAST_BREAK = 1.6  # seconds of what is not written that end a run: less is a breath or a slip within it
@@ -107,13 +108,18 @@ def unwritten_named(alignment: Alignment) -> list[str]:
 
 def unspoken_named(alignment: Alignment) -> list[str]:
     """A sentence for each run of words that is written and not said."""
-    found = []
-    for first, last in alignment.unspoken:
-        words = [word.label for word in alignment.words[first:last]]
-        shown = " ".join(words) if len(words) <= MOST_WORDS else f"{' '.join(words[:3])} ... {' '.join(words[-2:])}"
-        where = clock(alignment.words[first].start)
-        found.append(f"{where}: {len(words)} word{'s' * (len(words) > 1)} that nobody says: {shown}")
-    return found
+    return [_words_named(alignment, run, "that nobody says") for run in alignment.unspoken]
+
+
+def otherwise_named(alignment: Alignment) -> list[str]:
+    """A sentence for each run of words that is said otherwise than it is read."""
+    return [_words_named(alignment, run, "said otherwise than read") for run in alignment.otherwise]
+
+
+def _words_named(alignment: Alignment, run: tuple[int, int], what: str) -> str:
+    words = [word.label for word in alignment.words[run[0] : run[1]]]
+    shown = " ".join(words) if len(words) <= MOST_WORDS else f"{' '.join(words[:3])} ... {' '.join(words[-2:])}"
+    return f"{clock(alignment.words[run[0]].start)}: {many(len(words), 'word')} {what}: {shown}"
 
 
 def _is_unspoken(alignment: Alignment, at: int) -> bool:

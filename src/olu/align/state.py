@@ -14,6 +14,7 @@ from olu.core.errors import TrainError, WorkspaceError
 from olu.core.files import Workspace, read_rows
 from olu.core.types import Alignment, Clip, Reading, ReadingRow
 from olu.core.words import many
+from olu.corpus.hand_bounds import read_alignments
 from olu.corpus.manifest import Corpus
 from olu.text.vocabulary import BLANK, SymbolVocabulary
 
@@ -64,8 +65,8 @@ def fits(alignment: Alignment, words: Words) -> bool:
 
 
 def alignments(ws: Workspace) -> dict[str, Alignment]:
-    """What the workspace has, by the clip's id."""
-    return {one.id: one for one in read_rows(alignment_path(ws), Alignment)}
+    """What the workspace has, by the clip's id; where people set boundaries by hand, theirs."""
+    return read_alignments(ws)
 
 
 def fitting(known: Mapping[str, Alignment], wanted: Mapping[str, tuple[Clip, Words]]) -> dict[str, Alignment]:
@@ -74,7 +75,7 @@ def fitting(known: Mapping[str, Alignment], wanted: Mapping[str, tuple[Clip, Wor
 
 
 def unaligned(ws: Workspace) -> list[str]:
-    """Clips that should be aligned and are not, or are with other phones than they have now."""
+    """Clips that should be aligned and are not, or are with other phones or another text than they have now."""
     corpus = Corpus.open(ws)
     readings = {one.id: one for one in read_rows(ws.readings / "readings.jsonl", ReadingRow)}
     known = alignments(ws)
@@ -83,7 +84,7 @@ def unaligned(ws: Workspace) -> list[str]:
         if not corpus.is_wanted(clip):
             continue
         reading = readings.get(clip.id)
-        words = words_of(reading) if reading else None
+        words = words_of(reading) if reading and reading.text == clip.text else None
         if words is None or (words and (clip.id not in known or not fits(known[clip.id], words))):
             found.append(clip.id)
     return found
@@ -168,12 +169,11 @@ Marks = dict[str, list[int]]
 
 def find_pauses(ws: Workspace, readings: Mapping[str, Reading], *, least: float) -> Marks:
     """For each clip the words after which nothing is written and at least so many seconds nothing is said."""
-    path = alignment_path(ws)
-    if not path.exists():
+    if not alignment_path(ws).exists():
         raise TrainError(
             f"recipe: data.pauses = {least:g} needs an alignment: run 'olu align {ws.root}', or leave it out"
         )
-    rows = (one for one in read_rows(path, Alignment) if one.id in readings)
+    rows = (one for one in alignments(ws).values() if one.id in readings)
     return {one.id: _pauses(readings[one.id], one, least) for one in rows if _same(readings[one.id], one)}
 
 

@@ -59,6 +59,8 @@ class AuditSummary:
     long: int  # clips that only their length keeps from training: a cut could save them
     long_seconds: float
     deep: bool  # whether the networks listened too
+    record_next: list[str] = field(default_factory=list)  # sentences that add most of what is rare
+    seconds_of_one: float = 0.0  # usable ones of the speaker who has most: what the verdict is on
     fresh: bool = field(default=False, compare=False)  # made before, and nothing has changed since
 
     @property
@@ -102,6 +104,7 @@ def summarise(
     notes: Sequence[str],
     start: Callable[[float], str],
     spoken: coverage.Spoken | None,
+    record_next: Sequence[str] = (),
 ) -> AuditSummary:
     """`findings` are those of each check, worst first; `fixed` is what --fix would do.
 
@@ -133,6 +136,7 @@ def summarise(
         rare=rare,
         verdict=verdict(most, speakers=len(by_speaker), limits=limits),
         start=start(most),
+        seconds_of_one=round(most, 3),
         wanted=wanted(rare, units, few=limits.coverage_few),
         memory=memory,
         memory_bytes={size: round(amount) for size, amount in needed.items()},
@@ -144,6 +148,7 @@ def summarise(
         long=len(long),
         long_seconds=_seconds(long),
         deep=any(one.deep is not None for one in heard),
+        record_next=list(record_next),
     )
 
 

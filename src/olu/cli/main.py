@@ -62,9 +62,17 @@ for verb in VERBS.values():
     register(app, verb)
 
 
+def _as_utf8(word: str) -> str:
+    """A word of the command line that the locale (C, on bare servers) could not read; one that is no UTF-8 stays."""
+    with suppress(UnicodeError):
+        return os.fsencode(word).decode("utf-8")
+    return word
+
+
 def main() -> None:
     open_streams()
     announce_to(_announce)
+    sys.argv = [_as_utf8(word) for word in sys.argv]
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:

@@ -1,7 +1,7 @@
 """A request to end: a signal, or a file. What is being made ends at its next safe place, and is kept.
 
-While `heeded` is open, Ctrl-C, SIGTERM and SIGHUP are only noted, and whoever works asks between two steps. A second
-Ctrl-C ends at once, as it would have without this.
+While `heeded` is open, Ctrl-C, SIGTERM, SIGHUP and SIGBREAK are only noted, and whoever works asks between two steps. A
+second Ctrl-C ends at once, as it would have without this.
 """
 
 from __future__ import annotations
@@ -14,10 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-NAMES = tuple(name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))  # Windows has no SIGHUP
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has the last and not the one before it
+NAMES = tuple(name for name in SIGNALS if hasattr(signal, name))
 STOP_FILE = 100  # beyond every signal
 TWICE = 0.3  # seconds: a wrapper may pass on the Ctrl-C that came here too
-WORDS = {"SIGINT": "by Ctrl-C", "SIGTERM": "by SIGTERM", "SIGHUP": "because its terminal was closed"}
+WORDS = {
+    "SIGINT": "by Ctrl-C",
+    "SIGTERM": "by SIGTERM",
+    "SIGHUP": "because its terminal was closed",
+    "SIGBREAK": "by Ctrl-Break",
+}
 
 _listeners: list[Callable[[str], None]] = []
 

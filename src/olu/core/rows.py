@@ -47,6 +47,7 @@ REMEDIES = {
     "readings/vocabulary.json": "delete it and run 'olu read {ws}' again",
     "readings/frontend.json": "delete it and run 'olu read {ws}' again",
     "alignment/alignment.jsonl": "delete it and run 'olu align {ws} --force'",
+    "alignment/hand.jsonl": "mend that line, or delete it alone and set its clip's boundaries again",
     "alignment/match.jsonl": "delete it and run 'olu align {ws} --force'",
 }
 

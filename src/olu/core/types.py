@@ -215,10 +215,13 @@ class Alignment:
     method: str = ""  # what made it: "ctc", "frames", "textgrid", "flat"
     unwritten: tuple[tuple[float, float], ...] = ()  # stretches of sound that the text does not have, in seconds
     unspoken: tuple[tuple[int, int], ...] = ()  # words that are not said: the first, and the one after the last
+    otherwise: tuple[
+        tuple[int, int], ...
+    ] = ()  # words that are said otherwise than they are read: their place is a guess
 
     def row(self) -> dict[str, Any]:
         """What alignment.jsonl holds of it."""
-        holes = {"unwritten": self.unwritten, "unspoken": self.unspoken}
+        holes = {"unwritten": self.unwritten, "unspoken": self.unspoken, "otherwise": self.otherwise}
         return {
             **{name: [list(one) for one in found] for name, found in holes.items() if found},
             "id": self.id,

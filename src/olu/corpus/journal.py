@@ -1,4 +1,4 @@
-"""JSON lines that are appended, so that a small change costs little in a large corpus: decisions and corrections.
+"""JSON lines that are appended, so that a small change costs little in a large corpus: decisions, texts, boundaries.
 
 Later rows overrule earlier ones. What no longer counts is left out when the file is written anew, which happens now and
 then. Readers need no lock: they see every whole line.
@@ -57,10 +57,11 @@ class Journal(Generic[Row]):
     name: str
     kind: Any  # the dataclass of a row, or a union of some
     counts: Callable[[Iterable[Row]], list[Row]]
+    folder: str = "corpus"
 
     @property
     def path(self) -> Path:
-        return self.ws.corpus / self.name
+        return self.ws.root / self.folder / self.name
 
     def rows(self) -> Iterator[Row]:
         """All rows as they were written; a last line that was cut off does not count."""
@@ -175,6 +176,7 @@ class Journal(Generic[Row]):
 
 def _write(path: Path, data: bytes, *, at: int) -> None:
     """All of it or nothing, as far as a full disk goes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab", buffering=0) as file:
         try:
             left = data

@@ -13,7 +13,7 @@ from olu.core.errors import AudioError, CorpusError, WorkspaceError
 from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl
 from olu.core.rows import as_row
 from olu.core.types import Alignment, Audio, Clip, Mark, MarkRow, Reading, ReadingRow, Split
-from olu.corpus import corrections, decisions, speakers
+from olu.corpus import corrections, decisions, hand_bounds, speakers
 from olu.corpus.changed_files import ChangeWatch, Lost, lost, place_now, state_of, to_drop, to_import, told
 from olu.corpus.corrections import Correction
 from olu.corpus.decisions import Decision
@@ -261,7 +261,7 @@ class Corpus:
 
     @cached_property
     def _alignments(self) -> dict[str, Alignment]:
-        return {one.id: one for one in read_rows(self.ws.alignment / "alignment.jsonl", Alignment)}
+        return hand_bounds.read_alignments(self.ws)
 
     def alignment(self, clip: Clip) -> Alignment | None:
         """The times of a clip's words and phones, once it is aligned."""

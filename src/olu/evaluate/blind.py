@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import json
+import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
@@ -22,6 +22,7 @@ from olu.pages.render import render as render_page
 
 KIND = "olu-choices"
 SCHEMA = 1
+KEY_FILE = "listen-key.json"  # which is which on the page beside it
 LONGEST_SECONDS = 20.0
 LOUD_DBFS = -23.0  # both sides of a pair are brought to it
 
@@ -64,38 +65,51 @@ class Trial:
     second: Audio
 
 
-def swapped(ids: Sequence[str], *, seed: int) -> list[bool]:
+def swapped(ids: Sequence[str], *, seed: int | str) -> list[bool]:
     """Whether the second voice is heard as 1: half of the sentences, by chance."""
     turns = [place % 2 == 0 for place in range(len(ids))]
     random.Random(f"{seed} {' '.join(ids)}").shuffle(turns)
     return turns
 
 
-def render(trials: Sequence[Trial], *, first: str, second: str, language: str, seed: int) -> str:
-    """The key is in the page, packed so that nobody reads it by accident; it leaves with the choices."""
+def blind_key(trials: Sequence[Trial], *, first: str, second: str, seed: int) -> dict[str, Any]:
+    """Which is which on a page of these trials. It is kept apart from the page, and made from sounds that the page
+    does not have, so that nobody can make it again from the page and the seed."""
     ids = [trial.id for trial in trials]
-    turns = swapped(ids, seed=seed)
+    sounds = hashlib.sha256()
+    for trial in trials:
+        sounds.update(trial.first.samples.tobytes() + trial.second.samples.tobytes())
+    turns = swapped(ids, seed=f"{seed} {sounds.hexdigest()}")
+    key: dict[str, Any] = {"first": first, "second": second, "seed": seed, "sounds": sounds.hexdigest()}
+    key["swapped"] = dict(zip(ids, turns, strict=True))
+    return {"test": hash_value(key)[:16], **key}
+
+
+def render(trials: Sequence[Trial], key: Mapping[str, Any], *, language: str) -> str:
+    """The page, which knows its key by a name only."""
     order = list(range(len(trials)))
-    random.Random(f"order {seed} {' '.join(ids)}").shuffle(order)
-    key = {"first": first, "second": second, "seed": seed, "swapped": dict(zip(ids, turns, strict=True))}
-    packed = base64.b64encode(json.dumps(key, ensure_ascii=False).encode()).decode("ascii")
+    random.Random(f"order {key['test']}").shuffle(order)
     rows = []
     for place in order:
         trial = trials[place]
-        sides = (trial.second, trial.first) if turns[place] else (trial.first, trial.second)
+        sides = (trial.second, trial.first) if key["swapped"][trial.id] else (trial.first, trial.second)
         rows.append({"id": trial.id, "text": trial.text, "sounds": [_flac_uri(side) for side in sides]})
-    data = {"trials": rows, "key": packed, "language": language, "kind": KIND, "schema": SCHEMA}
-    return render_page("blind.html", data={**data, "id": hash_value(key)[:16]})
+    data = {"trials": rows, "language": language, "kind": KIND, "schema": SCHEMA, "id": key["test"]}
+    return render_page("blind.html", data=data)
 
 
-def _flac_uri(audio: Audio) -> str:
-    """The first seconds, nothing lost, at a loudness that gives neither side away."""
+def even_level(audio: Audio) -> Audio:
+    """The first seconds, at a loudness that gives no side away."""
     start = media.first_seconds(audio, LONGEST_SECONDS)
     power = float(np.mean(np.square(start.samples, dtype=np.float64))) if len(start.samples) else 0.0
     gain = 10 ** (LOUD_DBFS / 20) / max(power**0.5, 1e-6)
     peak = float(np.max(np.abs(start.samples), initial=1e-6))
-    louder = Audio(start.samples * np.float32(min(gain, 0.98 / peak)), start.rate)
-    return media.data_uri(media.packed(louder, "FLAC", "PCM_16"), "audio/flac")
+    return Audio(start.samples * np.float32(min(gain, 0.98 / peak)), start.rate)
+
+
+def _flac_uri(audio: Audio) -> str:
+    """Nothing lost."""
+    return media.data_uri(media.packed(even_level(audio), "FLAC", "PCM_16"), "audio/flac")
 
 
 @dataclass(frozen=True)
@@ -123,21 +137,21 @@ def _preferred(held: Preference) -> dict[str, Any]:
     return {**counts, "share_second": held.share, "chance": held.chance}
 
 
-def count(files: Sequence[Path]) -> Counted:
-    """Add up the choices of several files of the same two voices."""
+def count(files: Sequence[Path], *, key: Path | None = None) -> Counted:
+    """Add up the choices of several files of the same two voices. `key`: of the page; else it is looked for."""
     names: tuple[str, str] | None = None
     totals: dict[str, list[int]] = {}  # listener -> first, second, equal
     sentences: dict[str, int] = {}
     if len({path.resolve() for path in files}) < len(files):
         raise ConfigError("--choices names one file twice: every listener's choices count once")
     for path in files:
-        key, choices, listener = _read(path)
-        if names not in (None, (key["first"], key["second"])):
-            raise ConfigError(f"{path} compares {key['first']} and {key['second']}, not {' and '.join(names or ())}")
-        names = key["first"], key["second"]
+        own, choices, listener = _read(path, key)
+        if names not in (None, (own["first"], own["second"])):
+            raise ConfigError(f"{path} compares {own['first']} and {own['second']}, not {' and '.join(names or ())}")
+        names = own["first"], own["second"]
         held = totals.setdefault(listener, [0, 0, 0])
         for id, choice in choices.items():
-            side = 2 if choice == 0 else (choice - 1) ^ int(key["swapped"][id])
+            side = 2 if choice == 0 else (choice - 1) ^ int(own["swapped"][id])
             held[side] += 1
             sentences[id] = sentences.get(id, 0) + (-1, 1, 0)[side]
     assert names
@@ -146,21 +160,42 @@ def count(files: Sequence[Path]) -> Counted:
     return Counted(names[0], names[1], preference(sums[0], sums[1], equal=sums[2]), each, sentences)
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, int], str]:
+def _read(path: Path, given: Path | None) -> tuple[dict[str, Any], dict[str, int], str]:
     try:
         row = load_json(path)
         if row["kind"] != KIND or row["schema"] != SCHEMA:
             raise KeyError(KIND)
-        key = from_json(base64.b64decode(row["key"]))
+        key = from_json(base64.b64decode(row["key"])) if "key" in row else _key(path, str(row["test"]), given)
         choices = {str(id): int(choice) for id, choice in row["choices"].items()}
         if not set(choices.values()) <= {0, 1, 2} or not choices.keys() <= key["swapped"].keys():
             raise KeyError("choices")
         key |= {side: str(key[side]) for side in ("first", "second")}
         return key, choices, str(row.get("listener") or path.stem)
+    except ConfigError:
+        raise
     except FileNotFoundError:
         raise ConfigError(f"{path} is not there: check the path") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ConfigError(f"{path} holds no choices: save them with the button of the listening page") from None
+
+
+def _key(path: Path, test: str, given: Path | None) -> dict[str, Any]:
+    """The key of a page: the one given, or of this name beside the choices or in a folder beside them or here."""
+    if given is not None:
+        places = [given / KEY_FILE if given.is_dir() else given]
+        if not places[0].is_file():
+            raise ConfigError(f"--key {given} is not there: it lies as {KEY_FILE} in the folder of the comparison")
+    else:
+        around = dict.fromkeys((path.resolve().parent, Path.cwd()))
+        places = [one for folder in around for one in (folder / KEY_FILE, *sorted(folder.glob(f"*/{KEY_FILE}")))]
+    for place in places:
+        key = load_json(place) if place.is_file() else {}
+        if isinstance(key, dict) and key.get("test") == test:
+            return key
+    raise ConfigError(
+        f"the key of the page that {path} is from is not here: name it with --key; it lies as {KEY_FILE} in the folder"
+        " that 'olu compare' wrote the page into"
+    )
 
 
 def say(counted: Counted) -> list[str]:

@@ -29,6 +29,7 @@ from olu.core.job import Job, Tick
 from olu.core.types import Alignment, Audio, Clip, Feature, Span
 from olu.core.workspace_lock import try_lock
 from olu.corpus.decisions import hash_stretches
+from olu.corpus.hand_bounds import hash_bounds
 from olu.corpus.manifest import imported, recordings
 
 SAMPLES, VALUES, INDEX = "samples.i16", "values.bin", "index.json"
@@ -137,7 +138,8 @@ def feature_folders(
 ) -> dict[str, str]:
     """Name of a feature -> its folder: by its settings, its frozen weights, and the sound and alignment it is of."""
     made_from = [wave.key, imported(ws), recordings(ws), hash_stretches(ws)]
-    made_from += [hash_file(ws.alignment / "alignment.jsonl")] if aligned else []
+    if aligned:
+        made_from += [hash_file(ws.alignment / "alignment.jsonl"), *filter(None, [hash_bounds(ws)])]
     return {one.name: one.key(made_from) for one in features}
 
 

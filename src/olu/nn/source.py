@@ -10,6 +10,8 @@ import math
 import torch
 from torch import Tensor
 
+from olu.nn.precision import widened
+
 
 def pulses(contour_BF: Tensor, voicing_BF: Tensor, *, hop: int, rate: int, turns_B: Tensor | None = None) -> Tensor:
     """Log2 of hertz and voicing (0 to 1) at the centres of frames -> [B, S], of power 1 where voiced.
@@ -25,9 +27,9 @@ def pulses(contour_BF: Tensor, voicing_BF: Tensor, *, hop: int, rate: int, turns
     share = at - left
     hertz = torch.exp2(torch.lerp(contour_BF[:, left], contour_BF[:, right], share))
     gate = torch.lerp(voicing_BF[:, left], voicing_BF[:, right], share)
-    phase = torch.cumsum(hertz.double() / rate, 1)
+    phase = torch.cumsum(widened(hertz) / rate, 1)
     if turns_B is not None:
-        phase = phase + turns_B.double()[:, None]
+        phase = phase + widened(turns_B)[:, None]
     half = (math.pi * (phase - phase.round())).float()  # the sines below are exact near the pulses
     count = torch.floor(rate / 2 / hertz)
     under = torch.sin(half)

@@ -52,7 +52,7 @@ def spectrogram(audio: Audio) -> str:
 def spectrogram_png(audio: Audio, *, width: int = WIDTH, height: int = HEIGHT) -> bytes:
     """As a PNG: time to the right, 0 Hz to half the rate upwards, bright where it is loud."""
     size = max(2 * height, round(audio.rate * WINDOW_SECONDS))
-    samples = np.pad(audio.samples, (0, size))
+    samples = np.pad(audio.samples, (size // 2, size))  # a column is what lies around its time
     starts = np.linspace(0, len(audio.samples), width, endpoint=False).astype(np.intp)
     frames = samples[starts[:, None] + np.arange(size)]
     power = np.abs(np.fft.rfft((frames - frames.mean(axis=1, keepdims=True)) * np.hanning(size), axis=1)) ** 2

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from olu.align.state import Listened, Spread, alignment_path, alignments, fitting, spread, to_align, unaligned
+from olu.align.state import Listened, Spread, alignment_path, fitting, spread, to_align, unaligned
 from olu.align.text_match import Match, match_path, read_match, write_match
 from olu.align.textgrid_files import no_grid, read_grids, take_grids, write_durations, write_grids
 from olu.core.errors import ConfigError, CorpusError
@@ -20,8 +20,12 @@ from olu.core.rows import from_row
 from olu.core.stage import Stage
 from olu.core.threads import settle
 from olu.core.told import Caution, Remedy, TextTable, Told
+from olu.core.types import Alignment
+from olu.core.words import many
 from olu.core.workspace_lock import AFTER_WORK, writing
+from olu.corpus import hand_bounds
 from olu.corpus.doubts import in_doubt
+from olu.corpus.hand_bounds import found_alignments
 from olu.corpus.manifest import Corpus, fingerprint, recordings
 from olu.stages import audit
 from olu.stages.import_ import doubts_of
@@ -121,6 +125,8 @@ def run(options: AlignOptions) -> Job[AlignOutcome]:
         raise ConfigError("--hop, --rate and --frames are about --durations FILE: give it, or leave them out")
     if options.source is not None and (options.ctc_only or options.cross):
         raise ConfigError("--from takes the boundaries of another aligner: leave --ctc-only and --cross out")
+    if options.source is not None and options.base is not None:
+        raise ConfigError("--from takes the boundaries of another aligner, so nothing is learnt: leave --base out")
     yield from map(Note, settle(options.threads))
     ws = Workspace.open(options.ws)
     summary = yield from align(
@@ -128,6 +134,7 @@ def run(options: AlignOptions) -> Job[AlignOutcome]:
         source=options.source,
         ctc_only=options.ctc_only,
         cross=options.cross,
+        base=options.base,
         device=options.device,
         force=options.force,
         keep=options.textgrid is not None or options.durations is not None,
@@ -148,17 +155,20 @@ def align(
     source: Path | None = None,
     ctc_only: bool = False,
     cross: bool = False,
+    base: Path | None = None,
     device: str | None = None,
     force: bool = False,
     keep: bool = False,
 ) -> Job[AlignSummary]:
     """Align what is wanted and not aligned yet. `source`: TextGrids to take instead. `keep`: any alignment will do.
 
-    `cross` scores every clip once more, by a recogniser that has not learnt from it.
+    `cross` scores every clip once more, by a recogniser that has not learnt from it. `base`: an aligned workspace of
+    another language, or a run of its recogniser, to begin with.
     """
     if source is not None:
         return (yield from _from_grids(ws, source, force=force))
-    options = {"from": None, "ctc_only": ctc_only, "cross": cross}
+    options: dict[str, Any] = {"from": None, "ctc_only": ctc_only, "cross": cross}
+    options |= {"base": str(base.resolve())} if base is not None else {}
     earlier = None if force else _earlier(ws, options, keep=keep)
     if earlier is not None:
         return earlier
@@ -168,11 +178,11 @@ def align(
     if is_cold(corpus) and not (ctc_only or cross):  # these ask for a recogniser
         from olu.stages.align_flat import listen_flat
 
-        listened = yield from listen_flat(ws, device=device, force=force)
+        listened = yield from listen_flat(ws, device=device, force=force, base=base)
     else:
         from olu.stages.align_listen import listen
 
-        listened = yield from listen(ws, ctc_only=ctc_only, cross=cross, device=device, force=force)
+        listened = yield from listen(ws, ctc_only=ctc_only, cross=cross, device=device, force=force, base=base)
     return _finish(ws, options, listened, begun=begun)
 
 
@@ -182,6 +192,7 @@ def _earlier(ws: Workspace, options: dict[str, Any], *, keep: bool) -> AlignSumm
         return None
     made: dict[str, Any] = stamp["options"]
     served = made["from"] is not None or (made["ctc_only"] == options["ctc_only"] and made["cross"] >= options["cross"])
+    served = served and options.get("base") in (None, made.get("base"))
     return replace(from_row(stamp["summary"], AlignSummary), fresh=True) if keep or served else None
 
 
@@ -203,7 +214,7 @@ def _from_grids(ws: Workspace, source: Path, *, force: bool) -> Job[AlignSummary
 def _with_others(ws: Workspace, corpus: Corpus, taken: Listened) -> Listened:
     """Also the alignments of before that still fit, of clips without a grid: a few corrected ones lose nothing."""
     anew = {one.id for one in taken.found}
-    known = {id: one for id, one in alignments(ws).items() if id not in anew} if anew else {}
+    known = {id: one for id, one in found_alignments(ws).items() if id not in anew} if anew else {}
     kept = fitting(known, to_align(ws, corpus)) if known else {}
     if not kept:
         return taken
@@ -222,12 +233,14 @@ def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun
     if not listened.found:
         first = f"; the first: {listened.problems[0]}" if listened.problems else ""
         raise CorpusError(f"no clip of {ws.root} could be aligned{first}")
+    found, hand = {one.id: one for one in listened.found}, hand_bounds.in_force(ws)
+    laid = hand_bounds.lay_over(found, {id: one for id, one in hand.items() if id in found})
     summary = AlignSummary(
         method="textgrid" if options["from"] else Counter(one.method for one in listened.found).most_common(1)[0][0],
         made_by=listened.made_by,
-        spread=spread(listened.found),
+        spread=spread(list(laid.values())),
         problems=listened.problems,
-        notes=listened.notes,
+        notes=[*listened.notes, *_by_hand(found, hand)],
         doubt=listened.doubt,
         holes=listened.holes,
     )
@@ -239,6 +252,21 @@ def _finish(ws: Workspace, options: dict[str, Any], listened: Listened, *, begun
     (ws.alignment / "part.jsonl").unlink(missing_ok=True)
     shutil.rmtree(ws.alignment / "flat", ignore_errors=True)
     return summary
+
+
+def _by_hand(found: Mapping[str, Alignment], hand: Mapping[str, hand_bounds.HandBounds]) -> list[str]:
+    """What became of the boundaries that people set."""
+    mine = {id: hand_bounds.counts(one, found[id]) for id, one in hand.items() if id in found}
+    gone = [id for id, counts in mine.items() if not counts]
+    kept = sum(mine.values())
+    notes = [f"{many(kept, 'clip')} {'keeps' if kept == 1 else 'keep'} the boundaries set by hand"] if kept else []
+    if gone:
+        some = ", ".join(gone[:FEW]) + (", ..." if len(gone) > FEW else "")
+        notes.append(
+            f"boundaries set by hand were dropped, since the text is read otherwise now: {some}; they come back with"
+            " that text"
+        )
+    return notes
 
 
 def after_align(ws: Workspace) -> Remedy | str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olu.align.cut import places
-from olu.align.runs import unspoken_named, unwritten_named
+from olu.align.runs import otherwise_named, unspoken_named, unwritten_named
 from olu.align.state import Listened, Words, phones_of, to_align
 from olu.align.text_match import Match
 from olu.audio import io
@@ -22,13 +23,15 @@ from olu.core.threads import use_threads
 from olu.core.types import Alignment, Audio, Clip
 from olu.core.words import many
 from olu.corpus.manifest import Corpus, recordings
+from olu.stages.align_base import base_ear
 from olu.stages.long_path import LEAST_MINUTES, MADE_BY
 from olu.stages.read import read_corpus
 
 if TYPE_CHECKING:
-    from olu.align.flat import FlatStart, FoundFrames, LongText
+    from olu.align.flat import FlatStart
+    from olu.align.recording import FoundFrames, LongText
 
-FLAT_VERSION = 1  # raise it when the same sound and text would be aligned otherwise
+FLAT_VERSION = 2  # raise it when the same sound and text would be aligned otherwise
 CHUNK_SECONDS = 240.0
 MOST_UNSAID = 0.5  # of the words of a recording: with more its text is another's
 DENSEST, THINNEST = 45.0, 1.5  # sounds of a text for a second of its recording: people say 8 to 16
@@ -41,7 +44,7 @@ class _KeptRounds:
         self.folder, self.key = ws.alignment / "flat", key
 
     def load(self) -> tuple[int, dict[str, FoundFrames]]:
-        from olu.align.flat import FoundFrames
+        from olu.align.recording import FoundFrames
 
         told = self.folder / "round.json"
         if not told.exists() or (state := read_json(told))["key"] != self.key:
@@ -59,12 +62,18 @@ class _KeptRounds:
             write_json(folder / "round.json", {"key": self.key, "done": done, "clips": list(found)})
 
 
-def listen_flat(ws: Workspace, *, device: str | None, force: bool) -> Job[Listened]:
-    """Every clip that is wanted with its alignment, learnt from nothing but sound and text."""
+def listen_flat(ws: Workspace, *, device: str | None, force: bool, base: Path | None = None) -> Job[Listened]:
+    """Every clip that is wanted with its alignment, learnt from nothing but sound and text.
+
+    `base`: an aligned workspace of another language, by whose sounds the first look hears.
+    """
+    from olu.align.borrowed import by_signs
     from olu.align.flat import flat_start
 
     need_training("an alignment")
     use_threads()
+    where = this_machine(device).device
+    ear = None if base is None else base_ear(base, device=where)
     yield from read_corpus(ws)
     corpus = Corpus.open(ws)
     readable = to_align(ws, corpus)
@@ -80,17 +89,19 @@ def listen_flat(ws: Workspace, *, device: str | None, force: bool) -> Job[Listen
             f"{ws.root} has {minutes:.1f} minutes with a text to learn from, and an aligner of its own needs"
             f" {LEAST_MINUTES:.0f}: import more, or try it all the same with --force{first}"
         )
+    first = "what sounds are like" if ear is None else f"what {ear.name} hears"
     yield Note(
         f"{many(len(todo), 'recording')}, {minutes:.0f} minutes, and no short clips to learn from: a flat start, by"
-        " what sounds are like, then by what it learns itself"
+        f" {first}, then by what it learns itself"
     )
     words = {id: own for id, (_, own) in todo.items()}
-    store = _KeptRounds(ws, hash_value([FLAT_VERSION, recordings(ws), words]))
+    store = _KeptRounds(ws, hash_value([FLAT_VERSION, recordings(ws), words, *([ear.name] if ear else [])]))
     texts = [_text(corpus, clip, own) for clip, own in todo.values()]
-    start = yield from flat_start(texts, store=store, device=this_machine(device).device)
+    start = yield from flat_start(texts, ear=ear or by_signs, store=store, device=where)
     start.model.save(ws.alignment / "frames")
     write_json(ws.alignment / "frames.json", {"key": store.key, "recogniser": MADE_BY})
-    return _listened(todo, start, problems)
+    made_by = MADE_BY if ear is None else f"{MADE_BY}, begun by what {ear.name} hears"
+    return _listened(todo, start, problems, made_by=made_by)
 
 
 def _fitting(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> tuple[dict[str, tuple[Clip, Words]], list[str]]:
@@ -117,7 +128,7 @@ def _fitting(corpus: Corpus, todo: Mapping[str, tuple[Clip, Words]]) -> tuple[di
 
 
 def _text(corpus: Corpus, clip: Clip, words: Words) -> LongText:
-    from olu.align.flat import LongText
+    from olu.align.recording import LongText
 
     found = places(clip.text, [text for text, _ in words])
     sentences = frozenset(at for at, place in found.items() if place.sentence)
@@ -133,7 +144,9 @@ def _chunks(corpus: Corpus, clip: Clip) -> Iterator[Audio]:
         at += size
 
 
-def _listened(todo: Mapping[str, tuple[Clip, Words]], start: FlatStart, problems: list[str]) -> Listened:
+def _listened(
+    todo: Mapping[str, tuple[Clip, Words]], start: FlatStart, problems: list[str], *, made_by: str
+) -> Listened:
     from olu.align.holes import long_alignment
 
     found: list[Alignment] = []
@@ -153,7 +166,8 @@ def _listened(todo: Mapping[str, tuple[Clip, Words]], start: FlatStart, problems
             continue
         found.append(one)
         matches.append((id, Match(score=one.score, first=one.words[0], last=one.words[-1])))
-        holes += [f"{id} {said}" for said in (*unwritten_named(one), *unspoken_named(one))]
+        told = (*unwritten_named(one), *unspoken_named(one), *otherwise_named(one))
+        holes += [f"{id} {said}" for said in told]
     if todo and not found:
         raise AlignError(f"nothing was aligned: {problems[0]}")
-    return Listened(found=found, matches=matches, problems=problems, notes=[], made_by=MADE_BY, holes=holes)
+    return Listened(found=found, matches=matches, problems=problems, notes=[], made_by=made_by, holes=holes)

@@ -26,6 +26,7 @@ from olu.core.rows import from_row
 from olu.core.types import Alignment, Audio, Clip
 from olu.corpus.decisions import Decision, load, save
 from olu.corpus.manifest import Corpus, recordings
+from olu.stages.align_base import base_run
 from olu.text.frontend import lexicon_path, read_settings
 
 if TYPE_CHECKING:
@@ -178,12 +179,17 @@ class CachedRecogniser:
         return self.last
 
 
-def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, force: bool) -> Job[Listened]:
-    """Every clip that is wanted, with its alignment and how well its text fits."""
+def listen(
+    ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, force: bool, base: Path | None = None
+) -> Job[Listened]:
+    """Every clip that is wanted, with its alignment and how well its text fits. `base`: a recogniser to begin with."""
     from olu.align.aligner import Aligner
     from olu.stages import listener as makers
 
-    trained = yield from makers.recogniser_for(ws, units="symbols", device=device, everything=True, force=force)
+    start = None if base is None else base_run(base)
+    trained = yield from makers.recogniser_for(
+        ws, units="symbols", device=device, everything=True, force=force, base=start
+    )
     doubt = weakness(trained.natural_cer)
     if doubt and trained.natural_cer >= WORTHLESS and not force:
         raise AlignError(f"nothing was aligned: {doubt}, or take the alignment all the same with --force")
@@ -199,7 +205,7 @@ def listen(ws: Workspace, *, ctc_only: bool, cross: bool, device: str | None, fo
     matches: dict[str, Match] = {}
     problems: list[str] = []
     part_path(ws).parent.mkdir(parents=True, exist_ok=True)
-    with part_path(ws).open("a", encoding="utf-8") as part:
+    with part_path(ws).open("a", encoding="utf-8", newline="\n") as part:
         for done, (clip, words) in enumerate(todo.values(), 1):
             yield Tick(done, len(todo), clip.id)
             if clip.id not in known:

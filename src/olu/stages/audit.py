@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from olu.align.state import alignment_path
+from olu.align.state import alignment_path, alignments
 from olu.align.text_match import Match, match_path, read_match
 from olu.audit.check import Check, Finding, MeasuredClip, order
 from olu.audit.checks import CHECKS
@@ -22,16 +22,18 @@ from olu.audit.thresholds import Thresholds
 from olu.audit.voices import save_voices, voices_path
 from olu.core.config import Strict, check, read_toml
 from olu.core.errors import OluError, WorkspaceError
-from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, read_rows, write_json, write_jsonl, write_text
+from olu.core.files import Workspace, hash_file, hash_value, read_jsonl, write_json, write_jsonl, write_text
 from olu.core.job import Job, Tick
 from olu.core.stage import Stage
-from olu.core.types import Alignment, Clip, Mark, Span
+from olu.core.types import Clip, Mark, Span
 from olu.core.words import many
 from olu.corpus.decisions import Decision, load
+from olu.corpus.hand_bounds import hash_bounds
 from olu.corpus.manifest import Corpus, fingerprint, recordings, sides
 from olu.corpus.speakers import hash_speakers
 from olu.families import family
 from olu.stages.bases import advise
+from olu.stages.prompts import record_next
 from olu.stages.read import corpus_frontend
 from olu.text.frontend import read_clip, read_settings
 from olu.train.family import Family
@@ -50,6 +52,7 @@ def _inputs(ws: Workspace, options: dict[str, Any]) -> str:
     written = hash_file(own) if own.exists() else ""
     known: list[Any] = [fingerprint(ws), sides(ws), recordings(ws), options.get("thresholds"), AUDIT_VERSION, written]
     known += [hash_file(path) for path in (match_path(ws), alignment_path(ws)) if path.exists()]
+    known += [moved] if (moved := hash_bounds(ws)) else []
     aside, spoken_by = set_aside(load(ws)), hash_speakers(ws)
     known += [sorted(aside)] if aside else []
     return hash_value([*known, {"speakers": spoken_by}] if spoken_by else known)
@@ -104,6 +107,7 @@ def audit(
         ],
         start=partial(_start, ws.language, limits),
         spoken=_spoken(ws, corpus),
+        record_next=record_next(ws),
     )
     yield Tick(len(corpus), len(corpus), "writing the report")
     page = render(
@@ -215,7 +219,7 @@ def _room(family: Family, config: Strict, clips: int, seconds: float, letters: i
 
 def _words(ws: Workspace) -> dict[str, tuple[str, tuple[Span, ...]]]:
     """Clip id -> how it was aligned, and its words; of pieces too, which have theirs from the whole."""
-    return {one.id: (one.method, one.words) for one in read_rows(alignment_path(ws), Alignment)}
+    return {id: (one.method, one.words) for id, one in alignments(ws).items()}
 
 
 def _marks(found: Mapping[str, Sequence[Finding]]) -> dict[str, list[Mark]]:

@@ -261,11 +261,12 @@ class ClipTable:
         at = corpus.places[clip.id]
         tokens = self._tokens[at] if self._tokens and self._read[at] == clip.text else None
         side, draft = corpus.split(clip), None if clip.text.strip() else self._drafts.get(clip.id)
+        taken, end = _rounded(seconds), round(clip.start + clip.seconds, 3)
         return {
             "id": clip.id,
             "speaker": clip.speaker,
             "split": side or "",
-            "seconds": round(seconds, 3),
+            "seconds": taken,
             "rate": clip.rate,
             "letters": letters,
             "seconds_per_letter": round(seconds / letters, 4) if letters else None,
@@ -276,14 +277,20 @@ class ClipTable:
             "decision": decision.decision if decision else "",
             "trains": side == "train" and corpus.why_not(clip) is None,
             "audio": clip.audio,
-            "start": round(clip.start, 3),
-            "end": round(clip.start + clip.seconds, 3),
+            "start": _rounded(clip.start),
+            "end": taken if end == taken else end,
             "corrected": correction.by if correction else "",
             "imported": corpus.as_imported(clip).text if correction else "",
             "draft": draft.text if draft else "",
             "confidence": draft.confidence if draft else None,
             "text": clip.text,
         }
+
+
+def _rounded(value: float) -> float:
+    """To milliseconds; the number itself where it is round already: with 100,000 rows, a copy of each is megabytes."""
+    short = round(value, 3)
+    return value if short == value else short
 
 
 def _read_by(ws: Workspace) -> list[Path]:

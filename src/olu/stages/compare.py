@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,17 @@ from olu.core.threads import settle
 from olu.core.told import Caution, Remedy, TextTable, Told
 from olu.core.types import Audio
 from olu.corpus.manifest import Corpus
-from olu.evaluate.blind import Counted, Trial, count, say
+from olu.evaluate.blind import KEY_FILE, Counted, Trial, blind_key, count, say
 from olu.evaluate.blind import render as render_blind
 from olu.evaluate.compare import Comparison, pairs
 from olu.evaluate.compare import compare as compare_two
 from olu.evaluate.compare import render as render_table
 from olu.evaluate.evaluation import DOMAINS, FILE, Evaluation, SentenceResult, load
+from olu.evaluate.listening_results import result_of
 from olu.evaluate.subject import fingerprint_of
 from olu.speak.package import voice_place
 from olu.stages.evaluate import evaluate
+from olu.stages.listening import ListeningShown
 from olu.stages.verbs.voices import CompareOptions, EvaluateOptions
 
 PAGE, LISTEN, FACTS = "compare.html", "listen.html", "comparison.json"
@@ -58,6 +60,7 @@ class CompareSummary:
         yield f"Page: {self.page}"
         if self.trials:
             yield f"To choose blindly between {self.trials} pairs: {self.listen}"
+            yield f"Which is which stays here: {self.folder / KEY_FILE}"
             yield f"Then: {Remedy('compare', (), {'choices': 'choices.json'})}"
 
 
@@ -77,14 +80,28 @@ class ChoicesSummary:
             yield TextTable(["listener", self.counted.first, self.counted.second, "no difference"], rows)
 
 
-def run(options: CompareOptions) -> Job[CompareSummary | ChoicesSummary]:
+def run(options: CompareOptions) -> Job[CompareSummary | ChoicesSummary | ListeningShown]:
     """`olu compare`"""
     if options.choices:
         if options.first or options.second:
             raise ConfigError("--choices counts what was chosen: it takes no A and B")
-        return ChoicesSummary(count(list(options.choices)))
+        if any(path.is_dir() for path in options.choices):
+            return _listened(options.choices)
+        return ChoicesSummary(count(list(options.choices), key=options.key))
+    if options.key is not None:
+        raise ConfigError("--key belongs to --choices: it says which was which on their page")
     yield from map(Note, settle(options.threads))
     return (yield from compare(options))
+
+
+def _listened(choices: Sequence[Path]) -> ChoicesSummary | ListeningShown:
+    """A listening test of the studio; of two voices of which one was chosen, as files of the page are counted."""
+    if len(choices) > 1:
+        raise ConfigError("--choices takes one listening test, or files of the listening page")
+    result = result_of(choices[0])
+    if len(result.pairs) == 1:
+        return ChoicesSummary(result.pairs[0].counted)
+    return ListeningShown(result)
 
 
 def compare(options: CompareOptions) -> Job[CompareSummary]:
@@ -113,9 +130,9 @@ def compare(options: CompareOptions) -> Job[CompareSummary]:
             partial / PAGE, render_table(comparison, hear=hear, listen=LISTEN if made else None, natural=hear.natural)
         )
         if made:
-            language = one[1].subject.language
-            page = render_blind(made, first=names[0], second=names[1], language=language, seed=seed)
-            write_text(partial / LISTEN, page)
+            key = blind_key(made, first=names[0], second=names[1], seed=seed)
+            write_text(partial / LISTEN, render_blind(made, key, language=one[1].subject.language))
+            write_json(partial / KEY_FILE, key)
         write_json(partial / FACTS, {**comparison.row(), "seed": seed, "trials": len(made)})
     return CompareSummary(folder, comparison, len(made))
 

@@ -21,7 +21,7 @@ from olu.core.told import Caution, Remedy, Told
 from olu.core.types import Alignment, Clip, Frontend, Span, Split
 from olu.core.words import length, many
 from olu.core.workspace_lock import writing
-from olu.corpus import speakers
+from olu.corpus import hand_bounds, speakers
 from olu.corpus.changed_files import RECORDING
 from olu.corpus.decisions import Decision, record, take_back
 from olu.corpus.intake.probe import clip_id
@@ -234,7 +234,7 @@ def _plan_runs(
         if inner is None:
             continue
         for piece in _run_pieces(clip.text, spans, found, inner, frontend, cutting, unsure):
-            if why := _doubt(piece, spans, bad, bounds):
+            if why := _doubt(piece, alignment, bad, bounds):
                 left.append((piece.seconds, f"{clip.id} {clock(piece.start)}: {why}"))
             else:
                 kept.append(piece)
@@ -243,12 +243,15 @@ def _plan_runs(
     return _with_clips(clip, alignment, kept, left, sha256=sha256)
 
 
-def _doubt(piece: CutPiece, spans: Sequence[Span], bad: frozenset[int], bounds: _Bounds) -> str:
+def _doubt(piece: CutPiece, alignment: Alignment, bad: frozenset[int], bounds: _Bounds) -> str:
     """Why the words of a piece are not surely those that are said in it; nothing where they are."""
+    spans = alignment.words
     lacking = [at for at in bad if piece.first <= at < piece.last]
     if len(lacking) > bounds.share * (piece.last - piece.first):
         return f"not heard where they should be: {named(spans, lacking)}"
-    scores = [span.score for span in spans[piece.first : piece.last] if span.score is not None]
+    otherwise = {at for first, last in alignment.otherwise for at in range(first, last)}
+    heard = (spans[at].score for at in range(piece.first, piece.last) if at not in otherwise)
+    scores = [score for score in heard if score is not None]
     if scores and bounds.mean is not None and sum(scores) / len(scores) < bounds.mean:
         return "its words are heard worse than others: others may be said there"
     return ""
@@ -343,7 +346,20 @@ def _part(alignment: Alignment, piece: CutPiece, clip: Clip) -> Alignment:
         span._replace(start=span.start - piece.start, end=span.end - piece.start)
         for span in alignment.words[piece.first : piece.last]
     ]
-    return replace(alignment, id=clip.id, seconds=clip.seconds, words=tuple(words), phones=tuple(phones))
+    return replace(
+        alignment,
+        id=clip.id,
+        seconds=clip.seconds,
+        words=tuple(words),
+        phones=tuple(phones),
+        unwritten=(),
+        unspoken=(),
+        otherwise=tuple(
+            (max(first, piece.first) - piece.first, min(last, piece.last) - piece.first)
+            for first, last in alignment.otherwise
+            if first < piece.last and last > piece.first
+        ),
+    )
 
 
 def _read(frontend: Frontend, text: str) -> list[str]:
@@ -364,12 +380,32 @@ def _write(ws: Workspace, corpus: Corpus, plans: Sequence[_Plan]) -> None:
     clips, sides = _with_pieces(corpus, plans)
     speakers.keep_names(ws, clips, {id: plan.clip.speaker for plan in plans for id in plan.new_ids})
     _save(ws, corpus, clips, sides)
-    aligned = alignments(ws) | {one.id: one for plan in plans for one in plan.alignments}
+    _keep_hand(ws, plans)
+    aligned = hand_bounds.found_alignments(ws) | {one.id: one for plan in plans for one in plan.alignments}
     write_jsonl(alignment_path(ws), (one.row() for one in aligned.values()))
     cuts = _cuts(ws) | {plan.clip.id: plan.new_ids for plan in plans}
     write_jsonl(cuts_path(ws), ({"id": id, "clips": ids} for id, ids in cuts.items()))
     reasons = {plan.clip.id: f"into {len(plan.clips)} clips" for plan in plans}
     record(ws, (Decision(id=id, decision="drop", by="cut", reason=why) for id, why in reasons.items()))
+
+
+def _keep_hand(ws: Workspace, plans: Sequence[_Plan]) -> None:
+    """Boundaries that were set by hand in a long clip are so in its pieces."""
+    pieces = [one for plan in plans for one in plan.alignments if one.method == hand_bounds.METHOD]
+    known = hand_bounds.in_force(ws) if pieces else {}
+    wholes = {id: known[plan.clip.id] for plan in plans if plan.clip.id in known for id in plan.new_ids}
+    rows = [
+        replace(
+            wholes[one.id],
+            id=one.id,
+            seconds=round(one.seconds, 4),
+            words=tuple((span.label, round(span.start, 4), round(span.end, 4)) for span in one.words),
+            phones=tuple((span.label, round(span.start, 4), round(span.end, 4)) for span in one.phones),
+        )
+        for one in pieces
+        if one.id in wholes and one.id not in known
+    ]
+    hand_bounds.journal(ws).append(rows)
 
 
 def _with_pieces(corpus: Corpus, plans: Sequence[_Plan]) -> tuple[list[Clip], dict[str, Split | None]]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import olu
-from olu.core.errors import ConfigError, how_to_install
+from olu.core.errors import ConfigError, OluError, how_to_install
+from olu.core.files import Workspace
 from olu.core.job import Job, Note, Tick
 from olu.core.machine import version_of
 from olu.core.threads import choose
@@ -104,9 +105,17 @@ def run(options: DoctorOptions) -> Job[DoctorSummary]:
         from olu.stages.bases import check_base
 
         yield Tick(total - 1, total, f"loading {base}")
-        found = check_base(base)
+        found = check_base(base, language=_language_here())
         findings.append(MachineFinding(f"base {base}", found.good, "; ".join(found.said)))
     return DoctorSummary(findings)
+
+
+def _language_here() -> str:
+    """Of the workspace that the command runs in, if it does."""
+    try:
+        return Workspace.open(Path.cwd()).language
+    except OluError:
+        return ""
 
 
 def install_eval() -> str:

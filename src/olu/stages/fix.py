@@ -31,6 +31,7 @@ WORDS = {
     "cap": "over-long, cut to its speech",
     "keep": "taken as is",
 }
+NEXT_SHOWN = 3  # sentences to record, on a screen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +187,9 @@ def _shown(summary: AuditSummary, *, told: Sequence[str]) -> Iterator[Told]:
     yield _in_all(summary)
     yield from (note for note in summary.notes if note not in told)
     yield from filter(None, (summary.verdict, summary.start, summary.wanted, summary.memory))
+    if summary.record_next:
+        yield "Record these next; 'olu prompts' chooses more from any text:"
+        yield from (f"  {text}" for text in summary.record_next[:NEXT_SHOWN])
     yield f"Report: {summary.report}"
 
 

@@ -82,15 +82,23 @@ def run(options: MarksOptions) -> LearntMarks:
     if options.what != "learn":
         raise ConfigError(f"olu marks {options.what}: there is only 'olu marks learn TEXTS... --language CODE'")
     language = load(options.language)
-    lines = [line for path in options.texts for line in marked_lines(path, language)]
+    lines, words = _taught(options.texts, language)
     pack = Pack.of(language.files()) if language.folder else None
     convention = _convention(pack, lines, options.texts) if pack else ""
-    model, report = learn(lines, language=language.code, convention=convention)
+    model, report = learn(lines, language=language.code, convention=convention, words=words)
     data = model.to_bytes()
     target = options.output or Path(f"{language.code}.marks.npz")
     write_bytes(target, data)
     restores = "geminates" if model.is_length else "tones"
     return LearntMarks(str(target), len(data), language.code, convention, restores, report)
+
+
+def _taught(paths: Sequence[Path], language: Language) -> tuple[list[str], list[str]]:
+    """Lines to learn from, and words of lists beside them: a list tells a word's forms, not how often each is meant."""
+    found = [(path.suffix == ".tsv", marked_lines(path, language)) for path in paths]
+    texts = [line for is_list, lines in found if not is_list for line in lines]
+    lists = [line for is_list, lines in found if is_list for line in lines]
+    return (texts, lists) if texts else (lists, [])
 
 
 def marked_lines(path: Path, language: Language) -> list[str]:

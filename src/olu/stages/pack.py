@@ -32,7 +32,15 @@ from olu.train.run import Run
 SCHEMA = 1
 MANIFEST = "olu-pack.json"  # the last file: what was cut off before it has none
 LEXICON = "packed-lexicon.tsv"
-LEFT = ("voices", "evaluations", "runs", "features", "jobs", "uploads")  # folders that are not taken as a whole
+LEFT = (
+    "voices",
+    "evaluations",
+    "runs",
+    "features",
+    "jobs",
+    "uploads",
+    "takes",
+)  # folders that are not taken as a whole
 Which = Literal["last", "all", "none"]
 
 

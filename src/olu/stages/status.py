@@ -17,7 +17,7 @@ from olu.core.files import Workspace, disk_bytes
 from olu.core.stage import Stage
 from olu.core.told import Remedy, TextTable, Told, write_texts
 from olu.core.words import length, many, size
-from olu.corpus import corrections, decisions, speakers
+from olu.corpus import corrections, decisions, hand_bounds, speakers
 from olu.corpus.changed_files import Lost, import_again, place_now
 from olu.corpus.doubts import in_doubt, standing
 from olu.corpus.manifest import Corpus
@@ -138,7 +138,9 @@ def status(ws: Workspace) -> Status:
         **_counts(corpus),
         doubts=list(filter(None, (*(one.sentence(ws) for one in doubtful), untold))),
         lost=[one.sentence(place) for one, place in places],
-        torn=list(filter(None, (kept.journal(ws).cut_off() for kept in (decisions, corrections, speakers)))),
+        torn=list(
+            filter(None, (kept.journal(ws).cut_off() for kept in (decisions, corrections, speakers, hand_bounds)))
+        ),
         long=_long(ws, corpus, cut=bool(aside)) if corpus else "",
         stages=stages,
         runs=runs,

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
@@ -17,6 +17,8 @@ from olu import __version__
 from olu.core.errors import OluError
 from olu.studio.assets import assets
 from olu.studio.guard import StudioGuard
+from olu.studio.passphrase import door
+from olu.studio.people import NotAllowed, allowed
 from olu.studio.render import page
 from olu.studio.roots import NotHere
 from olu.studio.settings import StudioSettings
@@ -34,9 +36,14 @@ PAGES = (
     "speak",
     "options",
     "settings",
+    "people",
+    "recorder",
+    "record",
     "clips",
     "audit",
     "reading",
+    "align",
+    "listening",
 )
 NOTHING = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 PAUSE = 0.5  # seconds between two looks at the queue
@@ -54,12 +61,13 @@ def create_app(settings: StudioSettings) -> FastAPI:
     )
     app.state.studio = Studio(settings)
     app.include_router(assets())
+    app.include_router(door())
     for name in PAGES:
-        app.include_router(import_module(f"olu.studio.pages.{name}").router)
+        app.include_router(import_module(f"olu.studio.pages.{name}").router, dependencies=[Depends(allowed)])
     app.add_exception_handler(OluError, _refused)
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(HTTPException, _other)
-    app.add_middleware(StudioGuard, settings=settings)
+    app.add_middleware(StudioGuard, settings=settings, links=app.state.studio.links)
     return app
 
 
@@ -91,7 +99,8 @@ def _answer(request: Request, status: int, sentence: str) -> Response:
 
 
 async def _refused(request: Request, wrong: Any) -> Response:
-    return _answer(request, 404 if isinstance(wrong, NotHere) else 422, str(wrong))
+    status = {NotHere: 404, NotAllowed: 403}.get(type(wrong), 422)
+    return _answer(request, status, str(wrong))
 
 
 async def _misread(request: Request, wrong: Any) -> Response:

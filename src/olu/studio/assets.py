@@ -14,6 +14,7 @@ from fastapi.responses import Response
 from olu.pages.render import style_sheet
 from olu.studio.roots import NotHere
 
+WORKER = "recorder-worker.js"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2"}
 
 
@@ -42,6 +43,8 @@ def assets() -> APIRouter:
             raise NotHere("there is nothing at this address")
         kind = TYPES.get(f".{name.rpartition('.')[2]}") or mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {"ETag": f'"{sha256(data).hexdigest()[:20]}"', "Cache-Control": "no-cache"}
+        if name == WORKER:
+            headers["Service-Worker-Allowed"] = "/r/"  # it keeps the recorder's page, and no other
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
         return Response(data, media_type=kind, headers=headers)

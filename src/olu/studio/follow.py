@@ -6,14 +6,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from olu.core.parse import BadData, from_json
 
-PAUSE = 0.4  # seconds between two looks
+PAUSE = 0.5  # seconds between two looks, of all pages together
 BEAT = 15.0  # seconds after which a silent line says that it lives
 MOST = 512 * 1024  # bytes of a file that are read at a time
 
@@ -25,6 +26,17 @@ class Tail:
     path: Path
     offset: int = 0
     inode: int = 0
+
+    @staticmethod
+    def at(path: Path, place: str) -> Tail:
+        """Behind a `place` of before; from the beginning where there is none, or nonsense."""
+        offset, _, inode = place.partition(".")
+        known = all(part.isascii() and part.isdecimal() and len(part) < 20 for part in (offset, inode))
+        return Tail(path, int(offset), int(inode)) if known else Tail(path)
+
+    @property
+    def place(self) -> str:
+        return f"{self.offset}.{self.inode}"
 
     def rows(self) -> tuple[list[dict[str, Any]], bool]:
         """New whole lines as JSON, and whether the file was replaced or cut since."""
@@ -51,53 +63,102 @@ class Tail:
         return rows, reset
 
 
-Look = Callable[[], list[tuple[str, Any]]]  # what is new, as (event, data)
+@dataclass(frozen=True)
+class News:
+    """What is new to a page that stood at a place and had seen something; and where it stands afterwards."""
+
+    events: Sequence[tuple[str, Any]] = ()
+    place: str = ""  # how far files were read: stands in the ids of events, so that a page may come back to it
+    seen: str = ""  # a digest of what is told as a whole when it has changed
 
 
-@dataclass
+Look = Callable[[str, str], News]  # of a place and what was seen; the same for the same, so pages share its answer
+
+
+@dataclass(frozen=True)
 class Watch:
-    """One thing that a page watches: `look` says what is new, `tail` remembers how far was read."""
+    """One thing that pages watch."""
 
     name: str  # "job:17"
     look: Look
-    tail: Tail | None = None
+    ws: str = ""
 
 
-@dataclass
-class Stream:
-    watches: list[Watch]
-    gone: Callable[[], Any]  # whether the page has left
-    _last: dict[str, Any] = field(default_factory=dict)
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        silent = 0.0
-        yield b"retry: 1000\n\n"
-        while not await self.gone():
-            sent = False
-            for watch in self.watches:
-                for event, data in await asyncio.to_thread(watch.look):
-                    sent = True
-                    yield self._event(event, {"watch": watch.name, "data": data})
-            silent = 0.0 if sent else silent + PAUSE
-            if silent >= BEAT:
-                silent = 0.0
-                yield b": alive\n\n"
-            await asyncio.sleep(PAUSE)
-
-    def _event(self, event: str, data: Any) -> bytes:
-        text = json.dumps(data, ensure_ascii=False)
-        return f"id: {offsets(self.watches)}\nevent: {event}\ndata: {text}\n\n".encode("utf-8", "backslashreplace")
+@dataclass(frozen=True)
+class PackedNews:
+    events: tuple[bytes, ...]  # as they are sent, but for the id
+    place: str
+    seen: str
 
 
-def offsets(watches: list[Watch]) -> str:
-    """Where each file was read to: "job:17=2048.991,run:vits-003=0.0"."""
-    return ",".join(f"{one.name}={one.tail.offset}.{one.tail.inode}" for one in watches if one.tail is not None)
+class Pulse:
+    """One beat for all pages. Within a beat, what pages at the same place are to be told is read and packed once."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._next: asyncio.Event | None = None
+        self._made: dict[tuple[str, ...], asyncio.Task[PackedNews]] = {}
+
+    def _here(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:  # of another server in the same process
+            self._loop, self._next, self._made = loop, None, {}
+        return loop
+
+    async def beat(self) -> None:
+        """Wait for the next beat, which comes to all at once."""
+        loop = self._here()
+        if self._next is None:
+            self._next = asyncio.Event()
+            loop.call_later(PAUSE, self._strike)
+        await self._next.wait()
+
+    def _strike(self) -> None:
+        self._made = {}
+        if self._next is not None:
+            self._next.set()
+            self._next = None
+
+    async def told(self, watch: Watch, place: str, seen: str) -> PackedNews:
+        loop, key = self._here(), (watch.ws, watch.name, place, seen)
+        task = self._made.get(key)
+        if task is None:
+            task = self._made[key] = loop.create_task(asyncio.to_thread(_pack, watch, place, seen))
+        return await asyncio.shield(task)  # a page that leaves takes nothing from the others
 
 
-def set_offsets(watches: list[Watch], last: str) -> None:
-    """Go on behind an event that a page had seen."""
-    held = dict(part.rpartition("=")[::2] for part in last.split(","))
-    for watch in watches:
-        offset, _, inode = held.get(watch.name, "").partition(".")
-        if watch.tail is not None and offset.isdecimal() and inode.isdecimal():
-            watch.tail.offset, watch.tail.inode = int(offset), int(inode)
+def _pack(watch: Watch, place: str, seen: str) -> PackedNews:
+    told = watch.look(place, seen)
+    texts = (
+        f"event: {event}\ndata: {json.dumps({'watch': watch.name, 'data': data}, ensure_ascii=False)}\n\n"
+        for event, data in told.events
+    )
+    return PackedNews(tuple(text.encode("utf-8", "backslashreplace") for text in texts), told.place, told.seen)
+
+
+async def stream(pulse: Pulse, watches: Sequence[Watch], after: str) -> AsyncIterator[bytes]:
+    """What a page is sent as long as it stays; `after`: the id of the last event that it has seen."""
+    held = dict(part.rpartition("=")[::2] for part in after.split(","))
+    stands = {watch.name: (held.get(watch.name, ""), "") for watch in watches}
+    silent = 0.0
+    yield b"retry: 1000\n\n"
+    while True:
+        sent = b""
+        for watch in watches:
+            told = await pulse.told(watch, *stands[watch.name])
+            stands[watch.name] = told.place, told.seen
+            if told.events:
+                here = ",".join(f"{name}={place}" for name, (place, _) in stands.items() if place)
+                sent += b"".join(told.events[:-1]) + f"id: {here}\n".encode() + told.events[-1]
+        silent = 0.0 if sent else silent + PAUSE
+        if sent:
+            yield sent
+        elif silent >= BEAT:
+            silent = 0.0
+            yield b": alive\n\n"
+        await pulse.beat()
+
+
+def digest(value: Any) -> str:
+    """Short and the same for the same: what a page has seen."""
+    return sha256(json.dumps(value, sort_keys=True, default=str).encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What stands before every page: the key, whose name this machine was called by, where a request comes from."""
+"""What stands before every page: the key or a link, the name this machine was called by, where a request comes from."""
 
 from __future__ import annotations
 
@@ -11,26 +11,38 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from olu.studio.people import OWNER, Links, Person
 from olu.studio.settings import StudioSettings
 from olu.web.headers import SECURITY, is_local, named
 from olu.web.limits import RateLimit
 
 READS = ("GET", "HEAD")
 HEADER = "x-olu-studio"  # a page elsewhere cannot send it without being asked first
-OPEN = "/parts/"  # scripts and style: the same for everybody
+ENTRY = "/l/"  # a link that leaves a cookie
+SPEAKERS = ("/r/", "/api/r/")  # the secret of a link follows
+OWNERS_ALONE = ("/openapi.json",)  # what no router of ours answers
+ENTER = "/enter"  # asks for the passphrase, where there is one
+OPEN = ("/parts/", ENTER)  # scripts and style, the same for everybody
 WRONG_KEYS = 5  # a minute and client
+WRONG_LINKS = 30
 MOST_BODY = 4 * 2**20  # bytes of a request that is no upload
+NO_KEY = "this studio is opened by the address that 'olu studio' printed, with its key: open that one"
+ENTERED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Olu Studio</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/parts/style.css">
+<link rel="stylesheet" href="/parts/look.css"><meta http-equiv="refresh" content="0;url={home}">
+<main><h1>Olu Studio</h1><p class="lead">{hello}</p>
+<p><a class="button main" href="{home}">Go on</a></p></main></html>"""
 CLOSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Olu Studio</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/parts/style.css">
 <main><h1>Olu Studio</h1><p class="lead">{sentence}</p></main></html>"""
 
 
 class StudioGuard:
-    def __init__(self, app: ASGIApp, *, settings: StudioSettings) -> None:
-        self._app, self._settings = app, settings
-        self._wrong = RateLimit(WRONG_KEYS)
-        self.cookie = f"olu-studio-{settings.port}"
-        self._token = hashlib.sha256(f"olu studio {settings.key}".encode()).hexdigest()
+    def __init__(self, app: ASGIApp, *, settings: StudioSettings, links: Links) -> None:
+        self._app, self._settings, self._links = app, settings, links
+        self._wrong, self._wrong_links = RateLimit(WRONG_KEYS), RateLimit(WRONG_LINKS)
+        self.cookie, self._token = _cookie(settings)
+        self.link_cookie = f"olu-link-{settings.port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -49,10 +61,17 @@ class StudioGuard:
             await send(message)
 
         answer = self._answer(scope)
+        if answer is not None and answer.status_code == 401 and self._asks(scope):
+            answer = RedirectResponse(ENTER, 303)
         if answer is not None:
             await answer(scope, receive, told)
         else:
             await self._app(scope, receive, told)
+
+    def _asks(self, scope: Scope) -> bool:
+        """Whether somebody who may not pass is asked for the passphrase: a person, at the door."""
+        page = scope["method"] in READS and not scope["path"].startswith(("/api/", ENTRY, *SPEAKERS))
+        return page and b"key=" not in scope.get("query_string", b"") and self._settings.passphrase
 
     def _answer(self, scope: Scope) -> Response | None:
         """What is answered in place of the app; nothing where the request may pass."""
@@ -65,12 +84,13 @@ class StudioGuard:
         given = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("key", "")
         if given:
             return self._enter(scope, given)
-        if not path.startswith(OPEN) and not self._knows(headers):
-            return _refuse(
-                scope,
-                401,
-                "this studio is opened by the address that 'olu studio' printed, with its key: open that one",
-            )
+        if path.startswith(ENTRY):
+            return self._enter_by_link(scope, path.removeprefix(ENTRY))
+        if not path.startswith(OPEN):
+            person = self._who(scope, headers)
+            if isinstance(person, Response):
+                return person
+            scope["olu_person"] = person
         if scope["method"] not in READS and not self._from_here(headers, host):
             return _refuse(scope, 403, "a change is taken from the studio's own pages only")
         if scope["method"] not in (*READS, "PUT"):  # uploads have limits of their own
@@ -106,15 +126,48 @@ class StudioGuard:
             return _refuse(scope, 401, "this key is not the one that 'olu studio' printed")
         query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
         rest = urlencode([(name, value) for name, value in query if name != "key"])
-        answer = RedirectResponse(f"{_quoted(scope)}{'?' if rest else ''}{rest}", 303)
+        return let_in(self._settings, RedirectResponse(f"{_quoted(scope)}{'?' if rest else ''}{rest}", 303))
+
+    def _who(self, scope: Scope, headers: Headers) -> Person | Response:
+        """Who asks: by the link in a recorder's address, by the key's cookie, or by the cookie that a link left."""
+        path = scope["path"]
+        if start := next((one for one in SPEAKERS if path.startswith(one)), ""):
+            return self._by_link(scope, path.removeprefix(start).partition("/")[0])
+        held = dict(part.strip().partition("=")[::2] for part in headers.get("cookie", "").split(";"))
+        if hmac.compare_digest(held.get(self.cookie, "").encode("utf-8", "replace"), self._token.encode()):
+            return OWNER
+        if not (secret := held.get(self.link_cookie, "")):
+            return _refuse(scope, 401, NO_KEY)
+        person = self._by_link(scope, secret)
+        if isinstance(person, Person) and person.role != "owner" and path in OWNERS_ALONE:
+            return _refuse(scope, 403, "this link is not for this page: ask whoever gave it to you")
+        return person
+
+    def _by_link(self, scope: Scope, secret: str) -> Person | Response:
+        client = (scope.get("client") or ("",))[0]
+        if self._wrong_links.take(client, cost=0):
+            return _refuse(scope, 429, "too many wrong links: wait a minute")
+        person = self._links.person(secret)
+        if person is None:
+            self._wrong_links.take(client)
+            return _refuse(scope, 401, "this link is unknown, has ended or was taken back: ask for a new one")
+        return person
+
+    def _enter_by_link(self, scope: Scope, secret: str) -> Response:
+        """The link becomes a cookie. No redirect: a browser that comes from a message would not send it along."""
+        person = self._by_link(scope, secret)
+        if isinstance(person, Response):
+            return person
+        if person.role == "speaker":
+            return RedirectResponse(f"{SPEAKERS[0]}{secret}", 303)
+        from markupsafe import escape
+
+        hello = f"Hello {person.name}. You come in as {person.role}."
+        answer = HTMLResponse(ENTERED.format(hello=escape(hello), home=escape(person.home)))
         answer.set_cookie(
-            self.cookie, self._token, httponly=True, samesite="strict", secure=self._settings.secure, path="/"
+            self.link_cookie, secret, httponly=True, samesite="strict", secure=self._settings.secure, path="/"
         )
         return answer
-
-    def _knows(self, headers: Headers) -> bool:
-        held = dict(part.strip().partition("=")[::2] for part in headers.get("cookie", "").split(";"))
-        return hmac.compare_digest(held.get(self.cookie, "").encode("utf-8", "replace"), self._token.encode())
 
     def _from_here(self, headers: Headers, host: str) -> bool:
         """Whether one of our own pages sends this: browsers say so, and add our header only there."""
@@ -126,6 +179,18 @@ class StudioGuard:
         if origin is not None and urlsplit(origin).netloc not in hosts:
             return False
         return HEADER in headers or headers.get("content-type", "").partition(";")[0].strip() == "application/json"
+
+
+def _cookie(settings: StudioSettings) -> tuple[str, str]:
+    """Its name, by port, and what it holds."""
+    return f"olu-studio-{settings.port}", hashlib.sha256(f"olu studio {settings.key}".encode()).hexdigest()
+
+
+def let_in(settings: StudioSettings, answer: Response) -> Response:
+    """An answer that leaves the cookie which opens the studio from now on."""
+    name, token = _cookie(settings)
+    answer.set_cookie(name, token, httponly=True, samesite="strict", secure=settings.secure, path="/")
+    return answer
 
 
 def _quoted(scope: Scope) -> str:

@@ -174,7 +174,9 @@ def ask_to_stop(job: Job, *, at_once: bool = False, who: str = "") -> None:
         if at_once and hasattr(os, "killpg"):
             os.killpg(job.pid, signal.SIGKILL)
         else:
-            os.kill(job.pid, signal.SIGTERM if at_once or os.name == "nt" else signal.SIGINT)
+            # on Windows SIGTERM kills; Ctrl-Break reaches the group that `_apart` made, and a training saves
+            gentle = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT)
+            os.kill(job.pid, signal.SIGTERM if at_once else gentle)
 
 
 # ---------------------------------------------------------------- reading
@@ -225,7 +227,7 @@ def _outcome(folder: Path, started: Mapping[str, Any], events: list[dict[str, An
     if stop:
         return "stopped", code, f"ended at once, as somebody asked: {KEPT}"
     if code is None or code < 0:
-        return "lost", code, without_a_word(folder, started, code)
+        return "lost", code, without_a_word(folder, started, left)
     return "failed", code, _sentence(_last_words(folder)) or _silent(folder, code)
 
 
@@ -262,14 +264,16 @@ def _guessed_code(folder: Path) -> int | None:
     return 0
 
 
-def without_a_word(folder: Path, started: Mapping[str, Any], code: int | None) -> str:
+def without_a_word(folder: Path, started: Mapping[str, Any], left: Mapping[str, Any]) -> str:
     """Why a job may have ended that could not say so itself."""
+    code = left.get("code")
     if started.get("boot") and boot_id() and started["boot"] != boot_id():
         return f"the machine was started anew while it ran: run it again, {KEPT}"
     if shutil.disk_usage(folder).free < NO_ROOM:
         return FULL
     killed = code is None or code == -getattr(signal, "SIGKILL", 9)
-    if killed and memory_kills() > int(started.get("memory_kills", 0)):
+    counted = left.get("memory_kills", memory_kills())  # as its end was seen: later ones are of other processes
+    if killed and counted > int(started.get("memory_kills", 0)):
         return f"killed by the system because memory ran out: ask for less at a time and run it again, {KEPT}"
     if code is None:
         return f"ended without a word (killed, or out of memory): run it again, {KEPT}"
@@ -277,6 +281,11 @@ def without_a_word(folder: Path, started: Mapping[str, Any], code: int | None) -
         return f"killed by somebody, or by the system because memory ran out: run it again, {KEPT}"
     name = signal.Signals(-code).name if -code in {one.value for one in signal.Signals} else f"signal {-code}"
     return f"crashed ({name}): the log may tell more; {KEPT}"
+
+
+def seen_end(code: int) -> dict[str, Any]:
+    """What exit.json holds of a process that was seen to end."""
+    return {"code": code, "at": now(), "memory_kills": memory_kills()}
 
 
 def is_alive(folder: Path) -> bool:

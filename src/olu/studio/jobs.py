@@ -139,7 +139,7 @@ class Jobs:
             if code is not None:
                 del self._children[folder]
                 with suppress(OSError):  # a full disk, or the workspace was taken away
-                    write_json(folder / "exit.json", {"code": code, "at": job_files.now()})
+                    write_json(folder / "exit.json", job_files.seen_end(code))
 
 
 def _device(job: Job, used: set[int | None]) -> int | None:

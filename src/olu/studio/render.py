@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from olu.core.words import length, size
 from olu.pages import render as reports
 from olu.studio.jobs_command import how_far
+from olu.studio.people import OWNER, Person
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
 TABS = (
     ("", "Overview"),
     ("import", "Import"),
+    ("record", "Record"),
     ("clips", "Clips"),
     ("audit", "Audit"),
     ("reading", "Reading"),
+    ("align", "Alignment"),
     ("train", "Train"),
     ("runs", "Runs"),
     ("evaluate", "Evaluate"),
+    ("listening", "Listening"),
     ("export", "Export"),
     ("speak", "Speak"),
     ("jobs", "Jobs"),
@@ -65,11 +69,13 @@ def environment() -> Environment:
 
 def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
     """A page of the studio. `ws` in the context shows the tabs of that workspace; `tab` says which is open."""
+    person: Person = request.scope.get("olu_person", OWNER)
     facts = {
         "busy": _busy(request),
         "ws": None,
         "tab": template.removesuffix(".html"),
-        "tabs": TABS,
+        "tabs": [one for one in TABS if person.may("GET", f"/w/{{ws}}/{one[0]}".rstrip("/"))],
+        "person": person,
         "path": request.url.path,
         **context,
     }

@@ -68,10 +68,10 @@ class Roots:
         held = Workspace.open(path)
         return StudioWorkspace(held.root, held.language, held.name, slug)
 
-    def slug_of(self, path: Path) -> str:
+    def slug_of(self, path: Path, *, anew: bool = True) -> str:
         """The name in addresses of the workspace in this folder; nothing where it is none of these."""
         wanted = path.resolve()
-        return next((slug for slug, place in self.places(anew=True).items() if place == wanted), "")
+        return next((slug for slug, place in self.places(anew=anew).items() if place == wanted), "")
 
     def inside(self, path: str | Path) -> Path:
         """The real path, links followed; refused where it leads out of the roots."""

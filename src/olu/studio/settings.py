@@ -14,5 +14,6 @@ class StudioSettings:
     port: int = 8420
     behind_proxy: str = ""  # the address of the proxy that may pass requests on
     secure: bool = False  # https, by our own certificate or the proxy's
+    passphrase: bool = False  # whether one opens it in place of the key
     most_upload: int = 64 * 2**30  # bytes of one file
     leave_free: int = 2**30  # bytes of a disk that uploads leave free

@@ -20,15 +20,17 @@ from olu.pages.media import packed, spectrogram_png
 LONGEST_SECONDS = 120.0  # what is heard and seen of a clip; a whole recording may be hours
 PEAKS = 400  # columns of a waveform, a lowest and a highest value each
 PICTURE = (600, 80)  # width and height of a spectrogram
+FINE, WIDE, HIGH = 400, 200, 128  # where boundaries are set: peaks and columns a second, and how high
+MOST_COLUMNS = 12_000
 CACHED_BYTES = 32 * 2**20  # of what was made
 CACHED_SECONDS = 240.0  # of decoded sound: a clip is asked for three times in a row
 Key = tuple[Any, ...]
 
 
-def peaks(audio: Audio) -> bytes:
-    """A waveform as pairs of signed bytes, lowest and highest: as many as PEAKS, fewer for fewer samples."""
+def peaks(audio: Audio, *, count: int = PEAKS) -> bytes:
+    """A waveform as pairs of signed bytes, lowest and highest: `count` of them, fewer for fewer samples."""
     samples: NDArray[np.float32] = np.nan_to_num(audio.samples).clip(-1.0, 1.0)
-    starts = np.linspace(0, len(samples), min(PEAKS, len(samples)), endpoint=False).astype(np.intp)
+    starts = np.linspace(0, len(samples), min(count, len(samples)), endpoint=False).astype(np.intp)
     low, high = np.minimum.reduceat(samples, starts), np.maximum.reduceat(samples, starts)
     return bytes(np.rint(127 * np.stack([low, high], axis=1)).astype(np.int8).tobytes())
 
@@ -42,9 +44,25 @@ def picture(audio: Audio) -> bytes:
     return spectrogram_png(audio, width=PICTURE[0], height=PICTURE[1])
 
 
+def fine(audio: Audio) -> bytes:
+    """Peaks of 2.5 ms, to set boundaries by."""
+    return peaks(audio, count=_columns(audio, FINE))
+
+
+def wide(audio: Audio) -> bytes:
+    """A spectrogram with a column for every 5 ms."""
+    return spectrogram_png(audio, width=_columns(audio, WIDE), height=HIGH)
+
+
+def _columns(audio: Audio, a_second: int) -> int:
+    return min(MOST_COLUMNS, max(PEAKS, round(audio.seconds * a_second)))
+
+
 MADE: dict[str, tuple[Callable[[Audio], bytes], str]] = {
     "peaks": (peaks, "application/octet-stream"),
     "picture": (picture, "image/png"),
+    "fine": (fine, "application/octet-stream"),
+    "wide": (wide, "image/png"),
     "sound": (sound, "audio/flac"),
 }
 

@@ -29,7 +29,7 @@ from olu.web.sockets import address, listen
 if TYPE_CHECKING:
     import socket
 
-PACKAGES = ("fastapi", "uvicorn")
+PACKAGES = ("fastapi", "uvicorn", "segno")
 KEY = "key"
 KEY_BYTES = 18
 GB = 10**9
@@ -58,6 +58,8 @@ def run(options: StudioOptions) -> Job[StudioClosed]:
     for package in PACKAGES:
         if find_spec(package) is None:
             raise MissingExtra("olu studio", extra="studio", package=package)
+    from olu.studio.passphrase import is_kept  # FastAPI comes with it
+
     _check(options)
     folders = [_folder(path) for path in options.folders or (Path(),)]
     roots = Roots(folders)
@@ -65,7 +67,8 @@ def run(options: StudioOptions) -> Job[StudioClosed]:
         sock = held.enter_context(listen(options.host, options.port))
         for root in roots.folders:
             held.enter_context(_alone(root))
-        key = _key(roots.own, anew=options.new_key)
+        key = _key(roots.own, anew=options.new_key or options.passphrase)
+        _passphrase(roots.own, options)
         secure = bool(options.https or options.certificate or options.behind_proxy)
         settings = StudioSettings(
             roots=roots.folders,
@@ -74,14 +77,16 @@ def run(options: StudioOptions) -> Job[StudioClosed]:
             port=int(sock.getsockname()[1]),
             behind_proxy=options.behind_proxy,
             secure=secure,
+            passphrase=is_kept(roots.own),
             most_upload=round(options.most_upload * GB),
         )
         where = _where(options, sock)
-        opened = f"{where}/?key={key}"
+        shown = "" if settings.passphrase else f"?key={key}"
+        opened = f"{where}/{shown}"
         certificate = _certificate(options, roots.own)
         yield Tick(0, 1, opened)
         if not options.check:
-            for sentence in _told(options):
+            for sentence in (*_told(options), *_for_phones(settings, shown)):
                 yield Note(sentence)
             _serve(settings, sock, certificate, opened=None if options.no_browser else opened)
     from olu.studio.jobs import Jobs
@@ -155,6 +160,25 @@ def _told(options: StudioOptions) -> Iterator[str]:
         yield "The certificate is of its own making: a browser warns of it once."
     if options.behind_proxy:
         yield f"Requests are taken from the proxy at {options.behind_proxy} and from this machine only."
+
+
+def _passphrase(own: Path, options: StudioOptions) -> None:
+    from olu.studio import passphrase
+
+    if options.passphrase:
+        passphrase.keep(own, passphrase.ask())
+    elif options.new_key:
+        passphrase.remove(own)
+
+
+def _for_phones(settings: StudioSettings, shown: str) -> Iterator[str]:
+    """The address in the local network, to be read by a camera."""
+    from olu.studio import qr
+
+    reached = qr.reached_at(settings)
+    if reached:
+        address = f"{reached}/{shown}"
+        yield "\n".join([f"On a phone in the same network: {address}", *qr.lines(address)])
 
 
 def _certificate(options: StudioOptions, own: Path) -> tuple[str, str] | None:

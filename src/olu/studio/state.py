@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
+from olu.studio.alignments import AlignmentShelf
+from olu.studio.follow import Pulse
 from olu.studio.jobs import Jobs
+from olu.studio.people import Links, current_person
 from olu.studio.readers import Readers
 from olu.studio.records import RunShelf
+from olu.studio.review import Leases
 from olu.studio.roots import Roots, StudioWorkspace
 from olu.studio.settings import StudioSettings
 from olu.studio.sound import SoundCache
 from olu.studio.status import Statuses
 from olu.studio.tables import Tables
+from olu.studio.takes import Takes
 from olu.studio.uploads import Uploads
 
 if TYPE_CHECKING:
@@ -26,13 +31,18 @@ class Studio:
         self.settings = settings
         self.roots = Roots(settings.roots)
         self.jobs = Jobs(self.roots)
+        self.links = Links(self.roots)
         self.statuses = Statuses()
         self.uploads = Uploads(settings)
+        self.takes = Takes(settings)
         self.owner = _login()
         self.tables = Tables()
+        self.alignments = AlignmentShelf()
+        self.leases = Leases()
         self.sounds = SoundCache()
         self.readers = Readers(self.roots)
         self.runs = RunShelf()
+        self.pulse = Pulse()
         self._speech: SpeechDesk | None = None
 
     @property
@@ -68,3 +78,11 @@ def current_studio(request: Request) -> Studio:
 
 
 CurrentStudio = Annotated[Studio, Depends(current_studio)]
+
+
+def signing_name(request: Request) -> str:
+    """The name that a change or a job carries: of the link that somebody came by, else of who runs the studio."""
+    return current_person(request).signed() or current_studio(request).owner
+
+
+Who = Annotated[str, Depends(signing_name)]

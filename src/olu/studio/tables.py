@@ -141,6 +141,18 @@ class HeldTable:
         with self._lock:
             return self.table.ids(expression=expression)
 
+    def place_of(self, query: ClipQuery, id: str) -> int | None:
+        """Which clip of a list this is, from 0 on."""
+        expression, order = query.expression, query.order
+        with self._lock:
+            rows = self.table.page(expression=expression, sort=order).rows
+            return next((at for at, row in enumerate(rows) if row["id"] == id), None)
+
+    def all_ids(self) -> list[str]:
+        """Of every clip, as imported."""
+        with self._lock:
+            return self.table.ids()
+
     def clip(self, id: str) -> tuple[Corpus, Clip]:
         with self._lock:
             self.row(id)

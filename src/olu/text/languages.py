@@ -80,6 +80,7 @@ class Traits(Strict):
     letters_by_sound: bool = False  # letters of one sound are written alike
     symbols_per_letter: float = Field(1.0, gt=0)  # that a recogniser tells apart
     dotted_vowels: str = ""  # vowels that are other sounds with a dot below
+    loan_letters: tuple[str, ...] = ()  # which only names and loans have: prompts to record leave them out
     near: tuple[str, ...] = ()  # codes: whose published checkpoints come next
     tone_carrier: str = ""  # a sentence with {} in the place of a word
     tone_sets: tuple[tuple[str, ...], ...] = ()  # words that differ in tone alone, every syllable marked

@@ -221,8 +221,8 @@ class Recorder:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._metrics = (run.folder / "metrics.jsonl").open("a", encoding="utf-8")
-        self._events = (run.folder / "events.jsonl").open("a", encoding="utf-8")
+        self._metrics = (run.folder / "metrics.jsonl").open("a", encoding="utf-8", newline="\n")
+        self._events = (run.folder / "events.jsonl").open("a", encoding="utf-8", newline="\n")
 
     def __enter__(self) -> Recorder:
         return self

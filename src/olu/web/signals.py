@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has the last and not the one before it
+from olu.core.halt import NAMES
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def ended_by_signals(end: Callable[[int, FrameType | None], None]) -> Iterator[N
     if threading.current_thread() is not threading.main_thread():  # only there can signals be heard
         yield
         return
-    named = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+    named = [getattr(signal, name) for name in NAMES]
     heard = [number for number in named if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, end) for number in heard}
     try:

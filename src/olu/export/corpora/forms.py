@@ -137,14 +137,14 @@ def _vits(subject: CorpusSubject, folder: Path, names: Names) -> None:
 
 
 def _kaldi(subject: CorpusSubject, folder: Path, names: Names) -> None:
-    """Utterances begin with their speaker, and all is in the order of bytes: so Kaldi checks it."""
+    """Utterances begin with their speaker, all is in the order of bytes, and no space but ' ': so Kaldi checks it."""
     for side, clips in _sides(subject):
         place = folder / "data" / ("dev" if side == "valid" else side)
         place.mkdir(parents=True)
         said = {f"{names[one.speaker]}-{one.name}": one for one in clips}
         ids = sorted(said, key=str.encode)
         _lines(place / "wav.scp", ((id, _wav(said[id])) for id in ids), mark=" ")
-        _lines(place / "text", ((id, said[id].text) for id in ids), mark=" ")
+        _lines(place / "text", ((id, " ".join(said[id].text.split())) for id in ids), mark=" ")
         _lines(place / "utt2spk", ((id, names[said[id].speaker]) for id in ids), mark=" ")
         spoken: dict[str, list[str]] = {}
         for id in ids:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from olu.families.acoustic.config import AcousticConfig
 from olu.nn.attention import RelativeAttention
 from olu.nn.convnext import ConvNeXtBlock
+from olu.nn.precision import widened
 from olu.text.vocabulary import TONES
 
 MEL_BINS = 80
@@ -172,7 +173,7 @@ def knots_of(pitch_BF: Tensor, voiced_BF: Tensor, durations_BT: Tensor) -> tuple
     # the first frame whose centre lies in a third: ceil(d k / 3 - 1/2)
     first = (2 * durations_BT.unsqueeze(-1) * third + KNOTS - 1).div(2 * KNOTS, rounding_mode="floor")
     first = (starts.unsqueeze(-1) + first).clamp(max=pitch_BF.shape[1])  # [B, T, 4]
-    sums = [F.pad(x.double().cumsum(1), (1, 0)) for x in (voiced_BF * pitch_BF, voiced_BF)]
+    sums = [F.pad(widened(x).cumsum(1), (1, 0)) for x in (voiced_BF * pitch_BF, voiced_BF)]
     flat = first.reshape(len(first), -1)
     total, count = (x.gather(1, flat).view_as(first).diff(dim=2).float() for x in sums)
     return total / count.clamp_min(1.0), count
@@ -194,7 +195,7 @@ def states_of(hidden_BCT: Tensor, durations_BT: Tensor, contour_BF: Tensor) -> T
 def token_means(mel_BMF: Tensor, durations_BT: Tensor) -> Tensor:
     """The mean mel of each token, [B, M, T]; 0 where it has no frame."""
     ends = durations_BT.cumsum(1).clamp(max=mel_BMF.shape[2])
-    sums = F.pad(mel_BMF.double().cumsum(2), (1, 0))
+    sums = F.pad(widened(mel_BMF).cumsum(2), (1, 0))
     both = (sums.gather(2, at[:, None].expand(-1, mel_BMF.shape[1], -1)) for at in (ends, ends - durations_BT))
     last, first = both
     return ((last - first) / durations_BT.clamp_min(1)[:, None]).float()

@@ -11,6 +11,7 @@ from olu.families.xtts.config import CODE_SAMPLES, MELS, OUT_RATE, RATE
 from olu.families.xtts.spectrum import CODE_FFT, HIGH, HOP, WINDOW, code_mel
 from olu.features.mel import mel_bank
 from olu.nn.discriminators import PeriodDiscriminator, SpectrogramDiscriminator, item_means
+from olu.nn.precision import widest_of
 
 PERIODS = (2, 3, 5, 7, 11)
 WIDENING = (1, 2, 4, 8)  # of a discriminator's channels, layer by layer
@@ -131,7 +132,7 @@ def spectral_distance(real_BS: Tensor, fake_BS: Tensor) -> Tensor:
 
 def resampled(wave: Tensor, first: int, samples: int) -> Tensor:
     """So many samples at 24,000 Hz from a sample of the 22,050 Hz on; silence outside the clip."""
-    at = first + torch.arange(samples, device=wave.device, dtype=torch.float64) * (RATE / OUT_RATE)
+    at = first + torch.arange(samples, device=wave.device, dtype=widest_of(wave.device)) * (RATE / OUT_RATE)
     near = at.floor().long()[:, None] + torch.arange(1 - TAPS // 2, TAPS // 2 + 1, device=wave.device)
     apart = (at[:, None] - near).float()
     weight = torch.sinc(apart) * torch.cos(torch.pi / TAPS * apart).square()

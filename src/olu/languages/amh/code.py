@@ -135,6 +135,7 @@ PAIRS = frozenset({("s", "t")})  # ክርስቲያን is kɨ.rɨs.ti.jan
 ENDINGS = frozenset("t")  # አንስት is a.nɨst
 ROUNDED = {"ʷ": "w", "ʲ": "j"}  # as a consonant of its own where the inventory has no such consonant
 OPEN_VOWEL = "ɨ"
+ROOT, PASSIVE = 3, "t"  # consonants of most verbs, and what ተ begins with
 NAMED = 3  # capitals up to this many are letters, more are a word: BBC, but UNESCO
 
 MARKS = str.maketrans(
@@ -207,6 +208,7 @@ class Amharic:
         self.inventory = frozenset(row[0] for row in rows)
         self.vowels = frozenset(row[0] for row in rows if row[1] == "vowel")
         self.gemination = pack.options.get("gemination", "marks")
+        self.knows_verbs = self.gemination in ("grammar", "lexicon")
         self.keeps_glottal = pack.options.get("glottal", "keep") == "keep"
         self.letters = LetterRules.of(pack)
         self.sonority = {row[0]: SONORITY[row[3]] for row in rows if row[1] == "consonant"}
@@ -267,6 +269,8 @@ class Amharic:
                 units[-1].vowel = symbol
             else:
                 units.append(FidelUnit("", symbol))
+        if self.knows_verbs and _is_perfective(units):
+            units[-2].length = units[-2].length or BY_GRAMMAR
         self.filler.fill(units)
         return units
 
@@ -284,6 +288,18 @@ class Amharic:
 
     def _is_heard(self, length: str) -> bool:
         return bool(length) and self.gemination != "none"
+
+
+def _is_perfective(units: Sequence[FidelUnit]) -> bool:
+    """Whether it is a verb of the perfective, such as ፈለገ: its last three vowels are ə (or a), ə, ə.
+
+    Its last consonant but one is long. ተሰጠ has two consonants of its own, of which the last is long: left alone.
+    """
+    doubled = units[-2].consonant if len(units) >= ROOT else ""
+    if not doubled or doubled == GLOTTAL or doubled[-1] in ROUNDED:
+        return False
+    is_short = len(units) == ROOT and units[0].consonant == PASSIVE
+    return not is_short and [unit.vowel for unit in units[-2:]] == ["ə", "ə"] and units[-3].vowel in ("ə", "a")
 
 
 def _split(symbols: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -28,7 +28,7 @@ function go(step) {
 function choose(choice) { choices[data.trials[place].id] = choice; keep(); go(1); }
 function play(id) { at(id).currentTime = 0; at(id).play().catch(() => {}); }
 function saved() {
-  return JSON.stringify({ kind: data.kind, schema: data.schema, listener: at("listener").value.trim(), key: data.key,
+  return JSON.stringify({ kind: data.kind, schema: data.schema, listener: at("listener").value.trim(), test: data.id,
     choices, of: data.trials.length, saved: new Date().toISOString() });
 }
 document.addEventListener("keydown", event => {

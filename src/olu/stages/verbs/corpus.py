@@ -152,6 +152,20 @@ class CorrectOptions:
 
 
 @options
+class BoundsOptions:
+    ws: Path = workspace()
+    file: Path | None = argument(
+        "[FILE]",
+        "TextGrids with boundaries moved, as 'olu align WS --textgrid DIR' wrote them; or JSON lines of id and phones.",
+        default=None,
+        role="input",
+    )
+    undo: bool = flag("Take the last boundaries back; with --clip, those of a clip.")
+    clip: str | None = option("With --undo: of this clip.", metavar="ID")
+    by: str | None = option("Who sets them. Default: your login name.", metavar="NAME")
+
+
+@options
 class TranscribeOptions:
     ws: Path = workspace()
     listener: str = option(
@@ -183,6 +197,20 @@ class SplitOptions:
     valid: float | None = option("For validation; 0.04 at first.", metavar="SHARE", least=0, most=0.5)
     test: float | None = option("For tests; 0.04 at first.", metavar="SHARE", least=0, most=0.5)
     seed: int | None = option("Another number, another split.", metavar="N")
+
+
+@options
+class PromptsOptions:
+    ws: Path = workspace()
+    texts: tuple[Path, ...] = option(
+        "Texts to choose from: a sentence a line, or running text. May be given again.",
+        "--from",
+        default=(),
+        metavar="FILE",
+        role="input",
+    )
+    count: int = option("How many sentences.", default=300, metavar="N", least=1, most=20000)
+    longest: int = option("Letters of a sentence, at most.", default=120, metavar="N", least=5, most=1000)
 
 
 @options
@@ -327,11 +355,19 @@ VERBS = (
         SpeakersOptions,
     ),
     Verb("correct", "Correct texts, or give clips their first. The source's stay on record.", CorrectOptions),
+    Verb("bounds", "Set boundaries of words and phones by hand. 'olu align' keeps them.", BoundsOptions),
     Verb(
         "transcribe",
         "Draft texts for clips without one, and list those to write down. Nothing learns from a draft.",
         TranscribeOptions,
         label="listening",
+        job=True,
+    ),
+    Verb(
+        "prompts",
+        "Choose sentences to record: each next one adds most of what is still rare.",
+        PromptsOptions,
+        label="choosing",
         job=True,
     ),
     Verb(

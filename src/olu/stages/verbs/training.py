@@ -66,6 +66,9 @@ class AlignOptions:
     )
     ctc_only: bool = flag("Skip the second, exact pass over the boundaries.")
     cross: bool = flag("Score texts by recognisers that did not learn from them.")
+    base: Path | None = option(
+        "Begin with what another language's recogniser hears: its workspace.", metavar="WS|RUN", role="input"
+    )
     device: str | None = device_option("cpu, cuda, cuda:1 or mps; default: what is there.")
     threads: int | None = threads_option()
     force: bool = flag("Align again, also where there is little to learn from.")

@@ -46,7 +46,10 @@ class EvaluateOptions:
 class CompareOptions:
     first: Path | None = argument("A", "An evaluation, a voice or a workspace.", default=None, role="input")
     second: Path | None = argument("B", "Another one.", default=None, role="input")
-    choices: tuple[Path, ...] = option("Count what listeners chose.", default=(), metavar="FILE", role="input")
+    choices: tuple[Path, ...] = option(
+        "Count what listeners chose: files of the page, or a listening test.", default=(), metavar="FILE", role="input"
+    )
+    key: Path | None = option("With --choices: which was which, if it is not beside.", metavar="FILE", role="input")
     corpus: Path | None = option("For voices: their recordings.", metavar="WS", role="workspace")
     sentences: int = option("Where one is evaluated first.", default=50, metavar="N")
     text: Path | None = None  # as of EvaluateOptions, where one is evaluated first
@@ -56,6 +59,28 @@ class CompareOptions:
     device: str | None = device_option(LISTENS)
     threads: int | None = threads_option()
     output: Path | None = output_option("Where the pages are written.", metavar="FOLDER")
+
+
+@options
+class ListeningOptions:
+    ws: Path = workspace()
+    name: str | None = argument("[NAME]", "Of the test; listeners see it.", default=None)
+    of: tuple[Path, ...] = option(
+        "What is heard: an evaluation or a voice, once for each.", default=(), metavar="PATH", role="input"
+    )
+    run: tuple[str, ...] = option("A run, or one of its checkpoints.", default=(), metavar="RUN[@STEP]")
+    natural: bool = flag("The recordings too, for what they have a text of.")
+    kind: str = option(
+        "mos (how good, 1 to 5), ab (which of two) or words (what was heard, typed).",
+        default="ab",
+        choices=("mos", "ab", "words"),
+    )
+    sentences: int = option("So many at most.", default=20, metavar="N", least=1, most=500)
+    text: Path | None = option("Sentences, one on each line, for voices and runs.", metavar="FILE", role="input")
+    seed: str | None = option("Of every listener's order; default: by chance.", metavar="TEXT")
+    add: Path | None = option("Take answers in: JSON lines of listener, n and answer.", metavar="FILE", role="input")
+    by: str | None = option("Who makes it. Default: your login name.", metavar="NAME")
+    threads: int | None = threads_option()
 
 
 @options
@@ -195,6 +220,13 @@ VERBS = (
         "Put two voices side by side, and make a page to choose between them blindly.",
         CompareOptions,
         label="comparing",
+        job=True,
+    ),
+    Verb(
+        "listening",
+        "Make a blind listening test, or say what came out of one.",
+        ListeningOptions,
+        label="speaking",
         job=True,
     ),
     Verb(

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 
 from olu.audit.check import SEVERITIES
 from olu.audit.checks import CHECKS
-from olu.audit.summary import AuditSummary
+from olu.audit.summary import AuditSummary, is_little
 from olu.audit.thresholds import Thresholds
 from olu.core.errors import WorkspaceError
 from olu.core.files import Workspace, read_json
@@ -62,6 +62,7 @@ def _shown(studio: Studio, ws: Workspace, summary: AuditSummary) -> dict[str, An
     marked = [one for one in CHECKS if facets["marks"].get(one.name)]
     return {
         "limits": limits,
+        "enough": _enough(summary.seconds_of_one or summary.seconds_left, limits),
         "checks": [_check(one, summary, facets["marks"][one.name], limits) for one in marked],
         "quiet": [one for one in CHECKS if one.name in summary.counts and not facets["marks"].get(one.name)],
         "absent": [one for one in CHECKS if one.name not in summary.counts],
@@ -74,6 +75,11 @@ def _shown(studio: Studio, ws: Workspace, summary: AuditSummary) -> dict[str, An
         "usable": ClipQuery(where='worst != "error" and decision != "drop" and letters > 0').address(),
         "undecided": {kind: ClipQuery(decision=(kind,)).address() for kind in facets["decision"]},
     }
+
+
+def _enough(seconds: float, limits: Thresholds) -> str:
+    """The colour of the verdict: too little, enough for a voice that is there already, enough for one from nothing."""
+    return "error" if seconds < 60 * limits.enough_tune else "warn" if is_little(seconds, limits) else "good"
 
 
 def _edges(limits: Thresholds) -> list[tuple[float, str]]:

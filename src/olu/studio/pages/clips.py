@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from olu.align.state import alignment_path
 from olu.audit.checks import CHECKS
 from olu.core.errors import ConfigError, CorpusError, OluError
 from olu.core.told import Remedy
@@ -19,19 +22,22 @@ from olu.corpus.corrections import who_is
 from olu.stages.clip_view import COLUMNS
 from olu.stages.correct import correct_clip
 from olu.stages.decide import decide
-from olu.studio.follow import Watch
+from olu.studio.follow import Look, News, digest
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
 from olu.studio.paths import check_workspace
+from olu.studio.people import CurrentPerson
 from olu.studio.render import page
+from olu.studio.review import stop_at, stopped_at
 from olu.studio.roots import StudioWorkspace
 from olu.studio.sound import LONGEST_SECONDS, MADE, key_of
-from olu.studio.state import CurrentStudio, Studio
+from olu.studio.state import CurrentStudio, Studio, Who
 from olu.studio.tables import GROUPS, NONE, PAGE, ClipQuery, has_clips
 
 router = APIRouter()
 TEXT = 20_000  # characters of a text, at most
 FEW = 50  # clips whose rows come back with what was decided of them
+EVENING_HOURS = 12  # in which what somebody did is counted
 SPEAKERS = 12  # chips; more are found by the query
 TITLES = {one.name: one.title for one in CHECKS}
 ORDERS = {
@@ -77,7 +83,7 @@ Asked = Annotated[ClipQuery, Depends(asked)]
 
 
 @router.get("/w/{ws}/clips")
-def clips(request: Request, studio: CurrentStudio, ws: str, query: Asked) -> HTMLResponse:
+def clips(request: Request, studio: CurrentStudio, who: Who, ws: str, query: Asked) -> HTMLResponse:
     place = studio.workspace(ws)
     if not has_clips(place):
         return page(request, "clips.html", ws=place, empty=True)
@@ -101,9 +107,12 @@ def clips(request: Request, studio: CurrentStudio, ws: str, query: Asked) -> HTM
         command=str(listed),
         per_page=PAGE,
         longest=LONGEST_SECONDS,
-        last=changes.last_change(place, who=studio.owner),
+        last=changes.last_change(place, who=who),
+        go_on=None if facts["wrong"] else _go_on(studio, place, query),
+        done=changes.done_since(place, _hours_ago(EVENING_HOURS), who=who),
         titles=TITLES,
-        owner=studio.owner,
+        aligned=alignment_path(place).exists(),
+        owner=who,
         **facts,
     )
 
@@ -113,7 +122,12 @@ def row(request: Request, studio: CurrentStudio, ws: str, id: str) -> HTMLRespon
     """One row of the page, as it is now."""
     place = studio.workspace(ws)
     shown = studio.tables.of(place).row(id)
-    return page(request, "clip_row.html", ws=place, one=shown, longest=LONGEST_SECONDS, titles=TITLES)
+    aligned = alignment_path(place).exists()
+    return page(request, "clip_row.html", ws=place, one=shown, longest=LONGEST_SECONDS, titles=TITLES, aligned=aligned)
+
+
+def _hours_ago(hours: float) -> str:
+    return (datetime.now(UTC) - timedelta(hours=hours)).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _chips(query: ClipQuery, facets: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
@@ -161,6 +175,18 @@ def peaks(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response
 @router.get("/api/w/{ws}/clips/{id:path}/picture")
 def picture(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response:
     return _made(request, studio, ws, id, "picture")
+
+
+@router.get("/api/w/{ws}/clips/{id:path}/fine")
+def fine(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response:
+    """Peaks as fine as boundaries are set."""
+    return _made(request, studio, ws, id, "fine")
+
+
+@router.get("/api/w/{ws}/clips/{id:path}/wide")
+def wide(request: Request, studio: CurrentStudio, ws: str, id: str) -> Response:
+    """A spectrogram as fine as boundaries are set."""
+    return _made(request, studio, ws, id, "wide")
 
 
 @router.get("/api/w/{ws}/clips/{id:path}")
@@ -231,7 +257,7 @@ class TextAsk(ClipsAsk):
 
 @router.post("/api/w/{ws}/decisions")
 @same_as("drop", "keep")
-def decisions(studio: CurrentStudio, ws: str, ask: DecideAsk) -> dict[str, Any]:
+def decisions(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: DecideAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
     table = studio.tables.of(place)
     ids, known = list(ask.ids), False
@@ -242,7 +268,7 @@ def decisions(studio: CurrentStudio, ws: str, ask: DecideAsk) -> dict[str, Any]:
     if not ids:
         raise ConfigError("no clip is named: choose one")
     reason = " ".join(ask.reason.split())
-    done = decide(place, ids, decision=ask.decision, reason=reason, by=_name(ask.by), known=known)
+    done = decide(place, ids, decision=ask.decision, reason=reason, by=person.signed(ask.by), known=known)
     told = _told(done.decision, len(done.ids), done.already)
     rows = table.rows(done.ids) if len(done.ids) <= FEW else []
     return {
@@ -290,9 +316,14 @@ def _parsed(query: str) -> ClipQuery:
 
 
 @router.get("/api/w/{ws}/undo")
-def undoable(studio: CurrentStudio, ws: str, by: Annotated[str | None, Query(max_length=120)] = None) -> dict[str, Any]:
+def undoable(
+    studio: CurrentStudio,
+    person: CurrentPerson,
+    ws: str,
+    by: Annotated[str | None, Query(max_length=120)] = None,
+) -> dict[str, Any]:
     """What an undo of this person, else of the owner, would take back."""
-    return _change(changes.last_change(studio.workspace(ws), who=_name(by) or studio.owner))
+    return _change(changes.last_change(studio.workspace(ws), who=person.signed(by) or studio.owner))
 
 
 def _change(found: Change | None) -> dict[str, Any]:
@@ -302,10 +333,10 @@ def _change(found: Change | None) -> dict[str, Any]:
 
 
 @router.post("/api/w/{ws}/undo")
-@same_as("drop", "keep", "correct")
-def undo(studio: CurrentStudio, ws: str, ask: UndoAsk) -> dict[str, Any]:
+@same_as("drop", "keep", "correct", "bounds")
+def undo(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: UndoAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
-    who = who_is(_name(ask.by))
+    who = who_is(person.signed(ask.by))
     wanted = changes.change(place, ask.batch) if ask.batch else changes.last_change(place, who=who)
     gone = changes.take_back(place, wanted.batch, who=who) if wanted else None
     if gone is None:
@@ -321,9 +352,9 @@ def undo(studio: CurrentStudio, ws: str, ask: UndoAsk) -> dict[str, Any]:
 
 @router.post("/api/w/{ws}/texts")
 @same_as("correct")
-def texts(studio: CurrentStudio, ws: str, ask: TextAsk) -> dict[str, Any]:
+def texts(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: TextAsk) -> dict[str, Any]:
     place = studio.workspace(ws)
-    done = correct_clip(place, ask.id, ask.text, by=_name(ask.by))
+    done = correct_clip(place, ask.id, ask.text, by=person.signed(ask.by))
     shown = studio.tables.of(place).row(ask.id)
     return {
         "batch": done.batch if done.ids else "",
@@ -336,30 +367,81 @@ def texts(studio: CurrentStudio, ws: str, ask: TextAsk) -> dict[str, Any]:
     }
 
 
-def _name(by: str | None) -> str | None:
-    """A name that was given; a blank field is none."""
-    return by if by and by.strip() else None
+# ---- several people at once
+
+
+class HandsAsk(ClipsAsk):
+    id: str = Field(max_length=400)
+    tab: str = Field(min_length=8, max_length=60)  # of one page that is open
+    hold: bool = True  # else let go
+
+
+class StoppedAsk(ClipsAsk):
+    id: str = Field(max_length=400)
+    query: str = Field("", max_length=8000)  # of the page's address
+
+
+@router.post("/api/w/{ws}/hands")
+@same_as("")
+def hands(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: HandsAsk) -> dict[str, Any]:
+    """Take a clip into one's hands for some seconds, or let it go. It keeps nobody from saving: it is a sign."""
+    place = studio.workspace(ws)
+    if not ask.hold:
+        studio.leases.release(place, ask.id, tab=ask.tab)
+        return {"yours": False, "name": ""}
+    studio.tables.of(place).row(ask.id)
+    held = studio.leases.take(place, ask.id, name=person.signed(ask.by) or studio.owner, tab=ask.tab)
+    return {"yours": held.tab == ask.tab, "name": held.name}
+
+
+@router.post("/api/w/{ws}/stopped")
+@same_as("")
+def stopped(studio: CurrentStudio, person: CurrentPerson, ws: str, ask: StoppedAsk) -> dict[str, Any]:
+    """Remember where somebody is in a list, for the next one."""
+    place = studio.workspace(ws)
+    studio.tables.of(place).row(ask.id)
+    stop_at(place, _parsed(ask.query).address(), ask.id, by=person.signed(ask.by) or studio.owner)
+    return {}
+
+
+def _go_on(studio: Studio, place: StudioWorkspace, query: ClipQuery) -> dict[str, Any] | None:
+    """Where the last person stopped in this list, and the address that goes on there."""
+    found = stopped_at(place, query.address())
+    at = studio.tables.of(place).place_of(query, found.id) if found else None
+    if found is None or not at:  # the first clip needs no way to it
+        return None
+    page_at = at - at % PAGE
+    return {
+        "by": found.by,
+        "at": found.at,
+        "number": at + 1,
+        "address": query.address(at=page_at) + f"#clip={quote(found.id)}",
+    }
 
 
 # ---- following
 
 
-def _changed(studio: Studio, ws: str, name: str, what: str) -> Watch:
+def _changed(studio: Studio, ws: str, what: str) -> Look:
     """A page of clips is told when somebody else, here or in a terminal, has changed one."""
-    table = studio.tables.of(studio.workspace(ws)).table
-    last = [table.state()]
+    place = studio.workspace(ws)
+    table = studio.tables.of(place).table
 
-    def look() -> list[tuple[str, Any]]:
+    def look(place_of_files: str, seen: str) -> News:
+        hands = studio.leases.held(place)
+        before, _, shown = seen.partition(" ")
         try:
-            now = table.state()
+            now = digest(table.state())
         except (OSError, OluError):
-            return []
-        if now == last[0]:
-            return []
-        last[0] = now
-        return [("changed", {})]
+            now = before
+        events: list[tuple[str, Any]] = []
+        if digest(hands) != (shown or digest({})):
+            events.append(("changed", {"hands": hands}))
+        if before not in ("", now):
+            events.append(("changed", {}))
+        return News(events, seen=f"{now} {digest(hands)}")
 
-    return Watch(name, look)
+    return look
 
 
 WATCHERS["clips"] = _changed

@@ -11,13 +11,13 @@ from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from olu.core.errors import ConfigError
-from olu.studio.follow import Stream, Tail, Watch, set_offsets
+from olu.studio.follow import Look, News, Tail, Watch, digest, stream
 from olu.studio.job_files import LIVE, NO_WORKSPACE, Job
 from olu.studio.parity import same_as
 from olu.studio.remedies import parts
 from olu.studio.render import page
 from olu.studio.roots import NotHere
-from olu.studio.state import CurrentStudio, Studio
+from olu.studio.state import CurrentStudio, Studio, Who
 
 router = APIRouter()
 MOST_WATCHED = 20
@@ -39,22 +39,22 @@ class StopAsk(BaseModel):
 
 @router.post("/api/jobs")
 @same_as("*")
-def start(studio: CurrentStudio, ask: JobAsk) -> dict[str, Any]:
+def start(studio: CurrentStudio, who: Who, ask: JobAsk) -> dict[str, Any]:
     """Start any verb."""
-    return studio.jobs.start(ask.ws, ask.verb, ask.options, studio.owner).row()
+    return studio.jobs.start(ask.ws, ask.verb, ask.options, who).row()
 
 
 @router.post("/api/w/{ws}/jobs/{number}/stop")
 @same_as("jobs")
-def stop(studio: CurrentStudio, ws: str, number: int, ask: StopAsk) -> dict[str, Any]:
-    return studio.jobs.stop(ws, number, at_once=ask.at_once, who=studio.owner).row()
+def stop(studio: CurrentStudio, who: Who, ws: str, number: int, ask: StopAsk) -> dict[str, Any]:
+    return studio.jobs.stop(ws, number, at_once=ask.at_once, who=who).row()
 
 
 @router.post("/api/w/{ws}/jobs/{number}/again")
 @same_as("*")
-def again(studio: CurrentStudio, ws: str, number: int) -> dict[str, Any]:
+def again(studio: CurrentStudio, who: Who, ws: str, number: int) -> dict[str, Any]:
     """The same job once more."""
-    return studio.jobs.again(ws, number, studio.owner).row()
+    return studio.jobs.again(ws, number, who).row()
 
 
 @router.get("/api/w/{ws}/jobs/{number}")
@@ -99,22 +99,22 @@ def packed(studio: CurrentStudio, name: str) -> FileResponse:
 
 @router.get("/jobs")
 def every(request: Request, studio: CurrentStudio) -> HTMLResponse:
-    return page(request, "jobs.html", jobs=studio.jobs.all()[:MOST_SHOWN], parted=_parted)
+    return page(request, "jobs.html", jobs=studio.jobs.all(), parted=_parted)
 
 
 @router.get("/jobs/list")
 def every_list(request: Request, studio: CurrentStudio) -> HTMLResponse:
-    return page(request, "jobs_list.html", jobs=studio.jobs.all()[:MOST_SHOWN], parted=_parted)
+    return page(request, "jobs_list.html", jobs=studio.jobs.all(), parted=_parted)
 
 
 @router.get("/w/{ws}/jobs")
 def of_workspace(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
-    return page(request, "jobs.html", ws=studio.workspace(ws), jobs=studio.jobs.of(ws)[:MOST_SHOWN], parted=_parted)
+    return page(request, "jobs.html", ws=studio.workspace(ws), jobs=studio.jobs.of(ws), parted=_parted)
 
 
 @router.get("/w/{ws}/jobs/list")
 def list_of_workspace(request: Request, studio: CurrentStudio, ws: str) -> HTMLResponse:
-    jobs = studio.jobs.of(ws)[:MOST_SHOWN]
+    jobs = studio.jobs.of(ws)
     return page(request, "jobs_list.html", ws=studio.workspace(ws), jobs=jobs, parted=_parted)
 
 
@@ -169,10 +169,19 @@ def _packs(job: Job, studio: Studio) -> list[str]:
 
 
 def _parted(jobs: list[Job]) -> list[tuple[str, list[Job]]]:
-    """What runs, what waits in the order in which it will begin, what has ended."""
+    """What runs, what waits in the order in which it will begin, what has ended; apart, plans of the page Train, which
+    makes one for each value that somebody changes."""
     running = [job for job in jobs if job.state in LIVE]
     waiting = [job for job in jobs if job.state == "waiting"][::-1]
-    return [("Running", running), ("Waiting", waiting), ("Ended", [job for job in jobs if job.over])]
+    tried = [job for job in jobs if job.state == "done" and job.verb == "plan" and job.options.get("only_print")]
+    apart = {job.folder for job in tried}
+    ended = [job for job in jobs if job.over and job.folder not in apart]
+    return [
+        ("Running", running),
+        ("Waiting", waiting),
+        ("Ended", ended[:MOST_SHOWN]),
+        ("Plans that were tried", tried[:MOST_SHOWN]),
+    ]
 
 
 @router.get("/api/events")
@@ -183,53 +192,46 @@ async def events(
     names = watch.split(",")
     if len(names) > MOST_WATCHED:
         raise ConfigError(f"a page may watch {MOST_WATCHED} things at a time")
-    watches = [_watch(studio, ws, name) for name in names]
-    set_offsets(watches, request.headers.get("last-event-id", after))
-    stream = Stream(watches, request.is_disconnected)
-    return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    watches = [Watch(name, _look(studio, ws, name), ws) for name in dict.fromkeys(names)]
+    told = stream(studio.pulse, watches, request.headers.get("last-event-id", after))
+    return StreamingResponse(told, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-def _watch(studio: Studio, ws: str, name: str) -> Watch:
+def _look(studio: Studio, ws: str, name: str) -> Look:
     """What a name such as job:17 stands for. Pages add kinds of their own to WATCHERS."""
     kind, _, what = name.partition(":")
     if kind not in WATCHERS:
         raise ConfigError(f"{name[:60]!r} cannot be watched; known: {', '.join(WATCHERS)}")
-    made: Watch = WATCHERS[kind](studio, ws, name, what)
+    made: Look = WATCHERS[kind](studio, ws, what)
     return made
 
 
-def _job(studio: Studio, ws: str, name: str, what: str) -> Watch:
+def _job(studio: Studio, ws: str, what: str) -> Look:
     if not what.isdecimal():
         raise ConfigError(f"{what[:60]!r} is no job's number")
-    job = studio.jobs.one(ws, int(what))
-    tail = Tail(job.path("events"))
-    last: list[Any] = [None]
+    path = studio.jobs.one(ws, int(what)).path("events")
 
-    def look() -> list[tuple[str, Any]]:
+    def look(place: str, seen: str) -> News:
         """Notes one by one; of ticks and reports, which are many, the last; the job where it has changed."""
+        tail = Tail.at(path, place)
         rows, _ = tail.rows()
-        told = [("note", row) for row in rows if row.get("event") == "note"]
+        told: list[tuple[str, Any]] = [("note", row) for row in rows if row.get("event") == "note"]
         row = studio.jobs.one(ws, int(what)).row()
-        if row != last[0]:
-            last[0] = row
-            told.append(("job", row))
-        return told
+        now = digest(row)
+        return News([*told, ("job", row)] if now != seen else told, tail.place, now)
 
-    return Watch(name, look, tail)
+    return look
 
 
-def _all_jobs(studio: Studio, ws: str, name: str, what: str) -> Watch:
+def _all_jobs(studio: Studio, ws: str, what: str) -> Look:
     """All jobs, or those of one workspace: tells that something has changed, and the page asks for it."""
-    last: list[Any] = [None]
 
-    def look() -> list[tuple[str, Any]]:
+    def look(place: str, seen: str) -> News:
         found = studio.jobs.all() if ws == NO_WORKSPACE else studio.jobs.of(ws)
-        now = [(job.ws, job.number, job.state, job.tick) for job in found]
-        told = [("changed", {"jobs": len(now)})] if last[0] is not None and now != last[0] else []
-        last[0] = now
-        return told
+        now = digest([(job.ws, job.number, job.state, job.tick) for job in found])
+        return News([("changed", {"jobs": len(found)})] if seen not in ("", now) else [], seen=now)
 
-    return Watch(name, look)
+    return look
 
 
 WATCHERS: dict[str, Any] = {"job": _job, "jobs": _all_jobs}

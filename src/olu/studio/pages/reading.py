@@ -28,6 +28,7 @@ from olu.stages.lexicon import cleaned as cleaned_word
 from olu.stages.read import STAGE
 from olu.studio.job_files import NO_WORKSPACE
 from olu.studio.parity import same_as
+from olu.studio.people import CurrentPerson
 from olu.studio.readers import as_json
 from olu.studio.render import page
 from olu.studio.roots import StudioWorkspace
@@ -95,8 +96,9 @@ def _example(studio: Studio, ws: StudioWorkspace) -> str:
 
 @router.post("/api/read")
 @same_as("read")
-def read(studio: CurrentStudio, ask: ReadAsk) -> dict[str, Any]:
+def read(studio: CurrentStudio, person: CurrentPerson, ask: ReadAsk) -> dict[str, Any]:
     """Nothing is written."""
+    person.enter(ask.ws)
     if ask.ws == NO_WORKSPACE:
         frontend = studio.readers.of_language(ask.language)
     else:

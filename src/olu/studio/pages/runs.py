@@ -21,13 +21,13 @@ from olu.families.runs import kind_of
 from olu.pages.media import packed
 from olu.stages.runs import differing, remove_run, runs
 from olu.stages.train import STOP
-from olu.studio.follow import Watch
+from olu.studio.follow import Look, News, digest
 from olu.studio.pages.jobs import WATCHERS
 from olu.studio.parity import same_as
 from olu.studio.render import page
 from olu.studio.roots import NotHere
 from olu.studio.run_view import MOST_EVENTS, RunView, find_run, job_of, sentences_of
-from olu.studio.state import CurrentStudio, Studio
+from olu.studio.state import CurrentStudio, Studio, Who
 
 router = APIRouter()
 MOST_COMPARED = 6
@@ -146,11 +146,16 @@ def state(studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
 def metrics(request: Request, studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
     """The curves, thinned; or, `from` the place of an earlier answer, the steps since then one by one."""
     place = request.query_params.get("from", "")[:60]
-    if place and (found := studio.runs.of(find_run(studio.workspace(ws), name)).since(place)) is not None:
-        at, rows = found
-        told = [{"step": row.step, "rewinds": row.rewinds, "figures": row.figures} for row in rows]
-        return {"place": at, "rows": told}
-    return view_of(studio, ws, name).curves()
+    return (_since(studio, ws, name, place) if place else None) or view_of(studio, ws, name).curves()
+
+
+def _since(studio: Studio, ws: str, name: str, place: str) -> dict[str, Any] | None:
+    found = studio.runs.of(find_run(studio.workspace(ws), name)).since(place)
+    if found is None:
+        return None
+    at, rows = found
+    told = [{"step": row.step, "rewinds": row.rewinds, "figures": row.figures} for row in rows]
+    return {"place": at, "rows": told}
 
 
 @router.get("/api/w/{ws}/runs/{name}/samples")
@@ -179,13 +184,13 @@ def sample(studio: CurrentStudio, ws: str, name: str, step: int, file: str) -> R
 
 @router.post("/api/w/{ws}/runs/{name}/stop")
 @same_as("jobs")
-def stop(studio: CurrentStudio, ws: str, name: str) -> dict[str, Any]:
+def stop(studio: CurrentStudio, who: Who, ws: str, name: str) -> dict[str, Any]:
     """End a training after its step in hand, saved: by its job, or by a file where a terminal began it."""
     view = view_of(studio, ws, name)
     if view.stands.state != "running":
         raise ConfigError(f"{name} is not being trained now")
     if view.job is not None:
-        studio.jobs.stop(ws, view.job.number, who=studio.owner)
+        studio.jobs.stop(ws, view.job.number, who=who)
     else:
         write_text(view.run.folder / STOP, "asked for in the studio\n")
     return view_of(studio, ws, name).row()
@@ -207,24 +212,29 @@ def remove(studio: CurrentStudio, ws: str, name: str, ask: RemoveAsk) -> dict[st
     return {"run": gone.run, "bytes": gone.bytes}
 
 
-def _watch(studio: Studio, ws: str, name: str, what: str) -> Watch:
-    """Tells how a run stands whenever that has changed; the page then asks for the bytes that came since."""
+def _watch(studio: Studio, ws: str, what: str) -> Look:
+    """How a run stands whenever that has changed; to a page that says up to where it has the figures, those since."""
     folder = find_run(studio.workspace(ws), what).folder
-    last: list[Any] = [None, None, 0.0]  # the row told, the files as they were then, when that was
 
-    def look() -> list[tuple[str, Any]]:
-        files, now = _files(folder), time.monotonic()
-        if files == last[1] and now - last[2] < CHECK_SECONDS:
-            return []
-        row = studio.runs.told(str(folder), lambda: view_of(studio, ws, what).row())
-        before, last[:] = last[0], [row, files, now]
-        return [] if row == before else [("run", row)]
+    def look(place: str, seen: str) -> News:
+        files = f"{digest(_files(folder))}.{time.monotonic() // CHECK_SECONDS:.0f}"
+        told, _, before = seen.partition("/")
+        if files == before:
+            return News(place=place, seen=seen)
+        row = view_of(studio, ws, what).row()
+        now = digest(row)
+        if now == told:
+            return News(place=place, seen=f"{now}/{files}")
+        if place and (found := _since(studio, ws, what, place)) is not None:
+            row |= {"from": place, **found}
+            place = found["place"]
+        return News([("run", row)], place, f"{now}/{files}")
 
-    return Watch(name, look)
+    return look
 
 
 def _files(folder: Path) -> list[tuple[int, int]]:
-    """When the files of a run changed last: cheap, so that many may watch."""
+    """When the files of a run changed last: cheap, as it is looked at twice a second."""
     found = []
     for name in ("metrics.jsonl", "events.jsonl", "best.json", "result.json", "samples", "checkpoints"):
         with suppress(OSError):

@@ -13,6 +13,9 @@ from olu import __version__
 from olu.core.errors import OluError
 from olu.core.files import disk_bytes
 from olu.studio.job_files import NO_WORKSPACE
+from olu.studio.pages.people import shown_links
+from olu.studio.people import DAYS, LONGEST_NAME, MOST_DAYS
+from olu.studio.qr import reached_at, svg
 from olu.studio.render import page
 from olu.studio.state import CurrentStudio, Studio
 from olu.studio.uploads import FOLDER
@@ -32,8 +35,22 @@ def settings(request: Request, studio: CurrentStudio) -> HTMLResponse:
         checked=doctor.result() if doctor is not None and doctor.over else None,
         version=__version__,
         settings=studio.settings,
+        links=shown_links(studio),
+        longest_name=LONGEST_NAME,
+        days=DAYS,
+        most_days=MOST_DAYS,
+        phone=_phone(studio),
         packs=sorted((studio.roots.own / "packs").glob("*.tar")),
     )
+
+
+def _phone(studio: Studio) -> dict[str, Any] | None:
+    """The address for a phone in the same network, and its picture; nothing where only this machine is heard."""
+    reached = reached_at(studio.settings)
+    if not reached:
+        return None
+    address = f"{reached}/" if studio.settings.passphrase else f"{reached}/?key={studio.settings.key}"
+    return {"address": reached, "picture": svg(address, label=f"Opens this studio: {reached}")}
 
 
 def _places(studio: Studio) -> list[dict[str, Any]]:

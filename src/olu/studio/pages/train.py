@@ -18,7 +18,7 @@ from olu.studio.job_files import Job
 from olu.studio.parity import same_as
 from olu.studio.render import page
 from olu.studio.run_view import RunView, job_of, runs_named
-from olu.studio.state import CurrentStudio, Studio
+from olu.studio.state import CurrentStudio, Studio, Who
 from olu.train.recipe import Recipe
 
 router = APIRouter()
@@ -100,7 +100,7 @@ class TrainAsk(BaseModel):
 
 @router.post("/api/w/{ws}/train")
 @same_as("train")
-def begin(studio: CurrentStudio, ws: str, ask: TrainAsk) -> dict[str, Any]:
+def begin(studio: CurrentStudio, who: Who, ws: str, ask: TrainAsk) -> dict[str, Any]:
     """Try or start a training with exactly the plan that is shown."""
     if ask.plan is not None and ask.from_run:
         raise ConfigError("a run's weights bring their own recipe: leave the plan out")
@@ -112,7 +112,7 @@ def begin(studio: CurrentStudio, ws: str, ask: TrainAsk) -> dict[str, Any]:
         options["from_run"] = ask.from_run
     options |= {"device": ask.device} if ask.device else {}
     options |= {"dry_run": True} if ask.dry_run else {"evaluate": ask.evaluate, "new": ask.new}
-    return studio.jobs.start(ws, "train", options, studio.owner).row()
+    return studio.jobs.start(ws, "train", options, who).row()
 
 
 @router.get("/api/w/{ws}/train/{number}")

@@ -1,5 +1,6 @@
 // The list of clips: one is chosen, heard, seen, decided of or corrected, by keys or by hand.
 import { get, post, tell, watch, workspace } from "./live.js";
+import { t } from "./t.js";
 import { draw, peaks } from "./wave.js";
 
 const list = document.getElementById("clips");
@@ -16,13 +17,15 @@ let heard = null; // the row that sounds
 const rows = () => [...(list?.children ?? [])];
 const chosen = () => list?.querySelector(".chosen") ?? null;
 const rowOf = (id) => rows().find((row) => row.dataset.id === id);
-const name = () => by.value.trim() || null;
+const name = () => by?.value.trim() || null; // a link has its own name
 
-by.value = localStorage.getItem(NAME) ?? "";
-by.addEventListener("change", () => {
-  localStorage.setItem(NAME, by.value.trim());
-  lookBack();
-});
+if (by) {
+  by.value = localStorage.getItem(NAME) ?? "";
+  by.addEventListener("change", () => {
+    localStorage.setItem(NAME, by.value.trim());
+    lookBack();
+  });
+}
 
 // ---- choosing
 
@@ -53,7 +56,10 @@ function close(row) {
 
 function step(by) {
   const every = rows(), at = every.indexOf(chosen()) + by;
-  if (at >= 0 && at < every.length) return choose(every[at]);
+  if (at >= 0 && at < every.length) {
+    choose(every[at]);
+    return by > 0 ? stopped() : undefined;
+  }
   const link = document.querySelector(`.pager a[rel="${by > 0 ? "next" : "prev"}"]`);
   if (link && chosen()) location.href = link.href + (by > 0 ? "#first" : "#last");
 }
@@ -122,12 +128,14 @@ async function renew(id) {
   const answer = await fetch(`${page}/row?id=${encodeURIComponent(id)}`);
   if (!answer.ok) return old;
   const row = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("li");
+  if (!old.isConnected || old.querySelector(".edit:not([hidden])")) return old; // somebody began to write in it
   const was = old.classList.contains("chosen"), focused = old.contains(document.activeElement);
   row.querySelector("[name=reason]").value = old.querySelector("[name=reason]").value;
   if (heard === old) hush();
   old.replaceWith(row);
   if (was) choose(row, { focus: focused });
   seen.observe(row);
+  grey(row);
   return row;
 }
 
@@ -136,13 +144,13 @@ let planned = 0;
 function refresh(pause = 300) {
   clearTimeout(planned);
   planned = setTimeout(async () => {
-    if (list?.querySelector(".edit:not([hidden])")) return refresh(1000);
     const answer = await fetch(location.href).catch(() => null);
     if (!answer?.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const counts = page.getElementById("counts");
     if (counts) document.getElementById("counts").replaceWith(counts);
     for (const row of rows()) {
+      if (row.querySelector(".edit:not([hidden])")) continue;
       const other = page.querySelector(`.clip-row[data-id="${CSS.escape(row.dataset.id)}"]`);
       const same = other && ["about", "more"].every((part) => said(other, part) === said(row, part));
       if (!same) await renew(row.dataset.id);
@@ -150,7 +158,7 @@ function refresh(pause = 300) {
   }, pause);
 }
 const said = (row, part) =>
-  [...row.querySelector(`.${part}`).children].filter((one) => !one.matches(".unheard, .edit")).map((one) => one.textContent).join(" ").replace(/\s+/g, " ");
+  [...row.querySelector(`.${part}`).children].filter((one) => !one.matches(".unheard, .edit, .hands")).map((one) => one.textContent).join(" ").replace(/\s+/g, " ");
 
 function undoable({ batch = "", said = "" } = {}) {
   undo.dataset.batch = batch;
@@ -206,10 +214,66 @@ async function decideAll(decision, count) {
   location.reload();
 }
 
+// ---- several people at once: a clip that somebody writes in is grey for the others
+
+const tab = crypto.randomUUID?.() ?? String(Math.random()).slice(2).padEnd(16, "0");
+let inHands = {}; // clip -> { name, tab }
+let renewing = 0;
+
+function grey(row) {
+  const holder = inHands[row.dataset.id], other = holder && holder.tab !== tab;
+  const said = row.querySelector(".hands");
+  row.classList.toggle("held", Boolean(other));
+  said.hidden = !other;
+  said.textContent = other ? t("{name} is writing here", { name: holder.name }) : "";
+}
+
+async function hold(row) { // whether it is mine now; asked again while I write
+  const answer = await post(`${api}/hands`, { id: row.dataset.id, tab, by: name() }).catch(() => null);
+  if (row.querySelector(".edit").hidden) { letGo(row); return true; } // saved or left meanwhile
+  if (!answer || answer.yours) {
+    clearInterval(renewing);
+    renewing = setInterval(() => post(`${api}/hands`, { id: row.dataset.id, tab, by: name() }).catch(() => {}), 7000);
+    return true;
+  }
+  inHands[row.dataset.id] = { name: answer.name, tab: "" };
+  grey(row);
+  return false;
+}
+
+function letGo(row) {
+  clearInterval(renewing);
+  const headers = { "Content-Type": "application/json", "X-Olu-Studio": "1" };
+  const body = JSON.stringify({ id: row.dataset.id, tab, hold: false });
+  fetch(`${api}/hands`, { method: "POST", headers, body, keepalive: true }).catch(() => {});
+}
+addEventListener("pagehide", () => {
+  const row = list?.querySelector(".edit:not([hidden])")?.closest(".clip-row");
+  if (row) letGo(row);
+});
+
+let stopping = 0;
+function stopped() { // the next person goes on here
+  clearTimeout(stopping);
+  stopping = setTimeout(() => {
+    const row = chosen();
+    if (row) post(`${api}/stopped`, { id: row.dataset.id, query: location.search, by: name() }).catch(() => {});
+  }, 600);
+}
+
 // ---- writing
 
-function edit(row) {
+async function edit(row) {
   if (!row) return;
+  if (row.classList.contains("held")) return tell(row.querySelector(".hands").textContent);
+  open(row);
+  if (await hold(row)) return;
+  const text = row.querySelector(".hands").textContent;
+  shut(row);
+  tell(text);
+}
+
+function open(row) {
   const form = row.querySelector(".edit"), field = form.elements.text;
   form.hidden = false;
   row.querySelector(".deciding").hidden = true;
@@ -219,6 +283,11 @@ function edit(row) {
 }
 
 function leave(row) {
+  letGo(row);
+  shut(row);
+}
+
+function shut(row) {
   const form = row.querySelector(".edit");
   form.reset();
   form.hidden = true;
@@ -250,6 +319,18 @@ async function save(row) {
   leave(row);
   await done(answer);
   step(1);
+}
+
+// Keys that come while something is saved wait for it, so that none falls on the wrong clip.
+let busy = false;
+const waiting = [];
+async function inTurn(act) {
+  if (busy) return void waiting.push(act);
+  busy = true;
+  try { await act(); } finally {
+    busy = false;
+    if (waiting.length) inTurn(waiting.shift());
+  }
 }
 
 // ---- by hand
@@ -296,6 +377,7 @@ const keys = {
   a: () => decide(chosen(), "keep"),
   e: () => edit(chosen()),
   z: takeBack,
+  g: () => document.querySelector("#go-on a")?.click(),
   " ": () => chosen() && hear(chosen()),
   "/": () => { where.focus(); where.select(); },
 };
@@ -305,7 +387,7 @@ document.addEventListener("keydown", (event) => {
   const row = at.closest(".clip-row");
   if (at.name === "text" && event.key === "Enter" && !event.shiftKey) {
     event.preventDefault();
-    return void save(row);
+    return void inTurn(() => save(row));
   }
   if (event.key === "Escape" && at.closest(".edit")) return void leave(row);
   if (event.key === "Escape" && at.matches("input")) return void (chosen() ? choose(chosen()) : at.blur());
@@ -314,12 +396,16 @@ document.addEventListener("keydown", (event) => {
   const act = keys[event.key.toLowerCase()];
   if (!act || event.repeat) { if (!act || !"jk".includes(event.key)) return; }
   event.preventDefault();
-  act();
+  inTurn(act);
 });
 
 // ---- following
 
-watch("clips", () => refresh());
+watch("clips", (kind, data) => {
+  if (!data?.hands) return refresh();
+  inHands = data.hands;
+  rows().forEach(grey);
+});
 
 // ---- at the start
 
@@ -327,5 +413,7 @@ redraw();
 const told = sessionStorage.getItem("told");
 if (told) { sessionStorage.removeItem("told"); tell(told); }
 if (name()) lookBack();
-if (location.hash === "#last") choose(rows().at(-1));
+const wanted = /^#clip=(.*)$/.exec(location.hash)?.[1];
+if (wanted && rowOf(decodeURIComponent(wanted))) choose(rowOf(decodeURIComponent(wanted)));
+else if (location.hash === "#last") choose(rows().at(-1));
 else if (rows().length) choose(rows()[0], { focus: document.activeElement === document.body, scroll: location.hash === "#first" });

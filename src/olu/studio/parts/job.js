@@ -18,6 +18,7 @@ async function readLog() {
 }
 
 async function again() {
+  timer = 0;
   await load(now, now.dataset.from);
   await readLog();
 }
@@ -27,8 +28,8 @@ const leave = watch(`job:${now.dataset.number}`, (kind, data) => {
   const before = over;
   over = ["done", "failed", "stopped", "lost"].includes(data.state);
   if (over && !before) fewer();
-  clearTimeout(timer);
-  timer = setTimeout(again, over ? 0 : 200);
+  if (over) clearTimeout(timer);
+  if (over || !timer) timer = setTimeout(again, over ? 0 : 500); // what comes meanwhile is shown with it
   if (over) leave();
 });
 readLog();

@@ -5,7 +5,12 @@ const place = document.getElementById("jobs");
 let planned = 0;
 const again = () => {
   clearTimeout(planned);
-  planned = setTimeout(() => load(place, place.dataset.loadFrom), 150);
+  planned = setTimeout(async () => {
+    const open = place.querySelector("details")?.open;
+    await load(place, place.dataset.loadFrom);
+    const now = place.querySelector("details");
+    if (now && open) now.open = true;
+  }, 150);
 };
 watch("jobs", again);
 

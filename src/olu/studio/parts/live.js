@@ -3,7 +3,7 @@
 const watched = new Map(); // "job:17" -> handlers
 let source = null;
 let planned = 0;
-let last = ""; // the id of the last event: how far each file was read
+const places = new Map(); // "job:17" -> how far its files were told
 
 // Say a sentence in the page's live region; an error stays until the next sentence.
 export function tell(sentence, { error = false } = {}) {
@@ -43,14 +43,18 @@ export const get = (url) => asked(url, {});
 
 export const workspace = () => document.body.dataset.ws || "-";
 
-// handler(kind, data) for each event of what is watched. Gives a function that ends it.
-export function watch(name, handler) {
+// handler(kind, data) for each event of what is watched, from a place on where one is known. Gives a function that ends it.
+export function watch(name, handler, place = "") {
   if (!watched.has(name)) watched.set(name, new Set());
   watched.get(name).add(handler);
+  if (place) places.set(name, place);
   reopen();
   return () => {
     watched.get(name)?.delete(handler);
-    if (!watched.get(name)?.size) watched.delete(name);
+    if (!watched.get(name)?.size) {
+      watched.delete(name);
+      places.delete(name);
+    }
     reopen();
   };
 }
@@ -66,14 +70,18 @@ function open() {
   source = null;
   if (!watched.size || document.hidden) return;
   const names = [...watched.keys()].join(",");
-  const ask = new URLSearchParams({ ws: workspace(), watch: names, after: last });
+  const after = [...places].map((one) => one.join("=")).join(",");
+  const ask = new URLSearchParams({ ws: workspace(), watch: names, after });
   source = new EventSource(`/api/events?${ask}`);
   source.onerror = () => {
     if (source?.readyState === EventSource.CLOSED) planned = setTimeout(open, 3000); // else it tries again by itself
   };
   for (const kind of ["job", "note", "run", "reset", "changed"])
     source.addEventListener(kind, (event) => {
-      last = event.lastEventId;
+      for (const part of event.lastEventId.split(",")) {
+        const cut = part.lastIndexOf("=");
+        if (cut > 0 && watched.has(part.slice(0, cut))) places.set(part.slice(0, cut), part.slice(cut + 1));
+      }
       const { watch: name, data } = JSON.parse(event.data);
       for (const handler of watched.get(name) ?? []) handler(kind, data);
     });

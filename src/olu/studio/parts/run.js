@@ -78,9 +78,9 @@ async function samples() {
   else await part("samples");
 }
 
-let parted = 0;
-function now() {
-  const wait = Math.max(0, 1000 - (performance.now() - parted));
+let parted = -Infinity;
+function now(after = 0) {
+  const wait = Math.max(0, after - (performance.now() - parted));
   clearTimeout(now.timer);
   now.timer = setTimeout(() => {
     parted = performance.now();
@@ -88,23 +88,47 @@ function now() {
   }, wait);
 }
 
-watch(`run:${name}`, (kind, row) => {
-  if (kind !== "run") return;
-  const before = seen;
-  seen = row;
-  look();
-  if (!before) {
-    now();
-    return;
+// The step moves with each event; the rest of that part is fetched again every few seconds, or when it has changed.
+function step(row, before) {
+  const box = document.getElementById("part-now");
+  const bold = box.querySelector(".lead b.n");
+  if (bold) bold.textContent = row.step.toLocaleString("en");
+  const bar = box.querySelector("progress");
+  if (bar) bar.value = row.step;
+  const same = before && ["state", "job_state", "saved"].every((key) => before[key] === row[key]) && before.best?.step === row.best?.step;
+  now(same && bold ? 5000 : 0);
+}
+
+// The figures come with the events, from the place on that this page has; where it has another one, it asks for them.
+let told = ""; // up to where this page was told
+async function figure(row) {
+  if (row.rows) told = row.place;
+  if (!asking && row.rows && row.from === figures.place) {
+    figures.add(row);
+    if (!figures.full && !figures.fresh) return draw();
   }
-  now();
-  if (String(before.samples) !== String(row.samples) || before.best?.step !== row.best?.step) samples();
-  if (before.events !== row.events) part("events");
-  if (before.state === "running" && row.state !== "running") {
-    fewer();
-    tell(`${name}: ${row.state}`);
-  }
-});
+  await look();
+  if (told !== figures.place) follow();
+}
+
+function follow() {
+  follow.end?.();
+  told = figures.place;
+  follow.end = watch(`run:${name}`, (kind, row) => {
+    if (kind !== "run") return;
+    const before = seen;
+    seen = row;
+    step(row, before);
+    figure(row);
+    if (!before) return;
+    if (String(before.samples) !== String(row.samples) || before.best?.step !== row.best?.step) samples();
+    if (before.events !== row.events) part("events");
+    if (before.state === "running" && row.state !== "running") {
+      fewer();
+      tell(`${name}: ${row.state}`);
+    }
+  }, figures.place);
+}
 
 place.addEventListener("click", async ({ target }) => {
   const button = target.closest("[data-do]");
@@ -135,7 +159,7 @@ whenColoursChange(() => {
   for (const chart of charts.values()) chart.shape = "";
   draw();
 });
-look();
+look().then(follow);
 
 // For whoever tests what is drawn.
 window.oluRun = { figures, charts };

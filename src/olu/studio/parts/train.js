@@ -234,4 +234,6 @@ const asked = new URLSearchParams(location.search).get("from");
 const weights = asked && form.querySelector(`[name=base][data-run="${CSS.escape(asked)}"]`);
 if (weights) weights.checked = true;
 show();
-if (!ofRun() && !document.querySelector("table.recipe")) replan();
+const recipe = document.querySelector("table.recipe");
+const other = recipe && chosen("family").value && chosen("family").value !== recipe.dataset.family; // chosen before this script was there
+if (!ofRun() && (!recipe || other)) replan();

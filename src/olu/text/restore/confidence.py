@@ -11,12 +11,14 @@ import numpy as np
 
 from olu.text.restore.engine import Numbers
 
-MANY, ONE, NEW = "many", "one", "new"  # words with several forms, with one, and words that were never seen
+# Words of the texts with several forms, with one, words that only a list has, and words that were never seen.
+MANY, ONE, GIVEN, NEW = "many", "one", "given", "new"
 # Of the words that are called sure, in lines held back from models of four fifths of the texts: a model of all of them
 # is right a little more often.
-SURE = 0.968
+SURE = 0.97
 LEAST = 150  # words of a kind, below which only their share of right ones is known
 RIDGE = 1e-3
+USUAL, FIRM = 0.9, 3  # what is thought of a word before it was judged, and how many judgements that counts for
 STEPS = 30  # of Newton's method; far fewer are needed
 
 
@@ -34,24 +36,33 @@ class Evidence:
     letters: int = 1
     shape: str = "c"
     is_long: bool = False  # the line
+    word_hits: tuple[int, int] = (0, 0)  # in lines held back: how often it was right, of how many times
+    form_hits: tuple[int, int] = (0, 0)  # the same of the times this form was chosen
 
     def numbers(self) -> list[float]:
         """The features of its kind, a constant first."""
         odds = _odds(self.chance)
         size, long = self.letters, float(self.is_long)
         capital, begins = float(self.shape in "AC"), float(self.shape == "s")
-        if self.kind == NEW:
+        if self.kind in (GIVEN, NEW):
             return [1.0, odds, max(odds, 0.0), size, long, capital, capital * long, begins]
         often = math.log1p(self.seen)
         if self.kind == ONE:
             rare = [float(self.seen == 1), float(self.seen == 2)]
-            return [1.0, often, *rare, size, float(size <= 2), float(size <= 3), long, capital, begins]
+            return [1.0, often, *rare, size, float(size <= 2), float(size <= 3), long, capital, begins, *self._past()]
         counts = [often, math.log1p(self.form_seen), _odds(self.form_seen / max(self.seen, 1)), self.spread]
         counts += [float(self.support), self.support * odds]
         bends = [odds * abs(odds), max(odds - 3, 0.0), max(odds - 5, 0.0)]
         bends += [odds * often, odds * self.spread, odds * long]
         short = [float(size == 1), float(size == 2), odds * (size <= 2)]
-        return [1.0, odds, *bends, *counts, float(self.forms), size, *short, long, capital, begins]
+        return [1.0, odds, *bends, *counts, float(self.forms), size, *short, long, capital, begins, *self._past()]
+
+    def _past(self) -> list[float]:
+        """What became of the word in lines held back; last of all, so that older weights still fit."""
+        (right, judged), (form_right, form_judged) = self.word_hits, self.form_hits
+        word = (right + USUAL * FIRM) / (judged + FIRM)
+        form = _odds((form_right + word * FIRM) / (form_judged + FIRM))
+        return [_odds(word), form, math.log1p(judged), form * math.log1p(form_judged)]
 
 
 def _odds(share: float) -> float:
@@ -72,7 +83,7 @@ def confidence(evidence: Evidence, weights: Mapping[str, Sequence[float]]) -> fl
 def fit_confidence(judged: Sequence[tuple[Evidence, bool]]) -> dict[str, tuple[float, ...]]:
     """Weights for each kind of word."""
     found: dict[str, tuple[float, ...]] = {}
-    for kind in (MANY, ONE, NEW):
+    for kind in (MANY, ONE, GIVEN, NEW):
         some = [(evidence, right) for evidence, right in judged if evidence.kind == kind]
         right = np.array([float(hit) for _, hit in some])
         if len(some) < LEAST:

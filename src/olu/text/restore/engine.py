@@ -198,6 +198,22 @@ class LetterModel:
         best = likeliest(chances, groups)
         return beams[best][1], chances[best]
 
+    def likelihood(self, plain: str, labels: Sequence[int], around: Sequence[str] = ()) -> float:
+        """How likely these labels of a word's letters are all together."""
+        cost = 0.0
+        last = older = "-"
+        for at, (char, label) in enumerate(zip(plain, labels, strict=True)):
+            among = self.allowed.get(char, (0,))
+            if label not in among:
+                return 0.0
+            if len(among) > 1:
+                found = [*self.features(plain, at, around), *chain_features(plain, at, last, older)]
+                score = self._scores(found, among)
+                cost += float(np.logaddexp.reduce(score)) - float(score[among.index(label)])
+            if char in self.vowels:
+                last, older = f"{char}{label}", last
+        return math.exp(-cost)
+
 
 # ---- weights in eight bits
 
@@ -216,16 +232,28 @@ class WeightedChoice:
     """A choice with its weight: where the weights of each possibility lie, and which was right."""
 
     places: Numbers  # [possibilities, features]
-    right: int
+    right: int | tuple[int, ...]  # several where it is not known which of them
     weight: float = 1.0
 
+    def wanted(self) -> Numbers:
+        """Of each possibility whether it is right, or may be."""
+        found = np.zeros(len(self.places))
+        found[np.atleast_1d(self.right)] = 1.0
+        return found
 
-def descend(table: Numbers, squares: Numbers, places: Numbers, slopes: Numbers, rate: float) -> None:
-    """One step of AdaGrad; `slopes` has one number per row of `places`."""
-    unique, inverse = np.unique(places.ravel(), return_inverse=True)
-    total = np.bincount(inverse.ravel(), np.repeat(slopes, places.shape[1]))
-    squares[unique] += total**2
-    table[unique] -= rate * total / np.sqrt(squares[unique])
+
+def descend(table: Numbers, squares: Numbers, slope: Numbers, places: Numbers, slopes: Numbers, rate: float) -> None:
+    """One step of AdaGrad; `slopes` has one number per row of `places`, and `slope` is empty before and after.
+
+    A place that comes twice is written twice with the same number: quicker than to sort all places.
+    """
+    flat = places.ravel()
+    np.add.at(slope, flat, np.repeat(slopes, places.shape[1]))
+    total = slope[flat]
+    slope[flat] = 0.0
+    bent = squares[flat] + total**2
+    squares[flat] = bent
+    table[flat] -= rate * total / np.sqrt(bent)
 
 
 def fit_choices(
@@ -242,7 +270,8 @@ def fit_choices(
 
     What is seen less often than `least` weighs nothing.
     """
-    table, squares, mean = np.zeros(size + 1), np.full(size + 1, start), np.zeros(size + 1)
+    table, slope, mean = np.zeros(size + 1), np.zeros(size + 1), np.zeros(size + 1)
+    squares = np.full(size + 1, start)
     shuffle = np.random.default_rng(0)
     if least > 1:
         cases = _without_rare(cases, size, least)
@@ -256,8 +285,9 @@ def fit_choices(
             scores = table[places].sum(axis=1)
             share = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), counts))
             share /= np.repeat(np.add.reduceat(share, starts), counts)
-            share[starts + np.array([one.right for one in chosen])] -= 1
-            descend(table, squares, places, share * np.repeat([one.weight for one in chosen], counts), rate)
+            aim = share * np.concatenate([one.wanted() for one in chosen])
+            share -= aim / np.repeat(np.add.reduceat(aim, starts), counts)
+            descend(table, squares, slope, places, share * np.repeat([one.weight for one in chosen], counts), rate)
             table[size] = 0.0
         if epoch >= epochs // 2:
             mean += table / (epochs - epochs // 2)

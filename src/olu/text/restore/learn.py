@@ -23,6 +23,7 @@ from olu.text.restore.marks import (
     MarkRestorer,
     dots_of,
     has_tone,
+    limits,
     show,
     split_marks,
     token_pattern,
@@ -34,18 +35,22 @@ LEAST_SLOTS, MOST_SLOTS = 1 << 14, 1 << 22
 LEAST = 2  # times a feature is seen beside a word, below which it teaches nothing
 WEAKEST = 0.04  # of the largest weight: what weighs less is not kept
 FOLDS = 5
+DOTTED_WEIGHT = 0.5  # of a word of which only the dots are known, and these not always written
 BEARS = 0.2  # of the times a letter is seen it carries a tone: else it is none that bears one
 LEAST_WORDS = 20  # of different words with marks
 RAREST_LABEL = 2  # a mark that is seen less often is a slip of the pen
 Forms = dict[str, Counter[str]]
+Hits = dict[tuple[str, ...], tuple[int, int]]  # a word, with or without its marks: times right, times judged
 WORD_FIT: dict[str, Any] = {"epochs": 6, "rate": 0.05, "batch": 64, "start": 1.0, "least": LEAST}
 LETTER_FIT: dict[str, Any] = {"epochs": 8, "rate": 0.1, "batch": 64, "start": 0.1}
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedWord:
-    """One word of a line that was held back."""
+    """One word of a line that was held back, and the marks it was given."""
 
+    plain: str
+    marks: tuple[str, ...]
     evidence: Evidence
     right: bool
     dots: bool  # whether its dots are right
@@ -84,30 +89,74 @@ def learn(
     language: str,
     convention: str = "",
     words: Sequence[str] = (),
+    dotted: Sequence[str] = (),
 ) -> tuple[MarkModel, MarkReport]:
-    """A model of texts line by line. `words` teach letters alone."""
+    """A model of texts line by line.
+
+    `words` are of a list: they teach letters, and what the texts do not have takes its form from there. `dotted` are
+    lines whose tones are not written, or not all: they teach dots.
+    """
     if len({word for line in lines for word in _words(line) if any(split_marks(word)[1])}) < LEAST_WORDS:
         raise LanguageError(
             f"these texts have fewer than {LEAST_WORDS} different words with marks: give texts with their marks written"
         )
     folds = []
     for fold in range(FOLDS):
-        model = fit([one for one in lines if part(one) != fold], language, convention, words)
+        model = fit([one for one in lines if part(one) != fold], language, convention, words, dotted)
         folds.append(list(judge([one for one in lines if part(one) == fold], MarkRestorer(model))))
     judged = list(trusted(folds))
     trust = fit_confidence([(one.evidence, one.right) for one in judged])
     sure = threshold([(one.trusted, one.right) for one in judged])
-    known = replace(fit(lines, language, convention, words), trust=trust, sure=sure)
+    known = fit(lines, language, convention, words, dotted)
+    known = replace(known, trust=trust, sure=sure, hits=_form_hits(known, tally(judged)))
     return known, report(judged, known)
 
 
+def tally(judged: Iterable[JudgedWord]) -> Hits:
+    """How often each word, and each of the forms it was given, was right, of how many times."""
+    found: Hits = defaultdict(lambda: (0, 0))
+    for one in judged:
+        for key in ((one.plain,), (one.plain, *one.marks)):
+            right, times = found[key]
+            found[key] = right + one.right, times + 1
+    return found
+
+
+def informed(judged: Iterable[JudgedWord], hits: Hits) -> list[JudgedWord]:
+    """Words with what became of them in other lines."""
+    none = (0, 0)
+    return [
+        replace(
+            one,
+            evidence=replace(
+                one.evidence,
+                word_hits=hits.get((one.plain,), none),
+                form_hits=hits.get((one.plain, *one.marks), none),
+            ),
+        )
+        for one in judged
+    ]
+
+
 def trusted(folds: Sequence[Sequence[JudgedWord]]) -> Iterator[JudgedWord]:
-    """Every word with its confidence, by weights that were fitted to the other folds."""
+    """Every word with its confidence, by weights and past judgements that are of the other folds alone."""
     for place, fold in enumerate(folds):
-        others = [one for other in (*folds[:place], *folds[place + 1 :]) for one in other]
-        weights = fit_confidence([(one.evidence, one.right) for one in others])
-        for one in fold:
+        others = [*folds[:place], *folds[place + 1 :]]
+        cases = [one for at, own in enumerate(others) for one in informed(own, tally(_all_but(others, at)))]
+        weights = fit_confidence([(one.evidence, one.right) for one in cases])
+        for one in informed(fold, tally(_all_but(folds, place))):
             yield replace(one, trusted=confidence(one.evidence, weights))
+
+
+def _all_but(folds: Sequence[Sequence[JudgedWord]], place: int) -> Iterator[JudgedWord]:
+    return (one for at, fold in enumerate(folds) if at != place for one in fold)
+
+
+def _form_hits(model: MarkModel, hits: Hits) -> dict[str, tuple[tuple[int, int], ...]]:
+    return {
+        name: tuple(hits.get((name, *model.marks(form)), (0, 0)) for form in forms)
+        for name, forms in model.forms.items()
+    }
 
 
 def _words(line: str) -> list[str]:
@@ -133,15 +182,18 @@ class MarkedLine:
         return zip(self.words, self.marks, strict=True)
 
 
-def fit(lines: Sequence[str], language: str, convention: str, words: Sequence[str] = ()) -> MarkModel:
+def fit(
+    lines: Sequence[str], language: str, convention: str, words: Sequence[str] = (), dotted: Sequence[str] = ()
+) -> MarkModel:
     """A model of these lines, which does not know yet how right it is."""
     split = [MarkedLine.of(line) for line in lines]
     listed = sum(len(_words(line)) for line in lines) <= 1.5 * len(lines)
-    taught = [split_marks(word) for word in words]
+    taught = [split_marks(word) for line in words for word in _words(line)]
     labels = _labels([*(one for line in split for one in line.pairs()), *taught])
     counts = _counts((one for line in split for one in line.pairs() if one[0].isalpha()), labels)
     more = [one for one in taught if one[0] not in counts]
-    ranked = {name: sorted(seen.items(), key=lambda one: (-one[1], one[0])) for name, seen in counts.items()}
+    given = {name: Counter(dict.fromkeys(seen, 0)) for name, seen in _counts(more, labels).items()}
+    ranked = {name: sorted(seen.items(), key=lambda one: (-one[1], one[0])) for name, seen in (counts | given).items()}
     forms = {name: tuple(form for form, _ in seen) for name, seen in ranked.items()}
     often = Counter(word for line in split for word in line.words if word.isalpha() and len(forms.get(word, ())) > 1)
     model = MarkModel(
@@ -157,10 +209,26 @@ def fit(lines: Sequence[str], language: str, convention: str, words: Sequence[st
         listed=listed,
     )
     model = replace(model, letters=_letter_model(list(_taught(split, more, model)), model))
+    half = [MarkedLine.of(line) for line in dotted]
     cases = [case for line in split for case in _word_cases(line, model)]
+    cases += [case for line in half for case in _word_cases(line, model, dots=True)]
     table = fit_choices(cases, len(model.words), **WORD_FIT) if cases else model.words
     table = np.where(np.abs(table) < WEAKEST * np.abs(table).max(), 0.0, table)
-    return MarkModel.from_bytes(replace(model, words=table).to_bytes())
+    return MarkModel.from_bytes(_with_dotted(replace(model, words=table), half).to_bytes())
+
+
+def _with_dotted(model: MarkModel, lines: Sequence[MarkedLine]) -> MarkModel:
+    """Words that only these lines have, with their usual dots and the tones that their letters suggest."""
+    found: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for line in lines:
+        for plain, marks in line.pairs():
+            if plain.isalpha() and plain not in model.forms:
+                found[plain][dots_of(marks)] += 1
+    usual = {name: seen.most_common(1)[0][0] for name, seen in found.items()}
+    guessed = {name: model.letters.guess(name, limits(name, dots, model.letters))[0] for name, dots in usual.items()}
+    forms = {name: ("".join(SIGNS[one] for one in labels),) for name, labels in guessed.items()}
+    counts = dict.fromkeys(forms, (0,))
+    return replace(model, forms={**model.forms, **forms}, counts={**model.counts, **counts})
 
 
 def _slots(wanted: int) -> int:
@@ -216,10 +284,10 @@ def _letter_model(words: Sequence[TaughtWord], model: MarkModel) -> LetterModel:
     return replace(empty, table=fit_choices(cases, len(empty.table), **LETTER_FIT)) if cases else empty
 
 
-def _word_cases(line: MarkedLine, model: MarkModel) -> Iterator[WeightedChoice]:
-    """Each word of a line that has several forms, in its context."""
-    right = [model.signs(marks) if len(model.forms.get(plain, ())) > 1 else None for plain, marks in line.pairs()]
-    several = [at for at, signs in enumerate(right) if signs is not None]
+def _word_cases(line: MarkedLine, model: MarkModel, *, dots: bool = False) -> Iterator[WeightedChoice]:
+    """Each word of a line that has several forms, in its context. `dots`: only its dots are known."""
+    right = {at: _right(plain, marks, model, dots=dots) for at, (plain, marks) in enumerate(line.pairs())}
+    several = [at for at, some in right.items() if some]
     if not several:
         return
     tokens = [MarkedToken(plain, word_traits(plain, usual_marks(plain, model))) for plain in line.words]
@@ -227,7 +295,19 @@ def _word_cases(line: MarkedLine, model: MarkModel) -> Iterator[WeightedChoice]:
         forms = model.forms[line.words[at]]
         hashed = np.array(hashes(line.words[at], forms), dtype=np.uint64)
         places = slots(np.repeat(row[None, :], len(forms), axis=0), hashed, model.words)
-        yield WeightedChoice(places, forms.index(right[at] or ""))
+        yield WeightedChoice(places, right[at], DOTTED_WEIGHT if dots else 1.0)
+
+
+def _right(plain: str, marks: Sequence[str], model: MarkModel, *, dots: bool) -> tuple[int, ...]:
+    """Which of a word's forms are right; none where there is nothing to learn."""
+    forms = model.forms.get(plain, ())
+    if len(forms) < 2 or not any(model.counts[plain]):
+        return ()
+    if not dots:
+        signs = model.signs(marks)
+        return () if signs is None else (forms.index(signs),)
+    found = tuple(at for at, form in enumerate(forms) if dots_of(model.marks(form)) == dots_of(marks))
+    return found if len(found) < len(forms) else ()
 
 
 # ---- how right it is
@@ -247,7 +327,7 @@ def judge(lines: Iterable[str], restorer: MarkRestorer) -> Iterator[JudgedWord]:
             bearing = [at for at, char in enumerate(plain) if char in bearers or _tone(marks[at] + given[at])]
             same = sum(_tone(marks[at]) == _tone(given[at]) for at in bearing)
             dots = dots_of(given) == dots_of(marks)
-            yield JudgedWord(choice.evidence, given == marks, dots, len(bearing), same)
+            yield JudgedWord(plain, tuple(given), choice.evidence, given == marks, dots, len(bearing), same)
 
 
 def _bearers(model: MarkModel) -> frozenset[str]:

@@ -22,7 +22,7 @@ from olu.core.errors import LanguageError
 from olu.core.parse import from_json
 from olu.text.language_data import Pack, ReadingTrace, RestoredWord
 from olu.text.languages import MARKS as FILE
-from olu.text.restore.confidence import MANY, NEW, ONE, Evidence, confidence
+from olu.text.restore.confidence import GIVEN, MANY, NEW, ONE, Evidence, confidence
 from olu.text.restore.engine import LetterModel, Numbers, eight_bits, hashes, likeliest, slots
 from olu.text.restore.traits import (
     LONG_LINE,
@@ -36,6 +36,7 @@ from olu.text.restore.traits import (
 from olu.text.words import combining_marks
 
 KIND = "marks"
+CELLS, OLDER_CELLS = 4, 2  # of each form in a model's file
 BELOW = "\u0323\u0307\u0331\u0329\u0332\u0328"  # dots: marks that make another letter, not a tone
 LONG_MARKS = "\u135d\u135e\u135f"  # what Ethiopic letters carry where their consonant is long
 SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -119,6 +120,7 @@ class MarkModel:
     scale: float
     letters: LetterModel
     trust: Mapping[str, Sequence[float]] = field(default_factory=dict)  # weights of the confidence
+    hits: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)  # of each form, see Evidence
     sure: float = 1.0  # a word with less confidence is unsure
     listed: bool = False  # learnt from a list: what stands there is right
 
@@ -151,12 +153,18 @@ class MarkModel:
             "trust": {name: list(some) for name, some in self.trust.items()},
             "sure": self.sure,
             "listed": self.listed,
+            "cells": CELLS,
         }
-        rows = (
-            " ".join([name, *(f"{form} {count}" for form, count in zip(forms, self.counts[name], strict=True))])
-            for name, forms in sorted(self.forms.items())
-        )
+        rows = (" ".join([name, *self._cells(name)]) for name in sorted(self.forms))
         return archive(about, rows, words=words, letters=letters)
+
+    def hits_of(self, name: str) -> tuple[tuple[int, int], ...]:
+        return self.hits.get(name) or ((0, 0),) * len(self.forms.get(name, ()))
+
+    def _cells(self, name: str) -> Iterator[str]:
+        """A word's forms, each with how often it was seen, right and judged."""
+        for form, count, hits in zip(self.forms[name], self.counts[name], self.hits_of(name), strict=True):
+            yield from (form, str(count), *map(str, hits))
 
     @staticmethod
     def from_bytes(data: bytes, *, where: str = FILE, language: str = "") -> MarkModel:
@@ -167,14 +175,15 @@ class MarkModel:
         rows = [line.split() for line in lines if line]
         allowed = {char: tuple(some) for char, some in about["allowed"].items()}
         letters = tables["letters"].astype(np.float32) * about["scales"][1]
-        forms = {row[0]: tuple(row[1::2]) for row in rows}
+        cells = about.get("cells", OLDER_CELLS)
+        forms = {row[0]: tuple(row[1::cells]) for row in rows}
         stems = {name: some[0] for name, some in forms.items()}
         return MarkModel(
             language=about["language"],
             convention=about["convention"],
             labels=tuple(about["labels"]),
             forms=forms,
-            counts={row[0]: tuple(map(int, row[2::2])) for row in rows},
+            counts={row[0]: tuple(map(int, row[2::cells])) for row in rows},
             frequent=tuple(about["frequent"]),
             words=tables["words"].astype(np.int16),
             scale=about["scales"][0],
@@ -182,6 +191,9 @@ class MarkModel:
                 about["labels"], allowed, about["vowels"], letters, stems=stems, dots=label_dots(about["labels"])
             ),
             trust=about["trust"],
+            hits={row[0]: tuple(zip(map(int, row[3::4]), map(int, row[4::4]), strict=True)) for row in rows}
+            if cells == CELLS
+            else {},
             sure=about["sure"],
             listed=about["listed"],
         )
@@ -230,8 +242,13 @@ class MarkedToken:
     hashed: tuple[int, ...] = ()  # of the choices, where there are several
     dotted: tuple[tuple[str, ...], ...] = ()  # their dots
     counts: tuple[int, ...] = ()  # of the choices, where there are any
+    hits: tuple[tuple[int, int], ...] = ()  # of the choices too
     is_open: bool = False  # a word that may take marks
     limits: Mapping[int, tuple[int, ...]] | None = None  # labels that a new word's letters may have
+
+    @property
+    def word_hits(self) -> tuple[int, int]:
+        return sum(right for right, _ in self.hits), sum(judged for _, judged in self.hits)
 
     @property
     def spread(self) -> float:
@@ -262,6 +279,15 @@ def show(tokens: Sequence[MarkedToken], at: Sequence[int], shapes: Sequence[str]
     words = [token.plain for token in tokens]
     beside = line_traits(words, [token.traits for token in tokens], shapes, model.frequent)
     return features(beside, at)
+
+
+def limits(plain: str, dots: Sequence[str], letters: LetterModel) -> dict[int, tuple[int, ...]]:
+    """Of each letter the labels that have its dots."""
+    found = {}
+    for at, (char, dot) in enumerate(zip(plain, dots, strict=True)):
+        some = range(len(letters.labels)) if dot else letters.allowed.get(char, (0,))
+        found[at] = tuple(one for one in some if dots_of([letters.labels[one]]) == (dot,)) or (0,)
+    return found
 
 
 class MarkRestorer:
@@ -325,14 +351,19 @@ class MarkRestorer:
         if not token.is_open:
             return Choice()
         known: dict[str, Any] = {"letters": len(token.plain), "shape": shapes[at], "is_long": len(tokens) >= LONG_LINE}
-        if token.choices:
+        around = NOWHERE if model.listed else surroundings(shapes, at)
+        if token.choices and not any(token.counts):
+            signs, chance = self._given(token, around)
+            evidence = Evidence(GIVEN, chance=chance, forms=len(token.choices), **known)
+        elif token.choices:
             place, chance, support = best
             signs = token.choices[place]
             known |= {"chance": chance, "seen": sum(token.counts), "form_seen": token.counts[place]}
             known |= {"forms": len(token.choices), "spread": token.spread, "support": support}
+            known |= {"word_hits": token.word_hits, "form_hits": token.hits[place]}
             evidence = Evidence(MANY if token.hashed else ONE, **known)
         else:
-            signs, chance = self._guess(token, NOWHERE if model.listed else surroundings(shapes, at))
+            signs, chance = self._guess(token, around)
             evidence = Evidence(NEW, chance=chance, **known)
         trusted = confidence(evidence, model.trust)
         sure = trusted >= model.sure or (model.listed and evidence.kind != NEW)
@@ -364,11 +395,25 @@ class MarkRestorer:
         known = self._guesses.get(key)
         if known is None:
             labels, chance = self.model.letters.guess(token.plain, token.limits, around)
-            known = "".join(SIGNS[one] for one in labels), chance
-            if len(self._guesses) >= CACHED:
-                self._guesses.clear()
-            self._guesses[key] = known
+            known = self._kept(key, ("".join(SIGNS[one] for one in labels), chance))
         return known
+
+    def _given(self, token: MarkedToken, around: tuple[str, ...]) -> tuple[str, float]:
+        """Of a word that only a list has, the form that is likeliest by its letters."""
+        key = token.plain, around, token.choices
+        known = self._guesses.get(key)
+        if known is None:
+            likely = self.model.letters.likelihood
+            chances = [likely(token.plain, [SIGNS.index(one) for one in form], around) for form in token.choices]
+            best = max(range(len(chances)), key=chances.__getitem__)
+            known = self._kept(key, (token.choices[best], chances[best]))
+        return known
+
+    def _kept(self, key: tuple[Any, ...], guess: tuple[str, float]) -> tuple[str, float]:
+        if len(self._guesses) >= CACHED:
+            self._guesses.clear()
+        self._guesses[key] = guess
+        return guess
 
     def _token(self, word: str, firm: bool) -> MarkedToken:
         known = self._tokens.get((word, firm))
@@ -388,25 +433,16 @@ class MarkRestorer:
             return MarkedToken(plain, traits)
         dots = dots_of(marks)
         told = any(dots) or firm
-        known = list(zip(model.forms.get(plain, ()), model.counts.get(plain, ()), strict=True))
+        known = list(zip(model.forms.get(plain, ()), model.counts.get(plain, ()), model.hits_of(plain), strict=True))
         fitting = [one for one in known if dots_of(model.marks(one[0])) == dots] if told else known
         chosen = fitting or ([] if firm else known)
         if not chosen:
-            return MarkedToken(plain, traits, is_open=True, limits=self._limits(plain, dots) if told else None)
-        forms, counts = tuple(form for form, _ in chosen), tuple(count for _, count in chosen)
-        if len(forms) == 1:
-            return MarkedToken(plain, traits, forms, counts=counts, is_open=True)
+            return MarkedToken(plain, traits, is_open=True, limits=limits(plain, dots, model.letters) if told else None)
+        forms, counts, hits = zip(*chosen, strict=True)
+        if len(forms) == 1 or not any(counts):
+            return MarkedToken(plain, traits, forms, counts=counts, hits=hits, is_open=True)
         dotted = tuple(dots_of(model.marks(form)) for form in forms)
-        return MarkedToken(plain, traits, forms, hashes(plain, forms), dotted, counts, is_open=True)
-
-    def _limits(self, plain: str, dots: Sequence[str]) -> dict[int, tuple[int, ...]]:
-        """Of each letter the labels that have its dots."""
-        letters = self.model.letters
-        found = {}
-        for at, (char, dot) in enumerate(zip(plain, dots, strict=True)):
-            some = range(len(letters.labels)) if dot else letters.allowed.get(char, (0,))
-            found[at] = tuple(one for one in some if dots_of([letters.labels[one]]) == (dot,)) or (0,)
-        return found
+        return MarkedToken(plain, traits, forms, hashes(plain, forms), dotted, counts, hits, is_open=True)
 
 
 def make(pack: Pack) -> MarkRestorer | None:

@@ -24,6 +24,7 @@ class VoiceEncoder(nn.Module):
         super().__init__()
         width = config.voice_width
         self.lstm = nn.LSTM(config.voice_mels, width, num_layers=config.voice_layers, batch_first=True)
+        nn.init.normal_(self.lstm.weight_ih_l0, std=1e-3)  # what it hears are powers: else all sound alike to a new one
         self.proj = nn.Linear(width, width)
         self.similarity_weight = nn.Parameter(torch.tensor([10.0]))  # both were for its own learning
         self.similarity_bias = nn.Parameter(torch.tensor([-5.0]))

@@ -66,7 +66,7 @@ class Release:
 
     def decoder(self, *, meanflow: bool) -> dict[str, Tensor]:
         """S3Gen with ten steps or with two, where the folder has it; both must have the tokenizer T3 learnt with."""
-        for path in _all(self.folder, S3GEN_FILES):
+        for path in all_of(self.folder, S3GEN_FILES):
             weights = tensors(path)
             if (MEAN in weights) == meanflow:
                 config = self.config.model_copy(update={"meanflow": meanflow})
@@ -80,14 +80,14 @@ def is_release(place: Path) -> bool:
     """Whether a folder or file looks like Chatterbox, by the names of its files."""
     if place.is_file():
         return place.name.startswith("t3") and place.suffix in SPELLINGS
-    return bool(_all(place, T3_FILES))
+    return bool(all_of(place, T3_FILES))
 
 
 def read_release(place: Path) -> Release:
     """A folder, or one of several T3 files in it."""
     folder = place if place.is_dir() else place.parent
     path = place if place.is_file() else _first(folder, T3_FILES, "T3")
-    others = [one.name for one in _all(folder, T3_FILES) if one != path] if place.is_dir() else []
+    others = [one.name for one in all_of(folder, T3_FILES) if one != path] if place.is_dir() else []
     notes = [f"T3 is {path.name}; {first_names(others, 4)} left aside: name a file to take another"] if others else []
     weights = {name: one for name, one in tensors(path).items() if not UNREAD_STATE.match(name)}
     for name in ("text_emb.weight", "text_head.weight", "speech_emb.weight", "speech_head.weight"):
@@ -123,7 +123,7 @@ def tensors(path: Path) -> dict[str, Tensor]:
     return {str(name).removeprefix("module."): one for name, one in held.items()}
 
 
-def _all(folder: Path, names: tuple[str, ...]) -> list[Path]:
+def all_of(folder: Path, names: tuple[str, ...]) -> list[Path]:
     found: dict[str, Path] = {}
     for name in names:
         for suffix in SPELLINGS:
@@ -133,14 +133,14 @@ def _all(folder: Path, names: tuple[str, ...]) -> list[Path]:
 
 
 def _first(folder: Path, names: tuple[str, ...], what: str) -> Path:
-    if found := _all(folder, names):
+    if found := all_of(folder, names):
         return found[0]
     raise TrainError(f"{folder} has no {names[0]}.safetensors or .pt: put the {what} of Chatterbox into it")
 
 
 def _chosen_s3gen(folder: Path, *, meanflow: bool) -> Path:
     """Two steps for Turbo and Nano, ten for the others, where both are there."""
-    found = _all(folder, S3GEN_FILES)
+    found = all_of(folder, S3GEN_FILES)
     fitting = [path for path in found if ("meanflow" in path.stem) == meanflow]
     return (fitting or found or [_first(folder, S3GEN_FILES, "decoder")])[0]
 
