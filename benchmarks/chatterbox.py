@@ -77,7 +77,7 @@ def make(path: Path, size: str, bits: str, steps: str = "two") -> list[str]:
     from olu.families.chatterbox.codec.hift import HiFT
     from olu.families.chatterbox.codec.sizes import S3GenSizes
     from olu.families.chatterbox.config import ChatterboxConfig
-    from olu.families.chatterbox.export import Reference, write_voice
+    from olu.families.chatterbox.export import VoiceReference, write_voice
     from olu.families.chatterbox.model import T3
     from olu.families.chatterbox.voice import knobs
     from olu.speak.engines import knob_row
@@ -102,7 +102,7 @@ def make(path: Path, size: str, bits: str, steps: str = "two") -> list[str]:
 
     def graphs(folder: Path) -> dict[str, Any]:
         rules = {"least": 0.0, "most": 1.0, "usual": 1.0}
-        references = [Reference(rows, codes, mel, speaker)]
+        references = [VoiceReference(rows, codes, mel, speaker)]
         facts = write_voice(t3, flow, hift, folder, references=references, bits=int(bits), rules=rules)
         return {**facts, "engine": "flow", "knobs": {one.name: knob_row(one) for one in knobs(config)}}
 

@@ -24,7 +24,7 @@ from olu.export.package import Contents, seal, write_package
 from olu.families.chatterbox.codec.s3gen import S3Gen
 from olu.families.chatterbox.codec.sizes import HARMONICS, HOP
 from olu.families.chatterbox.config import ChatterboxConfig
-from olu.families.chatterbox.export import Reference, unnormed, write_decoder, write_step, write_voice
+from olu.families.chatterbox.export import VoiceReference, unnormed, write_decoder, write_step, write_voice
 from olu.families.chatterbox.heads import KnownClip, follow_rules, found_heads, looks, walk_score
 from olu.families.chatterbox.model import T3
 from olu.families.chatterbox.voice import knobs
@@ -80,7 +80,7 @@ def networks(config: ChatterboxConfig) -> tuple[T3, S3Gen]:
     return t3, s3gen
 
 
-def references(config: ChatterboxConfig, t3: T3, s3gen: S3Gen) -> list[Reference]:
+def references(config: ChatterboxConfig, t3: T3, s3gen: S3Gen) -> list[VoiceReference]:
     random, made = torch.Generator().manual_seed(1), []
     for codes in (10, 12):
         prompt = torch.randint(0, config.codes, (1, 20 if config.prompt_rows else 2 * codes), generator=random)
@@ -88,7 +88,7 @@ def references(config: ChatterboxConfig, t3: T3, s3gen: S3Gen) -> list[Reference
         speaker = s3gen.flow.speaker(torch.randn(1, 24, generator=random))[0]
         mel = torch.randn(2 * codes, 80, generator=random)
         held = torch.randint(0, config.codes, (codes,), generator=random)
-        made.append(Reference(t3.condition(vector, prompt)[0].detach(), held, mel, speaker.detach()))
+        made.append(VoiceReference(t3.condition(vector, prompt)[0].detach(), held, mel, speaker.detach()))
     return made
 
 

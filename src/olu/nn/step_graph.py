@@ -23,7 +23,7 @@ BLOCK = 32  # weights that share a scale in 4 or 8 bits
 SMALL_BITS = (4, 8)
 
 
-class StepGraph:
+class TransformerGraph:
     """Nodes and weights; `bits` of the matrices, `shared` for a cache that stays in its place."""
 
     def __init__(

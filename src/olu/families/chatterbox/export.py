@@ -25,7 +25,7 @@ from olu.families.chatterbox.codec.sizes import HOP, MELS
 from olu.families.chatterbox.config import CODE_SAMPLES, OUT_RATE, RATE
 from olu.families.chatterbox.model import GPT2_PLACES, T3
 from olu.nn.causal import Gpt2, Gpt2Block, Llama, LlamaBlock
-from olu.nn.step_graph import StepGraph, save_arrays
+from olu.nn.step_graph import TransformerGraph, save_arrays
 
 TRACED_OPSET = 17
 MOST_PLACES = 4096  # rows of a sentence that the turns of a Llama are laid down for
@@ -35,7 +35,7 @@ SILENCE = 4299  # a code of silence, which Turbo and Nano are given three times 
 
 
 @dataclass(frozen=True)
-class Reference:
+class VoiceReference:
     """What is stored of a speaker: what T3 begins with, and what the flow begins with, cut to two frames a code."""
 
     rows_KD: Tensor
@@ -57,7 +57,7 @@ def write_step(
     if isinstance(body, Llama):
         half = c.width // c.heads // 2
         turns = cast("tuple[Tensor, Tensor]", tuple(one[:, :half] for one in _turns(body)))
-    graph = StepGraph(width=c.width, layers=c.layers, heads=c.heads, bits=bits, shared=shared, turns=turns)
+    graph = TransformerGraph(width=c.width, layers=c.layers, heads=c.heads, bits=bits, shared=shared, turns=turns)
     x, queries, wanted = "rows", dict[int, str](), {layer for layer, _ in heads}
     blocks: Any = body.layers if isinstance(body, Llama) else body.h
     for number, block in enumerate(blocks):
@@ -86,7 +86,7 @@ def _turns(body: Llama) -> tuple[Tensor, Tensor]:
 # ---------------------------------------------------------------- the decoder
 
 
-class Encoder(nn.Module):
+class CodeMean(nn.Module):
     def __init__(self, flow: S3Flow) -> None:
         super().__init__()
         self.flow = flow
@@ -117,7 +117,7 @@ def write_decoder(flow: S3Flow, hift: HiFT, folder: Path) -> None:
     one = torch.zeros(1, MELS, frames)
     codes = torch.zeros(1, frames, dtype=torch.long)
     more: dict[str, Any] = {"codes": {1: "T"}, "mean": {2: "F"}}
-    _traced(Encoder(flow), (codes,), folder / "flow_encoder.onnx", ["codes"], ["mean"], more)
+    _traced(CodeMean(flow), (codes,), folder / "flow_encoder.onnx", ["codes"], ["mean"], more)
     more = {"mel": {2: "F"}, "hertz": {1: "F"}, "source": {1: "S"}, "wave": {1: "S"}}
     _traced(hift.f0_predictor, (one,), folder / "pitch.onnx", ["mel"], ["hertz"], more)
     source = torch.zeros(1, frames * HOP)
@@ -168,7 +168,7 @@ def write_voice(
     hift: HiFT,
     folder: Path,
     *,
-    references: Sequence[Reference],
+    references: Sequence[VoiceReference],
     rules: dict[str, Any],
     bits: int = 8,
     follow: dict[str, Any] | None = None,

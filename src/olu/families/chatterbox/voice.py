@@ -11,7 +11,7 @@ from olu.core.types import Audio, Knob
 from olu.families.chatterbox.config import CODE_SAMPLES, RATE, ChatterboxConfig
 
 if TYPE_CHECKING:
-    from olu.families.chatterbox.export import Reference
+    from olu.families.chatterbox.export import VoiceReference
     from olu.families.chatterbox.heads import KnownClip
     from olu.families.chatterbox.learn import ChatterboxLearner
 
@@ -96,11 +96,11 @@ def merged(learner: ChatterboxLearner) -> ChatterboxLearner:
     return own
 
 
-def reference_of(learner: ChatterboxLearner, speaker: int) -> Reference:
+def reference_of(learner: ChatterboxLearner, speaker: int) -> VoiceReference:
     """What is stored of a speaker, of the recordings that `olu train` chose."""
     import torch
 
-    from olu.families.chatterbox.export import Reference
+    from olu.families.chatterbox.export import VoiceReference
 
     waves = learner.references.get(speaker)
     if not waves:
@@ -110,7 +110,7 @@ def reference_of(learner: ChatterboxLearner, speaker: int) -> Reference:
     with torch.no_grad():
         sound = learner.s3gen.heard(waves[0], seconds=FLOW_SECONDS)
         told = learner.s3gen.flow.speaker(sound.vector_G[None])[0]
-        return Reference(learner.heard(waves)[0], sound.codes_P, sound.mel_FM, told)
+        return VoiceReference(learner.heard(waves)[0], sound.codes_P, sound.mel_FM, told)
 
 
 def known_clips(learner: ChatterboxLearner) -> list[KnownClip]:

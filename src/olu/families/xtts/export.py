@@ -20,7 +20,7 @@ from olu.families.xtts.config import CODE_SAMPLES, OUT_HOP, OUT_RATE, RATE, Xtts
 from olu.families.xtts.decoder import CONTEXT, WaveDecoder
 from olu.families.xtts.model import Gpt
 from olu.nn.causal import Gpt2Block
-from olu.nn.step_graph import StepGraph, save_arrays
+from olu.nn.step_graph import TransformerGraph, save_arrays
 
 DECODER_OPSET = 17
 
@@ -28,7 +28,7 @@ DECODER_OPSET = 17
 def write_step(gpt: Gpt, path: Path, *, bits: int = 8, shared: bool = True) -> None:
     """The transformer as nodes of ONNX; `bits` of its matrices, `shared` for a cache that stays in its place."""
     c = gpt.config
-    graph = StepGraph(width=c.width, layers=c.layers, heads=c.heads, bits=bits, shared=shared)
+    graph = TransformerGraph(width=c.width, layers=c.layers, heads=c.heads, bits=bits, shared=shared)
     x, blocks = "rows", cast("list[Gpt2Block]", list(gpt.gpt.h))
     for number, block in enumerate(blocks):
         x, _ = graph.gpt2_block(x, block, number)

@@ -52,7 +52,7 @@ class SpeakerVector(nn.Module):
 
 def bands_of(wave_BS: Tensor) -> Tensor:
     """[B, T, M]: Kaldi's filter bank, without dither."""
-    frames: Tensor = wave_BS.unfold(1, WINDOW, SHIFT)  # type: ignore[no-untyped-call]
+    frames: Tensor = wave_BS.unfold(1, WINDOW, SHIFT)
     frames = frames - frames.mean(2, keepdim=True)
     before = torch.cat([frames[:, :, :1], frames[:, :, :-1]], dim=2)
     frames = (frames - PREEMPHASIS * before) * _povey().to(frames)
