@@ -1,4 +1,4 @@
-"""Marks restored and readings learnt: `python benchmarks/marks.py [GOLD FOLDER [OUT.md]]`.
+"""Marks restored and readings learnt: `python benchmarks/marks.py [GOLD FOLDER [METADATA.CSV [OUT.md]]]`.
 
 Every word is judged by a model that has not learnt from it: lines and words are parted by a hash of their letters, so
 that a line and its copy are on one side. The rows of Yoruba take minutes.
@@ -39,10 +39,11 @@ def rows(path: Path) -> list[list[str]]:
     return [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
 
 
-def yoruba(gold: Path) -> Iterable[Row]:
+def yoruba(gold: Path, dotted_file: Path) -> Iterable[Row]:
     own = [line for name in ("sentences", "news") for line in train_marks.lines(gold / f"yoruba_toned_{name}.txt")]
     words = train_marks.listed_words(gold)
-    told = learn(own, language="yor", convention="full", words=words)[1]
+    dotted = train_marks.dotted_lines(dotted_file)
+    told = learn(own, language="yor", convention="full", words=words, dotted=dotted)[1]
     of = f"{told.judged:,} words"
     yield "Yoruba, all marks taken off: words exactly right", of, f"{told.right:.1%}"
     yield "words with all dots right", of, f"{told.dots:.1%}"
@@ -51,19 +52,21 @@ def yoruba(gold: Path) -> Iterable[Row]:
     yield "of these right", of, f"{told.sure_right:.1%}"
     yield "words it had not seen right", f"{told.new:,} words", f"{told.new_right:.1%}"
     for name, key in (("copies of a line together", _bare), ("lines at random", str)):
-        yield from _nearly_all(own, words, name, key)
+        yield from _nearly_all(own, words, dotted, name, key)
 
 
 def _bare(line: str) -> str:
     return re.sub(r"\W", "", split_marks(line)[0])
 
 
-def _nearly_all(lines: Sequence[str], words: Sequence[str], name: str, key: Callable[[str], str]) -> Iterable[Row]:
+def _nearly_all(
+    lines: Sequence[str], words: Sequence[str], dotted: Sequence[str], name: str, key: Callable[[str], str]
+) -> Iterable[Row]:
     """Every fourth of fifteen folds, by models of fourteen fifteenths of the texts: nearly the one that ships."""
     side = {line: int(hashlib.sha256(key(line).encode("utf-8")).hexdigest(), 16) // 7 % MANY_FOLDS for line in lines}
     folds = []
     for fold in range(0, MANY_FOLDS, 4):
-        model = fit([one for one in lines if side[one] != fold], "yor", "full", words)
+        model = fit([one for one in lines if side[one] != fold], "yor", "full", words, dotted)
         folds.append(list(judge([one for one in lines if side[one] == fold], MarkRestorer(model))))
     judged = list(trusted(folds))
     cut = threshold([(one.trusted, one.right) for one in judged])
@@ -191,11 +194,12 @@ def _seconds(work: Callable[[str], object], lines: Iterable[str]) -> float:
 
 def main() -> None:
     gold = Path(sys.argv[1]) if len(sys.argv) > 1 else GOLD
-    made = [*speed(gold), *hausa(gold), *amharic(gold), *igbo(gold), *yoruba(gold)]
+    dotted = Path(sys.argv[2]) if len(sys.argv) > 2 else gold.parent / "corpora" / "yor" / "metadata.csv"
+    made = [*speed(gold), *hausa(gold), *amharic(gold), *igbo(gold), *yoruba(gold, dotted)]
     text = "| what | of | figure |\n|---|---|---|\n" + "".join(f"| {' | '.join(row)} |\n" for row in made)
     sys.stdout.write(text)
-    if len(sys.argv) > 2:
-        Path(sys.argv[2]).write_text(text, encoding="utf-8")
+    if len(sys.argv) > 3:
+        Path(sys.argv[3]).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from olu.stages.g2p import chosen_settings, open_frontend, read_lines
 from olu.text.frontend import ReadingSettings, for_language, from_state
 from olu.text.language_data import ReadingTrace
 from olu.text.languages import MARKS, load
+from olu.text.restore.confidence import Evidence, confidence, fit_confidence
 from olu.text.restore.engine import likeliest, stem_features
 from olu.text.restore.learn import learn
 from olu.text.restore.marks import MarkModel, MarkRestorer, in_capitals, split_marks, with_marks
@@ -79,6 +80,31 @@ def test_a_model_read_from_its_file_thinks_as_before() -> None:
     assert told[0].confidence == pytest.approx(told[1].confidence)
     with pytest.raises(LanguageError, match="learnt by an older Olu"):
         MarkModel.from_bytes(replace(model, scale=1.0).to_bytes())
+
+
+def test_lists_and_dotted_texts_beside_texts() -> None:
+    """A word that only a list has takes its form from there; a text without tones tells dots."""
+    lines = [*TONED, "ilẹ̀ ni mo wà", "mo wà ní ilé"] * 4
+    listed, dotted = ["ọ̀dàrà èṣù", "búrẹ́dì"], ["mo ra ilẹ ni ọsan", "mo ra ilẹ"] * 8
+    model = MarkModel.from_bytes(
+        learn(lines, language="yor", convention="full", words=listed, dotted=dotted)[0].to_bytes()
+    )
+    restorer = MarkRestorer(model)
+    assert restorer("buredi odara", ReadingTrace()) == "búrẹ́dì ọ̀dàrà"
+    assert stripped("ọsan") == "osan" and "ọ" in unicodedata.normalize("NFC", restorer("osan", ReadingTrace()))
+    assert restorer("mo ra ile", ReadingTrace()).split()[2] == "ilẹ̀"
+    bare = MarkRestorer(learn(lines, language="yor", convention="full")[0])
+    assert bare.choose(["buredi"])[0].evidence.kind == "new"  # type: ignore[union-attr]
+    assert restorer.choose(["buredi"])[0].evidence.kind == "given"  # type: ignore[union-attr]
+
+
+def test_the_confidence_knows_what_became_of_a_word() -> None:
+    past = [Evidence("one", seen=3, word_hits=hits, form_hits=hits) for hits in ((9, 9), (0, 9))] * 100
+    weights = fit_confidence([(one, one.word_hits[0] > 0) for one in past])
+    assert confidence(past[0], weights) > 0.9 > 0.1 > confidence(past[1], weights)
+    model = MarkModel.from_bytes(toned_model())
+    assert any(judged for some in model.hits.values() for _, judged in some)
+    assert all(right <= judged for some in model.hits.values() for right, judged in some)
 
 
 def test_forms_with_the_same_dots_speak_together_for_them() -> None:

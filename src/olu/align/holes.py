@@ -19,7 +19,8 @@ LOWEST = -20.0  # the score of what is not said
 SHORTEST_SECONDS = 0.001  # what such a sound has of the time
 # Words that are not heard, with about as much sound in their place as they would take (a year read in another language,
 # a name): they are said otherwise than they are read. As shares of the time that their sounds take in the mean.
-OTHERWISE_SHARES = (0.4, 2.5)
+OTHERWISE_SHARES = (0.25, 2.5)
+OTHERWISE_SECONDS = 1.6  # a letter word that is spelled takes more: up to this the upper share does not count
 
 
 def long_alignment(id: str, path: LongPath, words: Words, *, seconds: float) -> Alignment:
@@ -66,7 +67,8 @@ def _with_otherwise(path: LongPath, before: NDArray[np.int64]) -> tuple[NDArray[
         right = int(first[high]) if high < len(first) else len(owner)
         sound = left + np.flatnonzero(path.sound_F[left:right])
         share = len(sound) / max(1.0, usual * (high - low))
-        if OTHERWISE_SHARES[0] <= share <= OTHERWISE_SHARES[1] and len(sound) >= high - low:
+        fits = share <= OTHERWISE_SHARES[1] or len(sound) * FRAME_SECONDS <= OTHERWISE_SECONDS
+        if share >= OTHERWISE_SHARES[0] and fits and len(sound) >= high - low:
             owner[sound[0] : sound[-1] + 1] = low + np.arange(sound[-1] + 1 - sound[0]) * (high - low) // (
                 sound[-1] + 1 - sound[0]
             )

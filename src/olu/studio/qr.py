@@ -18,10 +18,9 @@ ELSEWHERE = "192.0.2.1"  # an address of documentation: nothing is sent to it
 def svg(text: str, *, label: str) -> Markup:
     """A code as a picture within a page, with words for who does not see it."""
     out = io.BytesIO()
-    shape = {"kind": "svg", "border": QUIET, "dark": "#000", "light": "#fff", "omitsize": True}
-    segno.make_qr(text).save(
-        out, **shape, xmldecl=False, svgns=False, svgclass="qr", lineclass=None, title=label, nl=False
-    )
+    code = segno.make_qr(text)
+    colours = {"dark": "#000", "light": "#fff", "svgclass": "qr", "lineclass": None}
+    code.save(out, "svg", border=QUIET, omitsize=True, xmldecl=False, svgns=False, nl=False, title=label, **colours)
     return Markup(out.getvalue().decode().replace("<svg ", '<svg role="img" ', 1))  # segno escapes the label
 
 
