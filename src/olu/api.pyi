@@ -360,6 +360,7 @@ class VerbWorkspace(Workspace):
         with_training: bool = False,
         noise: float | None = None,
         bits: int | None = None,
+        no_watermark: bool = False,
         lexicon: str | Path | None = None,
         runtime: str | Path | None = None,
         licence: str = '',

@@ -47,6 +47,11 @@ from olu.train.run import Run
 
 CHECK_SENTENCES = 3
 PACKAGE = "This package holds all it needs to speak: networks, reading, check."
+MARKED = (
+    "All it says carries a watermark that people do not hear (Perth, by Resemble AI):"
+    " 'olu doctor --watermark FILE' finds it."
+)
+UNMARKED = "It was exported without a watermark: what it says cannot be told from a recording by one."
 USE = "\n" + Path(__file__).with_name("use_voice.txt").read_text(encoding="utf-8")
 
 
@@ -182,8 +187,9 @@ def _stamp_options(wish: ExportOptions) -> dict[str, Any]:
     vocoder = {"vocoder": wish.vocoder} if wish.vocoder else {}
     words = {"lexicon": hash_file(wish.lexicon)} if wish.lexicon is not None and wish.lexicon.is_file() else {}
     language = {"language": wish.language} if wish.language else {}
-    bits = {"bits": wish.bits} if wish.bits else {}
-    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words, **language, **bits}
+    large = {"bits": wish.bits} if wish.bits else {}
+    large |= {"watermark": False} if wish.no_watermark else {}
+    return {**_rights(wish), "training": wish.with_training, **noise, **vocoder, **words, **language, **large}
 
 
 def _file_name(name: str, to: Format | None) -> str:
@@ -296,6 +302,8 @@ def _check(wish: ExportOptions, to: Format | None) -> None:
         raise ExportError(f"--noise: the files of {wish.to!r} have no place for it: {to.noiseless}")
     if wish.bits and to is not None:
         raise ExportError(f"--bits is for '--to voice': {wish.to!r} has one precision")
+    if wish.no_watermark and to is not None:
+        raise ExportError(f"--no-watermark is for '--to voice': the files of {wish.to!r} put none into their sound")
     if wish.with_training and to is not None:
         raise ExportError(f"--with-training is for '--to voice': {wish.to!r} has no place for it")
 
@@ -351,7 +359,7 @@ def _written(
     if to is not None and subject.resample != 1.0:
         kept = _at_tempo(subject, to)
     if to is None:
-        lost, parameters = yield from _package(subject, path, with_training=wish.with_training, bits=wish.bits)
+        lost, parameters = yield from _package(subject, path, wish)
     else:
         yield Tick(1, STEPS, f"writing {to.name} files")
         lost = _folder(subject, to, path, given=given)
@@ -418,16 +426,26 @@ def _folder(subject: ExportSubject, to: Format, path: Path, *, given: bool) -> l
         return format_named(to.name, of=subject.family).write(subject, partial)
 
 
+def _chosen(subject: ExportSubject, wish: ExportOptions) -> dict[str, Any]:
+    """What a family's export is told beside; what it has no use for is refused."""
+    speaks, name = subject.speaks, subject.family.name
+    if wish.bits and not speaks.bits:
+        raise ExportError(f"--bits: voices of the family {name} have one precision: leave it out")
+    if wish.bits and wish.bits not in speaks.bits:
+        known = ", ".join(map(str, speaks.bits))
+        raise ExportError(f"--bits {wish.bits}: voices of the family {name} have {known}: choose one of them")
+    if wish.no_watermark and not speaks.marks:
+        raise ExportError(f"--no-watermark: voices of the family {name} have none: leave it out")
+    return {**({"bits": wish.bits} if wish.bits else {}), **({"watermark": False} if wish.no_watermark else {})}
+
+
 def _use(subject: ExportSubject, path: Path) -> str:
     path_shown = shlex.quote(path.name)
     return USE.format(clone=CLONE, install=how_to_install(here=False), text=subject.quoted_example, path=path_shown)
 
 
-def _package(
-    subject: ExportSubject, path: Path, *, with_training: bool, bits: int | None
-) -> Job[tuple[list[str], int]]:
-    if bits and bits not in subject.speaks.bits:
-        raise ExportError(f"--bits: voices of the family {subject.family.name} have one precision: leave it out")
+def _package(subject: ExportSubject, path: Path, wish: ExportOptions) -> Job[tuple[list[str], int]]:
+    chosen = _chosen(subject, wish)
     contents = Contents(
         name=subject.name,
         family=subject.family.name,
@@ -443,7 +461,7 @@ def _package(
 
     def graphs(folder: Path) -> dict[str, Any]:
         write_text(folder / "README.md", subject.readme(what=PACKAGE, use=_use(subject, path), library="olu"))
-        if with_training:
+        if wish.with_training:
             (folder / "training").mkdir()
             if subject.speaks.training is None:
                 raise ExportError(f"--with-training: voices of the family {subject.family.name} hold no such part")
@@ -453,8 +471,10 @@ def _package(
         if subject.resample != 1.0:
             restore_tempo(subject)  # after the training part: what is fine-tuned on other recordings has their tempo
             facts = {"resample": subject.resample}
-        chosen = {"bits": bits} if bits else {}
         made = subject.speaks.export(subject.learner, folder=folder, **subject.needed, **chosen)
+        if subject.speaks.marks:
+            what = f"{PACKAGE} {MARKED if made.get('watermark') else UNMARKED}"
+            write_text(folder / "README.md", subject.readme(what=what, use=_use(subject, path), library="olu"))
         return {**declared(subject.speaks, subject.learner.config), **made, **facts}
 
     voice = yield from write_package(path, contents, graphs=graphs)

@@ -94,7 +94,8 @@ class ExportOptions:
     language: str = option("Of a workspace of several: the one that it speaks.", default="", metavar="CODE")
     with_training: bool = flag("Put in what training on needs.")
     noise: float | None = option("What it then speaks with, 0 to 2; else the recipe's.")
-    bits: int | None = option("Of a large voice's weights: 8, 16 or 32; else 8.", choices=(8, 16, 32))
+    bits: int | None = option("Of a large voice's weights: 4, 8, 16 or 32; else 8.", choices=(4, 8, 16, 32))
+    no_watermark: bool = flag("Leave out the watermark of voices made from Chatterbox.")
     lexicon: Path | None = option("Words it then reads as this .tsv says.", metavar="FILE", role="input")
     runtime: Path | None = option(
         "For web: npm's onnxruntime-web; else ./node_modules has it.", metavar="FOLDER", role="input"
