@@ -112,14 +112,14 @@ class MemoryAttention(nn.Module):
 class Quantizer(nn.Module):
     def __init__(self, config: ChatterboxConfig) -> None:
         super().__init__()
-        self._codebook = Codebook(config.s3_width, digits=config.code_digits)
+        self._codebook = DigitCodebook(config.s3_width, digits=config.code_digits)
 
     def codes(self, rows_BND: Tensor) -> Tensor:
         made: Tensor = self._codebook(rows_BND)
         return made
 
 
-class Codebook(nn.Module):
+class DigitCodebook(nn.Module):
     def __init__(self, width: int, *, digits: int) -> None:
         super().__init__()
         self.project_down = nn.Linear(width, digits)

@@ -43,7 +43,7 @@ UNREAD_STATE = re.compile(r"tfmr\.h\.\d+\.attn\.(bias|masked_bias)$")  # left by
 
 
 @dataclass(frozen=True)
-class Release:
+class ChatterboxRelease:
     """What was read. Tensors carry the published names."""
 
     folder: Path
@@ -83,7 +83,7 @@ def is_release(place: Path) -> bool:
     return bool(all_of(place, T3_FILES))
 
 
-def read_release(place: Path) -> Release:
+def read_release(place: Path) -> ChatterboxRelease:
     """A folder, or one of several T3 files in it."""
     folder = place if place.is_dir() else place.parent
     path = place if place.is_file() else _first(folder, T3_FILES, "T3")
@@ -104,7 +104,7 @@ def read_release(place: Path) -> Release:
     config = _config(weights, tensors(s3gen), tokenizer=tokenizer, where=str(path))
     must_fit(weights, lambda: T3(config, vocab_size=ids), where=str(path))
     files = {"t3": path, "s3gen": s3gen, "ve": _first(folder, VE_FILES, "voice encoder"), "tokenizer": tokenizer}
-    return Release(folder, files, config, vocabulary, ids, weights, tuple(notes))
+    return ChatterboxRelease(folder, files, config, vocabulary, ids, weights, tuple(notes))
 
 
 # ---------------------------------------------------------------- files

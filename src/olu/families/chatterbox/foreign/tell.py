@@ -9,7 +9,7 @@ from pathlib import Path
 from olu.core.files import hash_file
 from olu.core.words import first_names, many, size
 from olu.families.chatterbox.base import hash_of
-from olu.families.chatterbox.foreign.read import S3GEN_FILES, Release, all_of, read_release, tensors
+from olu.families.chatterbox.foreign.read import S3GEN_FILES, ChatterboxRelease, all_of, read_release, tensors
 from olu.families.chatterbox.plan import memory, saved
 from olu.text.languages import load
 from olu.text.pieces import SPARE, PieceVocabulary, tag_of
@@ -65,7 +65,7 @@ def _git(path: Path) -> str:
     return ", the released one by its git hash" if made.startswith(ENGLISH_BLOB) else ""
 
 
-def _tokenizer(release: Release) -> str:
+def _tokenizer(release: ChatterboxRelease) -> str:
     held = release.vocabulary
     if held is None:
         return "tokenizer: of bytes (GPT-2's, with tags of its own): it can speak, and is no base for a language"
@@ -77,7 +77,7 @@ def _tokenizer(release: Release) -> str:
     return f"tokenizer: {held.size} ids, {len(held.merges)} merges, {spare} spare ids; {said}"
 
 
-def _decoders(release: Release) -> list[str]:
+def _decoders(release: ChatterboxRelease) -> list[str]:
     """Whether the decoder of two steps may be used with these codes."""
     found = all_of(release.folder, S3GEN_FILES)
     if len(found) < 2:
@@ -91,7 +91,7 @@ def _decoders(release: Release) -> list[str]:
     return [f"{' and '.join(hashes)} have {same}"]
 
 
-def _needs(release: Release) -> list[str]:
+def _needs(release: ChatterboxRelease) -> list[str]:
     c = release.config
     whole = memory(c, clips=1, seconds=SECONDS, tokens=TOKENS)
     lora = memory(c.model_copy(update={"lora_rank": 32}), clips=1, seconds=SECONDS, tokens=TOKENS)
