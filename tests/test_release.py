@@ -102,7 +102,8 @@ def test_every_dependency_was_looked_at_in_the_version_that_is_pinned() -> None:
     def plain(name: str) -> str:
         return name.lower().replace("_", "-")
 
-    asked = [*PROJECT["project"]["dependencies"], *sum(PROJECT["project"]["optional-dependencies"].values(), [])]
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    asked = [*PROJECT["project"]["dependencies"], *(one for extra in extras for one in extra)]
     names = {plain(re.split(r"[<>=\[]", one)[0]) for one in asked} - {"olu"}
     pinned = dict(
         line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if "==" in line
