@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
 import sys
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from .helpers.browser import BROWSER, Screen, chromium
 
 pytest.importorskip("material", reason="the extra docs builds the site")
 
@@ -69,6 +74,35 @@ def test_the_pages_ask_no_other_host_for_anything(site: Path) -> None:
     assert scripts and not [
         one for text in scripts for one in re.findall(r"""["'`]https?://[^"'`]*\.?js["'`]|unpkg""", text)
     ]
+
+
+class SilentFiles(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(os.environ.get("OLU_SOAK") != "1" or not BROWSER, reason="make soak, with a Chromium")
+def test_a_browser_searches_and_asks_nobody_else(site: Path, tmp_path: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(SilentFiles, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    home = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        with chromium(tmp_path / "profile") as tab:
+            for page, screen in (
+                ("index.html", Screen(1280, 900)),
+                ("index.html", Screen(390, 844, phone=True, dark=True)),
+            ):
+                tab.show(home + page, screen)
+                assert tab.eval("document.documentElement.scrollWidth <= window.innerWidth")
+            tab.show(home + "index.html", Screen(1280, 900))
+            tab.write(".md-search__input", "mumbles")
+            tab.until("[...document.querySelectorAll('.md-search-result__link')].some(a => a.href.includes('trouble'))")
+            asked = [one for one in tab.asked if not one.startswith(("data:", "blob:", home))]
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert len(tab.asked) > 5 and not asked and not tab.missed
 
 
 def test_what_is_looked_for_would_be_found() -> None:
