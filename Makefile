@@ -4,12 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test soak lint bench
+.PHONY: demo test soak lint bench docs
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing what Olu needs into $(VENV); one to three minutes."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[train,text,eval,serve,studio-https,hub,media,espeak,watch,watermark,dev]"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[train,text,eval,serve,studio-https,hub,media,espeak,watch,watermark,docs,dev]"
 	@touch $(READY)
 
 # From a made corpus to a voice that speaks, in a few minutes on two cores.
@@ -32,3 +32,7 @@ soak: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
+
+# The document site, in build/site; python -m http.server -d build/site shows it.
+docs: $(READY)
+	$(BIN)/mkdocs build --strict --quiet

@@ -28,11 +28,9 @@ PAGES = sorted(
 )
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
-# Commands of the README that are not run here, and why.
+# Commands of the README and of docs/start.md that are not run here, and why.
 NOT_RUN = {
     "pip install": "changes this environment",
-    "make demo": "takes minutes; it is run by itself",
-    "make test": "this is it",
     "olu studio": "a server, which tests/studio start",
     "olu new my-voice": "CODE, FOLDER and NAME stand for the reader's own",
     "olu import my-voice": "CODE, FOLDER and NAME stand for the reader's own",
@@ -165,12 +163,12 @@ def test_remedies_name_verbs_and_options_that_exist():
     assert not [one for one in found if one[1] not in COMMANDS or not set(one[2]) <= _options(one[1])]
 
 
-def test_the_commands_of_the_readme_run(tmp_path: Path):
+def test_the_commands_of_the_readme_and_of_the_start_page_run(tmp_path: Path):
     script = Path(sys.executable).with_name("olu")
     environment = {"OMP_NUM_THREADS": "1", **os.environ}
     environment["PATH"] = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
     ran, skipped, smaller = [], set[str](), set[str]()
-    for command in _commands(ROOT / "README.md"):
+    for command in (*_commands(ROOT / "README.md"), *_commands(ROOT / "docs" / "start.md")):
         if why := next((start for start in NOT_RUN if command.startswith(start)), None):
             skipped.add(why)
             continue
@@ -182,10 +180,25 @@ def test_the_commands_of_the_readme_run(tmp_path: Path):
         done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         ran.append(words[1])
-    assert skipped == set(NOT_RUN), "NOT_RUN names commands that the README does not have"
-    assert SOAK or smaller == set(SMALLER), "SMALLER names commands that the README does not have"
+    assert skipped == set(NOT_RUN), "NOT_RUN names commands that neither page has"
+    assert SOAK or smaller == set(SMALLER), "SMALLER names commands that neither page has"
     assert {"sample", "new", "import", "audit", "read", "train", "export", "speak", "status"} <= set(ran)
     assert (tmp_path / "hello.wav").stat().st_size > 1000
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path):
+    (program,) = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"OMP_NUM_THREADS": "1", **os.environ},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("20 clips") and (tmp_path / "hello.wav").stat().st_size > 1000
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -98,6 +98,25 @@ def test_compose_names_what_there_is() -> None:
     assert set(re.findall(r"\{\$(\w+)\}", caddy)) == set(made["services"]["proxy"]["environment"])
 
 
+def test_every_dependency_was_looked_at_in_the_version_that_is_pinned() -> None:
+    def plain(name: str) -> str:
+        return name.lower().replace("_", "-")
+
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    asked = [*PROJECT["project"]["dependencies"], *(one for extra in extras for one in extra)]
+    names = {plain(re.split(r"[<>=\[]", one)[0]) for one in asked} - {"olu"}
+    pinned = dict(
+        line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if "==" in line
+    )
+    pins = {plain(name): version for name, version in pinned.items()}
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").split("## Who keeps them")[1]
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    rows = {plain(row[0]): row for row in cells if len(row) == 5}
+    assert names <= set(rows), f"look at {sorted(names - set(rows))} and add a row to docs/dependencies.md"
+    wrong = [row for name, row in rows.items() if name in pins and row[3] != pins[name]]
+    assert not wrong and all(all(row) for row in rows.values()), wrong
+
+
 def test_the_workflows_test_three_systems_and_publish_without_a_password() -> None:
     tests, publish = (_yaml(ROOT / ".github" / "workflows" / name) for name in ("tests.yml", "publish.yml"))
     matrix = tests["jobs"]["systems"]["strategy"]["matrix"]

@@ -1,4 +1,4 @@
-"""What docs/serving.md shows is what lies beside it, and what it names exists."""
+"""What docs/serving.md names exists."""
 
 from __future__ import annotations
 
@@ -15,17 +15,12 @@ from ..helpers.servers import running
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "serving.md").read_text(encoding="utf-8")
-FILES = {
-    "../containers/serve/Containerfile": "dockerfile",
-    "serving/olu.service": "ini",
-    "serving/nginx.conf": "nginx",
-}
+FILES = ["../containers/serve/Containerfile", "serving/olu.service", "serving/nginx.conf"]
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_page_shows_the_file(name: str) -> None:
-    shown = re.findall(rf"^```{FILES[name]}\n(.*?)^```", PAGE, flags=re.M | re.S)
-    assert shown == [(DOCS / name).read_text(encoding="utf-8")]
+def test_the_page_names_the_file(name: str) -> None:
+    assert f"]({name})" in PAGE and (DOCS / name).is_file()
 
 
 def test_the_table_of_limits_has_the_defaults() -> None:
