@@ -13,6 +13,7 @@ from olu.core.words import length, size
 from olu.pages import render as reports
 from olu.studio.jobs_command import how_far
 from olu.studio.people import OWNER, Person
+from olu.studio.words import interface, languages, t
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -45,11 +46,6 @@ def when(stamp: str) -> str:
     return f"{at:%H:%M}" if at.date() == datetime.now().astimezone().date() else f"{at.day} {at:%B %H:%M}"
 
 
-def t(text: str, **values: object) -> str:
-    """A sentence of the interface, by its English words; `{name}` in it takes a value."""
-    return text.format(**values) if values else text
-
-
 @cache
 def environment() -> Environment:
     from jinja2 import ChoiceLoader, PackageLoader
@@ -63,7 +59,7 @@ def environment() -> Environment:
         "when": when,
         "far": how_far,
     }
-    made.globals = {**made.globals, "t": t}
+    made.globals = {**made.globals, "t": t, "interface": interface, "languages": languages}
     return made
 
 
