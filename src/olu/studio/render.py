@@ -14,6 +14,7 @@ from olu.pages import render as reports
 from olu.studio.jobs_command import how_far
 from olu.studio.people import OWNER, Person
 from olu.studio.words import interface, languages, t
+from olu.text.languages import two_letters
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -46,6 +47,12 @@ def when(stamp: str) -> str:
     return f"{at:%H:%M}" if at.date() == datetime.now().astimezone().date() else f"{at.day} {at:%B %H:%M}"
 
 
+def browser_tag(code: str) -> str:
+    """A language as browsers and screen readers know it: two letters where there are, `sw` for `swa`."""
+    base, dash, place = code.partition("-")
+    return f"{two_letters(base) or base}{dash}{place}"
+
+
 @cache
 def environment() -> Environment:
     from jinja2 import ChoiceLoader, PackageLoader
@@ -58,6 +65,7 @@ def environment() -> Environment:
         "size": size,
         "when": when,
         "far": how_far,
+        "browser_tag": browser_tag,
     }
     made.globals = {**made.globals, "t": t, "interface": interface, "languages": languages}
     return made
