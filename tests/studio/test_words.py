@@ -26,12 +26,13 @@ NAMES = {"Olu", "Studio", "TextGrid", "UTC", "wav", "mp3", "flac", "opus", "cpu"
 # What people who are given a link see: all of it goes through t().
 PEOPLES = ("recorder", "listen", "clips", "clip_row", "bounds", "align", "enter", "base", "words", "error", "record")
 # What every language must have whole: a speaker, a listener and whoever enters read nothing else.
-SPOKEN = ("listen.html", "listen.js", "words.html")
+SPOKEN = ("listen.html", "listen.js", "recorder.html", "recorder.js", "enter.html", "words.html")
 
 
 def asked() -> set[str]:
     """Every sentence that a page may ask for: by its words, or by a name from one of these tables."""
     named = {title for _, title in TABS} | {*align.ORDERS.values(), *clips.ORDERS.values(), *KINDS.values(), *ROLES}
+    named |= {*clips.GROUPS, "no side", "undecided", "no name"}  # of the chips above the list
     return named | {one for path in SOURCES for one in words.literals(path.read_text(encoding="utf-8"))}
 
 
@@ -101,7 +102,7 @@ def test_a_page_comes_in_the_language_of_its_request(tmp_path: Path) -> None:
     french = client.get("/", **{"accept-language": "fr"}).text
     assert '<html lang="fr" dir="ltr">' in french and "Espaces de travail" in french
     assert "n&#39;a encore vérifié" in french and 'src="/parts/words/fr.js"' in french
-    assert "Make the first workspace" in french  # not in the file yet: English
+    assert "A workspace holds the recordings" in french  # not in the file yet: English
     assert client.get("/").text == english  # nothing stays behind for the next request
     assert "Réglages" in client.get("/parts/words/fr.js").text
     assert 'value="yo" lang="yo"' in client.get("/settings").text
