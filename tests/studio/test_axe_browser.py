@@ -1,4 +1,4 @@
-"""axe-core over the studio's pages in a real Chromium: no serious fault, light and dark, in either direction."""
+"""The pages in Chromium: no serious fault by axe-core, light and dark, either direction; no letter without a font."""
 
 from __future__ import annotations
 
@@ -35,6 +35,12 @@ TABS = (
     *("export", "speak", "jobs", "options", "options/train"),
 )
 KINDS = ("mos", "ab", "words")
+DRAWN = """(letter) => {
+  const sheet = document.createElement("canvas").getContext("2d");
+  sheet.font = "40px " + getComputedStyle(document.body).fontFamily;
+  sheet.fillText(letter, 20, 60);
+  return sheet.canvas.toDataURL();
+}"""
 RUN = "axe.run(document, {resultTypes: ['violations']}).then((found) => found.violations)"
 
 
@@ -116,3 +122,31 @@ def test_no_page_has_a_serious_fault(people: People, screen: Screen, language: s
     assert not {path: faults for path, faults in found.items() if faults}, json.dumps(
         {path: faults for path, faults in found.items() if faults}, indent=1, ensure_ascii=False
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "letters"),
+    [
+        ("am", "ድምፁ ምን ያህል ጥሩ ነው", "Ethiopic"),
+        ("yo", "Ẹ̀rọ yìí kò tíì mọ gbólóhùn: ˥˧˩ ŋ ɲ ɓ", ""),
+        ("ig", "Ị́bụ́ ọ́kụ̀ ǹkè", ""),
+        ("ar", "الإعدادات", ""),
+    ],
+)
+def test_no_letter_is_an_empty_box(people: People, language: str, text: str, letters: str) -> None:
+    """Each letter is drawn otherwise than one that no font has."""
+    people.tab.call("Network.setCookie", name=words.COOKIE, value=language, url=people.base)
+    people.show(f"/?{people.key}", SCREENS[0])
+    people.tab.eval(f"document.querySelector('h1').textContent = {text!r}")
+    people.tab.eval("document.fonts.ready.then(() => 0)")
+    for domain in ("DOM", "CSS"):
+        people.tab.call(f"{domain}.enable")
+    page = people.tab.call("DOM.getDocument")["root"]["nodeId"]
+    head = people.tab.call("DOM.querySelector", nodeId=page, selector="h1")["nodeId"]
+    fonts = people.tab.call("CSS.getPlatformFontsForNode", nodeId=head)["fonts"]
+    assert fonts and all(one["familyName"] and one["glyphCount"] for one in fonts)
+    assert not letters or any(letters in one["familyName"] for one in fonts), fonts
+    empty = people.tab.eval(f"({DRAWN})('\\u{{10FFFD}}')")  # what no font has
+    assert people.tab.eval(f"({DRAWN})('\\u{{10FFF0}}')") == empty
+    for letter in sorted(set(text) - {" "}):
+        assert people.tab.eval(f"({DRAWN})({letter!r})") != empty, letter
