@@ -24,6 +24,8 @@ LANES: dict[str, tuple[str, ...]] = {
     "distil": (CORPUS, DEVICE),
     "train": (DEVICE,),
     "evaluate": (DEVICE,),
+    "listening": (DEVICE,),
+    "prompts": (CORPUS,),
 }
 
 

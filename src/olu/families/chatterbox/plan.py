@@ -92,7 +92,6 @@ def _model(case: Case) -> list[Setting]:
         Setting("model.learning_rate", rate, f"{hours}; {SOURCES}. 'olu train --find-lr' measures."),
         Setting("model.lora_rank", *_lora(case)),
         Setting("model.gradient_checkpointing", *_checkpointing(case)),
-        Setting("plan.keep", 1, "A checkpoint of T3 is large: the newest and the best are kept."),
     ]
     settings.append(Setting("plan.rates", {}, "model.held and model.text_rate say what is held and what is faster."))
     if is_new(case):

@@ -6,7 +6,7 @@ own idea of them. Group numbers may move where a possessive repeat needs a group
 
 from __future__ import annotations
 
-import _sre
+import _sre  # type: ignore[import-not-found]
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -133,7 +133,9 @@ class _Writer:
         return {one for each in (low, *casefix._EXTRA_CASES.get(low, ())) for one in _same_small()[each] or {each}}
 
     def _class(self, items: Sequence[Any]) -> str:
-        negative, codes, ranges, named = False, set[int](), [], []
+        negative, codes = False, set[int]()
+        ranges: list[Any] = []
+        named: list[Any] = []
         inverse: list[str] = []
         for kind, held in items:
             if kind is op.NEGATE:

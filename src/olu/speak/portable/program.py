@@ -221,7 +221,9 @@ class Program:
             found = [node for node in found if isinstance(node, ast.Lambda) and node.body.col_offset == _column(code)]
         if len(found) == 1:
             self._names_in(found[0])
-            return found[0]
+            (node,) = found
+            assert isinstance(node, ast.FunctionDef | ast.Lambda)
+            return node
         raise ExportError(
             f"the source of {function.__module__}.{function.__qualname__} is not there: it is needed here"
         )
@@ -287,7 +289,7 @@ class Program:
 
     def _outside(self, found: Any, home: str, names: Mapping[str, Any]) -> str | None:
         if callable(found) and found in self._natives:
-            return self._natives[found]
+            return str(self._natives[found])
         if isinstance(found, MethodDescriptorType):
             return f"$.method({literal(found.__name__)})"
         if isinstance(found, ModuleType):

@@ -18,7 +18,9 @@ def unicode_tables() -> dict[str, Any]:
     every = [chr(code) for code in CODES if code not in SURROGATES]
     categories = [(ord(char), unicodedata.category(char)) for char in every]
     chars = [chr(code) for code, name in categories if name not in ("Cn", "Co")]
-    ranges, names, at, last = [], [], 0, ("", -1)
+    ranges: list[Any] = []
+    names: list[Any] = []
+    at, last = 0, ("", -1)
     for code, name in categories:
         if name == "Cn":
             continue

@@ -163,8 +163,8 @@ def _of_base(start: TrainingStart, base: Base, clips: Sequence[Clip]) -> Alphabe
     marks = "vowel" if isinstance(frontend, CharacterFrontend) else frontend.marks
     own = vocabulary_from(dict(base.vocabulary)) if base.vocabulary else None
     if isinstance(own, PieceVocabulary):
-        asked = {"merges": start.family.data.merges(start.config), "held": start.recipe.plan.freeze_old_rows}
-        grown = _grown(own, frontend, clips, start.ws.language, **asked)
+        merges, held = start.family.data.merges(start.config), start.recipe.plan.freeze_old_rows
+        grown = _grown(own, frontend, clips, start.ws.language, merges=merges, held=held)
         known = read_state(start.ws.readings / "frontend.json")["inventory"]
         return grown, {**frontend.state(), "inventory": _inventory(grown, frontend, phones=known)}
     readings = [read_clip(frontend, clip.text, clip.language)[0] for clip in clips]

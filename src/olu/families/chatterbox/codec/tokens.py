@@ -99,7 +99,7 @@ class MemoryAttention(nn.Module):
 
     def forward(self, rows_BND: Tensor, turns: tuple[Tensor, Tensor]) -> Tensor:
         def apart(x: Tensor) -> Tensor:
-            return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            return x.view(*x.shape[:-1], self.heads, -1).transpose(1, 2)
 
         q, k = (rope_turned(apart(layer(rows_BND)), turns) for layer in (self.query, self.key))
         value = self.value(rows_BND)

@@ -24,7 +24,8 @@ class VoiceEncoder(nn.Module):
         super().__init__()
         width = config.voice_width
         self.lstm = nn.LSTM(config.voice_mels, width, num_layers=config.voice_layers, batch_first=True)
-        nn.init.normal_(self.lstm.weight_ih_l0, std=1e-3)  # what it hears are powers: else all sound alike to a new one
+        first: nn.Parameter = self.lstm.weight_ih_l0  # type: ignore[assignment]
+        nn.init.normal_(first, std=1e-3)  # what it hears are powers: else all sound alike to a new one
         self.proj = nn.Linear(width, width)
         self.similarity_weight = nn.Parameter(torch.tensor([10.0]))  # both were for its own learning
         self.similarity_bias = nn.Parameter(torch.tensor([-5.0]))
@@ -59,4 +60,5 @@ def windows(mel_FM: Tensor) -> Tensor:
 
 
 def _unit(x: Tensor) -> Tensor:
-    return x / torch.linalg.norm(x, dim=-1, keepdim=True).clamp(min=SILENT)
+    length: Tensor = torch.linalg.norm(x, dim=-1, keepdim=True)
+    return x / length.clamp(min=SILENT)
