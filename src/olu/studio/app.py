@@ -23,6 +23,7 @@ from olu.studio.render import page
 from olu.studio.roots import NotHere
 from olu.studio.settings import StudioSettings
 from olu.studio.state import Studio
+from olu.studio.words import LanguageOfRequest
 
 # One line each: a module of olu.studio.pages with a `router`.
 PAGES = (
@@ -68,6 +69,7 @@ def create_app(settings: StudioSettings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _misread)
     app.add_exception_handler(HTTPException, _other)
     app.add_middleware(StudioGuard, settings=settings, links=app.state.studio.links)
+    app.add_middleware(LanguageOfRequest)
     return app
 
 

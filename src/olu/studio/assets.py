@@ -13,6 +13,7 @@ from fastapi.responses import Response
 
 from olu.pages.render import style_sheet
 from olu.studio.roots import NotHere
+from olu.studio.words import languages
 
 WORKER = "recorder-worker.js"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2"}
@@ -27,12 +28,14 @@ def _below(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, bytes]]
 
 
 def assets() -> APIRouter:
-    """`/parts/NAME` for all of parts/, `/parts/vendor/NAME` for vendor/, `/parts/speech/NAME` for what plays speech."""
+    """`/parts/NAME` for all of parts/, `/parts/vendor/NAME` for vendor/, `/parts/speech/NAME` for what plays speech,
+    `/parts/words/CODE.js` for the words of a language."""
     home = files("olu.studio")
     held = dict(_below(home.joinpath("parts")))
     held |= {f"vendor/{name}": data for name, data in _below(home.joinpath("vendor"))}
     speaks = ("memory.js", "player.js", "speech.js", "words.js")  # the same on the page of 'olu serve'
     held |= {f"speech/{name}": files("olu.serve").joinpath("page", name).read_bytes() for name in speaks}
+    held |= {f"words/{one.code}.js": one.script.encode() for one in languages().values()}
     held["style.css"] = style_sheet().encode()
     router = APIRouter()
 

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from olu.studio.people import OWNER, Links, Person
 from olu.studio.settings import StudioSettings
+from olu.studio.words import interface, t
 from olu.web.headers import SECURITY, is_local, named
 from olu.web.limits import RateLimit
 
@@ -27,11 +28,11 @@ WRONG_KEYS = 5  # a minute and client
 WRONG_LINKS = 30
 MOST_BODY = 4 * 2**20  # bytes of a request that is no upload
 NO_KEY = "this studio is opened by the address that 'olu studio' printed, with its key: open that one"
-ENTERED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Olu Studio</title>
+ENTERED = """<!doctype html><html lang="{lang}" dir="{direction}"><meta charset="utf-8"><title>Olu Studio</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/parts/style.css">
 <link rel="stylesheet" href="/parts/look.css"><meta http-equiv="refresh" content="0;url={home}">
 <main><h1>Olu Studio</h1><p class="lead">{hello}</p>
-<p><a class="button main" href="{home}">Go on</a></p></main></html>"""
+<p><a class="button main" href="{home}">{go_on}</a></p></main></html>"""
 CLOSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Olu Studio</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="/parts/style.css">
 <main><h1>Olu Studio</h1><p class="lead">{sentence}</p></main></html>"""
@@ -162,8 +163,9 @@ class StudioGuard:
             return RedirectResponse(f"{SPEAKERS[0]}{secret}", 303)
         from markupsafe import escape
 
-        hello = f"Hello {person.name}. You come in as {person.role}."
-        answer = HTMLResponse(ENTERED.format(hello=escape(hello), home=escape(person.home)))
+        hello = t("Hello {name}. You come in as {role}.", name=person.name, role=t(person.role))
+        chrome = {"lang": interface().code, "direction": interface().direction, "go_on": escape(t("Go on"))}
+        answer = HTMLResponse(ENTERED.format(hello=escape(hello), home=escape(person.home), **chrome))
         answer.set_cookie(
             self.link_cookie, secret, httponly=True, samesite="strict", secure=self._settings.secure, path="/"
         )

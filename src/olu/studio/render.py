@@ -13,6 +13,8 @@ from olu.core.words import length, size
 from olu.pages import render as reports
 from olu.studio.jobs_command import how_far
 from olu.studio.people import OWNER, Person
+from olu.studio.words import interface, languages, t
+from olu.text.languages import two_letters
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -45,9 +47,10 @@ def when(stamp: str) -> str:
     return f"{at:%H:%M}" if at.date() == datetime.now().astimezone().date() else f"{at.day} {at:%B %H:%M}"
 
 
-def t(text: str, **values: object) -> str:
-    """A sentence of the interface, by its English words; `{name}` in it takes a value."""
-    return text.format(**values) if values else text
+def browser_tag(code: str) -> str:
+    """A language as browsers and screen readers know it: two letters where there are, `sw` for `swa`."""
+    base, dash, place = code.partition("-")
+    return f"{two_letters(base) or base}{dash}{place}"
 
 
 @cache
@@ -62,8 +65,9 @@ def environment() -> Environment:
         "size": size,
         "when": when,
         "far": how_far,
+        "browser_tag": browser_tag,
     }
-    made.globals = {**made.globals, "t": t}
+    made.globals = {**made.globals, "t": t, "interface": interface, "languages": languages}
     return made
 
 

@@ -163,7 +163,7 @@ const said = (row, part) =>
 function undoable({ batch = "", said = "" } = {}) {
   undo.dataset.batch = batch;
   undo.disabled = !batch;
-  undo.title = said ? `Takes back: ${said}` : "";
+  undo.title = said ? t("Takes back: {what}", { what: said }) : "";
 }
 
 async function lookBack() { // what Z would take back, after a page was opened or a name given
@@ -199,8 +199,8 @@ async function takeBack() {
 }
 
 async function decideAll(decision, count) {
-  const verb = decision === "drop" ? "Drop" : "Keep";
-  document.getElementById("all-title").textContent = `${verb} all ${Number(count).toLocaleString("en")} clips?`;
+  const number = { n: Number(count).toLocaleString("en") };
+  document.getElementById("all-title").textContent = decision === "drop" ? t("Drop all {n} clips?", number) : t("Keep all {n} clips?", number);
   const field = dialog.querySelector("[name=reason]");
   field.value = "";
   dialog.returnValue = "";

@@ -2,6 +2,7 @@
 import { fields, post, tell, workspace } from "./live.js";
 import { chosen, dropped, send } from "./uploads.js";
 import "./picker.js";
+import { t } from "./t.js";
 
 const form = document.getElementById("import");
 const tabs = [...document.querySelectorAll("[role=tab]")];
@@ -34,7 +35,7 @@ async function upload(files) {
   const one = files.length === 1 && /\.(zip|tar|tgz|tar\.(gz|bz2|xz))$/i.test(files[0].path);
   const tops = new Set(files.map(({ path }) => path.split("/")[0]));
   sent = one ? `${folder}/${files[0].path}` : tops.size === 1 && files[0].path.includes("/") ? `${folder}/${[...tops][0]}` : folder;
-  tell("All files are here.");
+  tell(t("All files are here."));
   await look();
 }
 
@@ -64,7 +65,7 @@ function source() {
 
 async function look() {
   const from = source();
-  if (!from) return tell(door() === "computer" ? "Drop or choose files first." : "Say where the recordings are first.", { error: true });
+  if (!from) return tell(door() === "computer" ? t("Drop or choose files first.") : t("Say where the recordings are first."), { error: true });
   const options = { ...fields(form), source: from, dry_run: true };
   if (door() !== "hub") for (const name of ["config", "split"]) delete options[name];
   const subtitles = form.querySelector("[data-subtitles]").value.trim();
@@ -86,7 +87,7 @@ document.addEventListener("click", async (event) => {
     show(tabs[0]);
     await look().catch(() => {});
   }
-  if (remove && confirm("Remove this upload from the studio's disk?")) {
+  if (remove && confirm(t("Remove this upload from the studio's disk?"))) {
     const answer = await fetch(remove.dataset.remove, { method: "DELETE", headers: { "X-Olu-Studio": "1" } });
     const told = await answer.json();
     if (answer.ok) location.reload();

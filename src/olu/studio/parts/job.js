@@ -1,5 +1,6 @@
 // One job: its progress, its log, stop, run again.
 import { fewer, get, load, post, tell, watch } from "./live.js";
+import { t } from "./t.js";
 
 const now = document.getElementById("now");
 const log = document.getElementById("log");
@@ -14,7 +15,7 @@ async function readLog() {
   log.append(told.text);
   next = told.next;
   if (atEnd) log.scrollTop = log.scrollHeight;
-  if (over && !log.textContent) log.textContent = "It wrote nothing.";
+  if (over && !log.textContent) log.textContent = t("It wrote nothing.");
 }
 
 async function again() {
@@ -37,12 +38,12 @@ readLog();
 now.addEventListener("click", async (event) => {
   const what = event.target.closest("[data-do]")?.dataset.do;
   if (!what) return;
-  if (what === "kill" && !confirm("End it at once? What it has not saved is lost.")) return;
+  if (what === "kill" && !confirm(t("End it at once? What it has not saved is lost."))) return;
   event.target.disabled = true;
   try {
     if (what === "again") location.href = (await post(`${now.dataset.api}/again`)).address;
     else await post(`${now.dataset.api}/stop`, { at_once: what === "kill" });
-    if (what !== "again") tell("Asked to end.");
+    if (what !== "again") tell(t("Asked to end."));
   } catch {
     event.target.disabled = false;
   }

@@ -1,4 +1,5 @@
 // What a page shares with the others: watching what happens, sending what a person asks for, saying what went wrong.
+import { t } from "./t.js";
 
 const watched = new Map(); // "job:17" -> handlers
 let source = null;
@@ -19,7 +20,7 @@ async function answered(answer) {
   let value = null;
   try { value = text ? JSON.parse(text) : null; } catch { /* not ours */ }
   if (answer.ok) return value;
-  const sentence = (value && value.error) || `The studio answered ${answer.status}.`;
+  const sentence = (value && value.error) || t("The studio answered {n}.", { n: answer.status });
   tell(sentence, { error: true });
   throw Object.assign(new Error(sentence), { status: answer.status });
 }
@@ -28,7 +29,7 @@ async function asked(url, init) {
   try {
     return await answered(await fetch(url, init));
   } catch (wrong) {
-    if (wrong instanceof TypeError) tell("The studio cannot be reached. Is it still running?", { error: true });
+    if (wrong instanceof TypeError) tell(t("The studio cannot be reached. Is it still running?"), { error: true });
     throw wrong;
   }
 }
@@ -94,10 +95,10 @@ export async function load(place, url) {
   try {
     answer = await fetch(url);
   } catch {
-    return tell("The studio cannot be reached. Is it still running?", { error: true });
+    return tell(t("The studio cannot be reached. Is it still running?"), { error: true });
   }
   const text = await answer.text();
-  if (!answer.ok) return tell(`The studio answered ${answer.status}.`, { error: true });
+  if (!answer.ok) return tell(t("The studio answered {n}.", { n: answer.status }), { error: true });
   const held = document.activeElement?.id;
   place.innerHTML = text; // made by our own templates, which escape
   if (held) document.getElementById(held)?.focus();
@@ -124,12 +125,12 @@ document.addEventListener("click", async (event) => {
   const code = button.parentElement.querySelector("code");
   try {
     await navigator.clipboard.writeText(code.textContent);
-    button.textContent = "Copied";
+    button.textContent = t("Copied");
   } catch {
     getSelection().selectAllChildren(code);
-    button.textContent = "Selected";
+    button.textContent = t("Selected");
   }
-  setTimeout(() => (button.textContent = "Copy"), 3000);
+  setTimeout(() => (button.textContent = t("Copy")), 3000);
 });
 
 // One sound at a time.

@@ -1,5 +1,6 @@
 // Choose a file or a folder of the studio's folders, in a dialog.
 import { get } from "./live.js";
+import { t } from "./t.js";
 
 const dialog = document.createElement("dialog");
 dialog.className = "picker";
@@ -7,8 +8,8 @@ dialog.setAttribute("aria-labelledby", "picker-title");
 const title = Object.assign(document.createElement("h2"), { id: "picker-title" });
 const list = document.createElement("ul");
 const row = Object.assign(document.createElement("p"), { className: "buttons" });
-const take = Object.assign(document.createElement("button"), { type: "button", className: "main", textContent: "Take this folder" });
-const cancel = Object.assign(document.createElement("button"), { type: "button", textContent: "Cancel" });
+const take = Object.assign(document.createElement("button"), { type: "button", className: "main", textContent: t("Take this folder") });
+const cancel = Object.assign(document.createElement("button"), { type: "button", textContent: t("Cancel") });
 row.append(take, cancel);
 dialog.append(title, list, row);
 document.body.append(dialog);
@@ -36,8 +37,8 @@ async function open(at) {
   if (told.above !== null) entry("..", "the folder above", () => open(told.above));
   for (const one of told.entries)
     entry(one.name, one.folder ? (one.workspace ? "workspace" : "folder") : size(one.bytes), () => (one.folder ? open(one.path) : end(one.path)));
-  if (!told.entries.length) list.append(Object.assign(document.createElement("li"), { className: "soft", textContent: "Empty." }));
-  if (told.more) list.append(Object.assign(document.createElement("li"), { className: "soft", textContent: `… and ${told.more} more` }));
+  if (!told.entries.length) list.append(Object.assign(document.createElement("li"), { className: "soft", textContent: t("Empty.") }));
+  if (told.more) list.append(Object.assign(document.createElement("li"), { className: "soft", textContent: t("… and {n} more", { n: told.more }) }));
 }
 
 function end(path) {

@@ -4,7 +4,8 @@ import { Outbox, keep, kept } from "./outbox.js";
 import { t } from "./t.js";
 
 const KEPT = "olu-recorder-1"; // as in recorder-worker.js
-const PARTS = ["recorder.css", "recorder.js", "microphone.js", "microphone-worklet.js", "outbox.js", "t.js", "icon.svg"];
+const PARTS = ["recorder.css", "recorder.js", "microphone.js", "microphone-worklet.js", "outbox.js", "t.js", "words.js", "icon.svg"];
+const WORDS = document.querySelector("script[src^='/parts/words/']")?.getAttribute("src");
 const ROOM_SECONDS = 2;
 const NOISY_ROOM = -50, GREEN = [-24, -6]; // dB of full scale: of the room, and of the peaks of speech
 const link = location.pathname.split("/")[2];
@@ -70,7 +71,6 @@ async function begin() {
   state = found;
   for (const one of (await kept(`${link} skipped`)) ?? []) skipped.add(one);
   for (const one of await outbox.waiting()) waiting.set(one.prompt, one.take);
-  document.documentElement.lang = document.documentElement.lang || "en";
   at("prompt").lang = state.language;
   net();
   outbox.flush();
@@ -85,7 +85,7 @@ async function begin() {
 async function keepPage() {
   try {
     const cache = await caches.open(KEPT);
-    await Promise.all([location.pathname, ...PARTS.map((name) => `/parts/${name}`)].map((one) => cache.add(one)));
+    await Promise.all([location.pathname, ...(WORDS ? [WORDS] : []), ...PARTS.map((name) => `/parts/${name}`)].map((one) => cache.add(one)));
     await navigator.serviceWorker?.register("/parts/recorder-worker.js", { scope: "/r/" });
     await navigator.storage?.persist?.();
   } catch { /* a certificate of the studio's own making: an open page still goes on without a network */ }

@@ -259,7 +259,7 @@ function picked() {
   by("speaker").replaceChildren(...speakers.map((name) => new Option(name, name)));
   by("melody").hidden = !chosen?.melody;
   by("strict-field").hidden = !chosen?.melody;
-  text.lang = by("example").lang = chosen?.language ?? "";
+  text.lang = by("example").lang = chosen?.language ? Intl.getCanonicalLocales(chosen.language)[0] : ""; // sw, not swa
   by("example").textContent = chosen?.sample ?? "";
   by("example-line").hidden = !chosen?.sample;
   const bad = voices.filter((one) => one.fault).map((one) => `${one.title}: ${one.fault}`);

@@ -1,5 +1,6 @@
 // Files to the studio, in pieces. What broke off goes on where it was: the server says how much it has.
 import { post, tell, workspace } from "./live.js";
+import { t } from "./t.js";
 
 const PIECE = 8 * 2 ** 20;
 const PAUSES = [500, 1000, 2000, 4000, 8000, 15000]; // milliseconds before the next try
@@ -49,7 +50,7 @@ export class Sending {
 
   // Gives the folder on the server that holds them all.
   async run() {
-    if (!this.files.length) throw new Error("There is no file in it.");
+    if (!this.files.length) throw new Error(t("There is no file in it."));
     const ask = { name: this.name, files: this.files.length, bytes: this.bytes };
     const { id, folder, here } = await post(`/api/w/${encodeURIComponent(workspace())}/uploads`, ask);
     for (const { path, file } of this.files) {
@@ -72,13 +73,13 @@ export class Sending {
       try {
         answer = await fetch(url, { method: "PUT", headers: { "X-Olu-Studio": "1" }, body: file.slice(offset, offset + PIECE) });
       } catch {
-        this.told(this.sent, this.bytes, "The line is broken; it goes on by itself.");
+        this.told(this.sent, this.bytes, t("The line is broken; it goes on by itself."));
         await wait(PAUSES[Math.min(tries++, PAUSES.length - 1)]);
         continue;
       }
       const value = await answer.json().catch(() => ({}));
       if (answer.status === 409) offset = value.offset; // a piece arrived whose answer did not
-      else if (!answer.ok) throw new Error(value.error ?? `The studio answered ${answer.status}.`);
+      else if (!answer.ok) throw new Error(value.error ?? t("The studio answered {n}.", { n: answer.status }));
       else offset = value.offset;
       if (value.whole) offset = file.size;
       tries = 0;
@@ -93,7 +94,7 @@ export class Sending {
 export async function send(files, place) {
   const sending = new Sending(files, (sent, bytes, hint) => {
     place.querySelector("progress").value = bytes ? sent / bytes : 1;
-    place.querySelector("[data-how]").textContent = `${(sent / 1e6).toFixed(1)} of ${(bytes / 1e6).toFixed(1)} MB`;
+    place.querySelector("[data-how]").textContent = t("{sent} of {all} MB", { sent: (sent / 1e6).toFixed(1), all: (bytes / 1e6).toFixed(1) });
     place.querySelector("[data-hint]").textContent = hint;
   });
   place.hidden = false;
@@ -101,7 +102,7 @@ export async function send(files, place) {
   const button = place.querySelector("[data-pause]");
   button.onclick = () => {
     sending.paused = !sending.paused;
-    button.textContent = sending.paused ? "Go on" : "Pause";
+    button.textContent = sending.paused ? t("Go on") : t("Pause");
   };
   const stay = (event) => event.preventDefault();
   addEventListener("beforeunload", stay);

@@ -1,0 +1,113 @@
+"""The words of the interface in the language of a request: one file a language in words/, keyed by the English words.
+
+`t` looks a sentence up for the request that is being answered. What a file lacks stays English. The language is the one
+chosen on the page (a cookie), else the browser's first that is here, else English.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from olu.core.errors import ConfigError
+
+COOKIE = "olu-words"  # parts/words.js writes it
+LITERAL = re.compile(r"""(?<![\w.$])t\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
+VALUE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class InterfaceLanguage:
+    code: str
+    name: str  # as its speakers write it
+    direction: str = "ltr"
+    checked: bool = False  # whether a speaker has read the words
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def script(self) -> str:
+        """What parts/t.js reads. A plain script, so that the words are there before any module asks for them."""
+        return f"globalThis.oluWords = {json.dumps(self.words, ensure_ascii=False)};\n"
+
+
+ENGLISH = InterfaceLanguage("en", "English", checked=True)
+_now: ContextVar[InterfaceLanguage] = ContextVar("interface_language", default=ENGLISH)
+
+
+def read_language(code: str, text: str) -> InterfaceLanguage:
+    """One file: `name`, `direction`, `checked`, and the table `words`."""
+    held = tomllib.loads(text)
+    words = held.pop("words")
+    for english, said in words.items():
+        if set(VALUE.findall(english)) != set(VALUE.findall(said)):
+            raise ConfigError(f"words/{code}.toml: {said!r} does not hold the values of {english!r}")
+    return InterfaceLanguage(code, words=words, **held)
+
+
+@cache
+def languages() -> dict[str, InterfaceLanguage]:
+    """Every language of the interface by its code, English first."""
+    found = sorted(files("olu.studio").joinpath("words").iterdir(), key=lambda one: one.name)
+    read = [read_language(one.name.removesuffix(".toml"), one.read_text("utf-8")) for one in found]
+    return {one.code: one for one in [ENGLISH, *read]}
+
+
+def interface() -> InterfaceLanguage:
+    """The language of the request that is being answered."""
+    return _now.get()
+
+
+def t(text: str, **values: object) -> str:
+    """A sentence of the interface, by its English words; `{name}` in it takes a value."""
+    said = interface().words.get(text, text)
+    return said.format(**values) if values else said
+
+
+def chosen(cookie: str, accepted: str) -> InterfaceLanguage:
+    """By the cookie, else by what the browser would like best of what there is, else English."""
+    held = languages()
+    if cookie in held:
+        return held[cookie]
+    return next((held[code] for code in _wanted(accepted) if code in held), ENGLISH)
+
+
+def _wanted(accepted: str) -> Iterator[str]:
+    """Codes of an Accept-Language header without their country, the best first."""
+    asked = []
+    for part in accepted.split(",")[:40]:
+        name, _, quality = part.partition(";q=")
+        try:
+            weight = float(quality or 1)
+        except ValueError:
+            continue
+        if 0 < weight <= 1:
+            asked.append((-weight, name.strip().partition("-")[0].lower()))
+    yield from (code for _, code in sorted(asked, key=lambda one: one[0]))
+
+
+class LanguageOfRequest:
+    """Sets the language before anything answers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            held = dict(part.strip().partition("=")[::2] for part in headers.get("cookie", "").split(";"))
+            _now.set(chosen(held.get(COOKIE, ""), headers.get("accept-language", "")))
+        await self._app(scope, receive, send)
+
+
+def literals(source: str) -> list[str]:
+    """The sentences that a template or a script asks for by `t("...")`."""
+    return [re.sub(r"\\(.)", r"\1", one[1] or one[2] or "") for one in LITERAL.finditer(source)]
