@@ -23,6 +23,7 @@ from olu.speak.stream import Manner, SpokenSentence
 from olu.speak.voice import Voice, check_threads, each
 from olu.stages.melody_files import check_melody_place, write_melody
 from olu.stages.verbs.voices import SpeakOptions
+from olu.text.refused import NO_WORDS, RefusedWords
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -134,25 +135,27 @@ def run(options: SpeakOptions) -> Job[SpokenOutput]:
     """`olu speak`"""
     out = options.output or free_name(Path("speech.wav" if options.format is None else f"speech.{options.format}"))
     wishes: Any = {name: getattr(options, name) for name in WISHES} | {"knobs": knobs_of(options.knob)}
+    refused = NO_WORDS if options.refuse_words is None else RefusedWords.load(options.refuse_words)
     spoken: SpeakSummary | SaidMany
     if options.batch is not None:
         _check_batch(options)
         voice = find_voice(options.voice, threads=1, lexicon=options.lexicon)
-        wishes |= {"format": options.format, "times": options.times}
+        wishes |= {"format": options.format, "times": options.times, "refused": refused}
         spoken = yield from speak_many(options.batch, out, voice, threads=options.threads, **wishes)
     else:
-        spoken = yield from _speak_one(options, out, wishes)
+        spoken = yield from _speak_one(options, out, wishes, refused)
     if spoken.dropped:
         unsaid = ", ".join(f"{symbol!r} x{count}" for symbol, count in spoken.dropped.items())
         yield Note(f"not in this voice's alphabet, left unsaid: {unsaid}")
     return SpokenOutput(out, spoken)
 
 
-def _speak_one(options: SpeakOptions, out: Path, wishes: Any) -> Job[SpeakSummary]:
+def _speak_one(options: SpeakOptions, out: Path, wishes: Any, refused: RefusedWords) -> Job[SpeakSummary]:
     """Say the text of the options, or that of a melody, into a file or the pipe."""
     wishes["melody"] = Melody.load(options.melody) if options.melody else None
     told = options.text is not None or options.file is not None or options.melody is None
     words = given_text(options.text, file=options.file, stdin=sys.stdin.buffer) if told else wishes["melody"].text
+    refused.check(words)
     voice = find_voice(options.voice, threads=options.threads, lexicon=options.lexicon)
     if options.melody_out:
         yield from _plan(options.melody_out, voice, words, wishes)
@@ -337,6 +340,7 @@ def speak_many(
     format: str | None = None,
     times: str | None = None,
     threads: int = 0,
+    refused: RefusedWords = NO_WORDS,
     **wishes: Unpack[Wishes],
 ) -> Job[SaidMany]:
     """Every line of a file into a file of its own. A line that cannot be said is named at the end."""
@@ -350,6 +354,7 @@ def speak_many(
 
     def one(number: int) -> SpeakSummary:
         name, text = rows[number]
+        refused.check(text)
         return finish(speak_to(folder / f"{name}.{kind}", voice, text, format=kind, times=times, **wishes))
 
     seconds, dropped, failed = 0.0, Counter[str](), dict[int, OluError]()

@@ -137,6 +137,9 @@ class SpeakOptions:
     rate: int | None = option("Samples a second; else the voice's own.")
     plain: bool = flag("Read <, [[ and & as they stand: the text has no markup.")
     lexicon: Path | None = option("Words to read as this .tsv says.", metavar="FILE", role="input")
+    refuse_words: Path | None = option(
+        "Say no text that has one of these words, one a line.", metavar="FILE", role="input"
+    )
     times: str | None = option("When each word is heard: json or srt.")
     melody_out: tuple[Path, ...] = option(
         "Where its lengths and pitch are written: .json, .TextGrid or .svg.", default=(), metavar="FILE", role="output"
@@ -152,6 +155,9 @@ class ServeOptions:
     voices: tuple[Path, ...] = argument(None, "Voice packages, workspaces, or folders that hold voices.", role="input")
     host: str = option("The address to listen on; 0.0.0.0 is every one.", default="127.0.0.1")
     port: int = option("0: any that is free.", default=8080)
+    wyoming: str = option(
+        "Speak Home Assistant's protocol there too, such as 10200.", default="", metavar="[HOST:]PORT"
+    )
     workers: int = option("Processes that speak; 0: one per core.", default=0)
     queue: int = option("Requests that wait or are being spoken; more are sent away.", default=64)
     queue_per_client: int = option("Of these, for one client; 0: half.", default=0)
@@ -175,6 +181,9 @@ class ServeOptions:
     watchdog: float = option("Seconds a worker may be silent before it is replaced.", default=60.0)
     worker_memory: int = option("MB a worker may take; 0: its share of three quarters of the machine's.", default=0)
     lexicon: Path | None = option("Words that every voice reads as this .tsv says.", metavar="FILE", role="input")
+    refuse_words: Path | None = option(
+        "Say no text that has one of these words, one a line.", metavar="FILE", role="input"
+    )
     default_voice: str = option("Who answers to alloy and OpenAI's other names; else the only voice.", default="")
     check: bool = flag("Look at voices, settings and port, and end.")
     as_json: bool = flag("Print one JSON object at the end.", "--json")
