@@ -125,6 +125,7 @@ class SpeakOptions:
     output: Path | None = output_option("A sound file; - for a pipe; with --batch a folder.")
     file: Path | None = option("A text file to say, UTF-8.", role="input")
     batch: Path | None = option("A file of lines to say: 'text' or 'name|text'.", role="input")
+    lines: bool = flag("Say each line that is piped in as it comes, with the voice held open; needs -o -.")
     format: str | None = option("wav, flac, ogg, opus, mp3 or pcm; else by the ending.")
     speed: float = option("2 is twice as fast; 0.25 to 4.", default=1.0)
     pause: float = option("Seconds of silence between sentences.", default=0.25)
