@@ -30,6 +30,7 @@ from olu.web.sockets import address
 
 IDLE_SECONDS = 300.0  # that a connection may ask nothing
 CHUNK_BYTES = 16 * 1024  # of sound in one event
+LINGER_SECONDS = 1.0
 DEFAULT_ENDS = (".", "?", "!", "…")
 FORMATS = (None, "text", "ssml")
 
@@ -111,7 +112,13 @@ class WyomingConnection:
                 return
 
     async def refuse(self, no: Refusal) -> None:
+        """The last word on a connection. What still comes is read for a moment: else the client would not see it."""
         await self.write(WyomingEvent("error", {"text": no.message, "code": no.code}))
+        with suppress(OSError, TimeoutError):
+            self._writer.write_eof()
+            async with asyncio.timeout(LINGER_SECONDS):
+                while await self._reader.read(CHUNK_BYTES):
+                    pass
 
     async def write(self, event: WyomingEvent) -> None:
         self._writer.write(event.packed())
